@@ -1,0 +1,1 @@
+"""Persona Assay: measures how faithfully a language model stays in character, as a service."""

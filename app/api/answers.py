@@ -1,0 +1,333 @@
+"""Schemas of answers, for the OpenAPI document. The services make these shapes; tests hold the two together."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.domain.status import JobStatus
+
+Completeness = Literal["full", "partial"]
+
+
+class Answer(BaseModel):
+    """Base of all answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class StageProgress(Answer):
+    """How far one stage is; the parts add up to the total."""
+
+    total: int
+    pending: int
+    running: int
+    succeeded: int
+    failed: int
+    estimated: bool = Field(description="Whether the total is still an estimate.")
+
+
+class Tokens(Answer):
+    """Calls and tokens; every attempt that was sent counts as a call."""
+
+    calls: int
+    failed_calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int
+
+
+class ModelUsage(Tokens):
+    """Calls and tokens of one stage on one model."""
+
+    stage: str
+    model: str
+    usd: float
+
+
+class JobUsage(Tokens):
+    """Calls and tokens of a job."""
+
+    by_model: list[ModelUsage]
+
+
+class Cost(Answer):
+    """US dollars spent."""
+
+    usd: float
+    unpriced_calls: int = Field(description="Calls whose price is not known and that are not in the sum.")
+
+
+class Job(Answer):
+    """A job."""
+
+    id: str = Field(examples=["job_01kxyz0abcdefghjkmnpqrstvw"])
+    object: Literal["job"]
+    name: str | None
+    status: JobStatus
+    status_reason: str | None = Field(description="Why it is paused, failed or cancelled.")
+    completeness: Completeness
+    simulated: bool = Field(description="Whether a simulated model or judge takes part.")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    spec: dict[str, Any] = Field(description="The body of the POST, existing texts left out.")
+    metadata: dict[str, str]
+    error: dict[str, Any] | None
+    links: dict[str, str]
+
+
+class JobDetail(Job):
+    """A job with its progress and what it has taken."""
+
+    progress: dict[str, StageProgress]
+    usage: JobUsage
+    cost: Cost
+
+
+class JobList(Answer):
+    """A page of jobs, newest first."""
+
+    data: list[Job]
+    has_more: bool
+    next_cursor: str | None
+
+
+class PlanStage(Answer):
+    """What a stage is expected to take on one model."""
+
+    stage: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    price_source: str | None
+
+
+class PlanCost(Answer):
+    """The expected cost in US dollars."""
+
+    usd_low: float
+    usd_high: float
+    unpriced_models: list[str]
+
+
+class Plan(Answer):
+    """What a job would take."""
+
+    object: Literal["plan"]
+    cells: int = Field(description="Cells of the results: model × persona × task × trait.")
+    runs_per_cell: int | None
+    responses: int
+    calls: int
+    estimated: bool = Field(description="Whether judging is estimated; it is exact for existing texts.")
+    stages: list[PlanStage]
+    cost: PlanCost
+    shortest_seconds: float = Field(description="Under the configured rate limits.")
+    simulated: bool
+    warnings: list[str]
+
+
+class Metric(BaseModel):
+    """A figure, with what it was taken over; `null` with a reason where it does not exist."""
+
+    value: float | None
+    n: int
+    reason: str | None = None
+
+
+class UnitCounts(Answer):
+    """Judged sentences by what became of the judgement."""
+
+    total: int
+    scored: int
+    not_applicable: int
+    refused: int
+    unparsed: int
+    failed: int
+
+
+class CellResult(BaseModel):
+    """One cell: model × persona × task × dimension."""
+
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    simulated: bool
+    runs: int
+    metrics: dict[str, Metric]
+    units: UnitCounts
+    responses: dict[str, int]
+    by_judge: dict[str, Any]
+
+
+class TotalResult(BaseModel):
+    """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
+
+    by: list[str]
+    cells: int
+    simulated: bool
+    metrics: dict[str, Metric]
+    units: UnitCounts
+
+
+class Results(BaseModel):
+    """Every metric by cell and by total."""
+
+    job: str
+    name: str | None
+    completeness: Completeness
+    simulated: bool
+    cells: list[CellResult]
+    persona_scores: list[dict[str, Any]]
+    totals: list[TotalResult]
+    judges: list[dict[str, Any]]
+    usage: JobUsage
+    cost: Cost
+    manifest: dict[str, Any]
+
+
+class VerdictAnswer(Answer):
+    """One judge's verdict on one sentence."""
+
+    judge: str
+    dimension: str
+    status: Literal["scored", "not_applicable", "refused", "unparsed", "failed"]
+    score: int | None
+    raw: str | None
+    in_character: bool | None
+
+
+class UnitAnswer(Answer):
+    """One sentence."""
+
+    index: int
+    span: tuple[int, int] = Field(description="Offsets in the response's text, in Unicode code points.")
+    text: str = Field(description="The sentence as the judge read it.")
+    verdicts: list[VerdictAnswer]
+
+
+class ItemAnswer(Answer):
+    """What was asked."""
+
+    id: str
+    text: str
+
+
+class ResponseUsage(Answer):
+    """Tokens of one response."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+class ResponseAnswer(Answer):
+    """A response with its sentences and their verdicts."""
+
+    id: str
+    model: str
+    persona: str
+    levels: dict[str, str]
+    task: str
+    item: ItemAnswer
+    run: int
+    instruction: int | None
+    iteration: int | None
+    status: Literal["answered", "refused", "failed"]
+    text: str | None
+    refusal: bool
+    error: str | None
+    finish_reason: str | None
+    usage: ResponseUsage | None
+    units: list[UnitAnswer]
+
+
+class ResponseList(Answer):
+    """A page of responses."""
+
+    data: list[ResponseAnswer]
+    has_more: bool
+    next_cursor: str | None
+
+
+class Trait(Answer):
+    """A persona's stand on one dimension."""
+
+    dimension: str
+    level: str
+
+
+class PersonaAnswer(Answer):
+    """A built-in persona."""
+
+    id: str
+    description: str
+    traits: list[Trait]
+    sets: list[str]
+
+
+class PersonaList(Answer):
+    """All built-in personas and sets."""
+
+    data: list[PersonaAnswer]
+    sets: dict[str, list[str]]
+    instructions: list[str]
+
+
+class DimensionAnswer(Answer):
+    """A built-in dimension."""
+
+    id: str
+    name: str
+    minimum: int
+    maximum: int
+    levels: list[str]
+    options: str
+    questions: list[str]
+    essay_context: str | None
+
+
+class TaskAnswer(Answer):
+    """A task."""
+
+    id: str
+    title: str
+    prompt: str
+    scoring_prompt: str
+    expected_units: float
+
+
+class TaskList(Answer):
+    """All tasks and the dimensions that they measure."""
+
+    data: list[TaskAnswer]
+    dimensions: list[DimensionAnswer]
+    instrument: dict[str, str]
+
+
+class ConnectionAnswer(Answer):
+    """A configured connection; its key is never shown."""
+
+    id: str
+    kind: str
+    simulated: bool
+    models: list[str] | None = Field(description="Models that jobs may use; `null` for all.")
+    requests_per_minute: float | None
+    tokens_per_minute: float | None
+    max_in_flight: int | None
+
+
+class ConnectionList(Answer):
+    """All configured connections."""
+
+    data: list[ConnectionAnswer]
+
+
+class Health(Answer):
+    """Whether the service can do its work."""
+
+    status: Literal["ok", "unavailable"]
+    parts: dict[str, str] = Field(default_factory=dict)

@@ -1,0 +1,78 @@
+"""`/v1/personas`, `/v1/tasks`, `/v1/models`: what is built in or configured."""
+
+from fastapi import APIRouter, Depends, Response
+from fastapi.responses import JSONResponse
+
+from app.api import answers
+from app.api.dependencies import ServicesDep, no_unknown_parameters
+from app.api.openapi import PROBLEMS, answers_with
+
+router = APIRouter(
+    prefix="/v1", tags=["catalog"], dependencies=[Depends(no_unknown_parameters)], responses=PROBLEMS
+)
+
+
+@router.get("/personas", responses=answers_with(answers.PersonaList), summary="List personas")
+async def personas(services: ServicesDep) -> Response:
+    """Built-in personas, their sets, and the instructions that assign them (atomic paper, Table 12)."""
+    instrument = services.instrument
+    sets = {name: list(ids) for name, ids in instrument.persona_sets.items()}
+    data = [
+        {
+            "id": persona.id,
+            "description": persona.description,
+            "traits": [{"dimension": t.dimension, "level": t.level} for t in persona.traits],
+            "sets": [name for name, ids in sets.items() if persona.id in ids],
+        }
+        for persona in instrument.personas.values()
+    ]
+    return JSONResponse({"data": data, "sets": sets, "instructions": list(instrument.instructions)})
+
+
+@router.get("/tasks", responses=answers_with(answers.TaskList), summary="List tasks")
+async def tasks(services: ServicesDep) -> Response:
+    """Tasks with their prompts, and the dimensions that they measure (atomic paper, Tables 9–11 and 13)."""
+    instrument = services.instrument
+    data = [
+        {
+            "id": task.id,
+            "title": task.title,
+            "prompt": task.prompt,
+            "scoring_prompt": task.scoring_prompt,
+            "expected_units": task.expected_units,
+        }
+        for task in instrument.tasks.values()
+    ]
+    dimensions = [
+        {
+            "id": dimension.id,
+            "name": dimension.name,
+            "minimum": dimension.scale.minimum,
+            "maximum": dimension.scale.maximum,
+            "levels": list(dimension.scale.levels),
+            "options": dimension.options,
+            "questions": list(dimension.questions),
+            "essay_context": dimension.essay_context,
+        }
+        for dimension in instrument.dimensions.values()
+    ]
+    version = {"version": instrument.version, "sha256": instrument.content_hash}
+    return JSONResponse({"data": data, "dimensions": dimensions, "instrument": version})
+
+
+@router.get("/models", responses=answers_with(answers.ConnectionList), summary="List connections")
+async def models(services: ServicesDep) -> Response:
+    """The configured connections. A model is named `connection/name`."""
+    data = [
+        {
+            "id": connection.id,
+            "kind": connection.kind,
+            "simulated": connection.simulated,
+            "models": None if connection.models is None else list(connection.models),
+            "requests_per_minute": connection.limits.requests_per_minute,
+            "tokens_per_minute": connection.limits.tokens_per_minute,
+            "max_in_flight": connection.limits.max_in_flight,
+        }
+        for connection in services.connections
+    ]
+    return JSONResponse({"data": data})

@@ -1,0 +1,295 @@
+"""`/v1/jobs`: submit, plan, list, follow, control, delete; results, responses, reports."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator
+from datetime import datetime
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from app.api import answers
+from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
+from app.api.problems import ProblemError
+from app.api.requests import JobIn
+from app.api.strict_json import StrictRoute
+from app.db import jobs
+from app.domain.errors import FieldError
+from app.domain.status import JobStatus
+from app.services.control_job import cancel_job, delete_job, pause_job, resume_job
+from app.services.export_report import EXPORTS, export_report
+from app.services.job_view import find_job, job_json, view_job
+from app.services.plan_job import plan_job
+from app.services.read_responses import ResponseFilter, read_page
+from app.services.submit_job import Submission, submit_job
+
+
+router = APIRouter(
+    prefix="/v1/jobs",
+    tags=["jobs"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+REPORTS: Responses = {200: {"content": {export.media_type: {} for export in EXPORTS.values()}}}
+POLL_SECONDS = "1"
+MAX_PAGE = 500
+
+JobId = Annotated[
+    str, Path(description="A job's id.", max_length=100, examples=["job_01kxyz0abcdefghjkmnpqrstvw"])
+]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        pattern=r"^[\x21-\x7e]+$",
+        description="The same key and body return the same job for 24 hours.",
+    ),
+]
+
+
+@router.post("", status_code=202, responses=answers_with(answers.JobDetail, 202), summary="Submit a job")
+async def submit(
+    request: Request,
+    body: JobIn,
+    services: ServicesDep,
+    tenant: TenantDep,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Accepts a job. It runs in the background; poll its `Location`."""
+    submission = Submission(body.to_draft(), body.name, body.metadata, await request.json(), idempotency_key)
+    job = await submit_job(services.submission, tenant, submission)
+    view = await view_job(services.engine, tenant, job.id)
+    return JSONResponse(
+        view, HTTPStatus.ACCEPTED, {"Location": f"/v1/jobs/{job.id}", "Retry-After": POLL_SECONDS}
+    )
+
+
+@router.post("/plan", responses=answers_with(answers.Plan), summary="Plan a job")
+async def plan(body: JobIn, services: ServicesDep) -> Response:
+    """Says what a job would take and cost. Nothing is spent and nothing is stored."""
+    return JSONResponse(plan_job(services.planning, body.to_draft()))
+
+
+@router.get("", responses=answers_with(answers.JobList), summary="List jobs")
+async def list_(
+    request: Request,
+    services: ServicesDep,
+    tenant: TenantDep,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20,
+    after: Annotated[
+        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
+    ] = None,
+    status: Annotated[JobStatus | None, Query(description="Only jobs in this state.")] = None,
+) -> Response:
+    """Jobs, newest first. `metadata[key]=value` (any number of them) keeps those that carry the label."""
+    async with services.engine.connect() as connection:
+        found = await jobs.list_jobs(
+            connection,
+            tenant,
+            limit=limit + 1,
+            after=None if after is None else _job_cursor(after),
+            status=status,
+            metadata=_metadata(request),
+        )
+    page, more = found[:limit], len(found) > limit
+    cursor = _cursor([page[-1].created_at.isoformat(), page[-1].id]) if more else None
+    return JSONResponse({"data": [job_json(job) for job in page], "has_more": more, "next_cursor": cursor})
+
+
+@router.get(
+    "/{job_id}",
+    responses=answers_with(answers.JobDetail, 200) | {304: {"description": "Not changed."}} | NOT_FOUND,
+    summary="Follow a job",
+)
+async def get(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """A job's state and live progress. While it is not over, `Retry-After` says when to ask again."""
+    view = await view_job(services.engine, tenant, job_id)
+    response = JSONResponse(view)
+    tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
+    headers = {"ETag": tag}
+    if not JobStatus(view["status"]).is_terminal:
+        headers["Retry-After"] = POLL_SECONDS
+    if if_none_match is not None and (tag in if_none_match or if_none_match.strip() == "*"):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    response.headers.update(headers)
+    return response
+
+
+@router.delete(
+    "/{job_id}",
+    status_code=204,
+    response_class=Response,
+    responses=NOT_FOUND | CONFLICT,
+    summary="Delete a finished job",
+)
+async def delete(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Removes a finished job and everything that belongs to it."""
+    await delete_job(services.control, tenant, job_id)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+@router.post(
+    "/{job_id}/cancel",
+    responses=answers_with(answers.JobDetail) | NOT_FOUND,
+    summary="Cancel a job",
+)
+async def cancel(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """No further call starts; what was paid for is kept. Cancelling a job that is over changes nothing."""
+    await cancel_job(services.control, tenant, job_id)
+    return JSONResponse(await view_job(services.engine, tenant, job_id))
+
+
+@router.post(
+    "/{job_id}/pause",
+    responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
+    summary="Pause a job",
+)
+async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """No further call starts until the job is resumed."""
+    await pause_job(services.control, tenant, job_id)
+    return JSONResponse(await view_job(services.engine, tenant, job_id))
+
+
+@router.post(
+    "/{job_id}/resume",
+    responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
+    summary="Resume a paused job",
+)
+async def resume(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """A paused job goes on where it stopped; nothing is done twice."""
+    await resume_job(services.control, tenant, job_id)
+    return JSONResponse(await view_job(services.engine, tenant, job_id))
+
+
+@router.get(
+    "/{job_id}/results",
+    responses=answers_with(answers.Results) | NOT_FOUND,
+    summary="Read the results",
+)
+async def results(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Every metric by cell and by total, each with its n and what was left out; works while the job runs."""
+    job = await find_job(services.engine, tenant, job_id)
+    return Response(await services.results.read(job), media_type="application/json")
+
+
+@router.get(
+    "/{job_id}/responses",
+    responses=answers_with(answers.ResponseList) | NOT_FOUND,
+    summary="Read responses",
+)
+async def responses(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    model: Annotated[str | None, Query(max_length=300)] = None,
+    persona: Annotated[str | None, Query(max_length=100)] = None,
+    task: Annotated[str | None, Query(max_length=100)] = None,
+    out_of_character: Annotated[
+        bool, Query(description="Only those with a sentence out of character.")
+    ] = False,
+    after: Annotated[
+        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+) -> Response:
+    """Responses with their sentences, verdicts and the judges' own words."""
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    wanted = ResponseFilter(model, persona, task, out_of_character)
+    position = None if after is None else _position_cursor(after)
+    page, following = await read_page(services.engine, job, context, wanted, after=position, limit=limit)
+    cursor = None if following is None else _cursor(list(following))
+    return JSONResponse(
+        {
+            "data": [response.to_json() for response in page],
+            "has_more": cursor is not None,
+            "next_cursor": cursor,
+        }
+    )
+
+
+@router.get(
+    "/{job_id}/report",
+    response_class=StreamingResponse,
+    responses=REPORTS | NOT_FOUND,
+    summary="Download a report",
+)
+async def report(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    format_: Annotated[
+        Literal["json", "html", "csv", "jsonl", "parquet"],
+        Query(alias="format", description="`html` is one self-contained file; the others are for programs."),
+    ] = "json",
+    level: Annotated[
+        Literal["verdicts", "cells"], Query(description="One row per verdict, or per cell of the results.")
+    ] = "verdicts",
+) -> Response:
+    """The results as a file, streamed."""
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    document = await services.results.read(job)
+    export = EXPORTS[format_]
+    chunks: AsyncIterator[bytes] = export_report(
+        services.engine, job, context, document, format_=format_, level=level
+    )
+    name = f"{job_id}{'-cells' if level == 'cells' else ''}.{export.extension}"
+    headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}
+    return StreamingResponse(chunks, media_type=export.media_type, headers=headers)
+
+
+# -- cursors and filters ------------------------------------------------------------------------------------------
+
+
+def _cursor(values: list[Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+
+
+def _decoded(cursor: str) -> Any:
+    try:
+        return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _bad_cursor() -> ProblemError:
+    error = FieldError("/query/after", "not a cursor that this service gave")
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[error])
+
+
+def _job_cursor(cursor: str) -> tuple[datetime, str]:
+    match _decoded(cursor):
+        case [str(moment), str(job_id)]:
+            try:
+                return datetime.fromisoformat(moment), job_id
+            except ValueError:
+                raise _bad_cursor() from None
+    raise _bad_cursor()
+
+
+def _position_cursor(cursor: str) -> tuple[int, int, int]:
+    largest = 2**31 - 1
+    match _decoded(cursor):
+        case [int(cell), int(run), int(item)] if all(0 <= n <= largest for n in (cell, run, item)):
+            return cell, run, item
+    raise _bad_cursor()
+
+
+def _metadata(request: Request) -> dict[str, str]:
+    pairs = ((re.fullmatch(r"metadata\[(.+)\]", name), value) for name, value in request.query_params.items())
+    return {match[1]: value for match, value in pairs if match}

@@ -1,0 +1,19 @@
+"""What the OpenAPI document says that routes answer with."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from app.api.problems import Problem
+
+Responses = dict[int | str, dict[str, Any]]
+
+_PROBLEM: dict[str, Any] = {"model": Problem, "content": {"application/problem+json": {}}}
+PROBLEMS: Responses = {status: _PROBLEM for status in (400, 413, 422, 503)}
+NOT_FOUND: Responses = {404: _PROBLEM}
+CONFLICT: Responses = {409: _PROBLEM}
+
+
+def answers_with(model: type[BaseModel], status: int = 200) -> Responses:
+    """A route's answer when all goes well."""
+    return {status: {"model": model}}

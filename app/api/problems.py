@@ -1,0 +1,185 @@
+"""Every error as RFC 9457 ``application/problem+json``."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from starlette.exceptions import HTTPException
+
+from app.domain.errors import FieldError, InvalidJobError
+from app.services.errors import IdempotencyConflictError, NotFoundError, WrongStateError
+
+log = structlog.get_logger(__name__)
+
+RETRY_SECONDS = "2"
+
+
+class ProblemField(BaseModel):
+    """What is wrong with one field."""
+
+    pointer: str = Field(
+        description="JSON pointer into the body; `/query/…`, `/path/…` or `/header/…` for what stands elsewhere.",
+        examples=["/personas/2/traits/E"],
+    )
+    message: str = Field(description="The reason.", examples=["dimension 'E' has no level 'hgih'"])
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str = Field(description="URI of the kind of problem.", examples=["urn:assay:problem:invalid"])
+    title: str = Field(description="The HTTP status in words.", examples=["Unprocessable Content"])
+    status: int = Field(description="The HTTP status.", examples=[422])
+    detail: str = Field(description="What went wrong, for people.", examples=["1 field is wrong"])
+    code: str = Field(description="What went wrong, for programs.", examples=["invalid"])
+    errors: list[ProblemField] = Field(description="The fields that are wrong, all of them.")
+    request_id: str = Field(description="Names this request in the service's logs.")
+
+
+class ProblemError(HTTPException):
+    """An error that a handler or a dependency of ours answers with."""
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        code: str,
+        detail: str,
+        *,
+        errors: Sequence[FieldError] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status_code=status.value, detail=detail, headers=headers)
+        self.code = code
+        self.errors = tuple(errors)
+
+
+def problem_response(
+    request: Request,
+    status: int,
+    code: str,
+    detail: str,
+    errors: Sequence[FieldError] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """A problem as a response."""
+    content = {
+        "type": f"urn:assay:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "errors": [{"pointer": error.pointer, "message": error.message} for error in errors],
+        "request_id": getattr(request.state, "request_id", ""),
+    }
+    return JSONResponse(content, status, headers, media_type="application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    """Makes every error of an application a problem."""
+    app.add_exception_handler(ProblemError, _problem)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(InvalidJobError, _invalid_job)
+    app.add_exception_handler(NotFoundError, _not_found)
+    app.add_exception_handler(WrongStateError, _wrong_state)
+    app.add_exception_handler(IdempotencyConflictError, _idempotency)
+    app.add_exception_handler(DBAPIError, _database)
+    app.add_exception_handler(PoolTimeoutError, _database)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _problem(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, ProblemError)  # noqa: S101 - registered for this type
+    return problem_response(
+        request, error.status_code, error.code, str(error.detail), error.errors, error.headers
+    )
+
+
+async def _http(request: Request, error: Exception) -> JSONResponse:
+    """What the framework itself raises: unknown routes, wrong methods, unreadable or too long bodies."""
+    assert isinstance(error, HTTPException)  # noqa: S101
+    status = HTTPStatus(error.status_code)
+    code = status.name.lower()
+    return problem_response(request, status.value, code, str(error.detail), headers=error.headers)
+
+
+async def _validation(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    found = error.errors()
+    if any(each["type"] == "json_invalid" for each in found):
+        reason = found[0].get("ctx", {}).get("error", "unreadable")
+        place = found[0]["loc"][-1]
+        return problem_response(
+            request, HTTPStatus.BAD_REQUEST, "malformed_json", f"the body is not JSON: {reason} at {place}"
+        )
+    fields = list(dict.fromkeys(_field(each, error.body) for each in found))
+    return _invalid(request, fields)
+
+
+def _invalid(request: Request, fields: Sequence[FieldError]) -> JSONResponse:
+    count = f"{len(fields)} fields are wrong" if len(fields) != 1 else "1 field is wrong"
+    return problem_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", count, fields)
+
+
+def _field(found: Mapping[str, Any], body: Any) -> FieldError:
+    """One of pydantic's errors; its location names union branches too, which the body knows nothing of."""
+    location = list(found["loc"])
+    place = location.pop(0) if location else "body"
+    tokens = [] if place == "body" else [str(place)]
+    value: Any = body if place == "body" else None
+    for n, token in enumerate(location):
+        is_member = (isinstance(value, dict) and token in value) or (
+            isinstance(value, list) and isinstance(token, int) and token < len(value)
+        )
+        is_missing_member = isinstance(value, dict) and n == len(location) - 1
+        if is_member or is_missing_member or place != "body":
+            tokens.append(str(token).replace("~", "~0").replace("/", "~1"))
+        if is_member:
+            value = value[token]
+    message = str(found["msg"]).removeprefix("Value error, ")
+    return FieldError("/" + "/".join(tokens) if tokens else "", message)
+
+
+async def _invalid_job(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, InvalidJobError)  # noqa: S101
+    return _invalid(request, error.errors)
+
+
+async def _not_found(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(request, HTTPStatus.NOT_FOUND, "not_found", f"there is no {error}")
+
+
+async def _wrong_state(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(request, HTTPStatus.CONFLICT, "wrong_state", str(error))
+
+
+async def _idempotency(request: Request, _: Exception) -> JSONResponse:
+    detail = "this Idempotency-Key was used for another body within the last 24 hours"
+    field = FieldError("/header/Idempotency-Key", detail)
+    return problem_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_conflict", detail, [field])
+
+
+async def _database(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, DBAPIError) and not (
+        error.connection_invalidated or type(error).__name__ == "OperationalError"
+    ):
+        return await _unexpected(request, error)
+    log.error("database away", error=str(error))
+    headers = {"Retry-After": RETRY_SECONDS}
+    detail = "the database can't be reached at the moment; try again"
+    return problem_response(
+        request, HTTPStatus.SERVICE_UNAVAILABLE, "database_unavailable", detail, headers=headers
+    )
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    log.error("unexpected error", path=request.url.path, exc_info=error)
+    detail = "an error of ours; the request id names it in the logs"
+    return problem_response(request, HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail)

@@ -1,0 +1,250 @@
+"""Schemas of request bodies. What they refuse is malformed; what names mean is looked up later."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic.config import JsonDict
+
+from app.domain.draft import (
+    DimensionDraft,
+    JobDraft,
+    ModelDraft,
+    PersonaDraft,
+    ResponseDraft,
+    ScaleDraft,
+)
+from app.domain.model import ModelParameters
+
+MAX_RUN = 32_766
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("must not contain the character U+0000")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("must not contain lone surrogates") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=100)]
+Line = Annotated[Text, Field(min_length=1, max_length=300, pattern=r"^[^\r\n]*$")]
+Prose = Annotated[Text, Field(min_length=1, max_length=20_000, pattern=r"\S")]
+
+
+class Body(BaseModel):
+    """Base of all bodies: unknown fields and wrong types are errors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class PersonaIn(Body):
+    """A persona written out in the job."""
+
+    id: Identifier = Field(description="Unique in the job.", examples=["blunt"])
+    description: Prose = Field(
+        description="The words put in place of `{persona}` in the instructions.", examples=["a blunt critic"]
+    )
+    traits: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=50,
+        description="Level by dimension. Atomic tasks measure each; each becomes a cell of its own.",
+        examples=[{"A": "low"}],
+    )
+
+
+class ScaleIn(Body):
+    """The scores of a dimension."""
+
+    minimum: int = Field(1, ge=-1000, le=1000, description="Lowest score.")
+    maximum: int = Field(5, ge=-1000, le=1000, description="Highest score.")
+    not_applicable: int = Field(
+        9,
+        ge=-9999,
+        le=9999,
+        description="Option by which a judge says that the sentence carries no such trait.",
+    )
+
+    @model_validator(mode="after")
+    def _not_too_fine(self) -> "ScaleIn":
+        if self.maximum - self.minimum > 100:  # noqa: PLR2004 - see the message
+            raise ValueError("a scale has at most 101 scores")
+        return self
+
+
+class DimensionIn(Body):
+    """A dimension beyond the Big Five."""
+
+    id: Identifier = Field(description="Used in traits and results.", examples=["politics"])
+    name: Line = Field(
+        description="The word in the questionnaire's scoring prompt.", examples=["conservatism"]
+    )
+    options: Prose = Field(
+        description="The answer options as the judge reads them.",
+        examples=[
+            "1) Very progressive. 2) Moderately progressive. 3) Neither. 4) Moderately conservative."
+            " 5) Very conservative. 9) None of the above."
+        ],
+    )
+    scale: ScaleIn = Field(default_factory=ScaleIn)
+    levels: list[Line] = Field(
+        default=["low", "neutral", "high"],
+        min_length=2,
+        max_length=11,
+        description="Names of the equal parts into which the scale is cut, from the lowest up.",
+        examples=[["progressive", "centrist", "conservative"]],
+    )
+    questions: list[Prose] = Field(
+        default_factory=list, max_length=200, description="Interview questions; the questionnaire needs them."
+    )
+    essay_context: Prose | None = Field(None, description="The essay's scenario; the essay task needs it.")
+
+
+class ModelIn(Body):
+    """A model with its parameters. What is left out is the provider's default."""
+
+    model: Line = Field(description="`connection/name`.", examples=["anthropic/claude-3-haiku-20240307"])
+    label: Line | None = Field(None, description="How results name it; `model` unless given.")
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, gt=0, le=1)
+    max_tokens: int | None = Field(None, ge=1, le=1_000_000)
+    seed: int | None = Field(
+        None, ge=0, le=2**31, description="Run n of a cell is sent seed + n, so that runs differ."
+    )
+    stop: list[Line] = Field(default_factory=list, max_length=8)
+    extra: dict[str, Any] = Field(
+        default_factory=dict, max_length=50, description="Further fields of the provider's request body."
+    )
+
+
+class ResponseIn(Body):
+    """A text that already exists."""
+
+    persona: Identifier = Field(description="One of the job's personas.")
+    task: str = Field(description="One of the job's tasks.", max_length=100)
+    text: Annotated[Text, Field(max_length=200_000)] = Field(description="The response, as it was written.")
+    item: str | None = Field(
+        None,
+        max_length=200,
+        description="Which item it answers; needed where a cell has several.",
+        examples=["E-3"],
+    )
+    run: int | None = Field(
+        None, ge=0, le=MAX_RUN, description="Which repetition; in the given order if left out."
+    )
+    instruction: int | None = Field(
+        None, ge=1, le=1000, description="Number of the persona instruction under which it was written."
+    )
+    model: Line = Field("provided", description="Who wrote it, as results shall name it.")
+
+
+def _kind(value: object) -> str:
+    return "name" if isinstance(value, str) else "object"
+
+
+PersonaRef = Annotated[
+    Annotated[Identifier, Tag("name")] | Annotated[PersonaIn, Tag("object")], Discriminator(_kind)
+]
+ModelRef = Annotated[Annotated[Line, Tag("name")] | Annotated[ModelIn, Tag("object")], Discriminator(_kind)]
+
+
+def _instruction_kind(value: object) -> str:
+    return "text" if isinstance(value, str) else "number"
+
+
+InstructionRef = Annotated[
+    Annotated[Prose, Tag("text")] | Annotated[int, Tag("number")], Discriminator(_instruction_kind)
+]
+
+EXAMPLE: JsonDict = {
+    "name": "two models, three tasks",
+    "personas": ["big-five", {"id": "blunt", "description": "a blunt critic", "traits": {"A": "low"}}],
+    "tasks": ["questionnaire", "essay", "social_media_post"],
+    "models": ["simulated/sim-faithful", {"model": "simulated/sim-drifting", "temperature": 1.0}],
+    "judges": ["simulated/sim-judge"],
+    "instructions": "all",
+    "iterations": 5,
+    "seed": 0,
+    "metadata": {"commit": "abc123"},
+}
+
+
+class JobIn(Body):
+    """A job: personas × tasks × models, each repeated under every instruction; or existing texts to be judged."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [EXAMPLE]})
+
+    name: Line | None = Field(None, description="For people.")
+    personas: list[PersonaRef] = Field(
+        min_length=1,
+        max_length=1000,
+        description="Ids of personas or persona sets (`GET /v1/personas`), or personas written out.",
+    )
+    tasks: list[Annotated[str, Field(max_length=100)]] = Field(
+        min_length=1, max_length=50, description="Task ids (`GET /v1/tasks`)."
+    )
+    judges: list[ModelRef] = Field(
+        min_length=1,
+        max_length=10,
+        description="Judges; each judges every sentence alone. Temperature 0 unless given.",
+    )
+    models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models under test.")
+    responses: list[ResponseIn] | None = Field(
+        None, max_length=200_000, description="Texts that already exist, instead of `models`."
+    )
+    dimensions: list[DimensionIn] = Field(
+        default_factory=list, max_length=50, description="Dimensions beyond the Big Five."
+    )
+    instructions: Literal["all"] | Annotated[list[InstructionRef], Field(min_length=1, max_length=50)] = (
+        Field(
+            "all",
+            description="Persona instructions: all six of the paper, or some by number (from 1), or texts.",
+        )
+    )
+    iterations: int = Field(5, ge=1, le=1000, description="Repetitions under each instruction.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of everything random on the service's side.")
+    protocol: Literal["paper"] = Field("paper", description="The papers' words and definitions.")
+    metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
+        default_factory=dict, max_length=16, description="Labels of your own; jobs can be listed by them."
+    )
+
+    def to_draft(self) -> JobDraft:
+        """The job as the domain knows it."""
+        instructions = None if isinstance(self.instructions, str) else tuple(self.instructions)
+        return JobDraft(
+            personas=tuple(
+                p if isinstance(p, str) else PersonaDraft(**p.model_dump()) for p in self.personas
+            ),
+            tasks=tuple(self.tasks),
+            judges=tuple(_model_draft(judge) for judge in self.judges),
+            models=tuple(_model_draft(model) for model in self.models),
+            responses=None
+            if self.responses is None
+            else tuple(ResponseDraft(**response.model_dump()) for response in self.responses),
+            dimensions=tuple(_dimension_draft(dimension) for dimension in self.dimensions),
+            instructions=instructions,
+            iterations=self.iterations,
+            seed=self.seed,
+        )
+
+
+def _model_draft(model: str | ModelIn) -> ModelDraft:
+    if isinstance(model, str):
+        return ModelDraft(model)
+    given: Mapping[str, Any] = model.model_dump(exclude={"model", "label", "stop"})
+    return ModelDraft(model.model, model.label, ModelParameters(stop=tuple(model.stop), **given))
+
+
+def _dimension_draft(dimension: DimensionIn) -> DimensionDraft:
+    return DimensionDraft(
+        id=dimension.id,
+        name=dimension.name,
+        options=dimension.options,
+        scale=ScaleDraft(**dimension.scale.model_dump()),
+        levels=tuple(dimension.levels),
+        questions=tuple(dimension.questions),
+        essay_context=dimension.essay_context,
+    )

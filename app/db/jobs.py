@@ -1,0 +1,393 @@
+"""Jobs: making, finding, listing, moving from state to state, deleting. Every query names its tenant."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import insert, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.tables import Cell, IdempotencyKey, Job, JobResult, Response, Shard
+from app.domain.status import ACTIVE, JobStatus
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A row of ``jobs``; see :class:`app.db.tables.Job`."""
+
+    id: str
+    tenant: str
+    name: str | None
+    status: JobStatus
+    status_reason: str | None
+    error: dict[str, Any] | None
+    request: dict[str, Any]
+    spec: dict[str, Any]
+    simulated: bool
+    metadata: dict[str, Any]
+    planned_responses: int
+    expected_verdicts: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    completeness: str | None
+    """Of the stored results; ``None`` while there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """What a job is made of, before the database numbers its parts."""
+
+    id: str
+    tenant: str
+    name: str | None
+    request: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    simulated: bool
+    metadata: Mapping[str, str]
+    planned_responses: int
+    expected_verdicts: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewCell:
+    """A row of ``cells``."""
+
+    ordinal: int
+    model: str
+    persona: str
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewShard:
+    """A row of ``shards``, its cell named by ordinal; the counts are known beforehand for existing texts only."""
+
+    cell: int
+    run_start: int
+    run_stop: int
+    planned_responses: int
+    responses_answered: int = 0
+    verdicts_due: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewResponse:
+    """A row of ``responses`` for an existing text, its cell named by ordinal."""
+
+    cell: int
+    run: int
+    item: int
+    instruction: int | None
+    status: str
+    text: str
+    unit_starts: Sequence[int]
+    unit_ends: Sequence[int]
+    verdicts_due: int
+
+
+_COLUMNS = (
+    Job.id,
+    Job.tenant,
+    Job.name,
+    Job.status,
+    Job.status_reason,
+    Job.error,
+    Job.request,
+    Job.spec,
+    Job.simulated,
+    Job.metadata_,
+    Job.planned_responses,
+    Job.expected_verdicts,
+    Job.created_at,
+    Job.started_at,
+    Job.finished_at,
+    JobResult.completeness,
+)
+
+
+async def insert_job(
+    connection: AsyncConnection,
+    job: NewJob,
+    cells: Sequence[NewCell],
+    shards: Sequence[NewShard],
+    responses: Sequence[NewResponse] = (),
+) -> None:
+    """Writes a job with all its parts."""
+    await connection.execute(
+        insert(Job).values(
+            id=job.id,
+            tenant=job.tenant,
+            name=job.name,
+            status=JobStatus.QUEUED.value,
+            request=job.request,
+            spec=job.spec,
+            simulated=job.simulated,
+            metadata_=job.metadata,
+            planned_responses=job.planned_responses,
+            expected_verdicts=job.expected_verdicts,
+        )
+    )
+    rows = await connection.execute(
+        insert(Cell).returning(Cell.ordinal, Cell.id),
+        [
+            {"tenant": job.tenant, "job_id": job.id, "ordinal": c.ordinal, "model": c.model}
+            | {"persona": c.persona, "task": c.task}
+            for c in cells
+        ],
+    )
+    ids = {ordinal: id_ for ordinal, id_ in rows}
+    await connection.execute(
+        insert(Shard),
+        [
+            {"tenant": job.tenant, "job_id": job.id, "cell_id": ids[s.cell], "run_start": s.run_start}
+            | {"run_stop": s.run_stop, "planned_responses": s.planned_responses}
+            | {"responses_answered": s.responses_answered, "verdicts_due": s.verdicts_due}
+            for s in shards
+        ],
+    )
+    if responses:
+        await connection.execute(
+            insert(Response),
+            [
+                {"tenant": job.tenant, "cell_id": ids[r.cell], "run": r.run, "item": r.item}
+                | {"instruction": r.instruction, "status": r.status, "text": r.text}
+                | {"unit_starts": list(r.unit_starts), "unit_ends": list(r.unit_ends)}
+                | {"verdicts_due": r.verdicts_due}
+                for r in responses
+            ],
+        )
+
+
+async def claim_idempotency_key(
+    connection: AsyncConnection, tenant: str, key: str, body_hash: str, job_id: str
+) -> tuple[str, str] | None:
+    """Takes an ``Idempotency-Key`` for a job that this transaction has just inserted.
+
+    A second transaction with the same key waits here until the first has ended. Keys older than a day are free.
+
+    Returns:
+        ``None`` if the key is now this job's; else the (job id, body hash) that hold it.
+    """
+    await connection.execute(
+        text(
+            "DELETE FROM idempotency_keys WHERE tenant = :tenant AND key = :key"
+            " AND created_at < now() - interval '24 hours'"
+        ),
+        {"tenant": tenant, "key": key},
+    )
+    taken = await connection.execute(
+        upsert(IdempotencyKey)
+        .values(tenant=tenant, key=key, body_hash=body_hash, job_id=job_id)
+        .on_conflict_do_nothing()
+        .returning(IdempotencyKey.job_id)
+    )
+    if taken.first() is not None:
+        return None
+    return await find_idempotency_key(connection, tenant, key)
+
+
+async def find_idempotency_key(connection: AsyncConnection, tenant: str, key: str) -> tuple[str, str] | None:
+    """The (job id, body hash) that hold a key since less than a day, if any."""
+    held = await connection.execute(
+        select(IdempotencyKey.job_id, IdempotencyKey.body_hash)
+        .where(IdempotencyKey.tenant == tenant, IdempotencyKey.key == key)
+        .where(IdempotencyKey.created_at >= text("now() - interval '24 hours'"))
+    )
+    row = held.first()
+    return None if row is None else (row.job_id, row.body_hash)
+
+
+async def get_job(connection: AsyncConnection, tenant: str, job_id: str) -> JobRow | None:
+    """A tenant's job, if there is one of that id."""
+    rows = await connection.execute(
+        select(*_COLUMNS)
+        .outerjoin(JobResult, JobResult.job_id == Job.id)
+        .where(Job.id == job_id, Job.tenant == tenant)
+    )
+    row = rows.first()
+    return None if row is None else _job_row(row)
+
+
+async def get_job_of_any_tenant(connection: AsyncConnection, job_id: str) -> JobRow | None:
+    """A job, whosever it is: for workers only."""
+    rows = await connection.execute(
+        select(*_COLUMNS).outerjoin(JobResult, JobResult.job_id == Job.id).where(Job.id == job_id)
+    )
+    row = rows.first()
+    return None if row is None else _job_row(row)
+
+
+async def list_jobs(
+    connection: AsyncConnection,
+    tenant: str,
+    *,
+    limit: int,
+    after: tuple[datetime, str] | None,
+    status: JobStatus | None,
+    metadata: Mapping[str, str],
+) -> list[JobRow]:
+    """A tenant's jobs, newest first.
+
+    Args:
+        connection: Where to look.
+        tenant: Whose.
+        limit: At most so many.
+        after: (created_at, id) of the last job of the page before.
+        status: Only these.
+        metadata: Only those that carry all of these.
+    """
+    query = (
+        select(*_COLUMNS)
+        .outerjoin(JobResult, JobResult.job_id == Job.id)
+        .where(Job.tenant == tenant)
+        .order_by(Job.created_at.desc(), Job.id.desc())
+        .limit(limit)
+    )
+    if after is not None:
+        query = query.where(tuple_(Job.created_at, Job.id) < after)
+    if status is not None:
+        query = query.where(Job.status == status.value)
+    if metadata:
+        query = query.where(Job.metadata_.contains(dict(metadata)))
+    return [_job_row(row) for row in await connection.execute(query)]
+
+
+def _job_row(row: Any) -> JobRow:
+    values = tuple(row)
+    return JobRow(values[0], values[1], values[2], JobStatus(values[3]), *values[4:])
+
+
+async def move(
+    connection: AsyncConnection,
+    job_id: str,
+    *,
+    leave: Sequence[JobStatus],
+    to: JobStatus,
+    reason: str | None = None,
+    error: Mapping[str, Any] | None = None,
+    tenant: str | None = None,
+) -> bool:
+    """Moves a job to another state if it is in one of ``leave``; whoever comes second changes nothing.
+
+    Args:
+        connection: Where.
+        job_id: Which job.
+        leave: The states in which it is moved.
+        to: The state to which it is moved.
+        reason: Why, as a code; replaces the earlier reason, also by none.
+        error: What went wrong; replaces the earlier error, also by none.
+        tenant: Only this tenant's job; workers, which act for all, leave it out.
+
+    Returns:
+        Whether this call moved it.
+    """
+    values: dict[str, Any] = {"status": to.value, "updated_at": text("clock_timestamp()")}
+    values |= {"status_reason": reason, "error": error}
+    if to.is_terminal:
+        values["finished_at"] = text("clock_timestamp()")
+    statement = update(Job).where(Job.id == job_id, Job.status.in_([status.value for status in leave]))
+    if tenant is not None:
+        statement = statement.where(Job.tenant == tenant)
+    moved = await connection.execute(statement.values(values).returning(Job.id))
+    return moved.first() is not None
+
+
+async def lock_job(connection: AsyncConnection, job_id: str) -> JobStatus | None:
+    """Locks a job's row until the transaction ends, so that its shards' ends follow one another."""
+    rows = await connection.execute(select(Job.status).where(Job.id == job_id).with_for_update())
+    row = rows.first()
+    return None if row is None else JobStatus(row.status)
+
+
+async def job_statuses(connection: AsyncConnection, job_ids: Sequence[str]) -> dict[str, JobStatus]:
+    """Where each of these jobs stands; deleted ones are missing."""
+    rows = await connection.execute(select(Job.id, Job.status).where(Job.id.in_(job_ids)))
+    return {row.id: JobStatus(row.status) for row in rows}
+
+
+async def open_work(connection: AsyncConnection, job_id: str) -> tuple[int, int]:
+    """How many shards of a job are not done, and how many of them are leased right now."""
+    rows = await connection.execute(
+        text(
+            "SELECT count(*), count(*) FILTER (WHERE lease_expires_at > clock_timestamp())"
+            " FROM shards WHERE job_id = :job AND NOT done"
+        ),
+        {"job": job_id},
+    )
+    open_, leased = rows.one()
+    return open_, leased
+
+
+async def store_result(
+    connection: AsyncConnection, tenant: str, job_id: str, completeness: str, results: str
+) -> None:
+    """Keeps a job's results; a second finalization of the same rows replaces them by the same."""
+    values = {"job_id": job_id, "tenant": tenant, "completeness": completeness, "results": results}
+    statement = upsert(JobResult).values(values)
+    await connection.execute(statement.on_conflict_do_update(index_elements=["job_id"], set_=values))
+
+
+async def stored_result(connection: AsyncConnection, tenant: str, job_id: str) -> str | None:
+    """A finished job's results as JSON text."""
+    rows = await connection.execute(
+        select(JobResult.results).where(JobResult.job_id == job_id, JobResult.tenant == tenant)
+    )
+    row = rows.first()
+    return None if row is None else row.results
+
+
+async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
+    """Removes a job and everything that belongs to it. The caller has checked that it is terminal."""
+    of_job = "(SELECT id FROM cells WHERE job_id = :job AND tenant = :tenant)"
+    for statement in (
+        f"DELETE FROM verdicts WHERE cell_id IN {of_job}",  # noqa: S608 - a constant
+        "DELETE FROM calls USING shards WHERE calls.shard_id = shards.id"
+        " AND shards.job_id = :job AND shards.tenant = :tenant",
+        "DELETE FROM jobs WHERE id = :job AND tenant = :tenant",
+    ):
+        await connection.execute(text(statement), {"job": job_id, "tenant": tenant})
+
+
+async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> list[str]:
+    """Jobs that could be finalized but that nobody seems to be finalizing: the message was lost, or its worker."""
+    rows = await connection.execute(
+        text(
+            "SELECT id FROM jobs WHERE (status = 'finalizing'"
+            "  AND updated_at < clock_timestamp() - make_interval(secs => :quiet))"
+            " OR (status IN ('cancelling', 'running', 'queued') AND NOT EXISTS (SELECT FROM shards"
+            "  WHERE job_id = jobs.id AND NOT done AND"
+            "  (jobs.status <> 'cancelling' OR lease_expires_at > clock_timestamp())))"
+        ),
+        {"quiet": quiet_seconds},
+    )
+    return [row.id for row in rows]
+
+
+async def active_jobs(connection: AsyncConnection) -> list[str]:
+    """Jobs whose shards may be worked on, oldest first."""
+    rows = await connection.execute(
+        select(Job.id).where(Job.status.in_([status.value for status in ACTIVE])).order_by(Job.created_at)
+    )
+    return [row.id for row in rows]
+
+
+async def any_call_succeeded(connection: AsyncConnection, job_id: str) -> bool:
+    """Whether any of a job's calls was answered."""
+    rows = await connection.execute(
+        text(
+            "SELECT EXISTS (SELECT FROM calls JOIN shards ON shards.id = calls.shard_id"
+            " WHERE shards.job_id = :job AND calls.outcome = 'ok')"
+        ),
+        {"job": job_id},
+    )
+    return bool(rows.scalar_one())
+
+
+async def forget_idempotency_keys(connection: AsyncConnection) -> None:
+    """Removes the keys whose day has passed."""
+    await connection.execute(
+        text("DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours'")
+    )

@@ -1,0 +1,251 @@
+"""What is read back: score counts for the metrics, pages of responses, rows for exports."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+EXPORT_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """One judge's verdicts on one response for one trait, added up.
+
+    Attributes:
+        cell: The cell's ordinal.
+        trait: Index among the persona's traits.
+        judge: Index among the job's judges.
+        run: The response's run.
+        instruction: Index of the persona instruction, if known.
+        scores: The scored units' scores, in no particular order.
+        not_applicable: Units of that status, and likewise the following.
+    """
+
+    cell: int
+    trait: int
+    judge: int
+    run: int
+    instruction: int | None
+    scores: Sequence[int]
+    not_applicable: int
+    refused: int
+    unparsed: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseTally:
+    """Responses of one cell by what became of them.
+
+    Attributes:
+        cell: The cell's ordinal.
+        answered: Texts that are not refusals, empty ones included.
+        refused: Refusals; their units were not sent to a judge.
+        failed: Calls that never succeeded.
+        empty: Answers without a single sentence.
+        refused_units: Sentences of the refusals.
+    """
+
+    cell: int
+    answered: int
+    refused: int
+    failed: int
+    empty: int
+    refused_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRecord:
+    """A response as it is stored, its cell named by ordinal."""
+
+    cell: int
+    run: int
+    item: int
+    instruction: int | None
+    status: str
+    text: str | None
+    unit_starts: Sequence[int]
+    unit_ends: Sequence[int]
+    finish_reason: str | None
+    error: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRecord:
+    """A verdict as it is stored, its cell named by ordinal."""
+
+    cell: int
+    run: int
+    item: int
+    unit: int
+    trait: int
+    judge: int
+    status: str
+    score: int | None
+    raw: str | None
+
+
+async def scores(connection: AsyncConnection, tenant: str, job_id: str) -> AsyncIterator[ScoreRow]:
+    """Every response's verdicts, added up by trait and judge, cell by cell."""
+    rows = await connection.stream(
+        text(
+            "SELECT c.ordinal, v.trait, v.judge, v.run, min(r.instruction),"
+            " coalesce(array_agg(v.score) FILTER (WHERE v.status = 'scored'), '{}'),"
+            " count(*) FILTER (WHERE v.status = 'not_applicable'),"
+            " count(*) FILTER (WHERE v.status = 'refused'),"
+            " count(*) FILTER (WHERE v.status = 'unparsed'),"
+            " count(*) FILTER (WHERE v.status = 'failed')"
+            " FROM cells c JOIN verdicts v ON v.cell_id = c.id"
+            " JOIN responses r ON r.cell_id = v.cell_id AND r.run = v.run AND r.item = v.item"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND r.tenant = :tenant"
+            " GROUP BY c.ordinal, v.trait, v.judge, v.run, v.item"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    async for row in rows:
+        yield ScoreRow(*row)
+
+
+async def response_tallies(connection: AsyncConnection, tenant: str, job_id: str) -> dict[int, ResponseTally]:
+    """Every cell's responses by what became of them; cells without any are missing."""
+    rows = await connection.execute(
+        text(
+            "SELECT c.ordinal, count(*) FILTER (WHERE status = 'answered'),"
+            " count(*) FILTER (WHERE status = 'refused'), count(*) FILTER (WHERE status = 'failed'),"
+            " count(*) FILTER (WHERE status = 'answered' AND cardinality(unit_starts) = 0),"
+            " coalesce(sum(cardinality(unit_starts)) FILTER (WHERE status = 'refused'), 0)"
+            " FROM cells c JOIN responses r ON r.cell_id = c.id"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant GROUP BY c.ordinal"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return {row[0]: ResponseTally(*row) for row in rows}
+
+
+async def snapshots(connection: AsyncConnection, tenant: str, job_id: str) -> list[Mapping[str, Any]]:
+    """The model snapshots and system fingerprints that providers reported, with the number of calls of each."""
+    rows = await connection.execute(
+        text(
+            "SELECT connection, model, model_snapshot AS snapshot, system_fingerprint, count(*) AS calls"
+            " FROM calls WHERE shard_id IN (SELECT id FROM shards WHERE job_id = :job AND tenant = :tenant)"
+            " AND outcome = 'ok' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return [dict(row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's public name for it
+
+
+_RESPONSE_COLUMNS = (
+    "c.ordinal, r.run, r.item, r.instruction, r.status, r.text, r.unit_starts, r.unit_ends,"
+    " r.finish_reason, r.error, r.input_tokens, r.output_tokens"
+)
+
+
+async def response_page(
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    *,
+    cells: Sequence[int] | None,
+    out_of_character: Mapping[tuple[int, int], tuple[int, int]] | None,
+    after: tuple[int, int, int] | None,
+    limit: int,
+) -> list[ResponseRecord]:
+    """Responses in the order cell, run, item.
+
+    Args:
+        connection: Where.
+        tenant: Whose.
+        job_id: Which job's.
+        cells: Only these cells, by ordinal; ``None`` for all.
+        out_of_character: Only responses with a score outside the persona's level: for each (cell, trait) the
+            lowest and the highest score inside it. ``None`` for all responses.
+        after: (cell, run, item) of the last response of the page before.
+        limit: At most so many.
+    """
+    where = ["c.job_id = :job", "c.tenant = :tenant", "r.tenant = :tenant"]
+    values: dict[str, Any] = {"job": job_id, "tenant": tenant, "limit": limit}
+    if cells is not None:
+        where.append("c.ordinal = ANY(:cells)")
+        values["cells"] = list(cells)
+    if after is not None:
+        where.append("(c.ordinal, r.run, r.item) > (:after_cell, :after_run, :after_item)")
+        values |= dict(zip(("after_cell", "after_run", "after_item"), after, strict=True))
+    if out_of_character is not None:
+        where.append(
+            "EXISTS (SELECT FROM verdicts v JOIN unnest(CAST(:of_cells AS int[]), CAST(:of_traits AS int[]),"
+            " CAST(:lowest AS int[]), CAST(:highest AS int[])) AS b (cell, trait, lowest, highest)"
+            " ON b.cell = c.ordinal AND b.trait = v.trait WHERE v.cell_id = r.cell_id AND v.run = r.run"
+            " AND v.item = r.item AND v.tenant = :tenant AND v.score IS NOT NULL"
+            " AND v.score NOT BETWEEN b.lowest AND b.highest)"
+        )
+        values |= {
+            "of_cells": [cell for cell, _ in out_of_character],
+            "of_traits": [trait for _, trait in out_of_character],
+            "lowest": [lowest for lowest, _ in out_of_character.values()],
+            "highest": [highest for _, highest in out_of_character.values()],
+        }
+    rows = await connection.execute(
+        text(
+            f"SELECT {_RESPONSE_COLUMNS} FROM responses r JOIN cells c ON c.id = r.cell_id"  # noqa: S608
+            f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item LIMIT :limit"
+        ),
+        values,
+    )
+    return [ResponseRecord(*row) for row in rows]
+
+
+async def verdicts_of(
+    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[tuple[int, int, int]]
+) -> list[VerdictRecord]:
+    """The verdicts on these responses, each named by (cell ordinal, run, item), in the order of their units."""
+    rows = await connection.execute(
+        text(
+            "SELECT c.ordinal, v.run, v.item, v.unit, v.trait, v.judge, v.status, v.score, v.raw"
+            " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[]))"
+            "  AS wanted (cell, run, item)"
+            " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell"
+            " JOIN verdicts v ON v.cell_id = c.id AND v.run = wanted.run AND v.item = wanted.item"
+            "  AND v.tenant = :tenant"
+            " ORDER BY c.ordinal, v.run, v.item, v.unit, v.trait, v.judge"
+        ),
+        {
+            "job": job_id,
+            "tenant": tenant,
+            "cells": [cell for cell, _, _ in responses],
+            "runs": [run for _, run, _ in responses],
+            "items": [item for _, _, item in responses],
+        },
+    )
+    return [VerdictRecord(*row) for row in rows]
+
+
+async def stream_responses(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> AsyncIterator[tuple[ResponseRecord, list[VerdictRecord]]]:
+    """Every response with its verdicts, page by page, so that memory stays flat however large the job."""
+    after: tuple[int, int, int] | None = None
+    while True:
+        page = await response_page(
+            connection,
+            tenant,
+            job_id,
+            cells=None,
+            out_of_character=None,
+            after=after,
+            limit=EXPORT_PAGE,
+        )
+        if not page:
+            return
+        keys = [(response.cell, response.run, response.item) for response in page]
+        found: dict[tuple[int, int, int], list[VerdictRecord]] = {key: [] for key in keys}
+        for verdict in await verdicts_of(connection, tenant, job_id, keys):
+            found[verdict.cell, verdict.run, verdict.item].append(verdict)
+        for key, response in zip(keys, page, strict=True):
+            yield response, found[key]
+        after = keys[-1]

@@ -1,0 +1,245 @@
+"""Shards: announcing, claiming, keeping, giving back, ending; and what in them is still missing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to write a shard's results, until its lease runs out or somebody else claims it.
+
+    Attributes:
+        shard_id: Which shard.
+        token: The fencing token under which it was claimed.
+        tenant: Whose job it is.
+        job_id: Which job.
+        cell_id: Which cell, and ``cell`` its ordinal in the job.
+        run_start: First run.
+        run_stop: One past the last run.
+    """
+
+    shard_id: int
+    token: int
+    tenant: str
+    job_id: str
+    cell_id: int
+    cell: int
+    run_start: int
+    run_stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """What a shard already has of one response."""
+
+    run: int
+    item: int
+    status: str
+    text: str | None
+    unit_starts: Sequence[int]
+    unit_ends: Sequence[int]
+
+
+async def refill(connection: AsyncConnection, job_id: str, window: int) -> list[int]:
+    """Announces further shards of a job, so that at most ``window`` are announced and not done.
+
+    Returns:
+        The shards to tell the queue of, after the transaction has committed.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET announced_at = clock_timestamp() WHERE id IN ("
+            " SELECT id FROM shards WHERE job_id = :job AND NOT done AND announced_at IS NULL ORDER BY id"
+            " LIMIT greatest(0, :window - (SELECT count(*) FROM shards"
+            "  WHERE job_id = :job AND NOT done AND announced_at IS NOT NULL))"
+            " FOR UPDATE SKIP LOCKED) RETURNING id"
+        ),
+        {"job": job_id, "window": window},
+    )
+    return sorted(row.id for row in rows)
+
+
+async def announce_again(
+    connection: AsyncConnection, job_ids: Sequence[str], quiet_seconds: float
+) -> list[int]:
+    """Announced shards of these jobs that nobody holds: the message, or the worker, was lost.
+
+    Those whose lease ran out are announced at once; those never claimed after ``quiet_seconds``, since they may
+    still wait in the queue.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET announced_at = clock_timestamp() WHERE NOT done AND job_id = ANY(:jobs)"
+            " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+            " AND (announced_at < lease_expires_at"
+            "  OR announced_at < clock_timestamp() - make_interval(secs => :quiet)) RETURNING id"
+        ),
+        {"jobs": list(job_ids), "quiet": quiet_seconds},
+    )
+    return sorted(row.id for row in rows)
+
+
+async def claim(connection: AsyncConnection, shard_id: int, owner: str, lease_seconds: float) -> Claim | None:
+    """Leases a shard, by the database's clock, if its job is active and nobody else holds it.
+
+    The job's row is share-locked first: a job that is cancelled before this commits is not claimed.
+    """
+    rows = await connection.execute(
+        text(
+            "WITH job AS (SELECT jobs.id FROM jobs JOIN shards ON shards.job_id = jobs.id"
+            "  WHERE shards.id = :shard AND jobs.status IN ('queued', 'running') FOR SHARE OF jobs)"
+            " UPDATE shards SET lease_token = lease_token + 1, lease_owner = :owner,"
+            " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
+            " FROM job, cells WHERE shards.id = :shard AND shards.job_id = job.id AND NOT done"
+            " AND cells.id = shards.cell_id"
+            " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+            " RETURNING shards.id, lease_token, shards.tenant, shards.job_id, cell_id, cells.ordinal,"
+            " run_start, run_stop"
+        ),
+        {"shard": shard_id, "owner": owner, "seconds": lease_seconds},
+    )
+    row = rows.first()
+    return None if row is None else Claim(*row)
+
+
+async def start_job(connection: AsyncConnection, job_id: str) -> None:
+    """Marks a job as running when its first shard has been claimed."""
+    await connection.execute(
+        text(
+            "UPDATE jobs SET status = 'running', started_at = coalesce(started_at, clock_timestamp()),"
+            " updated_at = clock_timestamp() WHERE id = :job AND status = 'queued'"
+        ),
+        {"job": job_id},
+    )
+
+
+async def renew(connection: AsyncConnection, claims: Sequence[Claim], lease_seconds: float) -> set[int]:
+    """Keeps the leases of claims that are still valid.
+
+    Returns:
+        The ids of the shards that are still ours.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
+            " FROM unnest(CAST(:ids AS bigint[]), CAST(:tokens AS bigint[])) AS held (id, token)"
+            " WHERE shards.id = held.id AND shards.lease_token = held.token AND NOT done RETURNING shards.id"
+        ),
+        {
+            "seconds": lease_seconds,
+            "ids": [c.shard_id for c in claims],
+            "tokens": [c.token for c in claims],
+        },
+    )
+    return {row.id for row in rows}
+
+
+async def release(connection: AsyncConnection, held: Claim, *, failed: bool) -> int:
+    """Gives an unfinished shard back, so that it is announced again with the next refill.
+
+    Args:
+        connection: Where.
+        held: The claim.
+        failed: Whether an error of ours was the reason.
+
+    Returns:
+        How often the shard has failed so far.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET lease_owner = NULL, lease_expires_at = NULL, announced_at = NULL,"
+            " failures = failures + :failed WHERE id = :shard AND lease_token = :token AND NOT done"
+            " RETURNING failures"
+        ),
+        {"shard": held.shard_id, "token": held.token, "failed": int(failed)},
+    )
+    row = rows.first()
+    return 0 if row is None else row.failures
+
+
+async def stored_responses(connection: AsyncConnection, held: Claim) -> list[StoredResponse]:
+    """The responses that a shard already has."""
+    rows = await connection.execute(
+        text(
+            "SELECT run, item, status, text, unit_starts, unit_ends FROM responses"
+            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+        ),
+        _range(held),
+    )
+    return [StoredResponse(*row) for row in rows]
+
+
+async def stored_verdicts(connection: AsyncConnection, held: Claim) -> set[tuple[int, int, int, int, int]]:
+    """The (run, item, unit, trait, judge) of the verdicts that a shard already has."""
+    rows = await connection.execute(
+        text(
+            "SELECT run, item, unit, trait, judge FROM verdicts"
+            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+        ),
+        _range(held),
+    )
+    return {(run, item, unit, trait, judge) for run, item, unit, trait, judge in rows}
+
+
+def _range(held: Claim) -> dict[str, Any]:
+    return {"cell": held.cell_id, "start": held.run_start, "stop": held.run_stop, "tenant": held.tenant}
+
+
+COUNTS = (
+    "LATERAL (SELECT count(*) FILTER (WHERE status <> 'failed') AS answered,"
+    "  count(*) FILTER (WHERE status = 'failed') AS failed, coalesce(sum(verdicts_due), 0) AS due"
+    "  FROM responses r WHERE r.cell_id = s.cell_id AND r.run >= s.run_start AND r.run < s.run_stop) r,"
+    " LATERAL (SELECT count(*) FILTER (WHERE status <> 'failed') AS answered,"
+    "  count(*) FILTER (WHERE status = 'failed') AS failed"
+    "  FROM verdicts v WHERE v.cell_id = s.cell_id AND v.run >= s.run_start AND v.run < s.run_stop) v"
+)
+"""What the rows of a shard ``s`` amount to: the one place where that is counted."""
+
+
+async def finish(connection: AsyncConnection, held: Claim) -> bool:
+    """Ends a shard if nothing in it is missing and the claim still holds.
+
+    Returns:
+        Whether it ended now.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET done = true, lease_owner = NULL, lease_expires_at = NULL,"
+            " responses_answered = counted.r_answered, responses_failed = counted.r_failed,"
+            " verdicts_due = counted.due, verdicts_answered = counted.v_answered,"
+            " verdicts_failed = counted.v_failed"
+            " FROM (SELECT s.id, r.answered AS r_answered, r.failed AS r_failed, r.due,"
+            f"  v.answered AS v_answered, v.failed AS v_failed FROM shards s, {COUNTS}"  # noqa: S608
+            "  WHERE s.id = :shard) counted"
+            " WHERE shards.id = counted.id AND lease_token = :token AND NOT done"
+            " AND r_answered + r_failed = planned_responses AND v_answered + v_failed = counted.due"
+            " RETURNING shards.id"
+        ),
+        {"shard": held.shard_id, "token": held.token},
+    )
+    if rows.first() is None:
+        return False
+    await connection.execute(
+        text(
+            "INSERT INTO shard_usage (shard_id, stage, model, tenant, calls, failed_calls, input_tokens,"
+            " output_tokens, cached_input_tokens, usd, unpriced_calls)"
+            f" SELECT shard_id, {USAGE_COLUMNS} FROM calls WHERE shard_id = :shard"  # noqa: S608
+            " GROUP BY shard_id, stage, connection, model, tenant ON CONFLICT DO NOTHING"
+        ),
+        {"shard": held.shard_id},
+    )
+    return True
+
+
+USAGE_COLUMNS = (
+    "stage, connection || '/' || model AS model, tenant, count(*) AS calls,"
+    " count(*) FILTER (WHERE outcome <> 'ok') AS failed_calls,"
+    " coalesce(sum(input_tokens), 0) AS input_tokens, coalesce(sum(output_tokens), 0) AS output_tokens,"
+    " coalesce(sum(cached_input_tokens), 0) AS cached_input_tokens, coalesce(sum(usd), 0) AS usd,"
+    " count(*) FILTER (WHERE usd IS NULL AND input_tokens IS NOT NULL) AS unpriced_calls"
+)
+"""What rows of ``calls`` amount to, grouped by stage, connection, model and tenant."""

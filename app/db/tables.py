@@ -1,0 +1,273 @@
+"""The data model.
+
+What remains to be done is never stored: it is the difference between a job's plan (``cells``, ``shards``) and the
+rows of ``responses`` and ``verdicts``, whose primary keys are natural, so that writing one twice has no effect.
+"""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    Double,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from app.domain.status import JobStatus
+
+NAMING = {
+    "ix": "ix_%(column_0_label)s",
+    "uq": "uq_%(table_name)s_%(column_0_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class Base(DeclarativeBase):
+    """All tables; constraint names are fixed so that migrations can name them."""
+
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own protocol
+        str: Text,
+        datetime: DateTime(timezone=True),
+        dict[str, Any]: JSONB,
+        float: Double,
+    }
+
+
+_STATUSES = ", ".join(f"'{status}'" for status in JobStatus)
+
+
+class Job(Base):
+    """A job as it was asked for, and where it stands."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint(f"status IN ({_STATUSES})", name="status"),
+        Index("ix_jobs_tenant_newest", "tenant", text("created_at DESC"), text("id DESC")),
+        Index(
+            "ix_jobs_unfinished",
+            "status",
+            postgresql_where=text("status NOT IN ('completed', 'failed', 'cancelled')"),
+        ),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    tenant: Mapped[str]
+    name: Mapped[str | None]
+    status: Mapped[str]
+    status_reason: Mapped[str | None]
+    error: Mapped[dict[str, Any] | None]
+    request: Mapped[dict[str, Any]]
+    """The body of the POST, with existing texts left out (they are rows of ``responses``)."""
+    spec: Mapped[dict[str, Any]]
+    """The resolved specification; workers run from this alone."""
+    simulated: Mapped[bool]
+    """Whether a simulated model or judge takes part."""
+    metadata_: Mapped[dict[str, Any]] = mapped_column("metadata")
+    planned_responses: Mapped[int]
+    expected_verdicts: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class IdempotencyKey(Base):
+    """Which job a client's ``Idempotency-Key`` made, and a hash of the body that it came with."""
+
+    __tablename__ = "idempotency_keys"
+
+    tenant: Mapped[str] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    body_hash: Mapped[str]
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Cell(Base):
+    """All runs of one model × persona × task; see :class:`app.domain.plan.Cell`."""
+
+    __tablename__ = "cells"
+    __table_args__ = (UniqueConstraint("job_id", "ordinal"),)
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    tenant: Mapped[str]
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
+    ordinal: Mapped[int]
+    model: Mapped[str]
+    """The model's label."""
+    persona: Mapped[str]
+    task: Mapped[str]
+
+
+class Shard(Base):
+    """A slice of a cell's runs, leased to one worker at a time.
+
+    ``lease_token`` is the fencing token: it grows with every claim, and writes that carry an older one are refused.
+    The counts are filled in once, by the query that finds the shard complete.
+    """
+
+    __tablename__ = "shards"
+    __table_args__ = (
+        Index("ix_shards_job_id", "job_id", "done", "announced_at"),
+        Index("ix_shards_open", "announced_at", postgresql_where=text("NOT done")),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    tenant: Mapped[str]
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
+    cell_id: Mapped[int] = mapped_column(ForeignKey("cells.id", ondelete="CASCADE"))
+    run_start: Mapped[int] = mapped_column(SmallInteger)
+    run_stop: Mapped[int]
+    planned_responses: Mapped[int]
+    done: Mapped[bool] = mapped_column(server_default=text("false"))
+    announced_at: Mapped[datetime | None]
+    lease_token: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    lease_owner: Mapped[str | None]
+    lease_expires_at: Mapped[datetime | None]
+    failures: Mapped[int] = mapped_column(server_default=text("0"))
+    """How often a worker gave the shard up because of an error of ours."""
+    responses_answered: Mapped[int] = mapped_column(server_default=text("0"))
+    responses_failed: Mapped[int] = mapped_column(server_default=text("0"))
+    verdicts_due: Mapped[int] = mapped_column(server_default=text("0"))
+    verdicts_answered: Mapped[int] = mapped_column(server_default=text("0"))
+    verdicts_failed: Mapped[int] = mapped_column(server_default=text("0"))
+
+
+class ShardUsage(Base):
+    """What a finished shard's calls took, by stage and model; filled in once, when it ends."""
+
+    __tablename__ = "shard_usage"
+
+    shard_id: Mapped[int] = mapped_column(ForeignKey("shards.id", ondelete="CASCADE"), primary_key=True)
+    stage: Mapped[str] = mapped_column(primary_key=True)
+    model: Mapped[str] = mapped_column(primary_key=True)
+    tenant: Mapped[str]
+    calls: Mapped[int]
+    """Attempts, successful or not."""
+    failed_calls: Mapped[int]
+    input_tokens: Mapped[int] = mapped_column(BigInteger)
+    output_tokens: Mapped[int] = mapped_column(BigInteger)
+    cached_input_tokens: Mapped[int] = mapped_column(BigInteger)
+    usd: Mapped[float]
+    unpriced_calls: Mapped[int]
+
+
+class Response(Base):
+    """The text for one item in one run of a cell, with the spans of its atomic units."""
+
+    __tablename__ = "responses"
+    __table_args__ = (
+        CheckConstraint("status IN ('answered', 'refused', 'failed')", name="status"),
+        CheckConstraint("(status = 'failed') = (text IS NULL)", name="text"),
+    )
+
+    cell_id: Mapped[int] = mapped_column(
+        BigInteger, ForeignKey("cells.id", ondelete="CASCADE"), primary_key=True
+    )
+    run: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    item: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    tenant: Mapped[str]
+    instruction: Mapped[int | None] = mapped_column(SmallInteger)
+    status: Mapped[str]
+    text: Mapped[str | None]
+    unit_starts: Mapped[list[int]] = mapped_column(ARRAY(Integer))
+    unit_ends: Mapped[list[int]] = mapped_column(ARRAY(Integer))
+    verdicts_due: Mapped[int]
+    """Rows of ``verdicts`` that the response calls for: units × traits × judges."""
+    finish_reason: Mapped[str | None]
+    error: Mapped[str | None]
+    input_tokens: Mapped[int | None]
+    output_tokens: Mapped[int | None]
+
+
+class Verdict(Base):
+    """One judge's verdict on one unit for one trait."""
+
+    __tablename__ = "verdicts"
+    __table_args__ = (
+        CheckConstraint(
+            "status IN ('scored', 'not_applicable', 'refused', 'unparsed', 'failed')", name="status"
+        ),
+        CheckConstraint("(status = 'scored') = (score IS NOT NULL)", name="score"),
+    )
+
+    cell_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    run: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    item: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    unit: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    trait: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    """Index among the persona's traits."""
+    judge: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    """Index among the job's judges."""
+    tenant: Mapped[str]
+    status: Mapped[str]
+    score: Mapped[int | None] = mapped_column(SmallInteger)
+    raw: Mapped[str | None]
+    """The judge's reply; null where it was not asked, or where no call succeeded."""
+
+
+class Call(Base):
+    """One attempt at one call: the accounting of everything that may have cost money."""
+
+    __tablename__ = "calls"
+    __table_args__ = (Index("ix_calls_shard_id", "shard_id"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    tenant: Mapped[str]
+    job_id: Mapped[str]
+    shard_id: Mapped[int] = mapped_column(BigInteger)
+    stage: Mapped[str]
+    connection: Mapped[str]
+    model: Mapped[str]
+    cell_id: Mapped[int] = mapped_column(BigInteger)
+    run: Mapped[int] = mapped_column(SmallInteger)
+    item: Mapped[int] = mapped_column(SmallInteger)
+    unit: Mapped[int | None] = mapped_column(SmallInteger)
+    trait: Mapped[int | None] = mapped_column(SmallInteger)
+    judge: Mapped[int | None] = mapped_column(SmallInteger)
+    attempt: Mapped[int] = mapped_column(SmallInteger)
+    outcome: Mapped[str]
+    """``ok``, or what the failure meant: ``retry``, ``item``, ``job``."""
+    code: Mapped[str | None]
+    http_status: Mapped[int | None] = mapped_column(SmallInteger)
+    input_tokens: Mapped[int | None]
+    output_tokens: Mapped[int | None]
+    cached_input_tokens: Mapped[int | None]
+    usd: Mapped[float | None]
+    latency_ms: Mapped[float]
+    finish_reason: Mapped[str | None]
+    model_snapshot: Mapped[str | None]
+    system_fingerprint: Mapped[str | None]
+    provider_request_id: Mapped[str | None]
+    started_at: Mapped[datetime]
+
+
+class JobResult(Base):
+    """A finished job's results and manifest, computed once, from the rows."""
+
+    __tablename__ = "job_results"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    tenant: Mapped[str]
+    completeness: Mapped[str]
+    results: Mapped[str]
+    """JSON text, served as it is."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -1,0 +1,154 @@
+"""Writes results in batches: COPY into temporary tables, then INSERT … ON CONFLICT DO NOTHING, under the fence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple, cast
+from uuid import UUID
+
+import psycopg
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+
+class ResponseRow(NamedTuple):
+    """A row of ``responses``."""
+
+    cell_id: int
+    run: int
+    item: int
+    tenant: str
+    instruction: int | None
+    status: str
+    text: str | None
+    unit_starts: list[int]
+    unit_ends: list[int]
+    verdicts_due: int
+    finish_reason: str | None
+    error: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+
+
+class VerdictRow(NamedTuple):
+    """A row of ``verdicts``."""
+
+    cell_id: int
+    run: int
+    item: int
+    unit: int
+    trait: int
+    judge: int
+    tenant: str
+    status: str
+    score: int | None
+    raw: str | None
+
+
+class CallRow(NamedTuple):
+    """A row of ``calls``."""
+
+    id: UUID
+    tenant: str
+    job_id: str
+    shard_id: int
+    stage: str
+    connection: str
+    model: str
+    cell_id: int
+    run: int
+    item: int
+    unit: int | None
+    trait: int | None
+    judge: int | None
+    attempt: int
+    outcome: str
+    code: str | None
+    http_status: int | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cached_input_tokens: int | None
+    usd: float | None
+    latency_ms: float
+    finish_reason: str | None
+    model_snapshot: str | None
+    system_fingerprint: str | None
+    provider_request_id: str | None
+    started_at: datetime
+
+
+Row = ResponseRow | VerdictRow | CallRow
+TABLES: dict[type[Row], str] = {ResponseRow: "responses", VerdictRow: "verdicts", CallRow: "calls"}
+
+
+@dataclass(slots=True)
+class ShardRows:
+    """Rows of one shard, and the fencing token under which they were made."""
+
+    token: int
+    rows: list[Row] = field(default_factory=list)
+
+
+class ResultWriter:
+    """One connection that writes result rows; not for concurrent use."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def write(self, batch: dict[int, ShardRows]) -> set[int]:
+        """Writes rows durably in one transaction.
+
+        The shards' rows are share-locked against a new claim until the commit, so a row is written only while its
+        shard's fencing token is current. Calls are written whatever the token: what was paid is accounted.
+
+        Args:
+            batch: Rows by shard id.
+
+        Returns:
+            The shards whose token was stale; of their rows only the calls were written.
+
+        Raises:
+            psycopg.Error: If the database failed; nothing was written, or everything was. Writing again is safe.
+        """
+        async with self._engine.connect() as borrowed:
+            raw = await borrowed.get_raw_connection()
+            connection = cast("psycopg.AsyncConnection[tuple[object, ...]]", raw.driver_connection)
+            async with connection.transaction(), connection.cursor() as cursor:
+                stale = await _stale(cursor, batch)
+                for kind, table in TABLES.items():
+                    rows = [
+                        row
+                        for shard_id, of_shard in batch.items()
+                        for row in of_shard.rows
+                        if isinstance(row, kind) and (shard_id not in stale or kind is CallRow)
+                    ]
+                    if rows:
+                        await _insert(cursor, table, kind._fields, rows)
+                return stale
+
+
+async def _stale(cursor: psycopg.AsyncCursor[tuple[object, ...]], batch: dict[int, ShardRows]) -> set[int]:
+    await cursor.execute(
+        "SELECT id FROM shards JOIN unnest(%s::bigint[], %s::bigint[]) AS held (held_id, token)"
+        " ON id = held_id AND lease_token = token WHERE NOT done ORDER BY id FOR SHARE OF shards",
+        (list(batch), [of_shard.token for of_shard in batch.values()]),
+    )
+    current = {row[0] for row in await cursor.fetchall()}
+    return set(batch) - cast("set[int]", current)
+
+
+async def _insert(
+    cursor: psycopg.AsyncCursor[tuple[object, ...]],
+    table: str,
+    columns: Sequence[str],
+    rows: Sequence[Row],
+) -> None:
+    names = ", ".join(columns)
+    await cursor.execute(
+        f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table} (LIKE {table}) ON COMMIT DELETE ROWS"
+    )
+    async with cursor.copy(f"COPY new_{table} ({names}) FROM STDIN") as copy:
+        for row in rows:
+            await copy.write_row(row)
+    await cursor.execute(
+        f"INSERT INTO {table} ({names}) SELECT {names} FROM new_{table} ON CONFLICT DO NOTHING"  # noqa: S608
+    )

@@ -1,0 +1,1 @@
+"""What is measured and how: pure values and functions, without I/O."""

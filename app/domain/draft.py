@@ -1,0 +1,104 @@
+"""A job as its user describes it: well-formed, but with names that nothing has looked up yet."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.domain.model import ModelParameters
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaDraft:
+    """A persona written out in the job itself."""
+
+    id: str
+    description: str
+    traits: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleDraft:
+    """A user-defined dimension's scale; see :class:`app.domain.dimension.Scale`."""
+
+    minimum: int = 1
+    maximum: int = 5
+    not_applicable: int = 9
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionDraft:
+    """A dimension defined in the job itself; see :class:`app.domain.dimension.Dimension`."""
+
+    id: str
+    name: str
+    options: str
+    scale: ScaleDraft = ScaleDraft()
+    levels: tuple[str, ...] = ("low", "neutral", "high")
+    questions: tuple[str, ...] = ()
+    essay_context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDraft:
+    """A model by its ``connection/name``, with its parameters.
+
+    Attributes:
+        model: ``connection/name``.
+        label: How results shall name it; the same as ``model`` unless given.
+        parameters: How it is sampled.
+    """
+
+    model: str
+    label: str | None = None
+    parameters: ModelParameters = ModelParameters()
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseDraft:
+    """A text that already exists and is only to be judged.
+
+    Attributes:
+        persona: Id of one of the job's personas.
+        task: Id of one of the job's tasks.
+        text: The response. Untrusted text.
+        item: The item's id, for example ``"E-3"``; may be left out where the cell has a single item.
+        run: The repetition to which it belongs, from 0; numbered in the order given when left out.
+        instruction: Number of the persona instruction (from 1) under which it was written, if known: pairs of runs that
+            share one are compared apart in RC_atom.
+        model: Who wrote it, as results shall name it.
+    """
+
+    persona: str
+    task: str
+    text: str
+    item: str | None = None
+    run: int | None = None
+    instruction: int | None = None
+    model: str = "provided"
+
+
+@dataclass(frozen=True, slots=True)
+class JobDraft:
+    """A job as it was asked for.
+
+    Attributes:
+        personas: Ids of personas or persona sets, or personas written out.
+        tasks: Task ids.
+        judges: At least one.
+        models: Models under test; empty where ``responses`` are given.
+        responses: Existing texts to be judged; ``None`` where models generate them.
+        dimensions: Dimensions beyond the built-in ones.
+        instructions: ``None`` for all built-in instructions; else numbers of built-in ones (from 1) or texts that
+            contain ``{persona}``.
+        iterations: Repetitions under each instruction.
+        seed: Seed of everything random on our side.
+    """
+
+    personas: tuple[str | PersonaDraft, ...]
+    tasks: tuple[str, ...]
+    judges: tuple[ModelDraft, ...]
+    models: tuple[ModelDraft, ...] = ()
+    responses: tuple[ResponseDraft, ...] | None = None
+    dimensions: tuple[DimensionDraft, ...] = ()
+    instructions: tuple[int | str, ...] | None = None
+    iterations: int = 5
+    seed: int = 0

@@ -1,0 +1,29 @@
+"""Errors that a user can cause, each with what a client needs to mend it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """What is wrong with one field of a request.
+
+    Attributes:
+        pointer: JSON pointer (RFC 6901) to the field in the request's body, for example ``"/personas/2/traits/E"``.
+        message: The reason, as a sentence for people.
+    """
+
+    pointer: str
+    message: str
+
+
+class InvalidJobError(Exception):
+    """A job that can't be run as it is described.
+
+    Attributes:
+        errors: Every reason found, not only the first.
+    """
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        super().__init__("; ".join(f"{error.pointer}: {error.message}" for error in errors))
+        self.errors = tuple(errors)

@@ -1,0 +1,134 @@
+"""A response with its units and everybody's verdicts on them: what readers of a report look at."""
+
+from dataclasses import dataclass
+
+from app.domain.model import Usage
+from app.domain.verdict import VerdictStatus
+
+
+@dataclass(frozen=True, slots=True)
+class UnitVerdict:
+    """One judge's verdict on one unit for one dimension.
+
+    Attributes:
+        judge: The judge's label.
+        dimension: The dimension's id.
+        status: What became of the judgement.
+        score: Where ``status`` is ``scored``.
+        raw: The judge's reply; ``None`` where it was not asked or never answered. Untrusted text.
+        in_character: Whether the score lies in the persona's level; ``None`` without a score.
+    """
+
+    judge: str
+    dimension: str
+    status: VerdictStatus
+    score: int | None
+    raw: str | None
+    in_character: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedUnit:
+    """One sentence of a response.
+
+    Attributes:
+        index: Position in the response, from 0.
+        start: Offset of its first character in the response's text.
+        end: Offset after its last character.
+        text: The sentence as the judge read it. Untrusted text.
+        verdicts: Ordered by dimension and judge; not all may be there yet.
+    """
+
+    index: int
+    start: int
+    end: int
+    text: str
+    verdicts: tuple[UnitVerdict, ...]
+
+    @property
+    def out_of_character(self) -> bool:
+        """Whether any judge's score lies outside the persona's level."""
+        return any(verdict.in_character is False for verdict in self.verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedResponse:
+    """A response and all that was found about it.
+
+    Attributes:
+        id: Unique; stable over retries.
+        model: The model's label.
+        persona: The persona's id.
+        levels: The persona's level by dimension, for the dimensions on which this response is judged.
+        task: The task's id.
+        item: The item's id.
+        item_text: The question or context; empty where the task has none.
+        run: Repetition, from 0.
+        instruction: Number of the persona instruction, from 1; ``None`` if unknown.
+        iteration: Repetition under that instruction, from 0; ``None`` if unknown.
+        status: ``answered``, ``refused`` or ``failed``.
+        text: ``None`` where the call failed. Untrusted text.
+        error: Why the call failed.
+        finish_reason: Why the model stopped; ``None`` for existing texts.
+        usage: Tokens, if the provider counted them.
+        units: The sentences.
+    """
+
+    id: str
+    model: str
+    persona: str
+    levels: dict[str, str]
+    task: str
+    item: str
+    item_text: str
+    run: int
+    instruction: int | None
+    iteration: int | None
+    status: str
+    text: str | None
+    error: str | None
+    finish_reason: str | None
+    usage: Usage | None
+    units: tuple[JudgedUnit, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """The response in the HTTP contract's form."""
+        return {
+            "id": self.id,
+            "model": self.model,
+            "persona": self.persona,
+            "levels": self.levels,
+            "task": self.task,
+            "item": {"id": self.item, "text": self.item_text},
+            "run": self.run,
+            "instruction": self.instruction,
+            "iteration": self.iteration,
+            "status": self.status,
+            "text": self.text,
+            "refusal": self.status == "refused",
+            "error": self.error,
+            "finish_reason": self.finish_reason,
+            "usage": None
+            if self.usage is None
+            else {"input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens},
+            "units": [_unit_json(unit) for unit in self.units],
+        }
+
+
+def _unit_json(unit: JudgedUnit) -> dict[str, object]:
+    return {
+        "index": unit.index,
+        "span": [unit.start, unit.end],
+        "text": unit.text,
+        "verdicts": [
+            {
+                "judge": verdict.judge,
+                "dimension": verdict.dimension,
+                "status": verdict.status.value,
+                "score": verdict.score,
+                "raw": verdict.raw,
+                "in_character": verdict.in_character,
+            }
+            for verdict in unit.verdicts
+        ],
+    }

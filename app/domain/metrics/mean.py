@@ -1,0 +1,25 @@
+"""MEAN: the average score."""
+
+from app.domain.metrics.metric import FloatArray, Metric
+from app.domain.metrics.scores import NO_SCORED_UNIT, CellScores
+
+
+def run_scores(scores: CellScores) -> FloatArray:
+    """Each run's score: the mean, over its responses, of the response's mean score s (Table 17's s).
+
+    Returns:
+        Shape (k,): one score for each run with a scored unit, between the scale's minimum and maximum.
+    """
+    scored = scores.scored
+    return scores.run_means(scores.totals[scored] / scores.counts[scored], scored)
+
+
+def mean(scores: CellScores) -> Metric:
+    """MEAN = mean over runs of the run's mean response score, s = (Σ sᵢ) / n over a response's n scored units.
+
+    Atomic paper, Table 5 ("averaged characteristic scores") and section A.1 for the order of averaging.
+
+    Returns:
+        Between the scale's minimum and maximum; n = runs with a scored unit.
+    """
+    return Metric.average(run_scores(scores), NO_SCORED_UNIT)

@@ -1,0 +1,76 @@
+"""A metric's value with what it was taken over, and the set of metrics that a cell or a total has."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A mean and what it was taken over, or the reason why there is none.
+
+    Attributes:
+        value: The metric; ``None`` where it does not exist, never NaN.
+        n: How many things the value was taken over (the metric says which); 0 where there is no value.
+        reason: A stable code and an explanation, ``"code: words"``, where there is no value, else ``None``.
+
+    Raises:
+        ValueError: If value, n and reason contradict each other, or the value is not finite.
+    """
+
+    value: float | None
+    n: int
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.value is None:
+            if self.n != 0 or not self.reason:
+                raise ValueError("a metric without a value needs n = 0 and a reason")
+        elif not math.isfinite(self.value) or self.n < 1 or self.reason is not None:
+            raise ValueError("a metric's value must be finite, with n of at least 1 and no reason")
+
+    @classmethod
+    def missing(cls, reason: str) -> "Metric":
+        """A metric that does not exist, and why."""
+        return cls(None, 0, reason)
+
+    @classmethod
+    def average(cls, values: FloatArray, reason: str) -> "Metric":
+        """The mean of ``values``, of shape (n,); without any of them, missing for ``reason``."""
+        return cls(float(values.mean()), len(values)) if len(values) else cls.missing(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSet:
+    """The metrics of a cell, or their means over cells.
+
+    Attributes:
+        mean: MEAN, on the dimension's scale.
+        acc: ACC, 0–1.
+        rc: RC, 0–1.
+        acc_atom: ACC_atom, 0–1.
+        ic_atom: IC_atom, 0–1.
+        rc_atom: RC_atom over all pairs of runs, −1–1.
+        rc_atom_within_instruction: RC_atom over the pairs that share the persona instruction: true retest.
+        rc_atom_across_instructions: RC_atom over the pairs that do not: sensitivity to wording.
+    """
+
+    mean: Metric
+    acc: Metric
+    rc: Metric
+    acc_atom: Metric
+    ic_atom: Metric
+    rc_atom: Metric
+    rc_atom_within_instruction: Metric
+    rc_atom_across_instructions: Metric
+
+
+def values_of(metrics: Sequence[Metric]) -> FloatArray:
+    """The values that exist among ``metrics``, in their order; shape (m,), m up to ``len(metrics)``."""
+    return np.array([metric.value for metric in metrics if metric.value is not None], dtype=np.float64)

@@ -1,0 +1,33 @@
+"""Personas: whom a model is told to be, and at which level of which dimensions that person stands."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Trait:
+    """A persona's stand on one dimension, such as extraversion: low.
+
+    Attributes:
+        dimension: A dimension's id.
+        level: One of the level names of that dimension's scale.
+    """
+
+    dimension: str
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """Whom the model plays.
+
+    Attributes:
+        id: Unique within a job, for example ``"E-low"``.
+        description: The words put in place of ``{persona}`` in an instruction, for example ``"introverted person"``
+            or ``"a 71-year-old retired nurse from Italy"``. Untrusted text.
+        traits: What the atomic tasks measure; each dimension at most once. Empty for personas that only
+            PersonaGym's tasks can measure.
+    """
+
+    id: str
+    description: str
+    traits: tuple[Trait, ...] = ()

@@ -1,0 +1,352 @@
+"""From a job's draft to its specification: looks every name up and says everything that is wrong, field by field."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from app.domain.dimension import Dimension, Scale
+from app.domain.draft import DimensionDraft, JobDraft, ModelDraft, PersonaDraft
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.model import Model, ModelParameters
+from app.domain.persona import Persona, Trait
+from app.domain.plan import Cell, cells_of
+from app.domain.spec import InstrumentRef, JobSpec, ProvidedResponse
+from app.domain.task import AtomicTask, ItemSource, items_for
+
+T = TypeVar("T")
+
+JUDGE_TEMPERATURE = 0.0
+"""Atomic paper, appendix A.4."""
+
+MAX_RUN = 32_767
+"""Runs and items are stored as two-byte integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What a draft's names can refer to.
+
+    Attributes:
+        instrument: The version of the words below.
+        dimensions: Built-in dimensions by id.
+        personas: Built-in personas by id.
+        persona_sets: Persona ids by set id.
+        instructions: The persona instructions in their order.
+        tasks: Tasks by id.
+        model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
+        is_simulated: Whether a connection leads to the simulator.
+    """
+
+    instrument: InstrumentRef
+    dimensions: Mapping[str, Dimension]
+    personas: Mapping[str, Persona]
+    persona_sets: Mapping[str, tuple[str, ...]]
+    instructions: tuple[str, ...]
+    tasks: Mapping[str, AtomicTask]
+    model_problem: Callable[[str, str], str | None]
+    is_simulated: Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A specification with its cells and, for existing texts, where each belongs."""
+
+    spec: JobSpec
+    cells: tuple[Cell, ...]
+    provided: tuple[ProvidedResponse, ...]
+
+
+def resolve(draft: JobDraft, catalog: Catalog) -> Resolution:
+    """Looks up every name of a draft.
+
+    Raises:
+        InvalidJobError: With one entry for each thing wrong.
+    """
+    return _Resolver(draft, catalog).resolve()
+
+
+class _Resolver:
+    """One resolution; collects errors so that the user mends them all at once."""
+
+    def __init__(self, draft: JobDraft, catalog: Catalog) -> None:
+        self.draft = draft
+        self.catalog = catalog
+        self.errors: list[FieldError] = []
+
+    def resolve(self) -> Resolution:
+        dimensions = self._dimensions()
+        personas = self._personas(dimensions)
+        tasks = self._tasks()
+        provided = self.draft.responses is not None
+        models = self._writers() if provided else self._models("models", self.draft.models)
+        if not provided and not self.draft.models:
+            self._fail("/models", "name at least one model, or give existing texts in responses")
+        judges = [_at_temperature_zero(judge) for judge in self._models("judges", self.draft.judges)]
+        if not judges:
+            self._fail("/judges", "name at least one judge")
+        instructions = () if provided else self._instructions()
+        self._check_combinations(personas, tasks, dimensions)
+        self._raise_if_wrong()
+
+        used = {trait.dimension for persona in personas for trait in persona.traits}
+        spec = JobSpec(
+            personas=tuple(personas),
+            dimensions=tuple(d for id_, d in dimensions.items() if id_ in used),
+            tasks=tuple(tasks),
+            models=tuple(models),
+            judges=tuple(judges),
+            instructions=instructions,
+            iterations=self.draft.iterations,
+            seed=self.draft.seed,
+            instrument=self.catalog.instrument,
+            provided=provided,
+        )
+        if spec.runs > MAX_RUN:
+            self._fail("/iterations", f"instructions × iterations = {spec.runs} runs; at most {MAX_RUN}")
+        cells = cells_of(spec)
+        placed = self._place_responses(spec, cells)
+        self._raise_if_wrong()
+        return Resolution(spec, cells, placed)
+
+    def _fail(self, pointer: str, message: str) -> None:
+        self.errors.append(FieldError(pointer, message))
+
+    def _raise_if_wrong(self) -> None:
+        if self.errors:
+            raise InvalidJobError(self.errors)
+
+    # -- dimensions and personas ------------------------------------------------------------------------------
+
+    def _dimensions(self) -> dict[str, Dimension]:
+        found = dict(self.catalog.dimensions)
+        for n, draft in enumerate(self.draft.dimensions):
+            if draft.id in found:
+                kind = "built in" if draft.id in self.catalog.dimensions else "defined twice"
+                self._fail(f"/dimensions/{n}/id", f"dimension {draft.id!r} is {kind}; choose another id")
+                continue
+            try:
+                found[draft.id] = _dimension(draft)
+            except ValueError as error:
+                self._fail(f"/dimensions/{n}/scale", str(error))
+        return found
+
+    def _personas(self, dimensions: Mapping[str, Dimension]) -> list[Persona]:
+        found: list[tuple[str, Persona]] = []
+        for n, draft in enumerate(self.draft.personas):
+            pointer = f"/personas/{n}"
+            if isinstance(draft, PersonaDraft):
+                found.append((pointer, self._inline_persona(draft, pointer, dimensions)))
+            elif draft in self.catalog.persona_sets:
+                found += [(pointer, self.catalog.personas[id_]) for id_ in self.catalog.persona_sets[draft]]
+            elif draft in self.catalog.personas:
+                found.append((pointer, self.catalog.personas[draft]))
+            else:
+                self._fail(
+                    pointer, f"no persona or persona set is called {draft!r}; GET /v1/personas lists them"
+                )
+        counts = Counter(persona.id for _, persona in found)
+        for pointer, persona in found:
+            if counts.pop(persona.id, 1) > 1:
+                self._fail(pointer, f"persona {persona.id!r} is named more than once")
+        return [persona for _, persona in found]
+
+    def _inline_persona(
+        self, draft: PersonaDraft, pointer: str, dimensions: Mapping[str, Dimension]
+    ) -> Persona:
+        for id_, level in draft.traits.items():
+            dimension = dimensions.get(id_)
+            if dimension is None:
+                known = ", ".join(dimensions)
+                self._fail(
+                    f"{pointer}/traits/{_escape(id_)}", f"no dimension is called {id_!r}; known: {known}"
+                )
+            elif level not in dimension.scale.levels:
+                levels = ", ".join(dimension.scale.levels)
+                self._fail(
+                    f"{pointer}/traits/{_escape(id_)}",
+                    f"dimension {id_!r} has no level {level!r}; its levels: {levels}",
+                )
+        traits = tuple(Trait(id_, level) for id_, level in draft.traits.items())
+        return Persona(draft.id, draft.description, traits)
+
+    # -- tasks, models, instructions --------------------------------------------------------------------------
+
+    def _tasks(self) -> list[AtomicTask]:
+        found: list[AtomicTask] = []
+        for n, (id_, again) in enumerate(_with_repeats(self.draft.tasks)):
+            if id_ not in self.catalog.tasks:
+                known = ", ".join(self.catalog.tasks)
+                self._fail(f"/tasks/{n}", f"no task is called {id_!r}; known: {known}")
+            elif again:
+                self._fail(f"/tasks/{n}", f"task {id_!r} is named more than once")
+            else:
+                found.append(self.catalog.tasks[id_])
+        return found
+
+    def _models(self, field: str, drafts: Iterable[ModelDraft]) -> list[Model]:
+        found: list[Model] = []
+        labels: set[str] = set()
+        for n, draft in enumerate(drafts):
+            connection, _, name = draft.model.partition("/")
+            label = draft.label or draft.model
+            problem = self.catalog.model_problem(connection, name)
+            if not name:
+                self._fail(f"/{field}/{n}", f"{draft.model!r} is not of the form connection/model")
+            elif problem is not None:
+                self._fail(f"/{field}/{n}", problem)
+            elif label in labels:
+                self._fail(f"/{field}/{n}", f"{label!r} is named more than once; give one of them a label")
+            labels.add(label)
+            simulated = problem is None and self.catalog.is_simulated(connection)
+            found.append(Model(label, connection, name, draft.parameters, simulated))
+        return found
+
+    def _writers(self) -> list[Model]:
+        """Those who wrote the existing texts, in the order in which they first appear. They are never called."""
+        if self.draft.models:
+            self._fail("/models", "give either models or responses, not both")
+        if self.draft.instructions is not None:
+            self._fail(
+                "/instructions", "existing texts are not generated; instructions have no effect on them"
+            )
+        labels = dict.fromkeys(response.model for response in self.draft.responses or ())
+        if not labels:
+            self._fail("/responses", "give at least one response")
+        return [Model(label, "", label) for label in labels]
+
+    def _instructions(self) -> tuple[str, ...]:
+        if self.draft.instructions is None:
+            return self.catalog.instructions
+        found: list[str] = []
+        for n, (chosen, again) in enumerate(_with_repeats(self.draft.instructions)):
+            pointer = f"/instructions/{n}"
+            if again:
+                self._fail(pointer, f"instruction {chosen!r} is named more than once")
+            elif isinstance(chosen, str):
+                if "{persona}" not in chosen:
+                    self._fail(pointer, "an instruction must contain {persona}")
+                found.append(chosen)
+            elif not 1 <= chosen <= len(self.catalog.instructions):
+                self._fail(pointer, f"instructions are numbered 1 to {len(self.catalog.instructions)}")
+            else:
+                found.append(self.catalog.instructions[chosen - 1])
+        if not found and not self.errors:
+            self._fail("/instructions", 'name at least one instruction, or "all"')
+        return tuple(found)
+
+    def _check_combinations(
+        self, personas: list[Persona], tasks: list[AtomicTask], dimensions: Mapping[str, Dimension]
+    ) -> None:
+        """Every persona must be measurable by every task."""
+        for persona in personas:
+            pointer = self._pointer_of(persona.id)
+            if tasks and not persona.traits:
+                self._fail(
+                    pointer,
+                    f"persona {persona.id!r} has no traits, but {_listed(tasks)} measures traits: "
+                    'add for example "traits": {"E": "low"}',
+                )
+            known = tuple(dimensions[t.dimension] for t in persona.traits if t.dimension in dimensions)
+            for task in tasks:
+                for dimension in known:
+                    if not items_for(task, (dimension,)):
+                        self._fail(pointer, _lacking(persona, task, dimension))
+
+    def _pointer_of(self, persona_id: str) -> str:
+        for n, draft in enumerate(self.draft.personas):
+            named = draft.id if isinstance(draft, PersonaDraft) else draft
+            if persona_id == named or persona_id in self.catalog.persona_sets.get(named, ()):
+                return f"/personas/{n}"
+        return "/personas"
+
+    # -- existing texts ---------------------------------------------------------------------------------------
+
+    def _place_responses(self, spec: JobSpec, cells: tuple[Cell, ...]) -> tuple[ProvidedResponse, ...]:
+        by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in cells}
+        personas = {persona.id for persona in spec.personas}
+        tasks = {task.id for task in spec.tasks}
+        placed: list[ProvidedResponse] = []
+        taken: set[tuple[int, int, int]] = set()
+        next_run: Counter[tuple[int, int]] = Counter()
+        instructions: dict[tuple[int, int], int | None] = {}
+        for n, draft in enumerate(self.draft.responses or ()):
+            pointer = f"/responses/{n}"
+            if draft.persona not in personas:
+                self._fail(f"{pointer}/persona", f"the job has no persona {draft.persona!r}")
+                continue
+            if draft.task not in tasks:
+                self._fail(f"{pointer}/task", f"the job has no task {draft.task!r}")
+                continue
+            cell = by_name[draft.model, draft.persona, draft.task]
+            item = self._item_index(draft.item, cell, pointer)
+            if item is None:
+                continue
+            run = draft.run if draft.run is not None else next_run[cell.ordinal, item]
+            next_run[cell.ordinal, item] = max(next_run[cell.ordinal, item], run + 1)
+            if (cell.ordinal, run, item) in taken:
+                self._fail(
+                    f"{pointer}/run",
+                    f"run {run} of item {cell.items[item].id!r} for this model, persona and task is given twice",
+                )
+            taken.add((cell.ordinal, run, item))
+            instruction = None if draft.instruction is None else draft.instruction - 1
+            if instructions.setdefault((cell.ordinal, run), instruction) != instruction:
+                self._fail(f"{pointer}/instruction", f"run {run} has responses under another instruction")
+            placed.append(ProvidedResponse(cell.ordinal, run, item, instruction, draft.text))
+        return tuple(placed)
+
+    def _item_index(self, item: str | None, cell: Cell, pointer: str) -> int | None:
+        if item is None:
+            if len(cell.items) == 1:
+                return 0
+            ids = ", ".join(i.id for i in cell.items)
+            self._fail(f"{pointer}/item", f"which item of {cell.task.id!r} does it answer? One of: {ids}")
+            return None
+        for candidate in cell.items:
+            if item == candidate.id:
+                return candidate.index
+        ids = ", ".join(i.id for i in cell.items)
+        self._fail(
+            f"{pointer}/item",
+            f"{cell.task.id!r} for persona {cell.persona.id!r} has no item {item!r}; it has: {ids}",
+        )
+        return None
+
+
+def _dimension(draft: DimensionDraft) -> Dimension:
+    scale = Scale(draft.scale.minimum, draft.scale.maximum, draft.levels, draft.scale.not_applicable)
+    return Dimension(draft.id, draft.name, scale, draft.options, draft.questions, draft.essay_context)
+
+
+def _at_temperature_zero(judge: Model) -> Model:
+    """Judges run at temperature 0 unless their user decided otherwise."""
+    if judge.parameters.temperature is not None:
+        return judge
+    parameters: ModelParameters = replace(judge.parameters, temperature=JUDGE_TEMPERATURE)
+    return replace(judge, parameters=parameters)
+
+
+def _with_repeats(values: Iterable[T]) -> Iterable[tuple[T, bool]]:
+    """Each value, with whether it stood earlier."""
+    seen: set[T] = set()
+    for value in values:
+        yield value, value in seen
+        seen.add(value)
+
+
+def _listed(tasks: list[AtomicTask]) -> str:
+    return ", ".join(task.id for task in tasks)
+
+
+def _lacking(persona: Persona, task: AtomicTask, dimension: Dimension) -> str:
+    needed = "questions" if task.item_source is ItemSource.QUESTIONS else "essay_context"
+    return (
+        f"task {task.id!r} can't measure persona {persona.id!r} on dimension {dimension.id!r}: "
+        f"the dimension has no {needed}"
+    )
+
+
+def _escape(token: str) -> str:
+    """One reference token of a JSON pointer (RFC 6901, section 3)."""
+    return token.replace("~", "~0").replace("/", "~1")

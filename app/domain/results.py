@@ -1,0 +1,225 @@
+"""A job's results, typed, and their form in the HTTP contract."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from app.domain.dimension import Scale
+from app.domain.metrics.cell import CellMetrics, UnitCounts
+from app.domain.metrics.metric import Metric, MetricSet
+
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseStatuses:
+    """A cell's responses by what became of them, before any judging.
+
+    Attributes:
+        planned: Responses that the cell shall have.
+        answered: Texts that are not refusals, empty ones included.
+        refused: Refusals, recognised before judging; their sentences were not sent to a judge.
+        failed: Calls that never succeeded.
+        empty: Answers without a single sentence.
+        refused_units: Sentences that the refusals removed.
+    """
+
+    planned: int = 0
+    answered: int = 0
+    refused: int = 0
+    failed: int = 0
+    empty: int = 0
+    refused_units: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """The metrics of one cell on one dimension.
+
+    Attributes:
+        model: The model's label.
+        persona: The persona's id.
+        task: The task's id.
+        dimension: The dimension's id.
+        level: Name of the persona's level on that dimension.
+        runs: Runs planned for the cell.
+        metrics: The metrics, over all judges.
+        by_judge: Each judge's own metrics, by the judge's label; empty where they are not known.
+        scale: The dimension's scale, on which ``metrics.mean`` lies.
+        simulated: Whether the model or a judge was a simulated one.
+        statuses: What became of the cell's responses; dimensions that share a text share it.
+    """
+
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    runs: int
+    metrics: CellMetrics
+    by_judge: Mapping[str, CellMetrics] = field(default_factory=dict)
+    scale: Scale = field(default_factory=Scale)
+    simulated: bool = False
+    statuses: ResponseStatuses = field(default_factory=ResponseStatuses)
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What identifies the cell, in the order in which cells are listed."""
+        return self.model, self.persona, self.task, self.dimension, self.level
+
+    def to_json(self) -> Json:
+        """The cell in the contract's form."""
+        return {
+            "model": self.model,
+            "persona": self.persona,
+            "task": self.task,
+            "dimension": self.dimension,
+            "level": self.level,
+            "simulated": self.simulated,
+            "scale": {"minimum": self.scale.minimum, "maximum": self.scale.maximum},
+            "runs": self.runs,
+            "generation": asdict(self.statuses),
+            **_cell_metrics_json(self.metrics),
+            "by_judge": {judge: _cell_metrics_json(own) for judge, own in sorted(self.by_judge.items())},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Unweighted means over the cells of one group.
+
+    Attributes:
+        keys: What the group's cells have in common, such as model and task, in the order of the grouping.
+        metrics: Means over cells; each n counts the cells that have the metric.
+        cells: Cells in the group.
+        units: The cells' units added up, by status.
+        simulated: Whether any of the cells is simulated.
+    """
+
+    keys: Mapping[str, str]
+    metrics: MetricSet
+    cells: int
+    units: UnitCounts
+    simulated: bool = False
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Names of the keys that make the group."""
+        return tuple(self.keys)
+
+    def to_json(self) -> Json:
+        """The total in the contract's form; ``left_out`` counts the cells that lack a metric."""
+        return {
+            "by": list(self.by),
+            **self.keys,
+            "simulated": self.simulated,
+            "cells": self.cells,
+            "metrics": _metrics_json(self.metrics, cells=self.cells),
+            "units": _units_json(self.units),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """What one judge did in the whole job.
+
+    Attributes:
+        judge: The judge's label.
+        units: The units that it was given, by status.
+        simulated: Whether it was a simulated one.
+    """
+
+    judge: str
+    units: UnitCounts
+    simulated: bool = False
+
+    def to_json(self) -> Json:
+        """The judge in the contract's form."""
+        return {"judge": self.judge, "simulated": self.simulated, "units": _units_json(self.units)}
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All cells, totals and judges of a job, each in a stable order.
+
+    Attributes:
+        cells: Sorted by model, persona, task, dimension and level.
+        totals: Grouping by grouping, each sorted by its keys.
+        judges: Sorted by label.
+    """
+
+    cells: tuple[CellResult, ...]
+    totals: tuple[Total, ...]
+    judges: tuple[JudgeResult, ...]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any cell or judge is simulated, so that the figures describe no real model."""
+        return any(cell.simulated for cell in self.cells) or any(judge.simulated for judge in self.judges)
+
+    def to_json(self) -> Json:
+        """The results in the contract's form: JSON types only, missing values ``None``, no NaN and no infinity."""
+        return {
+            "simulated": self.simulated,
+            "cells": [cell.to_json() for cell in self.cells],
+            "totals": [total.to_json() for total in self.totals],
+            "judges": [judge.to_json() for judge in self.judges],
+        }
+
+
+def _cell_metrics_json(metrics: CellMetrics) -> Json:
+    return {
+        "metrics": _metrics_json(metrics),
+        "units": _units_json(metrics.units),
+        "responses": {
+            "total": metrics.responses.total,
+            "without_scored_unit": metrics.responses.without_scored_unit,
+            "with_one_scored_unit": metrics.responses.with_one_scored_unit,
+        },
+        "runs_used": metrics.runs.used,
+    }
+
+
+def _units_json(units: UnitCounts) -> Json:
+    return {
+        "total": units.total,
+        "scored": units.scored,
+        "not_applicable": units.not_applicable,
+        "refused": units.refused,
+        "unparsed": units.unparsed,
+        "failed": units.failed,
+    }
+
+
+def _metrics_json(metrics: MetricSet, cells: int | None = None) -> Json:
+    """The six metrics by name.
+
+    Args:
+        metrics: The metrics.
+        cells: For a total, how many cells it has: each metric then says how many of them it left out.
+    """
+    six = {
+        "mean": metrics.mean,
+        "acc": metrics.acc,
+        "rc": metrics.rc,
+        "acc_atom": metrics.acc_atom,
+        "ic_atom": metrics.ic_atom,
+        "rc_atom": metrics.rc_atom,
+    }
+    found: dict[str, Json] = {name: _metric_json(metric) for name, metric in six.items()}
+    if cells is not None:
+        for name, metric in six.items():
+            found[name]["left_out"] = cells - metric.n
+    for part, metric in (
+        ("within_instruction", metrics.rc_atom_within_instruction),
+        ("across_instructions", metrics.rc_atom_across_instructions),
+    ):
+        found["rc_atom"] |= {part: metric.value, f"{part}_n": metric.n}
+        if metric.reason is not None:
+            found["rc_atom"][f"{part}_reason"] = metric.reason
+    return {**found}
+
+
+def _metric_json(metric: Metric) -> Json:
+    if metric.reason is not None:
+        return {"value": None, "n": 0, "reason": metric.reason}
+    return {"value": metric.value, "n": metric.n}

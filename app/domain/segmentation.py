@@ -1,0 +1,73 @@
+"""Splits a response into atomic units, which are sentences (atomic paper, section 4.2 and Appendix A.4)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One atomic unit of a response.
+
+    Attributes:
+        index: Position in the response, from 0.
+        start: Offset of its first character in the raw response.
+        end: Offset after its last character in the raw response.
+        text: The sentence as the judge reads it: ``normalise(raw[start:end])``, never empty, no space around it.
+    """
+
+    index: int
+    start: int
+    end: int
+    text: str
+
+
+class Segmenter(Protocol):
+    """Splits responses into units."""
+
+    @property
+    def name(self) -> str:
+        """Method and data with their version, for the manifest."""
+        ...
+
+    def segment(self, text: str) -> tuple[Unit, ...]:
+        """The units of a raw response, in order, without overlap; none for a text without visible characters."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PunktRules:
+    """Language data for Punkt; all words in lower case, abbreviations without their final period.
+
+    Attributes:
+        name: Name and version, for example ``"punkt-en-v1"``.
+        never_final: Abbreviations that do not end a sentence, whatever follows.
+        sometimes_final: Abbreviations that end a sentence where a sentence starter follows in upper case.
+        sentence_starters: Words that begin sentences and inside them stand in lower case.
+    """
+
+    name: str
+    never_final: frozenset[str]
+    sometimes_final: frozenset[str]
+    sentence_starters: frozenset[str]
+
+
+def normalise(text: str) -> str:
+    """Replaces what the paper replaces before it splits: U+2019 by ``'`` and the em dash by ``--``."""
+    return text.replace("\u2019", "'").replace("\u2014", "--")
+
+
+def units_at(text: str, starts: Sequence[int], ends: Sequence[int]) -> tuple[Unit, ...]:
+    """The units of a raw response whose spans are known, without splitting it again.
+
+    A stored response keeps its units for ever, whatever a later version of the splitter would make of it.
+
+    Args:
+        text: The raw response.
+        starts: Offset of each unit's first character.
+        ends: Offset after each unit's last character.
+    """
+    return tuple(
+        Unit(index, start, end, normalise(text[start:end]))
+        for index, (start, end) in enumerate(zip(starts, ends, strict=True))
+    )

@@ -1,0 +1,44 @@
+"""The life of a job."""
+
+from enum import StrEnum
+
+
+class JobStatus(StrEnum):
+    """Where a job stands; the names are those of the HTTP contract."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    PAUSED = "paused"
+    CANCELLING = "cancelling"
+    FINALIZING = "finalizing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing will happen to the job any more."""
+        return self in TERMINAL
+
+    @property
+    def may_call(self) -> bool:
+        """Whether calls to providers may start."""
+        return self in ACTIVE
+
+
+TERMINAL = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED})
+ACTIVE = frozenset({JobStatus.QUEUED, JobStatus.RUNNING})
+
+TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
+    JobStatus.QUEUED: frozenset(
+        {JobStatus.RUNNING, JobStatus.PAUSED, JobStatus.CANCELLING, JobStatus.FINALIZING}
+    ),
+    JobStatus.RUNNING: frozenset({JobStatus.PAUSED, JobStatus.CANCELLING, JobStatus.FINALIZING}),
+    JobStatus.PAUSED: frozenset({JobStatus.QUEUED, JobStatus.CANCELLING}),
+    JobStatus.CANCELLING: frozenset({JobStatus.CANCELLED}),
+    JobStatus.FINALIZING: frozenset({JobStatus.COMPLETED, JobStatus.FAILED}),
+    JobStatus.COMPLETED: frozenset(),
+    JobStatus.FAILED: frozenset(),
+    JobStatus.CANCELLED: frozenset(),
+}
+"""What may follow what. The database's updates name the states that they leave, so no other step can happen."""

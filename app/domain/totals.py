@@ -1,0 +1,87 @@
+"""Totals over cells, and the whole of a job's results from its cells."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import fields
+from itertools import groupby
+
+from app.domain.metrics.cell import UnitCounts
+from app.domain.metrics.metric import Metric, MetricSet, values_of
+from app.domain.results import CellResult, JudgeResult, Results, Total
+
+GROUPINGS = (
+    ("model",),
+    ("model", "task"),
+    ("model", "level"),
+    ("model", "dimension"),
+    ("model", "task", "level"),
+    ("model", "task", "dimension"),
+    ("model", "level", "dimension"),
+)
+"""The groupings of which totals are made: the first is Table 16's, (model, task) and (model, task, level) are the
+total column and rows of Table 5 (atomic paper)."""
+
+NO_CELL = "no_cell: no cell of the group has the metric"
+MIXED_SCALES = (
+    "mixed_scales: the group's cells are scored on different scales, so their means have no common unit"
+)
+
+
+def totals(cells: Sequence[CellResult]) -> tuple[Total, ...]:
+    """Unweighted means over the cells of every group of every grouping.
+
+    Unweighted: every cell counts the same, however many runs or units it has. That is how the 36 averages of
+    Table 16 come from the 540 cells of Tables 18–29.
+
+    Args:
+        cells: Cells, in any order.
+
+    Returns:
+        The totals in the order of ``GROUPINGS``, each grouping sorted by its keys.
+    """
+    return tuple(total for by in GROUPINGS for total in _grouped(cells, by))
+
+
+def summarize(cells: Sequence[CellResult], simulated_judges: Collection[str] = ()) -> Results:
+    """Cells, totals and judges of a job.
+
+    Args:
+        cells: The job's cells, in any order.
+        simulated_judges: Labels of the judges that are simulated.
+    """
+    ordered = tuple(sorted(cells, key=lambda cell: cell.key))
+    labels = sorted({judge for cell in ordered for judge in cell.by_judge})
+    judges = tuple(
+        JudgeResult(
+            judge=label,
+            units=UnitCounts.sum([cell.by_judge[label].units for cell in ordered if label in cell.by_judge]),
+            simulated=label in simulated_judges,
+        )
+        for label in labels
+    )
+    return Results(cells=ordered, totals=totals(ordered), judges=judges)
+
+
+def _grouped(cells: Sequence[CellResult], by: tuple[str, ...]) -> list[Total]:
+    def keys_of(cell: CellResult) -> tuple[str, ...]:
+        return tuple(getattr(cell, name) for name in by)
+
+    return [
+        _total(dict(zip(by, keys, strict=True)), list(group))
+        for keys, group in groupby(sorted(cells, key=keys_of), key=keys_of)
+    ]
+
+
+def _total(keys: dict[str, str], cells: list[CellResult]) -> Total:
+    metrics = {
+        field.name: Metric.average(values_of([getattr(cell.metrics, field.name) for cell in cells]), NO_CELL)
+        for field in fields(MetricSet)
+    }
+    if len({(cell.scale.minimum, cell.scale.maximum) for cell in cells}) > 1:
+        metrics["mean"] = Metric.missing(MIXED_SCALES)
+    return Total(
+        keys=keys,
+        metrics=MetricSet(**metrics),
+        cells=len(cells),
+        units=UnitCounts.sum([cell.metrics.units for cell in cells]),
+        simulated=any(cell.simulated for cell in cells),
+    )

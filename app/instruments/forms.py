@@ -1,0 +1,229 @@
+"""The forms of the instruments' data files: what each file must hold, and the domain values that it becomes."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    model_validator,
+)
+
+from app.domain.dimension import Dimension, Scale
+from app.domain.persona import Persona, Trait
+from app.domain.refusal import RefusalRules
+from app.domain.segmentation import PunktRules
+from app.domain.task import AtomicTask, ItemSource
+
+_ITEM_PLACEHOLDERS: Mapping[ItemSource, frozenset[str]] = {
+    ItemSource.QUESTIONS: frozenset({"question"}),
+    ItemSource.ESSAY_CONTEXT: frozenset({"context"}),
+    ItemSource.COMMON: frozenset(),
+}
+_SCORING_PLACEHOLDERS = frozenset({"dimension", "question", "atomic unit", "options"})
+
+
+def _placeholders(template: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\{([^{}]*)\}", template))
+
+
+def _instruction(template: str) -> str:
+    if _placeholders(template) != {"persona"}:
+        raise ValueError("must contain {persona} and no other placeholder")
+    return template
+
+
+def _lines(value: object) -> object:
+    return tuple(value.splitlines()) if isinstance(value, str) else value
+
+
+def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
+    repeated = sorted({value for value in values if values.count(value) > 1})
+    if repeated:
+        raise ValueError(f"given twice: {', '.join(repeated)}")
+    return values
+
+
+def _require_distinct_ids(ids: Iterable[str]) -> None:
+    _distinct(tuple(ids))
+
+
+_Text = Annotated[str, StringConstraints(strict=True, min_length=1, pattern=r"^\S(?s:.*\S)?$")]
+_Id = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+_Texts = Annotated[tuple[_Text, ...], Field(min_length=1), AfterValidator(_distinct)]
+_Lines = Annotated[_Texts, BeforeValidator(_lines)]
+_Words = Annotated[
+    tuple[Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z.']*[a-z]$|^[a-z]$")], ...],
+    Field(min_length=1),
+    AfterValidator(_distinct),
+]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DimensionForm(_Form):
+    """One dimension, but for the scale that all share."""
+
+    id: _Id
+    name: _Text
+    options: _Text
+    questions: _Texts
+    essay_context: _Text
+
+
+class DimensionsFile(_Form):
+    """``dimensions.yaml``."""
+
+    scale: Scale
+    dimensions: Annotated[tuple[DimensionForm, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> "DimensionsFile":
+        _require_distinct_ids(dimension.id for dimension in self.dimensions)
+        scores = [*range(self.scale.minimum, self.scale.maximum + 1), self.scale.not_applicable]
+        for dimension in self.dimensions:
+            offered = [int(number) for number in re.findall(r"(\d+)\)", dimension.options)]
+            if offered != scores:
+                raise ValueError(f"the options of {dimension.id} must offer {scores}, not {offered}")
+        return self
+
+    def to_domain(self) -> dict[str, Dimension]:
+        """The dimensions by id, in the file's order."""
+        return {form.id: Dimension(scale=self.scale, **form.model_dump()) for form in self.dimensions}
+
+
+class PersonaForm(_Form):
+    """One built-in persona; ``traits`` maps a dimension's id to a level."""
+
+    id: _Id
+    description: _Text
+    traits: Annotated[dict[str, str], Field(min_length=1)]
+
+
+class PersonasFile(_Form):
+    """``personas.yaml``; validated with the dimensions by id as context."""
+
+    personas: Annotated[tuple[PersonaForm, ...], Field(min_length=1)]
+    persona_sets: dict[_Id, _Texts]
+
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> "PersonasFile":
+        dimensions: Mapping[str, Dimension] = info.context or {}
+        ids = [persona.id for persona in self.personas]
+        _require_distinct_ids([*ids, *self.persona_sets])
+        for persona in self.personas:
+            for dimension, level in persona.traits.items():
+                if dimension not in dimensions or level not in dimensions[dimension].scale.levels:
+                    raise ValueError(
+                        f"the traits of {persona.id} name no known dimension and level: {dimension} {level}"
+                    )
+        for name, members in self.persona_sets.items():
+            unknown = [member for member in members if member not in ids]
+            if unknown:
+                raise ValueError(f"persona_sets.{name} names unknown personas: {', '.join(unknown)}")
+        return self
+
+    def to_domain(self) -> dict[str, Persona]:
+        """The personas by id, in the file's order."""
+        return {
+            form.id: Persona(form.id, form.description, tuple(Trait(*trait) for trait in form.traits.items()))
+            for form in self.personas
+        }
+
+
+class InstructionsFile(_Form):
+    """``instructions.yaml``."""
+
+    instructions: Annotated[
+        tuple[Annotated[_Text, AfterValidator(_instruction)], ...],
+        Field(min_length=1),
+        AfterValidator(_distinct),
+    ]
+
+
+class TaskForm(_Form):
+    """One generation task."""
+
+    id: _Id
+    title: _Text
+    item_source: ItemSource
+    expected_units: Annotated[float, Field(gt=0)]
+    expected_output_tokens: Annotated[int, Field(gt=0)]
+    prompt: _Text
+    scoring_prompt: _Text
+
+    @model_validator(mode="after")
+    def _check(self) -> "TaskForm":
+        wanted = _ITEM_PLACEHOLDERS[self.item_source]
+        if _placeholders(self.prompt) != wanted:
+            raise ValueError(f"prompt must contain exactly the placeholders {sorted(wanted)}")
+        found = _placeholders(self.scoring_prompt)
+        if not {"atomic unit", "options"} <= found or not found <= _SCORING_PLACEHOLDERS:
+            raise ValueError(
+                "scoring_prompt must contain {atomic unit} and {options}, and besides only {dimension} and {question}"
+            )
+        return self
+
+
+class TasksFile(_Form):
+    """``tasks.yaml``."""
+
+    tasks: Annotated[tuple[TaskForm, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> "TasksFile":
+        _require_distinct_ids(task.id for task in self.tasks)
+        return self
+
+    def to_domain(self) -> dict[str, AtomicTask]:
+        """The tasks by id, in the file's order."""
+        return {form.id: AtomicTask(**form.model_dump()) for form in self.tasks}
+
+
+class RefusalFile(_Form):
+    """``refusal.yaml``; where several alternatives are possible, one a line."""
+
+    window: Annotated[int, Field(gt=0)]
+    sentences: Annotated[int, Field(gt=0)]
+    terms: dict[_Id, _Lines]
+    lead_ins: _Lines
+    patterns: _Lines
+
+    @model_validator(mode="after")
+    def _check(self) -> "RefusalFile":
+        self.to_domain()
+        return self
+
+    def to_domain(self) -> RefusalRules:
+        """The rules, compiled.
+
+        Raises:
+            ValueError: If a pattern names an unknown term or is no regular expression.
+        """
+        return RefusalRules(**self.model_dump())
+
+
+class SegmentationFile(_Form):
+    """``segmentation/punkt-….yaml``."""
+
+    name: _Text
+    never_final: _Words
+    sometimes_final: _Words
+    sentence_starters: _Words
+
+    def to_domain(self) -> PunktRules:
+        """The parameters of the sentence splitter."""
+        return PunktRules(
+            self.name,
+            frozenset(self.never_final),
+            frozenset(self.sometimes_final),
+            frozenset(self.sentence_starters),
+        )

@@ -1,0 +1,1 @@
+"""Model providers: connections, adapters over the official SDKs, their errors and their prices."""

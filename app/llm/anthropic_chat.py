@@ -1,0 +1,84 @@
+"""Anthropic's Messages API."""
+
+from collections.abc import Mapping
+
+import httpx2
+from anthropic import AsyncAnthropic
+
+from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
+from app.llm import errors, wire
+from app.llm.capabilities import DEFAULT_ANTHROPIC_MAX_TOKENS, sendable, sendable_extra
+from app.llm.connections import Connection
+
+_FINISH_REASONS: Mapping[str, FinishReason] = {
+    "end_turn": FinishReason.STOP,
+    "stop_sequence": FinishReason.STOP,
+    "max_tokens": FinishReason.LENGTH,
+    "model_context_window_exceeded": FinishReason.LENGTH,
+    "refusal": FinishReason.REFUSAL,
+}
+
+
+class AnthropicChat:
+    """A ``ChatModel`` over one connection of kind ``anthropic``; to be built on the loop that it runs on."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._key = connection.api_key
+        self._client = AsyncAnthropic(
+            api_key=wire.PLACEHOLDER_KEY,
+            base_url=connection.base_url,
+            max_retries=0,
+            http_client=wire.http_client(self._key),
+        )
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """The model's answer, by one HTTP call.
+
+        Raises:
+            ModelCallError: If there was none.
+        """
+        return self._reply(
+            await wire.post(self._client, "/v1/messages", request, request_body(request), self._key)
+        )
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._client.close()
+
+    def _reply(self, response: httpx2.Response) -> ChatReply:
+        body = wire.json_object(response)
+        blocks = body.get("content")
+        if blocks is None and body.get("error"):
+            raise errors.refused_in_reply(body, response, self._key)
+        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+            raise errors.malformed("the reply has no content blocks")
+        texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+        counts = body.get("usage")
+        return ChatReply(
+            text=wire.storable("".join(text for text in texts if isinstance(text, str))),
+            finish_reason=wire.finish_reason(body.get("stop_reason"), _FINISH_REASONS),
+            usage=_usage(counts) if isinstance(counts, dict) else None,
+            model_snapshot=wire.short_text(body.get("model")),
+            provider_request_id=wire.short_text(response.headers.get("request-id")),
+        )
+
+
+def request_body(request: ChatRequest) -> dict[str, object]:
+    """The body of a call: the message and what was asked for, nothing else but the limit that the API demands."""
+    parameters = sendable("anthropic", request.model)
+    parameters.setdefault("max_tokens", DEFAULT_ANTHROPIC_MAX_TOKENS)
+    if "stop" in parameters:
+        parameters["stop_sequences"] = parameters.pop("stop")
+    system = {} if request.system is None else {"system": request.system}
+    messages = [{"role": "user", "content": request.user}]
+    body: dict[str, object] = {"model": request.model.name, **system, "messages": messages, **parameters}
+    return sendable_extra(request.model.parameters) | body
+
+
+def _usage(counts: Mapping[str, object]) -> Usage | None:
+    """The API counts what came from the cache, or went into it, beside ``input_tokens``; we count it within."""
+    cached = wire.count(counts.get("cache_read_input_tokens")) or 0
+    written = wire.count(counts.get("cache_creation_input_tokens")) or 0
+    fresh = wire.count(counts.get("input_tokens"))
+    total = None if fresh is None else fresh + cached + written
+    return wire.usage(total, counts.get("output_tokens"), cached)

@@ -1,0 +1,285 @@
+"""Which model providers there are, how they are reached, how fast they may be called and what they charge."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+)
+
+ConnectionKind = Literal["openai", "anthropic"]
+"""The wire format that a provider speaks."""
+
+SIMULATED = "simulated"
+SIMULATED_ANTHROPIC = "simulated-anthropic"
+
+_SIMULATOR_KEY = SecretStr("simulated")  # any will do, but like the real providers it wants one
+
+_NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_VENDORS: Mapping[str, tuple[ConnectionKind, str]] = {
+    "openai": ("openai", "https://api.openai.com/v1"),
+    "anthropic": ("anthropic", "https://api.anthropic.com"),
+}
+
+
+class ConnectionsError(ValueError):
+    """The operator's configuration of connections is unusable; the message names the field and the reason."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(_Section):
+    """How fast a model may be called.
+
+    Attributes:
+        requests_per_minute: Calls a minute, all workers together; ``None`` for no limit.
+        tokens_per_minute: Input and output tokens a minute, all workers together; ``None`` for no limit.
+        max_in_flight: Calls under way at once in one worker process; ``None`` for no limit.
+    """
+
+    requests_per_minute: PositiveFloat | None = None
+    tokens_per_minute: PositiveFloat | None = None
+    max_in_flight: PositiveInt | None = None
+
+
+class ConnectionLimits(Limits):
+    """A connection's limits, which hold for each of its models by itself.
+
+    Attributes:
+        models: Limits of single models; what one leaves out is taken from the connection.
+    """
+
+    models: Mapping[str, Limits] = Field(default_factory=dict)
+
+    def of_model(self, model: str) -> Limits:
+        """The limits of one model."""
+        own = self.models.get(model)
+        base = {name: getattr(self, name) for name in Limits.model_fields}
+        return Limits.model_construct(**(base | (own.model_dump(exclude_unset=True) if own else {})))
+
+
+class ModelPrices(_Section):
+    """An operator's prices of one model, in US dollars per million tokens.
+
+    Attributes:
+        input: Prompt tokens.
+        output: Answer tokens.
+        cached_input: Prompt tokens from the provider's cache; ``None`` charges them as ``input``.
+    """
+
+    input: _NonNegative
+    output: _NonNegative
+    cached_input: _NonNegative | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A provider, with the one key that is ever sent to its host.
+
+    Attributes:
+        id: How jobs name it: a model is ``id/model``.
+        kind: Wire format.
+        base_url: What the format's paths are appended to.
+        api_key: Key; ``None`` where the server wants none.
+        limits: Rate limits.
+        prices: Operator's prices by model.
+        models: The models that jobs may use; ``None`` for all.
+        simulated: Whether it is the simulator, whose models answer by a known truth.
+    """
+
+    id: str
+    kind: ConnectionKind
+    base_url: str
+    api_key: SecretStr | None = None
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    prices: Mapping[str, ModelPrices] = field(default_factory=dict)
+    models: tuple[str, ...] | None = None
+    simulated: bool = False
+
+    def allows(self, model: str) -> bool:
+        """Whether jobs may use a model."""
+        return self.models is None or model in self.models
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """All connections of an installation."""
+
+    by_id: Mapping[str, Connection]
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(self.by_id.values())
+
+    def get(self, connection: str) -> Connection | None:
+        """The connection of an id."""
+        return self.by_id.get(connection)
+
+    def limits(self, connection: str, model: str) -> Limits:
+        """The limits of a model; none for a connection that does not exist."""
+        found = self.by_id.get(connection)
+        return found.limits.of_model(model) if found else Limits()
+
+
+def _base_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be an http or https URL")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("must not carry a user name, a password, a query or a fragment")
+    return value.rstrip("/")
+
+
+def _no_inline_key(_value: object) -> object:
+    raise ValueError(
+        "keys are not written into this file; name the key's environment variable in api_key_env"
+    )
+
+
+class _Entry(_Section):
+    kind: ConnectionKind | None = None
+    base_url: Annotated[str, AfterValidator(_base_url)] | None = None
+    api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    # Known only to be refused with a reason that helps.
+    api_key: Annotated[object, AfterValidator(_no_inline_key)] = Field(default=None, validate_default=False)
+    limits: ConnectionLimits = ConnectionLimits()
+    prices: Mapping[str, ModelPrices] = Field(default_factory=dict)
+    models: tuple[str, ...] | None = None
+
+
+class _File(_Section):
+    connections: Mapping[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")], _Entry]
+
+
+def load_connections(file_text: str | None, env: Mapping[str, str], simulator_url: str | None) -> Connections:
+    """The connections of an operator's file, of the environment's vendor variables, and the simulator's.
+
+    ``OPENAI_API_KEY``/``OPENAI_BASE_URL`` and ``ANTHROPIC_API_KEY``/``ANTHROPIC_BASE_URL`` make the connections
+    ``openai`` and ``anthropic``; the file can add limits and prices to them under the same names.
+
+    Args:
+        file_text: The file, YAML; ``assay.example.yaml`` explains its form. ``None`` for no file.
+        env: Environment variables.
+        simulator_url: Root of a simulator, which becomes ``simulated`` and ``simulated-anthropic``.
+
+    Raises:
+        ConnectionsError: If the file or a variable is unusable. No message repeats a value, which might be a key.
+    """
+    entries = dict(_parse(file_text).connections) if file_text is not None else {}
+    for vendor in _VENDORS:
+        if vendor not in entries and (
+            _variable(env, vendor, "API_KEY") or _variable(env, vendor, "BASE_URL")
+        ):
+            entries[vendor] = _Entry()
+    by_id = {name: _connection(name, entry, env) for name, entry in entries.items()}
+    if simulator_url is not None:
+        root = simulator_url.rstrip("/")
+        by_id[SIMULATED] = Connection(SIMULATED, "openai", f"{root}/v1", _SIMULATOR_KEY, simulated=True)
+        by_id[SIMULATED_ANTHROPIC] = Connection(
+            SIMULATED_ANTHROPIC, "anthropic", root, _SIMULATOR_KEY, simulated=True
+        )
+    return Connections(by_id)
+
+
+def _parse(file_text: str) -> _File:
+    try:
+        content = yaml.safe_load(file_text)
+    except yaml.MarkedYAMLError as error:
+        # The library's own message quotes the line, which might hold a key.
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        problem = f"line {line}: not YAML: {error.problem}"
+    except yaml.YAMLError:
+        problem = "not YAML"
+    else:
+        return _validated(content if content is not None else {"connections": {}})
+    raise ConnectionsError(problem)
+
+
+def _validated(content: object) -> _File:
+    try:
+        parsed = _File.model_validate(content)
+    except ValidationError as error:
+        problems = [_problem(found["loc"], found["msg"]) for found in error.errors(include_input=False)]
+    else:
+        reserved = sorted({SIMULATED, SIMULATED_ANTHROPIC} & parsed.connections.keys())
+        problems = [f"connections.{name}: the name is the simulator's" for name in reserved]
+        if not problems:
+            return parsed
+    raise ConnectionsError("; ".join(problems))
+
+
+def _problem(location: tuple[int | str, ...], message: str) -> str:
+    place = ".".join(str(part) for part in location if part != "[key]")
+    return f"{place or 'the file'}: {message.removeprefix('Value error, ')}"
+
+
+def _variable(env: Mapping[str, str], vendor: str, what: str) -> str | None:
+    return env.get(f"{vendor.upper()}_{what}") or None
+
+
+def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
+    kind, default_url = _VENDORS.get(name, (None, None))
+    if entry.kind is None and kind is None:
+        raise ConnectionsError(f"connections.{name}.kind: Field required")
+    if kind is not None and entry.kind not in {None, kind}:
+        raise ConnectionsError(f"connections.{name}.kind: must be {kind} for this name")
+    base_url = entry.base_url or (_environment_url(name, env) or default_url if kind else None)
+    if base_url is None:
+        raise ConnectionsError(f"connections.{name}.base_url: Field required")
+    return Connection(
+        id=name,
+        kind=entry.kind or kind or "openai",
+        base_url=base_url,
+        api_key=_key(name, entry, env, keyless=base_url != default_url),
+        limits=entry.limits,
+        prices=entry.prices,
+        models=entry.models,
+    )
+
+
+def _environment_url(vendor: str, env: Mapping[str, str]) -> str | None:
+    value = _variable(env, vendor, "BASE_URL")
+    if value is None:
+        return None
+    try:
+        return _base_url(value)
+    except ValueError as error:
+        problem = f"{vendor.upper()}_BASE_URL: {error}"
+    raise ConnectionsError(problem)
+
+
+def _key(name: str, entry: _Entry, env: Mapping[str, str], *, keyless: bool) -> SecretStr | None:
+    """The key of a connection.
+
+    A vendor's variable goes to the host that the environment names, never to one that the file puts in its place.
+    """
+    if entry.api_key_env is not None:
+        value = env.get(entry.api_key_env)
+        if not value:
+            raise ConnectionsError(
+                f"connections.{name}.api_key_env: the environment variable {entry.api_key_env} is not set"
+            )
+    elif name in _VENDORS and entry.base_url is None:
+        value = _variable(env, name, "API_KEY")
+        if value is None and not keyless:
+            raise ConnectionsError(
+                f"connections.{name}: the environment variable {name.upper()}_API_KEY is not set"
+            )
+    else:
+        return None
+    if value is None:
+        return None
+    if not (value.strip().isascii() and value.strip().isprintable()):
+        raise ConnectionsError(f"connections.{name}: its key holds characters that no HTTP header can carry")
+    return SecretStr(value.strip())

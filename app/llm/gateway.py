@@ -1,0 +1,47 @@
+"""The one way out to all models: finds a request's connection and speaks its wire format."""
+
+from app.domain.model import ChatReply, ChatRequest
+from app.llm.anthropic_chat import AnthropicChat
+from app.llm.connections import Connection, Connections
+from app.llm.openai_chat import OpenAIChat
+from app.ports import FailureKind, ModelCallError
+
+
+class Gateway:
+    """A ``ChatModel`` over all connections.
+
+    Clients are made at a connection's first call, so that a gateway can be built before a process forks
+    and before a loop runs; from then on it belongs to that loop.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._chats: dict[str, OpenAIChat | AnthropicChat] = {}
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """The model's answer, by one HTTP call.
+
+        Raises:
+            ModelCallError: If there was none.
+        """
+        chat = self._chats.get(request.model.connection) or self._connect(request.model.connection)
+        return await chat.complete(request)
+
+    async def close(self) -> None:
+        """Closes all connections; the next call opens new ones."""
+        chats, self._chats = self._chats, {}
+        for chat in chats.values():
+            await chat.close()
+
+    def _connect(self, name: str) -> OpenAIChat | AnthropicChat:
+        connection = self._connections.get(name)
+        if connection is None:
+            raise ModelCallError(
+                f"there is no connection named {name!r}", kind=FailureKind.JOB, code="unknown_connection"
+            )
+        self._chats[name] = chat = _chat(connection)
+        return chat
+
+
+def _chat(connection: Connection) -> OpenAIChat | AnthropicChat:
+    return AnthropicChat(connection) if connection.kind == "anthropic" else OpenAIChat(connection)

@@ -1,0 +1,99 @@
+"""OpenAI's Chat Completions, and every server that speaks its format."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+from openai import AsyncOpenAI
+
+from app.domain.model import ChatReply, ChatRequest, FinishReason
+from app.llm import errors, wire
+from app.llm.capabilities import capabilities, sendable, sendable_extra
+from app.llm.connections import Connection
+
+_FINISH_REASONS: Mapping[str, FinishReason] = {
+    "stop": FinishReason.STOP,
+    "eos": FinishReason.STOP,
+    "length": FinishReason.LENGTH,
+    "content_filter": FinishReason.CONTENT_FILTER,
+}
+
+
+class OpenAIChat:
+    """A ``ChatModel`` over one connection of kind ``openai``; to be built on the loop that it runs on."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._key = connection.api_key
+        self._client = AsyncOpenAI(
+            api_key=wire.PLACEHOLDER_KEY,
+            base_url=connection.base_url,
+            max_retries=0,
+            http_client=wire.http_client(self._key),
+        )
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """The model's answer, by one HTTP call.
+
+        Raises:
+            ModelCallError: If there was none.
+        """
+        return self._reply(
+            await wire.post(self._client, "/chat/completions", request, request_body(request), self._key)
+        )
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._client.close()
+
+    def _reply(self, response: httpx2.Response) -> ChatReply:
+        body = wire.json_object(response)
+        choices = body.get("choices")
+        if not choices and body.get("error"):
+            raise errors.refused_in_reply(body, response, self._key)
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if not isinstance(choice, dict) or not isinstance(message, dict):
+            raise errors.malformed("the reply has no choice with a message")
+        text, finish_reason = _answer(message, choice.get("finish_reason"))
+        counts = _mapping(body.get("usage"))
+        return ChatReply(
+            text=text,
+            finish_reason=finish_reason,
+            usage=wire.usage(
+                counts.get("prompt_tokens"),
+                counts.get("completion_tokens"),
+                _mapping(counts.get("prompt_tokens_details")).get("cached_tokens"),
+            ),
+            model_snapshot=wire.short_text(body.get("model")),
+            system_fingerprint=wire.short_text(body.get("system_fingerprint")),
+            provider_request_id=wire.short_text(response.headers.get("x-request-id")),
+        )
+
+
+def request_body(request: ChatRequest) -> dict[str, object]:
+    """The body of a call: the messages and what was asked for, nothing else."""
+    model = request.model
+    body: dict[str, object] = {"model": model.name, "messages": _messages(request)}
+    for name, value in sendable("openai", model).items():
+        body[capabilities("openai", model.name).max_tokens_field if name == "max_tokens" else name] = value
+    return sendable_extra(model.parameters) | body
+
+
+def _messages(request: ChatRequest) -> list[dict[str, str]]:
+    user = {"role": "user", "content": request.user}
+    return [user] if request.system is None else [{"role": "system", "content": request.system}, user]
+
+
+def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[str, FinishReason]:
+    refusal, content = message.get("refusal"), message.get("content")
+    if finish_reason == "error":  # a router's provider broke off in the middle
+        raise errors.malformed("the provider broke off the answer")
+    if isinstance(refusal, str) and refusal:
+        return wire.storable(refusal), FinishReason.REFUSAL
+    if content is not None and not isinstance(content, str):
+        raise errors.malformed("the answer's content is no text")
+    return wire.storable(content or ""), wire.finish_reason(finish_reason, _FINISH_REASONS)
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

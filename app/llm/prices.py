@@ -1,0 +1,122 @@
+"""What calls cost: the operator's prices, else those of genai-prices (data of the installed package, no network)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from time import monotonic
+
+import genai_prices
+from genai_prices.data_snapshot import get_snapshot
+from genai_prices.types import ModelPrice, TieredPrices
+
+from app.domain.model import Usage
+from app.llm.connections import Connection, Connections, ModelPrices
+from app.ports import Price
+
+_LIBRARY = f"genai-prices {genai_prices.__version__}"
+_REFRESH_SECONDS = 60.0
+"""Prices can depend on the day and the hour (a new price list, off-peak discounts), so they are looked up anew."""
+
+_Pricing = Callable[[Usage], Price]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """US dollars per token, from a number of input tokens on; a request above it pays them for all its tokens."""
+
+    above_input_tokens: int
+    input: float
+    output: float
+    cached_input: float
+    request: float
+
+    def cost(self, usage: Usage) -> float:
+        fresh = usage.input_tokens - usage.cached_input_tokens
+        tokens = (
+            fresh * self.input
+            + usage.cached_input_tokens * self.cached_input
+            + usage.output_tokens * self.output
+        )
+        return tokens + self.request
+
+
+class GenaiPriceBook:
+    """The ``PriceBook`` of an installation's connections; models of the simulator cost nothing."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._pricings: dict[tuple[str, str], tuple[float, _Pricing]] = {}
+
+    def price(self, connection: str, model: str, usage: Usage) -> Price:
+        """The cost of ``usage`` on a model, as of now, at list prices without batch or volume discounts."""
+        expires, pricing = self._pricings.get((connection, model), (0.0, _unknown))
+        now = monotonic()
+        if now >= expires:
+            pricing = _pricing(self._connections.get(connection), model)
+            self._pricings[connection, model] = (now + _REFRESH_SECONDS, pricing)
+        return pricing(usage)
+
+
+def _pricing(connection: Connection | None, model: str) -> _Pricing:
+    if connection is None:
+        return _unknown
+    if model in connection.prices:
+        return _by_rates([_operator_rates(connection.prices[model])], "operator")
+    if connection.simulated:
+        return lambda _usage: Price(0.0, "simulated")
+    rates = _library_rates(connection.base_url, model)
+    return _by_rates(rates, _LIBRARY) if rates else _unknown
+
+
+def _unknown(_usage: Usage) -> Price:
+    return Price(None, None)
+
+
+def _by_rates(rates: list[_Rates], source: str) -> _Pricing:
+    if len(rates) == 1:
+        return lambda usage: Price(rates[0].cost(usage), source)
+    falling = sorted(rates, key=lambda tier: -tier.above_input_tokens)
+
+    def tiered(usage: Usage) -> Price:
+        tier = next((tier for tier in falling if usage.input_tokens > tier.above_input_tokens), falling[-1])
+        return Price(tier.cost(usage), source)
+
+    return tiered
+
+
+def _operator_rates(prices: ModelPrices) -> _Rates:
+    cached = prices.input if prices.cached_input is None else prices.cached_input
+    return _Rates(-1, prices.input / 1e6, prices.output / 1e6, cached / 1e6, 0.0)
+
+
+def _library_rates(base_url: str, model: str) -> list[_Rates]:
+    """The library's rates by tier; empty if it does not know the provider or the model, or not by tokens."""
+    try:
+        _provider, info = get_snapshot().find_provider_model(model, None, None, base_url)
+    except LookupError:
+        return []
+    prices = info.get_prices(datetime.now(UTC))
+    if prices.input_mtok is None or prices.output_mtok is None:
+        return []
+    listed = (prices.input_mtok, prices.output_mtok, prices.cache_read_mtok, prices.requests_kcount)
+    starts = {tier.start for price in listed if isinstance(price, TieredPrices) for tier in price.tiers}
+    return [_rates_above(start, prices) for start in sorted(starts | {-1})]
+
+
+def _rates_above(start: int, prices: ModelPrice) -> _Rates:
+    return _Rates(
+        start,
+        _at(prices.input_mtok, start) / 1e6,
+        _at(prices.output_mtok, start) / 1e6,
+        _at(prices.input_mtok if prices.cache_read_mtok is None else prices.cache_read_mtok, start) / 1e6,
+        _at(prices.requests_kcount, start) / 1e3,
+    )
+
+
+def _at(price: Decimal | TieredPrices | None, start: int) -> float:
+    """A price as it stands in the tier that starts above ``start`` input tokens."""
+    if isinstance(price, TieredPrices):
+        reached = [tier.price for tier in price.tiers if tier.start <= start]
+        return float(reached[-1] if reached else price.base)
+    return float(price or 0)

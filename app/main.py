@@ -1,0 +1,152 @@
+"""The HTTP composition root: ``uvicorn --factory app.main:create_app``."""
+
+import contextlib
+import functools
+import time
+from collections.abc import AsyncIterator, MutableMapping
+from importlib.metadata import version
+from typing import Any
+
+import structlog
+from fastapi import FastAPI
+from redis.asyncio import Redis
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api import catalog, health, jobs, problems
+from app.api.dependencies import Services
+from app.bootstrap import configure_logging, load_operator_connections
+from app.db.engine import connect
+from app.domain.segmentation import Segmenter, Unit
+from app.instruments.loader import AtomicInstrument, load_atomic
+from app.llm.prices import GenaiPriceBook
+from app.queue.celery_app import make_celery
+from app.queue.sender import CeleryQueue
+from app.services.catalog import make_catalog
+from app.services.control_job import ControlDependencies
+from app.services.identifiers import new_id
+from app.services.job_context import JobContexts
+from app.services.plan_job import PlanDependencies
+from app.services.read_results import ResultsReader
+from app.services.submit_job import SubmissionDependencies
+from app.settings import Settings, load_settings
+
+log = structlog.get_logger(__name__)
+
+DESCRIPTION = """Measures how faithfully language models stay in character: every sentence of every response is judged.
+
+`POST /v1/jobs` with personas, tasks, models and judges; poll the job; read `/results`, `/responses` and `/report`.
+Every error is `application/problem+json` and names the fields that are wrong."""
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The application, configured by the environment unless settings are given."""
+    loaded = settings or load_settings()
+    configure_logging(loaded.log_level)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        services = _services(loaded)
+        app.state.services = services
+        yield
+        await services.redis.aclose()
+        await services.engine.dispose()
+
+    app = FastAPI(
+        title="Persona Assay",
+        version=version("persona-assay"),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        max_body_size=loaded.max_body_bytes,
+        redoc_url=None,
+    )
+    app.add_middleware(RequestContext)
+    problems.install(app)
+    app.include_router(jobs.router)
+    app.include_router(catalog.router)
+    app.include_router(health.router)
+    return app
+
+
+def _services(settings: Settings) -> Services:
+    engine = connect(settings.require_database_url(), pool_size=10, application_name="assay api")
+    redis = Redis.from_url(settings.require_redis_url(), socket_timeout=3, socket_connect_timeout=3)
+    queue = CeleryQueue(make_celery(settings.require_redis_url()))
+    connections = load_operator_connections(settings)
+    instrument = load_atomic()
+    contexts = JobContexts(engine)
+    segmenter = _LateSegmenter(instrument)
+    submission = SubmissionDependencies(
+        engine=engine,
+        catalog=make_catalog(instrument, segmenter.name, connections),
+        queue=queue,
+        segmenter=segmenter,
+        refusals=instrument.refusal,
+        window=settings.shard_window,
+        max_planned_calls=settings.max_planned_calls,
+    )
+    return Services(
+        engine=engine,
+        redis=redis,
+        instrument=instrument,
+        connections=connections,
+        submission=submission,
+        planning=PlanDependencies(submission, connections, GenaiPriceBook(connections)),
+        control=ControlDependencies(engine, queue, settings.shard_window),
+        contexts=contexts,
+        results=ResultsReader(engine, contexts),
+    )
+
+
+class _LateSegmenter:
+    """The segmenter, loaded when first used: NLTK takes two seconds to import, and only existing texts need it here."""
+
+    def __init__(self, instrument: AtomicInstrument) -> None:
+        self.name = instrument.segmentation.name
+        self._instrument = instrument
+
+    def segment(self, text: str) -> tuple[Unit, ...]:
+        """The units of a text; see :class:`app.domain.segmentation.Segmenter`."""
+        return self._loaded.segment(text)
+
+    @functools.cached_property
+    def _loaded(self) -> Segmenter:
+        from app.domain.punkt import PunktSegmenter  # noqa: PLC0415
+
+        return PunktSegmenter(self._instrument.segmentation)
+
+
+class RequestContext:
+    """Gives every request an id, which its answer, its problem and its log line carry."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = new_id("req")
+        scope.setdefault("state", {})["request_id"] = request_id
+        status = 0
+
+        async def named(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        started = time.perf_counter()
+        try:
+            await self._app(scope, receive, named)
+        finally:
+            milliseconds = round((time.perf_counter() - started) * 1000, 1)
+            log.debug(
+                "request",
+                id=request_id,
+                method=scope["method"],
+                path=scope["path"],
+                status=status,
+                ms=milliseconds,
+            )

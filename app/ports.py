@@ -1,0 +1,113 @@
+"""What the services need from the outside world, as narrow protocols; the real parts are built once, at the edge."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from app.domain.model import ChatReply, ChatRequest, Usage
+
+
+class FailureKind(StrEnum):
+    """What a failed call means for the work."""
+
+    RETRY = "retry"
+    """Try the same call again later: rate limit, overload, time-out, connection lost, garbled reply."""
+    ITEM = "item"
+    """This item can never succeed: prompt refused, too long, parameter refused."""
+    JOB = "job"
+    """No further call of the job on this model can succeed: credit exhausted, key refused, model gone."""
+
+
+class ModelCallError(Exception):
+    """A call that gave no answer, in one vocabulary for all providers.
+
+    Attributes:
+        kind: What it means for the work.
+        code: The provider's exact error code or, where there is none, one of ours such as ``"timeout"``.
+        status: HTTP status; ``None`` where no response came.
+        retry_after: Seconds that the provider asked to wait; ``None`` if it did not say.
+        maybe_paid: Whether the provider may have worked (and charged) all the same, as after a time-out.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: FailureKind,
+        code: str,
+        status: int | None = None,
+        retry_after: float | None = None,
+        maybe_paid: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.code = code
+        self.status = status
+        self.retry_after = retry_after
+        self.maybe_paid = maybe_paid
+
+
+class ChatModel(Protocol):
+    """Makes one attempt at one call: no retries, no rate limiting."""
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """The model's answer.
+
+        Raises:
+            ModelCallError: If there was none.
+        """
+        ...
+
+
+class LimiterUnavailableError(Exception):
+    """The shared rate limiter cannot be reached; no call may go out."""
+
+
+class RateLimiter(Protocol):
+    """One truth for all workers about how fast a connection and model may be called."""
+
+    async def acquire(self, connection: str, model: str, tokens: int) -> None:
+        """Waits until one call of about ``tokens`` tokens may be sent.
+
+        Raises:
+            LimiterUnavailableError: If the limiter cannot be reached. Never lets a call pass instead.
+        """
+        ...
+
+    async def pause(self, connection: str, model: str, seconds: float) -> None:
+        """Holds back everybody's calls for ``seconds``, as a provider's 429 asks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Cost of one call in US dollars.
+
+    Attributes:
+        usd: The cost; ``None`` where no price is known for the model.
+        source: Where the price comes from: ``"operator"``, the price library's name and version, or ``None``.
+    """
+
+    usd: float | None
+    source: str | None
+
+
+class PriceBook(Protocol):
+    """Knows what models cost."""
+
+    def price(self, connection: str, model: str, usage: Usage) -> Price:
+        """The cost of ``usage`` on a model."""
+        ...
+
+
+class Queue(Protocol):
+    """Wakes workers. Losing a message loses no work, so an unreachable queue is no error: the sweeper tries again."""
+
+    async def announce_shards(self, shard_ids: Sequence[int]) -> None:
+        """Tells the workers that these shards can be claimed."""
+        ...
+
+    async def announce_finalize(self, job_id: str) -> None:
+        """Tells a worker that a job can be finalized."""
+        ...

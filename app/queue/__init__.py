@@ -1,0 +1,1 @@
+"""How workers are woken: task names, payloads (ids only), and the sender."""

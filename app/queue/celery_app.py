@@ -1,0 +1,52 @@
+"""The Celery application: configuration only, shared by those who send and those who work."""
+
+from celery import Celery
+
+RUN_SHARD = "assay.run_shard"
+"""Payload: a shard's id."""
+FINALIZE_JOB = "assay.finalize_job"
+"""Payload: a job's id."""
+QUEUE = "assay"
+
+
+def make_celery(redis_url: str) -> Celery:
+    """A Celery application on a Redis database that nothing else uses.
+
+    Messages only wake; what remains to be done is known by the database. So results are ignored, messages are
+    acknowledged late, and what a dead worker held comes back to the queue soon.
+
+    Args:
+        redis_url: ``redis://``, ``rediss://`` or ``unix://``.
+    """
+    celery = Celery("assay", broker=broker_url(redis_url))
+    celery.conf.update(
+        task_default_queue=QUEUE,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_ignore_result=True,
+        task_serializer="json",
+        accept_content=["json"],
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        broker_connection_retry_on_startup=True,
+        broker_transport_options={
+            "visibility_timeout": 300,
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+            "socket_timeout": 10,
+            "socket_connect_timeout": 3,
+            "socket_keepalive": True,
+        },
+        broker_transport_retry_policy={"max_retries": 1, "interval_start": 0, "timeout": 3},
+    )
+    return celery
+
+
+def broker_url(redis_url: str) -> str:
+    """The same Redis in Kombu's spelling: it writes unix sockets differently."""
+    if redis_url.startswith("unix://"):
+        path, _, query = redis_url.removeprefix("unix://").partition("?")
+        database = query.removeprefix("db=") or "0"
+        return f"redis+socket://{path}?virtual_host={database}"
+    return redis_url

@@ -1,0 +1,96 @@
+"""The columns of the flat exports: the same names in the same order in CSV, JSON Lines and Parquet."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ColumnType(StrEnum):
+    """What a column holds; any column may lack a value."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of an export.
+
+    Attributes:
+        name: Its name in every format.
+        type: What it holds.
+        meaning: What the value means, with its unit or range.
+    """
+
+    name: str
+    type: ColumnType
+    meaning: str
+
+
+_TEXT, _INTEGER, _NUMBER, _BOOLEAN = ColumnType
+
+VERDICT_COLUMNS = (
+    Column("model", _TEXT, "Label of the evaluated model."),
+    Column("persona", _TEXT, "Id of the persona that it played."),
+    Column("task", _TEXT, "Id of the task."),
+    Column("dimension", _TEXT, "Id of the dimension on which the sentence was judged."),
+    Column("level", _TEXT, "The persona's level on that dimension."),
+    Column("item", _TEXT, "Id of the question or context."),
+    Column("item_text", _TEXT, "The question or context; empty where the task has none."),
+    Column("run", _INTEGER, "Repetition of the cell, from 0."),
+    Column("instruction", _INTEGER, "Number of the persona instruction, from 1; missing if unknown."),
+    Column("iteration", _INTEGER, "Repetition under that instruction, from 0; missing if unknown."),
+    Column("response_id", _TEXT, "Id of the response."),
+    Column("response_status", _TEXT, "answered, refused or failed."),
+    Column("response_error", _TEXT, "Why the call failed; missing where it did not."),
+    Column("unit", _INTEGER, "The sentence's position in the response, from 0; missing without a sentence."),
+    Column("unit_start", _INTEGER, "Offset of its first character in the response's text."),
+    Column("unit_end", _INTEGER, "Offset after its last character."),
+    Column("unit_text", _TEXT, "The sentence as the judge read it."),
+    Column("judge", _TEXT, "Label of the judge; missing where no verdict exists."),
+    Column("status", _TEXT, "scored, not_applicable, refused, unparsed or failed."),
+    Column("score", _INTEGER, "The score on the dimension's scale, where the status is scored."),
+    Column(
+        "in_character", _BOOLEAN, "Whether the score lies in the persona's level; missing without a score."
+    ),
+    Column(
+        "raw", _TEXT, "The judge's reply, word for word; missing where it was not asked or never answered."
+    ),
+)
+"""One row for each verdict. A response without a sentence (failed, empty) and a sentence without a verdict keep a
+row for each dimension on which they were to be judged, with the fields that do not exist missing."""
+
+METRICS = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom")
+RC_ATOM_PARTS = ("within_instruction", "across_instructions")
+UNIT_STATUSES = ("total", "scored", "not_applicable", "refused", "unparsed", "failed")
+RESPONSE_COUNTS = ("total", "without_scored_unit", "with_one_scored_unit")
+GENERATION_COUNTS = ("answered", "refused", "failed", "empty", "units", "refused_units")
+
+
+def _metric_columns(name: str) -> tuple[Column, ...]:
+    return (
+        Column(name, _NUMBER, f"The metric {name}; missing where it does not exist."),
+        Column(f"{name}_n", _INTEGER, "What it was taken over: runs, or pairs of runs for rc_atom."),
+        Column(f"{name}_reason", _TEXT, "Why it does not exist."),
+    )
+
+
+CELL_COLUMNS = (
+    Column("model", _TEXT, "Label of the evaluated model."),
+    Column("persona", _TEXT, "Id of the persona."),
+    Column("task", _TEXT, "Id of the task."),
+    Column("dimension", _TEXT, "Id of the dimension."),
+    Column("level", _TEXT, "The persona's level on that dimension."),
+    Column("simulated", _BOOLEAN, "Whether the model or a judge was a simulated one."),
+    Column("scale_minimum", _INTEGER, "Lowest score of the dimension."),
+    Column("scale_maximum", _INTEGER, "Highest score of the dimension."),
+    Column("runs", _INTEGER, "Runs planned."),
+    Column("runs_used", _INTEGER, "Runs with a scored sentence."),
+    *(column for name in METRICS for column in _metric_columns(name)),
+    *(column for part in RC_ATOM_PARTS for column in _metric_columns(f"rc_atom_{part}")),
+    *(Column(f"units_{name}", _INTEGER, f"Judged sentences: {name}.") for name in UNIT_STATUSES),
+    *(Column(f"responses_{name}", _INTEGER, f"Judged responses: {name}.") for name in RESPONSE_COUNTS),
+    *(Column(f"generation_{name}", _INTEGER, f"Before judging: {name}.") for name in GENERATION_COUNTS),
+)
+"""One row for each cell of the results document."""

@@ -1,0 +1,54 @@
+"""CSV exports, made for spreadsheets.
+
+UTF-8 with a byte order mark, because without one Excel reads the file in the machine's old code page; programs that
+mind it have JSON Lines and Parquet. RFC 4180 otherwise: commas, doubled quotes, CRLF. A missing value and an empty
+text are both an empty field.
+
+The texts come from models, and a spreadsheet runs a cell that begins like a formula. Such a text gets an apostrophe
+in front; so does one that begins with an apostrophe, which makes this reversible: to get the text back, remove one
+leading apostrophe from every text field that has one. Numbers are never changed.
+"""
+
+import asyncio
+import csv
+import io
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
+
+from app.domain.judged import JudgedResponse
+from app.reports.columns import CELL_COLUMNS, VERDICT_COLUMNS, Column
+from app.reports.rows import Row, Value, cell_rows, chunks
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # noqa: RUF001 - the full-width signs begin formulas too
+_ESCAPED_STARTS = tuple("'" + FORMULA_STARTS)
+
+
+async def rows(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[bytes]:
+    """One line for each verdict, after a line of column names; see ``VERDICT_COLUMNS``."""
+    yield _header(VERDICT_COLUMNS)
+    async for chunk in chunks(responses):
+        yield await asyncio.to_thread(_encode, chunk)
+
+
+def cells(results: Mapping[str, Any]) -> bytes:
+    """One line for each cell, after a line of column names; see ``CELL_COLUMNS``."""
+    return _header(CELL_COLUMNS) + _encode(cell_rows(results))
+
+
+def _header(columns: tuple[Column, ...]) -> bytes:
+    return BYTE_ORDER_MARK + _encode([tuple(column.name for column in columns)])
+
+
+def _encode(lines: Iterable[Row]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\r\n").writerows([_field(value) for value in line] for line in lines)
+    return text.getvalue().encode()
+
+
+def _field(value: Value) -> str | int | float | None:
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_ESCAPED_STARTS) else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value

@@ -1,0 +1,92 @@
+"""Responses and results as flat rows, in the columns of :mod:`app.reports.columns`."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+from app.domain.judged import JudgedResponse, JudgedUnit, UnitVerdict
+from app.reports.columns import GENERATION_COUNTS, METRICS, RC_ATOM_PARTS, RESPONSE_COUNTS, UNIT_STATUSES
+
+Value = str | int | float | bool | None
+Row = tuple[Value, ...]
+
+CHUNK_ROWS = 4_000
+CHUNK_CHARACTERS = 4_000_000
+"""A chunk ends at whichever limit comes first, so that huge sentences cannot make huge chunks."""
+
+
+async def chunks(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[list[Row]]:
+    """All verdict rows in the responses' order, some thousand at a time; no chunk is empty."""
+    chunk: list[Row] = []
+    characters = 0
+    async for response in responses:
+        for row in verdict_rows(response):
+            chunk.append(row)
+            characters += sum(len(value) for value in row if isinstance(value, str))
+            if len(chunk) == CHUNK_ROWS or characters > CHUNK_CHARACTERS:
+                yield chunk
+                chunk, characters = [], 0
+    if chunk:
+        yield chunk
+
+
+def verdict_rows(response: JudgedResponse) -> Iterator[Row]:
+    """A response's rows, in the order of ``VERDICT_COLUMNS``; at least one for each dimension."""
+    for unit in response.units or (None,):
+        if unit is not None and unit.verdicts:
+            for verdict in unit.verdicts:
+                yield _row(response, verdict.dimension, unit, verdict)
+        else:
+            for dimension in response.levels:
+                yield _row(response, dimension, unit, None)
+
+
+def _row(
+    response: JudgedResponse, dimension: str, unit: JudgedUnit | None, verdict: UnitVerdict | None
+) -> Row:
+    return (
+        response.model,
+        response.persona,
+        response.task,
+        dimension,
+        response.levels[dimension],
+        response.item,
+        response.item_text,
+        response.run,
+        response.instruction,
+        response.iteration,
+        response.id,
+        response.status,
+        response.error,
+        *((None,) * 4 if unit is None else (unit.index, unit.start, unit.end, unit.text)),
+        *((None,) * 5 if verdict is None else _verdict_values(verdict)),
+    )
+
+
+def _verdict_values(verdict: UnitVerdict) -> Row:
+    return verdict.judge, verdict.status.value, verdict.score, verdict.in_character, verdict.raw
+
+
+def cell_rows(results: Mapping[str, Any]) -> list[Row]:
+    """The results document's cells, in the order of ``CELL_COLUMNS``."""
+    return [_cell_row(cell) for cell in results["cells"]]
+
+
+def _cell_row(cell: Mapping[str, Any]) -> Row:
+    metrics = cell["metrics"]
+    generation = cell.get("generation", {})
+    return (
+        *(cell[name] for name in ("model", "persona", "task", "dimension", "level", "simulated")),
+        cell["scale"]["minimum"],
+        cell["scale"]["maximum"],
+        cell["runs"],
+        cell["runs_used"],
+        *(metrics[name].get(key) for name in METRICS for key in ("value", "n", "reason")),
+        *(
+            metrics["rc_atom"].get(key)
+            for part in RC_ATOM_PARTS
+            for key in (part, f"{part}_n", f"{part}_reason")
+        ),
+        *(cell["units"][name] for name in UNIT_STATUSES),
+        *(cell["responses"][name] for name in RESPONSE_COUNTS),
+        *(generation.get(name) for name in GENERATION_COUNTS),
+    )

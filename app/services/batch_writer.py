@@ -1,0 +1,122 @@
+"""Group commit: while one transaction is on its way, the rows that come meanwhile gather for the next.
+
+At low load a row is durable within one transaction's time; at high load batches grow by themselves.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import structlog
+from psycopg import Error, OperationalError
+from sqlalchemy.exc import DBAPIError
+
+from app.db.shards import Claim
+from app.db.writer import ResultWriter, Row, ShardRows
+
+log = structlog.get_logger(__name__)
+
+RETRY_SECONDS = 60.0
+"""How long a batch is offered to a database that is away, before its shards are given up."""
+
+BACKLOG_ROWS = 20_000
+"""With more rows than this waiting, no further call starts: what is paid for must get to disk."""
+
+
+class StaleClaimError(Exception):
+    """Another worker holds the shard now; our rows were refused."""
+
+
+class Batch:
+    """Rows that become durable together."""
+
+    def __init__(self) -> None:
+        self.shards: dict[int, ShardRows] = {}
+        self.size = 0
+        self.stale: set[int] = set()
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def durable(self, claim: Claim) -> None:
+        """Waits until the batch is committed.
+
+        Raises:
+            StaleClaimError: If the claim was no longer valid.
+            psycopg.Error: If the database refused the batch or stayed away.
+        """
+        await asyncio.shield(self.done)
+        if claim.shard_id in self.stale:
+            raise StaleClaimError
+
+
+class BatchWriter:
+    """Gathers rows of all shards of a process and writes them, one transaction after the other."""
+
+    def __init__(self, writer: ResultWriter) -> None:
+        self._writer = writer
+        self._open: Batch | None = None
+        self._pending = 0
+        self._wake = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def add(self, claim: Claim, *rows: Row) -> Batch:
+        """Puts rows into the batch that is open; they are written in the order in which they were added."""
+        if self._open is None:
+            self._open = Batch()
+            self._wake.set()
+        batch = self._open
+        of_shard = batch.shards.setdefault(claim.shard_id, ShardRows(claim.token))
+        of_shard.rows.extend(rows)
+        batch.size += len(rows)
+        self._pending += len(rows)
+        if self._pending > BACKLOG_ROWS:
+            self._room.clear()
+        return batch
+
+    async def wait_for_room(self) -> None:
+        """Waits while too much is waiting to be written."""
+        await self._room.wait()
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Writes in the background; on leaving, everything that was added has been written or has failed."""
+        task = asyncio.create_task(self._run(), name="batch-writer")
+        try:
+            yield
+        finally:
+            while self._pending:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            batch, self._open = self._open, None
+            if batch is None:
+                continue
+            try:
+                batch.stale = await self._write(batch)
+            except (Error, DBAPIError) as error:
+                log.error("batch lost", rows=batch.size, error=str(error))  # noqa: TRY400 - the text says it all
+                batch.done.set_exception(error)
+                batch.done.exception()  # a shard that is already gone won't ask
+            else:
+                batch.done.set_result(None)
+            finally:
+                self._pending -= batch.size
+                if self._pending <= BACKLOG_ROWS:
+                    self._room.set()
+
+    async def _write(self, batch: Batch) -> set[int]:
+        deadline = asyncio.get_running_loop().time() + RETRY_SECONDS
+        while True:
+            try:
+                return await self._writer.write(batch.shards)
+            except (OperationalError, DBAPIError) as error:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise
+                log.warning("database away, writing again", rows=batch.size, error=str(error))
+                await asyncio.sleep(0.5)

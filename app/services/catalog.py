@@ -1,0 +1,40 @@
+"""What jobs can name: the instrument's words and the operator's connections."""
+
+from app.domain.resolve import Catalog
+from app.domain.spec import InstrumentRef
+from app.instruments.loader import AtomicInstrument
+from app.llm.connections import Connections
+
+
+def make_catalog(instrument: AtomicInstrument, segmenter: str, connections: Connections) -> Catalog:
+    """The catalog of this installation.
+
+    Args:
+        instrument: The words.
+        segmenter: Name of the sentence segmenter.
+        connections: The operator's.
+    """
+
+    def model_problem(connection: str, name: str) -> str | None:
+        found = connections.get(connection)
+        if found is None:
+            known = ", ".join(each.id for each in connections) or "none"
+            return f"no connection is called {connection!r}; configured: {known}"
+        if not found.allows(name):
+            return f"connection {connection!r} does not allow the model {name!r}; GET /v1/models lists those it does"
+        return None
+
+    def is_simulated(connection: str) -> bool:
+        found = connections.get(connection)
+        return found is not None and found.simulated
+
+    return Catalog(
+        instrument=InstrumentRef(instrument.version, instrument.content_hash, segmenter),
+        dimensions=instrument.dimensions,
+        personas=instrument.personas,
+        persona_sets=instrument.persona_sets,
+        instructions=instrument.instructions,
+        tasks=instrument.tasks,
+        model_problem=model_problem,
+        is_simulated=is_simulated,
+    )

@@ -1,0 +1,162 @@
+"""Computes a job's results from its rows: while it runs for whoever asks, and once for all when it ends."""
+
+import asyncio
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db import progress, readouts
+from app.db.jobs import JobRow
+from app.db.progress import Counts, UsageRow
+from app.db.readouts import ResponseTally, ScoreRow
+from app.domain.metrics.cell import combine_judges, measure
+from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
+from app.domain.plan import Cell
+from app.domain.results import CellResult, ResponseStatuses
+from app.domain.spec import JobSpec
+from app.domain.totals import summarize
+from app.domain.verdict import VerdictStatus
+from app.services.job_context import JobContext
+from app.services.job_view import cost_json, usage_json
+from app.services.manifest import manifest
+
+FULL, PARTIAL = "full", "partial"
+
+_Scores = dict[tuple[int, int, int], list[ScoreRow]]
+"""Score rows by (cell, trait, judge)."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRows:
+    """What the results are computed from."""
+
+    scores: _Scores
+    tallies: dict[int, ResponseTally]
+    counts: Counts
+    usage: list[UsageRow]
+    snapshots: list[Any]
+
+
+async def read_rows(connection: AsyncConnection, job: JobRow) -> JobRows:
+    """Reads everything that a job's results are computed from."""
+    grouped: _Scores = defaultdict(list)
+    async for row in readouts.scores(connection, job.tenant, job.id):
+        grouped[row.cell, row.trait, row.judge].append(row)
+    counts, _ = await progress.counts(connection, job.tenant, job.id)
+    return JobRows(
+        grouped,
+        await readouts.response_tallies(connection, job.tenant, job.id),
+        counts,
+        await progress.usage(connection, job.tenant, job.id),
+        await readouts.snapshots(connection, job.tenant, job.id),
+    )
+
+
+async def compute_results(connection: AsyncConnection, job: JobRow, context: JobContext) -> tuple[str, str]:
+    """A job's results as they stand.
+
+    Returns:
+        Completeness (``"full"`` or ``"partial"``) and the results as JSON text.
+    """
+    rows = await read_rows(connection, job)
+    return await asyncio.to_thread(render_results, job, context, rows)
+
+
+def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str, str]:
+    """See :func:`compute_results`; CPU only."""
+    spec = context.spec
+    cells = [
+        _cell_result(spec, cell, trait, rows)
+        for cell in context.cells
+        for trait in range(len(cell.dimensions))
+    ]
+    completeness = FULL if is_full(rows.counts) else PARTIAL
+    results = summarize(cells, {judge.label for judge in spec.judges if judge.simulated}).to_json()
+    document = {
+        "job": job.id,
+        "name": job.name,
+        "completeness": completeness,
+        **results,
+        "persona_scores": [],
+        "usage": usage_json(rows.usage),
+        "cost": cost_json(rows.usage),
+        "manifest": manifest(job, context, rows.snapshots),
+    }
+    return completeness, json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def is_full(counts: Counts) -> bool:
+    """Whether every planned response and verdict is there and none has failed."""
+    return (
+        counts.answered == counts.planned
+        and counts.judged == counts.due
+        and counts.failed == counts.unjudged == 0
+    )
+
+
+def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellResult:
+    dimension = cell.dimensions[trait]
+    level = cell.persona.traits[trait].level
+    by_judge = {
+        judge.label: measure(_cell_scores(cell, trait, rows.scores.get((cell.ordinal, trait, n), [])))
+        for n, judge in enumerate(spec.judges)
+    }
+    model = spec.models[cell.model]
+    return CellResult(
+        model=model.label,
+        persona=cell.persona.id,
+        task=cell.task.id,
+        dimension=dimension.id,
+        level=level,
+        runs=_planned_runs(spec, by_judge),
+        metrics=combine_judges(list(by_judge.values())),
+        by_judge=by_judge,
+        scale=dimension.scale,
+        simulated=model.simulated or any(judge.simulated for judge in spec.judges),
+        statuses=_statuses(spec, cell, rows.tallies.get(cell.ordinal)),
+    )
+
+
+def _statuses(spec: JobSpec, cell: Cell, tally: ResponseTally | None) -> ResponseStatuses:
+    planned = spec.runs * len(cell.items)
+    if tally is None:
+        return ResponseStatuses(planned=planned)
+    return ResponseStatuses(
+        planned=planned or tally.answered + tally.refused,
+        answered=tally.answered,
+        refused=tally.refused,
+        failed=tally.failed,
+        empty=tally.empty,
+        refused_units=tally.refused_units,
+    )
+
+
+def _planned_runs(spec: JobSpec, by_judge: dict[str, Any]) -> int:
+    """Runs planned; existing texts come in as many runs as there are."""
+    return spec.runs or max((metrics.runs.total for metrics in by_judge.values()), default=0)
+
+
+def _cell_scores(cell: Cell, trait: int, rows: list[ScoreRow]) -> CellScores:
+    scale = cell.dimensions[trait].scale
+    histograms = np.zeros((len(rows), scale.size), dtype=np.int64)
+    for n, row in enumerate(rows):
+        if row.scores:
+            histograms[n] = np.bincount(np.asarray(row.scores) - scale.minimum, minlength=scale.size)
+    instructions = [UNKNOWN_INSTRUCTION if r.instruction is None else r.instruction for r in rows]
+    return CellScores(
+        scale=scale,
+        level=scale.levels.index(cell.persona.traits[trait].level),
+        runs=np.asarray([r.run for r in rows], dtype=np.int64),
+        instructions=np.asarray(instructions, dtype=np.int64),
+        histograms=histograms,
+        excluded={
+            VerdictStatus.NOT_APPLICABLE: sum(r.not_applicable for r in rows),
+            VerdictStatus.REFUSED: sum(r.refused for r in rows),
+            VerdictStatus.UNPARSED: sum(r.unparsed for r in rows),
+            VerdictStatus.FAILED: sum(r.failed for r in rows),
+        },
+    )

@@ -1,0 +1,23 @@
+"""Ways in which a request can fail that are the client's to mend."""
+
+from app.domain.status import JobStatus
+
+
+class NotFoundError(Exception):
+    """There is nothing of that name that this tenant may see."""
+
+
+class WrongStateError(Exception):
+    """What was asked can't be done to a job in its present state.
+
+    Attributes:
+        status: The job's status.
+    """
+
+    def __init__(self, message: str, status: JobStatus) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class IdempotencyConflictError(Exception):
+    """The ``Idempotency-Key`` was used for another body."""

@@ -1,0 +1,59 @@
+"""Reports as files: which formats there are, and their bytes as a stream."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs import JobRow
+from app.services.job_context import JobContext
+from app.services.read_responses import stream_all
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A format of reports."""
+
+    media_type: str
+    extension: str
+    disposition: str = "attachment"
+
+
+EXPORTS = {
+    "json": Export("application/json", "json", "inline"),
+    "html": Export("text/html; charset=utf-8", "html", "inline"),
+    "csv": Export("text/csv; charset=utf-8", "csv"),
+    "jsonl": Export("application/jsonl", "jsonl"),
+    "parquet": Export("application/vnd.apache.parquet", "parquet"),
+}
+
+
+async def export_report(
+    engine: AsyncEngine, job: JobRow, context: JobContext, results: str, *, format_: str, level: str
+) -> AsyncIterator[bytes]:
+    """A report, chunk by chunk.
+
+    Args:
+        engine: Where the responses are.
+        job: Which job's.
+        context: Its specification.
+        results: Its results as JSON text.
+        format_: One of :data:`EXPORTS`.
+        level: ``"verdicts"`` or ``"cells"``; for tables only.
+    """
+    # Imported when needed: pyarrow and the templates would double the API's start-up time and memory.
+    from app.reports import csv, html, jsonl, parquet  # noqa: PLC0415
+
+    rows = {"csv": csv.rows, "jsonl": jsonl.rows, "parquet": parquet.rows}
+    cells = {"csv": csv.cells, "jsonl": jsonl.cells, "parquet": parquet.cells}
+    if format_ == "json":
+        yield results.encode()
+    elif format_ == "html":
+        page = await html.html_report(json.loads(results), stream_all(engine, job, context))
+        yield page.encode()
+    elif level == "cells":
+        yield cells[format_](json.loads(results))
+    else:
+        async for chunk in rows[format_](stream_all(engine, job, context)):
+            yield chunk

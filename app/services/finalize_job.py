@@ -1,0 +1,66 @@
+"""Ends a job: computes its results once, from the rows, and moves it to its last state."""
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db import jobs
+from app.db.jobs import JobRow
+from app.domain.status import ACTIVE, JobStatus
+from app.services.compute_results import PARTIAL, compute_results
+from app.services.job_context import JobContext, JobContexts
+from app.services.run_shard import settle
+
+log = structlog.get_logger(__name__)
+
+NOTHING_SUCCEEDED = "no_call_succeeded"
+
+
+async def finalize_job(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:
+    """Finalizes a job whose work is over; does nothing to any other. Safe to run twice, also at once."""
+    async with engine.begin() as connection:
+        job = await _ready(connection, job_id)
+        if job is None:
+            return
+        context: JobContext = await contexts.get(job.tenant, job_id)
+        completeness, results = await compute_results(connection, job, context)
+        await jobs.store_result(connection, job.tenant, job_id, completeness, results)
+        await _end(connection, job, completeness)
+    log.info("job ended", job=job_id, completeness=completeness)
+
+
+async def _ready(connection: AsyncConnection, job_id: str) -> JobRow | None:
+    """The job, locked, if it can be finalized now."""
+    status = await jobs.lock_job(connection, job_id)
+    if status in {*ACTIVE, JobStatus.CANCELLING} and not await settle(connection, job_id, status):
+        return None
+    if status not in {*ACTIVE, JobStatus.CANCELLING, JobStatus.FINALIZING}:
+        return None
+    return await jobs.get_job_of_any_tenant(connection, job_id)
+
+
+async def _end(connection: AsyncConnection, job: JobRow, completeness: str) -> None:
+    if job.status is JobStatus.CANCELLING:
+        await _move(connection, job, JobStatus.CANCELLED, job.status_reason, job.error)
+    elif completeness == PARTIAL and not await jobs.any_call_succeeded(connection, job.id):
+        reason = job.status_reason or NOTHING_SUCCEEDED
+        error = job.error or {"code": reason, "detail": "none of the job's calls succeeded"}
+        await _move(connection, job, JobStatus.FAILED, reason, error)
+    else:
+        await _move(connection, job, JobStatus.COMPLETED, None, None)
+
+
+async def _move(
+    connection: AsyncConnection,
+    job: JobRow,
+    to: JobStatus,
+    reason: str | None,
+    error: dict[str, object] | None,
+) -> None:
+    await jobs.move(
+        connection,
+        job.id,
+        leave=[JobStatus.FINALIZING, JobStatus.CANCELLING],
+        to=to,
+        reason=reason,
+        error=error,
+    )

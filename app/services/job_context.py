@@ -1,0 +1,61 @@
+"""What a worker knows of a job: its specification, read once and kept, since it never changes."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db import jobs
+from app.domain.plan import Cell, cells_of
+from app.domain.spec import JobSpec
+
+_CODEC = TypeAdapter(JobSpec)
+REMEMBERED_JOBS = 64
+
+
+def encode_spec(spec: JobSpec) -> dict[str, Any]:
+    """A specification as JSON."""
+    encoded: dict[str, Any] = _CODEC.dump_python(spec, mode="json")
+    return encoded
+
+
+def decode_spec(encoded: dict[str, Any]) -> JobSpec:
+    """The specification that :func:`encode_spec` wrote."""
+    return _CODEC.validate_python(encoded)
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """A job's specification and its cells."""
+
+    spec: JobSpec
+    cells: tuple[Cell, ...]
+
+
+class JobContexts:
+    """The contexts of the jobs last worked on."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._known: OrderedDict[str, JobContext] = OrderedDict()
+
+    async def get(self, tenant: str, job_id: str) -> JobContext:
+        """A job's context.
+
+        Raises:
+            LookupError: If the job is gone.
+        """
+        if job_id in self._known:
+            self._known.move_to_end(job_id)
+            return self._known[job_id]
+        async with self._engine.connect() as connection:
+            job = await jobs.get_job(connection, tenant, job_id)
+        if job is None:
+            raise LookupError(job_id)
+        spec = decode_spec(job.spec)
+        self._known[job_id] = context = JobContext(spec, cells_of(spec))
+        while len(self._known) > REMEMBERED_JOBS:
+            self._known.popitem(last=False)
+        return context

@@ -1,0 +1,140 @@
+"""A job as the HTTP contract shows it: status, progress, usage, cost."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db import jobs, progress
+from app.db.jobs import JobRow
+from app.db.progress import Counts, UsageRow
+from app.domain.model import Stage
+from app.domain.status import JobStatus
+from app.services.errors import NotFoundError
+
+Json = dict[str, Any]
+
+
+async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow:
+    """A tenant's job.
+
+    Raises:
+        NotFoundError: If there is none of that id.
+    """
+    async with engine.connect() as connection:
+        job = await jobs.get_job(connection, tenant, job_id)
+    if job is None:
+        raise NotFoundError(job_id)
+    return job
+
+
+async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
+    """A job with its live progress.
+
+    Raises:
+        NotFoundError: If there is none of that id.
+    """
+    async with engine.connect() as connection:
+        job = await jobs.get_job(connection, tenant, job_id)
+        if job is None:
+            raise NotFoundError(job_id)
+        total, leased = await progress.counts(connection, tenant, job_id)
+        usage = await progress.usage(connection, tenant, job_id)
+    return job_json(job) | {
+        "progress": progress_json(job, total, leased),
+        "usage": usage_json(usage),
+        "cost": cost_json(usage),
+    }
+
+
+def job_json(job: JobRow) -> Json:
+    """A job without its progress, as lists show it."""
+    return {
+        "id": job.id,
+        "object": "job",
+        "name": job.name,
+        "status": job.status.value,
+        "status_reason": job.status_reason,
+        "completeness": job.completeness or "partial",
+        "simulated": job.simulated,
+        "created_at": _time(job.created_at),
+        "started_at": _time(job.started_at),
+        "finished_at": _time(job.finished_at),
+        "spec": job.request,
+        "metadata": job.metadata,
+        "error": job.error,
+        "links": {
+            "self": f"/v1/jobs/{job.id}",
+            "results": f"/v1/jobs/{job.id}/results",
+            "responses": f"/v1/jobs/{job.id}/responses",
+            "report": f"/v1/jobs/{job.id}/report?format=html",
+        },
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+def progress_json(job: JobRow, total: Counts, leased: Counts) -> Json:
+    """Each stage's parts, which always add up to its total.
+
+    How many verdicts there will be is known only when all texts exist; until then the total is estimated from the
+    sentences per response so far, or from the plan.
+    """
+    at_work = job.status in {JobStatus.RUNNING, JobStatus.CANCELLING, JobStatus.PAUSED}
+    unwritten = total.planned - total.answered - total.failed
+    generation = _stage(
+        total.planned,
+        succeeded=total.answered,
+        failed=total.failed,
+        running=(leased.planned - leased.answered - leased.failed) if at_work else 0,
+    )
+    per_response = (
+        total.due / total.answered if total.answered else job.expected_verdicts / max(1, total.planned)
+    )
+    judging = _stage(
+        total.due + round(per_response * unwritten),
+        succeeded=total.judged,
+        failed=total.unjudged,
+        running=(leased.due - leased.judged - leased.unjudged) if at_work else 0,
+    )
+    return {
+        Stage.GENERATION.value: generation | {"estimated": False},
+        Stage.JUDGING.value: judging | {"estimated": unwritten > 0},
+    }
+
+
+def _stage(total: int, *, succeeded: int, failed: int, running: int) -> Json:
+    # The counts come from two queries of one moment each; between them work may have ended.
+    running = max(0, min(running, total - succeeded - failed))
+    return {
+        "total": total,
+        "pending": total - succeeded - failed - running,
+        "running": running,
+        "succeeded": succeeded,
+        "failed": failed,
+    }
+
+
+def usage_json(rows: Sequence[UsageRow]) -> Json:
+    """Calls and tokens in all, and by stage and model. ``calls`` counts every attempt that was sent."""
+    return _sums(rows) | {
+        "by_model": [
+            {"stage": row.stage, "model": row.model} | _sums([row]) | {"usd": row.usd} for row in rows
+        ]
+    }
+
+
+def _sums(rows: Sequence[UsageRow]) -> Json:
+    names = ("calls", "failed_calls", "input_tokens", "output_tokens", "cached_input_tokens")
+    return {name: sum(getattr(row, name) for row in rows) for name in names}
+
+
+def cost_json(rows: Sequence[UsageRow]) -> Mapping[str, Any]:
+    """US dollars spent, and how many calls have no known price and are therefore not in the sum."""
+    return {
+        "usd": sum(row.usd for row in rows),
+        "unpriced_calls": sum(row.unpriced_calls for row in rows),
+    }

@@ -1,0 +1,85 @@
+"""Keeps the leases of the shards that a process works on, and stops those that it must not work on any more."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import structlog
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db import jobs, shards
+from app.db.shards import Claim
+from app.services.stop_signal import StopReason, StopSignal
+
+log = structlog.get_logger(__name__)
+
+JOB_CHECK_SECONDS = 0.5
+"""How soon a worker notices that a job was cancelled or paused."""
+
+RENEWALS_PER_LEASE = 4
+
+
+class LeaseKeeper:
+    """One a process."""
+
+    def __init__(self, engine: AsyncEngine, lease_seconds: float) -> None:
+        self._engine = engine
+        self._lease_seconds = lease_seconds
+        self._held: dict[int, tuple[Claim, StopSignal]] = {}
+
+    @contextlib.contextmanager
+    def holding(self, claim: Claim, stop: StopSignal) -> Iterator[None]:
+        """Keeps a claim alive inside the block."""
+        self._held[claim.shard_id] = (claim, stop)
+        try:
+            yield
+        finally:
+            del self._held[claim.shard_id]
+
+    def stop_all(self, reason: StopReason) -> None:
+        """Stops every shard of this process."""
+        for _, stop in list(self._held.values()):
+            stop.set(reason)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Works in the background."""
+        tasks = [
+            asyncio.create_task(self._repeat(self._renew, self._lease_seconds / RENEWALS_PER_LEASE)),
+            asyncio.create_task(self._repeat(self._check_jobs, JOB_CHECK_SECONDS)),
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _repeat(self, step: Callable[[], Awaitable[None]], seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            if not self._held:
+                continue
+            try:
+                await step()
+            except (DBAPIError, OSError) as error:
+                # The fence, not this, protects the rows; the next round tries again.
+                log.warning("lease keeping failed", error=str(error))
+
+    async def _renew(self) -> None:
+        held = list(self._held.values())
+        async with self._engine.begin() as connection:
+            ours = await shards.renew(connection, [claim for claim, _ in held], self._lease_seconds)
+        for claim, stop in held:
+            if claim.shard_id not in ours:
+                stop.set(StopReason.LEASE_LOST)
+
+    async def _check_jobs(self) -> None:
+        held = list(self._held.values())
+        async with self._engine.connect() as connection:
+            found = await jobs.job_statuses(connection, sorted({claim.job_id for claim, _ in held}))
+        for claim, stop in held:
+            status = found.get(claim.job_id)
+            if status is None or not status.may_call:
+                stop.set(StopReason.JOB_INACTIVE)

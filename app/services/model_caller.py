@@ -1,0 +1,252 @@
+"""One call to a model, with everything around it: permits, deadline, retries, accounting."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from uuid import uuid4
+
+from app.db.shards import Claim
+from app.db.writer import CallRow
+from app.domain.model import ChatReply, ChatRequest, Model, Stage, Usage
+from app.ports import (
+    ChatModel,
+    FailureKind,
+    LimiterUnavailableError,
+    ModelCallError,
+    PriceBook,
+    RateLimiter,
+)
+from app.services.batch_writer import BatchWriter
+from app.services.stop_signal import StopSignal
+
+FIRST_BACKOFF_SECONDS = 0.5
+LONGEST_BACKOFF_SECONDS = 30.0
+MAX_RATE_LIMITED_ATTEMPTS = 200
+"""Being told to wait is not a failure of the item, but waiting for ever is."""
+
+CHARACTERS_PER_TOKEN = 4
+LONGEST_WAIT_FOR_LIMITER_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallKey:
+    """What a call is for.
+
+    Attributes:
+        stage: Generation or judging.
+        run: The response's run.
+        item: The response's item.
+        unit: The judged unit, when judging.
+        trait: The judged trait, when judging.
+        judge: The judge, when judging.
+    """
+
+    stage: Stage
+    run: int
+    item: int
+    unit: int | None = None
+    trait: int | None = None
+    judge: int | None = None
+
+    def path(self, cell: int) -> str:
+        """The same identity as a path, equal in every job of the same specification."""
+        parts = (self.stage.value, cell, self.run, self.item, self.unit, self.trait, self.judge)
+        return "/".join(str(part) for part in parts if part is not None)
+
+
+class JobMustStopError(Exception):
+    """The provider's answer means that no further call of this kind can succeed.
+
+    Attributes:
+        code: The provider's error code.
+        model: ``connection/name`` of the model.
+    """
+
+    def __init__(self, code: str, message: str, model: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.model = model
+
+
+class CallFailedError(Exception):
+    """The item's call failed for good; the job goes on."""
+
+
+class ModelCaller:
+    """Makes calls for shards. One a process.
+
+    Args:
+        chat: Makes one attempt.
+        limiter: Shared by all workers.
+        prices: Knows what calls cost.
+        writer: Keeps the accounting.
+        attempts: Most attempts at a call, waits for a rate limit not counted.
+        deadline_seconds: Wall-clock limit of an attempt.
+        in_flight: Most calls in flight to a (connection, model), in this process.
+    """
+
+    def __init__(
+        self,
+        *,
+        chat: ChatModel,
+        limiter: RateLimiter,
+        prices: PriceBook,
+        writer: BatchWriter,
+        attempts: int,
+        deadline_seconds: float,
+        in_flight: Callable[[str, str], int],
+    ) -> None:
+        self._chat = chat
+        self._limiter = limiter
+        self._prices = prices
+        self._writer = writer
+        self._attempts = attempts
+        self._deadline = deadline_seconds
+        self._in_flight = in_flight
+        self._slots: dict[tuple[str, str], asyncio.Semaphore] = {}
+
+    async def call(
+        self,
+        model: Model,
+        system: str | None,
+        user: str,
+        *,
+        key: CallKey,
+        claim: Claim,
+        stop: StopSignal,
+    ) -> ChatReply:
+        """The model's reply, after as many attempts as it takes.
+
+        Raises:
+            StoppedError: If the shard was stopped before an attempt started.
+            CallFailedError: If the item can't succeed, or did not within the attempts allowed.
+            JobMustStopError: If the provider says that nothing can succeed.
+        """
+        path = f"{claim.job_id}/{key.path(claim.cell)}"
+        attempt = failures = 0
+        while True:
+            attempt += 1
+            request = ChatRequest(model, system, user, f"{path}/a{attempt}", self._deadline)
+            try:
+                return await self._attempt(request, key, claim, stop, attempt)
+            except ModelCallError as error:
+                if error.kind is FailureKind.JOB:
+                    name = f"{model.connection}/{model.name}"
+                    raise JobMustStopError(error.code, str(error), name) from error
+                limited = error.status == HTTPStatus.TOO_MANY_REQUESTS
+                failures += not limited
+                exhausted = failures >= self._attempts or attempt >= MAX_RATE_LIMITED_ATTEMPTS
+                if error.kind is FailureKind.ITEM or exhausted:
+                    raise CallFailedError(f"{error.code}: {error}") from error
+                with stop.interruptible():
+                    await self._back_off(error, attempt, limited=limited, model=model)
+
+    async def _attempt(
+        self, request: ChatRequest, key: CallKey, claim: Claim, stop: StopSignal, attempt: int
+    ) -> ChatReply:
+        """One attempt. Once it has been sent it is awaited and accounted for, even if the shard is stopped."""
+        model = request.model
+        slot = self._slot(model)
+        with stop.interruptible():
+            await self._writer.wait_for_room()
+            await slot.acquire()
+            try:
+                await self._permit(request)
+            except BaseException:
+                slot.release()
+                raise
+        started_at, started = datetime.now(UTC), time.perf_counter()
+        try:
+            reply = await self._chat.complete(request)
+        except ModelCallError as error:
+            row = self._row(request, key, claim, attempt, started_at, started)
+            self._writer.add(
+                claim, row._replace(outcome=error.kind.value, code=error.code, http_status=error.status)
+            )
+            raise
+        finally:
+            slot.release()
+        row = self._row(request, key, claim, attempt, started_at, started)
+        self._writer.add(claim, self._with_reply(row, reply))
+        return reply
+
+    def _slot(self, model: Model) -> asyncio.Semaphore:
+        name = (model.connection, model.name)
+        if name not in self._slots:
+            self._slots[name] = asyncio.Semaphore(self._in_flight(*name))
+        return self._slots[name]
+
+    async def _permit(self, request: ChatRequest) -> None:
+        model = request.model
+        characters = len(request.user) + len(request.system or "")
+        tokens = characters // CHARACTERS_PER_TOKEN + (model.parameters.max_tokens or 0)
+        while True:
+            try:
+                return await self._limiter.acquire(model.connection, model.name, tokens)
+            except LimiterUnavailableError:
+                await asyncio.sleep(LONGEST_WAIT_FOR_LIMITER_SECONDS * random.uniform(0.5, 1))  # noqa: S311
+
+    async def _back_off(self, error: ModelCallError, attempt: int, *, limited: bool, model: Model) -> None:
+        if limited and error.retry_after is not None:
+            # Everybody waits, not only this call: the limit is the connection's.
+            await self._limiter.pause(model.connection, model.name, error.retry_after)
+        ceiling = min(LONGEST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(attempt, 10))
+        await asyncio.sleep((error.retry_after or 0) + random.uniform(0, ceiling))  # noqa: S311 - jitter
+
+    def _row(
+        self,
+        request: ChatRequest,
+        key: CallKey,
+        claim: Claim,
+        attempt: int,
+        started_at: datetime,
+        started: float,
+    ) -> CallRow:
+        return CallRow(
+            id=uuid4(),
+            tenant=claim.tenant,
+            job_id=claim.job_id,
+            shard_id=claim.shard_id,
+            stage=key.stage.value,
+            connection=request.model.connection,
+            model=request.model.name,
+            cell_id=claim.cell_id,
+            run=key.run,
+            item=key.item,
+            unit=key.unit,
+            trait=key.trait,
+            judge=key.judge,
+            attempt=attempt,
+            outcome="ok",
+            code=None,
+            http_status=None,
+            input_tokens=None,
+            output_tokens=None,
+            cached_input_tokens=None,
+            usd=None,
+            latency_ms=(time.perf_counter() - started) * 1000,
+            finish_reason=None,
+            model_snapshot=None,
+            system_fingerprint=None,
+            provider_request_id=None,
+            started_at=started_at,
+        )
+
+    def _with_reply(self, row: CallRow, reply: ChatReply) -> CallRow:
+        usage: Usage | None = reply.usage
+        price = None if usage is None else self._prices.price(row.connection, row.model, usage)
+        return row._replace(
+            http_status=HTTPStatus.OK.value,
+            input_tokens=usage.input_tokens if usage else None,
+            output_tokens=usage.output_tokens if usage else None,
+            cached_input_tokens=usage.cached_input_tokens if usage else None,
+            usd=price.usd if price else None,
+            finish_reason=reply.finish_reason.value,
+            model_snapshot=reply.model_snapshot,
+            system_fingerprint=reply.system_fingerprint,
+            provider_request_id=reply.provider_request_id,
+        )

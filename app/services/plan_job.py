@@ -1,0 +1,116 @@
+"""Says what a job would take, before anything is spent."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.draft import JobDraft
+from app.domain.model import Model, Stage, Usage
+from app.domain.plan import StageEstimate
+from app.llm.capabilities import unsupported_parameters
+from app.llm.connections import Connections
+from app.ports import PriceBook
+from app.services.submit_job import PreparedJob, SubmissionDependencies, prepare_job
+
+FEWEST_UNITS, MOST_UNITS = 0.55, 1.5
+"""How far the twelve models' sentences per response lie from their mean at most (atomic paper, Table 15)."""
+
+SECONDS_PER_MINUTE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDependencies:
+    """What planning takes beside what submitting takes."""
+
+    submission: SubmissionDependencies
+    connections: Connections
+    prices: PriceBook
+
+
+def plan_job(deps: PlanDependencies, draft: JobDraft) -> dict[str, Any]:
+    """The plan of a job in the HTTP contract's form.
+
+    Raises:
+        InvalidJobError: If the job can't be run as it is described.
+    """
+    prepared = prepare_job(deps.submission, draft)
+    spec, cells = prepared.resolution.spec, prepared.resolution.cells
+    estimates = [e for e in prepared.estimates if e.calls]
+    return {
+        "object": "plan",
+        "cells": sum(len(cell.dimensions) for cell in cells),
+        "runs_per_cell": spec.runs if not spec.provided else None,
+        "responses": prepared.planned_responses,
+        "calls": prepared.calls,
+        "estimated": not spec.provided,
+        "stages": [_stage(deps, e) for e in estimates],
+        "cost": _cost(deps, estimates, exact=spec.provided),
+        "shortest_seconds": round(max((_seconds(deps, e) for e in estimates), default=0.0), 1),
+        "simulated": any(model.simulated for model in (*spec.models, *spec.judges)),
+        "warnings": _warnings(deps, prepared),
+    }
+
+
+def _stage(deps: PlanDependencies, estimate: StageEstimate) -> dict[str, Any]:
+    price = deps.prices.price(estimate.model.connection, estimate.model.name, estimate.usage)
+    return {
+        "stage": estimate.stage.value,
+        "model": estimate.model.label,
+        "calls": estimate.calls,
+        "input_tokens": estimate.usage.input_tokens,
+        "output_tokens": estimate.usage.output_tokens,
+        "usd": price.usd,
+        "price_source": price.source,
+    }
+
+
+def _cost(deps: PlanDependencies, estimates: list[StageEstimate], *, exact: bool) -> dict[str, Any]:
+    """The range of the cost: what varies is how much the models write, and so how much there is to judge."""
+    low = high = 0.0
+    unpriced: list[str] = []
+    for estimate in estimates:
+        of_low = _price(deps, estimate, 1.0 if exact else FEWEST_UNITS)
+        of_high = _price(deps, estimate, 1.0 if exact else MOST_UNITS)
+        if of_low is None or of_high is None:
+            unpriced.append(estimate.model.label)
+        else:
+            low, high = low + of_low, high + of_high
+    return {"usd_low": round(low, 4), "usd_high": round(high, 4), "unpriced_models": sorted(set(unpriced))}
+
+
+def _price(deps: PlanDependencies, estimate: StageEstimate, share: float) -> float | None:
+    usage = estimate.usage
+    if estimate.stage is Stage.GENERATION:
+        scaled = Usage(usage.input_tokens, round(usage.output_tokens * share))
+    else:
+        scaled = Usage(round(usage.input_tokens * share), round(usage.output_tokens * share))
+    return deps.prices.price(estimate.model.connection, estimate.model.name, scaled).usd
+
+
+def _seconds(deps: PlanDependencies, estimate: StageEstimate) -> float:
+    """The shortest time that the model's rate limits allow; other limits are not known beforehand."""
+    limits = deps.connections.limits(estimate.model.connection, estimate.model.name)
+    tokens = estimate.usage.input_tokens + estimate.usage.output_tokens
+    by_requests = estimate.calls / limits.requests_per_minute if limits.requests_per_minute else 0.0
+    by_tokens = tokens / limits.tokens_per_minute if limits.tokens_per_minute else 0.0
+    return max(by_requests, by_tokens) * SECONDS_PER_MINUTE
+
+
+def _warnings(deps: PlanDependencies, prepared: PreparedJob) -> list[str]:
+    spec = prepared.resolution.spec
+    found: list[str] = []
+    models: tuple[Model, ...] = spec.judges if spec.provided else (*spec.models, *spec.judges)
+    for model in models:
+        connection = deps.connections.get(model.connection)
+        if connection is not None:
+            found += [
+                f"{model.label} refuses the parameter {name}; it will not be sent."
+                for name in unsupported_parameters(connection.kind, model)
+            ]
+    if not spec.provided and spec.runs == 1:
+        found.append("One run a cell: RC and RC_atom compare runs and will be missing.")
+    if not spec.provided and len(spec.instructions) > 1 and spec.iterations == 1:
+        found.append("One iteration: RC_atom mixes retest with the wording of the instructions.")
+    unpriced = _cost(deps, list(prepared.estimates), exact=spec.provided)["unpriced_models"]
+    if unpriced:
+        found.append(f"No price is known for {', '.join(unpriced)}; their calls are not in the cost.")
+    return found

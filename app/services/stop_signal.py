@@ -1,0 +1,69 @@
+"""Tells the calls of a shard to stop: those that wait stop at once, those on the wire are awaited and kept."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from enum import StrEnum
+
+
+class StopReason(StrEnum):
+    """Why a shard's work stops before its end."""
+
+    JOB_INACTIVE = "job_inactive"
+    """The job was paused, cancelled or deleted."""
+    LEASE_LOST = "lease_lost"
+    """Somebody else has the shard."""
+    SHUTDOWN = "shutdown"
+    """The worker is going down."""
+
+
+class StoppedError(Exception):
+    """Raised in the place where a call would have waited or started."""
+
+
+class StopSignal:
+    """One shard's stop signal."""
+
+    def __init__(self) -> None:
+        self.reason: StopReason | None = None
+        self._waiting: set[asyncio.Task[object]] = set()
+
+    def set(self, reason: StopReason) -> None:
+        """Stops; the first reason counts."""
+        if self.reason is not None:
+            return
+        self.reason = reason
+        for task in self._waiting:
+            task.cancel()
+
+    def check(self) -> None:
+        """Raises if stopped.
+
+        Raises:
+            StoppedError: If stopped.
+        """
+        if self.reason is not None:
+            raise StoppedError(self.reason)
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """A stretch of waiting, before a call has started, that a stop ends at once.
+
+        Raises:
+            StoppedError: If stopped before, during or at the end of it.
+        """
+        self.check()
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("only a task can wait")
+        self._waiting.add(task)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self.reason is None:
+                raise
+            task.uncancel()
+            raise StoppedError(self.reason) from None
+        finally:
+            self._waiting.discard(task)
+        self.check()

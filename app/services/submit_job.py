@@ -1,0 +1,227 @@
+"""Submits a job: one transaction writes it with its shards; only then are workers woken."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db import jobs, shards
+from app.db.jobs import JobRow, NewCell, NewJob, NewResponse, NewShard
+from app.domain.draft import JobDraft
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.model import Stage
+from app.domain.plan import StageEstimate, estimate, estimate_provided, shards_of, shards_of_provided
+from app.domain.refusal import RefusalRules
+from app.domain.resolve import Catalog, Resolution, resolve
+from app.domain.segmentation import Segmenter
+from app.ports import Queue
+from app.services.errors import IdempotencyConflictError
+from app.services.identifiers import new_id
+from app.services.job_context import encode_spec
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionDependencies:
+    """What submitting and planning take."""
+
+    engine: AsyncEngine
+    catalog: Catalog
+    queue: Queue
+    segmenter: Segmenter
+    refusals: RefusalRules
+    window: int
+    max_planned_calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A request for a job.
+
+    Attributes:
+        draft: What to run.
+        name: For people.
+        metadata: Free labels, by which jobs can be listed.
+        request: The body as it came, to be shown again; existing texts are left out of it.
+        idempotency_key: The client's key, if it gave one.
+    """
+
+    draft: JobDraft
+    name: str | None
+    metadata: Mapping[str, str]
+    request: Mapping[str, Any]
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedJob:
+    """A resolved job with all its parts, ready to be written or only to be looked at."""
+
+    resolution: Resolution
+    shards: tuple[NewShard, ...]
+    responses: tuple[NewResponse, ...]
+    estimates: tuple[StageEstimate, ...]
+
+    @property
+    def planned_responses(self) -> int:
+        """Responses that the job will have."""
+        return sum(shard.planned_responses for shard in self.shards)
+
+    @property
+    def expected_verdicts(self) -> int:
+        """Judge calls, estimated for texts that don't exist yet."""
+        return sum(e.calls for e in self.estimates if e.stage is Stage.JUDGING)
+
+    @property
+    def calls(self) -> int:
+        """All calls, estimated."""
+        return sum(e.calls for e in self.estimates)
+
+
+def prepare_job(deps: SubmissionDependencies, draft: JobDraft) -> PreparedJob:
+    """Resolves a draft and lays out its parts; spends nothing and writes nothing.
+
+    Raises:
+        InvalidJobError: If the job can't be run as it is described.
+    """
+    resolution = resolve(draft, deps.catalog)
+    spec, cells = resolution.spec, resolution.cells
+    if spec.provided:
+        responses = _provided_rows(deps, resolution)
+        units = [(r.cell, r.item, len(r.unit_starts)) for r in responses if r.status == "answered"]
+        estimates = estimate_provided(spec, cells, units)
+        planned = _provided_shards(resolution, responses)
+    else:
+        responses = ()
+        estimates = estimate(spec, cells)
+        planned = tuple(
+            NewShard(s.cell, s.run_start, s.run_stop, s.responses) for s in shards_of(spec, cells)
+        )
+    prepared = PreparedJob(resolution, planned, responses, tuple(estimates))
+    if prepared.calls > deps.max_planned_calls:
+        message = (
+            f"the job plans about {prepared.calls:,} calls; this service allows {deps.max_planned_calls:,}"
+        )
+        raise InvalidJobError([FieldError("", message)])
+    return prepared
+
+
+def _provided_rows(deps: SubmissionDependencies, resolution: Resolution) -> tuple[NewResponse, ...]:
+    judges = len(resolution.spec.judges)
+    rows: list[NewResponse] = []
+    for response in resolution.provided:
+        units = deps.segmenter.segment(response.text)
+        item = resolution.cells[response.cell].items[response.item]
+        rows.append(
+            NewResponse(
+                cell=response.cell,
+                run=response.run,
+                item=response.item,
+                instruction=response.instruction,
+                status="refused" if deps.refusals.is_refusal(response.text) else "answered",
+                text=response.text,
+                unit_starts=[unit.start for unit in units],
+                unit_ends=[unit.end for unit in units],
+                verdicts_due=len(units) * len(item.dimensions) * judges,
+            )
+        )
+    return tuple(rows)
+
+
+def _provided_shards(resolution: Resolution, rows: tuple[NewResponse, ...]) -> tuple[NewShard, ...]:
+    """Shards over existing texts know from the start what they hold, so progress has exact totals."""
+    due: dict[tuple[int, int], int] = {}
+    for row in rows:
+        due[row.cell, row.run] = due.get((row.cell, row.run), 0) + row.verdicts_due
+    return tuple(
+        NewShard(
+            s.cell,
+            s.run_start,
+            s.run_stop,
+            s.responses,
+            responses_answered=s.responses,
+            verdicts_due=sum(due.get((s.cell, run), 0) for run in range(s.run_start, s.run_stop)),
+        )
+        for s in shards_of_provided(resolution.spec, resolution.cells, resolution.provided)
+    )
+
+
+async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Submission) -> JobRow:
+    """Accepts a job, or returns the one that the same ``Idempotency-Key`` and body already made.
+
+    Raises:
+        InvalidJobError: If the job can't be run as it is described.
+        IdempotencyConflictError: If the key came with another body within the last day.
+    """
+    body_hash = _hash(submission.request)
+    if submission.idempotency_key is not None:
+        async with deps.engine.connect() as connection:
+            held = await jobs.find_idempotency_key(connection, tenant, submission.idempotency_key)
+            if held is not None:
+                return await _earlier_job(connection, tenant, held, body_hash)
+    # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
+    prepared = await asyncio.to_thread(prepare_job, deps, submission.draft)
+    job_id = new_id("job")
+    async with deps.engine.connect() as connection:
+        await _insert(connection, tenant, job_id, submission, prepared)
+        if submission.idempotency_key is not None:
+            held = await jobs.claim_idempotency_key(
+                connection, tenant, submission.idempotency_key, body_hash, job_id
+            )
+            if held is not None:
+                await connection.rollback()
+                return await _earlier_job(connection, tenant, held, body_hash)
+        announced = await shards.refill(connection, job_id, deps.window)
+        row = await jobs.get_job(connection, tenant, job_id)
+        await connection.commit()
+    await deps.queue.announce_shards(announced)
+    if row is None:
+        raise RuntimeError(f"{job_id} vanished inside its own transaction")
+    return row
+
+
+async def _earlier_job(
+    connection: AsyncConnection, tenant: str, held: tuple[str, str], body_hash: str
+) -> JobRow:
+    job_id, earlier_hash = held
+    if earlier_hash != body_hash:
+        raise IdempotencyConflictError
+    row = await jobs.get_job(connection, tenant, job_id)
+    if row is None:
+        raise IdempotencyConflictError
+    return row
+
+
+async def _insert(
+    connection: AsyncConnection, tenant: str, job_id: str, submission: Submission, prepared: PreparedJob
+) -> None:
+    resolution = prepared.resolution
+    spec = resolution.spec
+    await jobs.insert_job(
+        connection,
+        NewJob(
+            id=job_id,
+            tenant=tenant,
+            name=submission.name,
+            request={k: v for k, v in submission.request.items() if k != "responses"},
+            spec=encode_spec(spec),
+            simulated=any(model.simulated for model in (*spec.models, *spec.judges)),
+            metadata=submission.metadata,
+            planned_responses=prepared.planned_responses,
+            expected_verdicts=prepared.expected_verdicts,
+        ),
+        [
+            NewCell(cell.ordinal, spec.models[cell.model].label, cell.persona.id, cell.task.id)
+            for cell in resolution.cells
+        ],
+        prepared.shards,
+        prepared.responses,
+    )
+
+
+def _hash(request: Mapping[str, Any]) -> str:
+    canonical = json.dumps(request, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,98 @@
+"""The only reader of the environment. Everything deeper is given plain values."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """What an operator can set, each by the ``ASSAY_…`` variable of its name unless stated otherwise."""
+
+    model_config = SettingsConfigDict(env_prefix="ASSAY_", extra="ignore", populate_by_name=True)
+
+    database_url: Annotated[str | None, Field(validation_alias="DATABASE_URL")] = None
+    """Postgres, as ``postgresql://…`` (variable ``DATABASE_URL``)."""
+    redis_url: Annotated[str | None, Field(validation_alias="REDIS_URL")] = None
+    """Redis or Valkey (variable ``REDIS_URL``): a database that nothing else uses."""
+    config: Path | None = None
+    """The operator's file: connections, limits, prices. See ``assay.example.yaml``."""
+    simulator_url: str | None = None
+    """Where the simulated provider listens; the connection ``simulated`` exists only with it."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8321
+    data_dir: Path = Path(".assay")
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+
+    log_level: str = "INFO"
+    max_body_bytes: Annotated[int, Field(ge=1024)] = 8 * 1024 * 1024
+    """Longest request body; longer ones are a 413."""
+    max_planned_calls: Annotated[int, Field(ge=1)] = 5_000_000
+    """A job planned beyond this is a 422."""
+
+    shard_window: Annotated[int, Field(ge=1)] = 16
+    """Shards of one job that may be announced at a time, so that a small job never waits behind a big one."""
+    slots: Annotated[int, Field(ge=1, le=256)] = 24
+    """Shards that one worker process works on at a time; more than the window, so that one job can't fill it."""
+    max_in_flight: Annotated[int, Field(ge=1)] = 256
+    """Calls in flight of one worker process to one connection, unless the operator's file says otherwise."""
+    lease_seconds: Annotated[float, Field(ge=1)] = 20.0
+    """How long a silent worker keeps a shard."""
+    sweep_seconds: Annotated[float, Field(gt=0)] = 2.0
+    """How often the sweeper looks for work that nobody was told of."""
+    call_deadline_seconds: Annotated[float, Field(gt=0)] = 120.0
+    """Wall-clock limit of one provider call."""
+    call_attempts: Annotated[int, Field(ge=1)] = 8
+    """Attempts at one call before its item counts as failed."""
+
+    @field_validator("database_url")
+    @classmethod
+    def _with_driver(cls, url: str | None) -> str | None:
+        """Names the driver that we ship, so that a plain ``postgresql://`` URL works."""
+        if url is None:
+            return None
+        for plain in ("postgresql://", "postgres://"):
+            if url.startswith(plain):
+                return "postgresql+psycopg://" + url.removeprefix(plain)
+        return url
+
+    def require_database_url(self) -> str:
+        """The database's URL.
+
+        Raises:
+            MissingSettingError: If it is not set.
+        """
+        if self.database_url is None:
+            raise MissingSettingError("DATABASE_URL")
+        return self.database_url
+
+    def require_redis_url(self) -> str:
+        """The Redis URL.
+
+        Raises:
+            MissingSettingError: If it is not set.
+        """
+        if self.redis_url is None:
+            raise MissingSettingError("REDIS_URL")
+        return self.redis_url
+
+
+class MissingSettingError(Exception):
+    """A process needs a variable that is not set."""
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(f"{variable} is not set; `assay up` sets it for the processes that it starts")
+
+
+def load_settings() -> Settings:
+    """The settings, from the environment."""
+    return Settings()
+
+
+def environment() -> Mapping[str, str]:
+    """The process environment, for the connections' key variables that the operator's file names."""
+    return dict(os.environ)

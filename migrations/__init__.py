@@ -1,0 +1,1 @@
+"""Alembic migrations, named by date and deed."""

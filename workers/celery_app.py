@@ -1,0 +1,43 @@
+"""The Celery worker: ``celery -A workers.celery_app worker --pool threads``."""
+
+from typing import Any
+
+from celery.signals import worker_init, worker_shutdown, worker_shutting_down
+
+from app.bootstrap import configure_logging
+from app.queue.celery_app import FINALIZE_JOB, RUN_SHARD, make_celery
+from app.queue.sender import CeleryQueue
+from app.settings import load_settings
+from workers.context import WorkerContext
+
+settings = load_settings()
+app = make_celery(settings.require_redis_url())
+context = WorkerContext(settings, CeleryQueue(app))
+
+
+@app.task(name=RUN_SHARD)
+def run_shard(shard_id: int) -> None:
+    """Runs one shard."""
+    context.run_shard(shard_id)
+
+
+@app.task(name=FINALIZE_JOB)
+def finalize_job(job_id: str) -> None:
+    """Finalizes one job."""
+    context.finalize_job(job_id)
+
+
+@worker_init.connect
+def _start(**_: Any) -> None:
+    configure_logging(settings.log_level)
+    context.start()
+
+
+@worker_shutting_down.connect
+def _stop(**_: Any) -> None:
+    context.stop()
+
+
+@worker_shutdown.connect
+def _close(**_: Any) -> None:
+    context.close()

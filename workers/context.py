@@ -1,0 +1,127 @@
+"""What one worker process has: an event loop on a thread of its own, and on it everything that shards need.
+
+Celery's threads only wait; every call of every shard of the process runs on the one loop, over the same connections.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import Future
+from typing import Any
+
+import structlog
+import uvloop
+from redis.asyncio import Redis
+
+from app.bootstrap import load_operator_connections
+from app.db.engine import connect
+from app.db.writer import ResultWriter
+from app.domain.punkt import PunktSegmenter
+from app.instruments.loader import load_atomic
+from app.limits.redis_limiter import RedisRateLimiter
+from app.llm.gateway import Gateway
+from app.llm.prices import GenaiPriceBook
+from app.ports import Queue
+from app.services.batch_writer import BatchWriter
+from app.services.finalize_job import finalize_job
+from app.services.job_context import JobContexts
+from app.services.lease_keeper import LeaseKeeper
+from app.services.model_caller import ModelCaller
+from app.services.run_shard import ShardDependencies, run_shard
+from app.services.stop_signal import StopReason
+from app.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+CLOSING_SECONDS = 60.0
+
+
+class WorkerContext:
+    """Built once a process, before Celery takes its first task."""
+
+    def __init__(self, settings: Settings, queue: Queue) -> None:
+        self._settings = settings
+        self._queue = queue
+        self._loop = uvloop.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
+        self._stack = contextlib.AsyncExitStack()
+        self._deps: ShardDependencies | None = None
+
+    def start(self) -> None:
+        """Starts the loop and everything on it.
+
+        Raises:
+            Exception: Whatever keeps the worker from starting, such as an unusable configuration.
+        """
+        self._thread.start()
+        self._deps = self._run(self._stack.enter_async_context(self._dependencies())).result()
+
+    def stop(self) -> None:
+        """Stops taking up calls; those on the wire are awaited and kept, and the shards given back."""
+        if self._deps is not None:
+            self._loop.call_soon_threadsafe(self._deps.leases.stop_all, StopReason.SHUTDOWN)
+
+    def close(self) -> None:
+        """Writes what is left and closes all connections."""
+        self._run(self._stack.aclose()).result(CLOSING_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(CLOSING_SECONDS)
+
+    def run_shard(self, shard_id: int) -> None:
+        """Runs a shard; blocks the calling thread until it has ended or was given back."""
+        self._run(run_shard(self._ready, shard_id)).result()
+
+    def finalize_job(self, job_id: str) -> None:
+        """Finalizes a job; blocks the calling thread."""
+        self._run(finalize_job(self._ready.engine, self._ready.contexts, job_id)).result()
+
+    @property
+    def _ready(self) -> ShardDependencies:
+        if self._deps is None:
+            raise RuntimeError("the worker has not been started")
+        return self._deps
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> "Future[Any]":
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    @contextlib.asynccontextmanager
+    async def _dependencies(self) -> AsyncIterator[ShardDependencies]:
+        settings = self._settings
+        connections = load_operator_connections(settings)
+        instrument = load_atomic()
+        engine = connect(settings.require_database_url(), pool_size=8, application_name="assay worker")
+        gateway = Gateway(connections)
+        redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
+        limiter = RedisRateLimiter(redis, connections.limits)
+        writer = BatchWriter(ResultWriter(engine))
+        leases = LeaseKeeper(engine, settings.lease_seconds)
+        caller = ModelCaller(
+            chat=gateway,
+            limiter=limiter,
+            prices=GenaiPriceBook(connections),
+            writer=writer,
+            attempts=settings.call_attempts,
+            deadline_seconds=settings.call_deadline_seconds,
+            in_flight=lambda c, m: connections.limits(c, m).max_in_flight or settings.max_in_flight,
+        )
+        async with writer.running(), leases.running():
+            yield ShardDependencies(
+                engine=engine,
+                writer=writer,
+                caller=caller,
+                leases=leases,
+                contexts=JobContexts(engine),
+                queue=self._queue,
+                segmenter=PunktSegmenter(instrument.segmentation),
+                refusals=instrument.refusal,
+                owner=f"{socket.gethostname()}:{os.getpid()}",
+                lease_seconds=settings.lease_seconds,
+                window=settings.shard_window,
+            )
+        await gateway.close()
+        await limiter.close()
+        await redis.aclose()
+        await engine.dispose()

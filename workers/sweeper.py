@@ -1,0 +1,46 @@
+"""The sweeper: ``python -m workers.sweeper``. Every few seconds it wakes work that was announced to nobody.
+
+A process of its own rather than a periodic Celery task, because such a task would wait in the very queue whose loss
+it has to notice, behind the shards that fill the workers' slots.
+"""
+
+import asyncio
+import contextlib
+import signal
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.bootstrap import configure_logging
+from app.db.engine import connect
+from app.queue.celery_app import make_celery
+from app.queue.sender import CeleryQueue
+from app.services.sweep import sweep
+from app.settings import Settings, load_settings
+
+log = structlog.get_logger(__name__)
+
+
+async def run(settings: Settings) -> None:
+    """Sweeps until it is told to stop."""
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    engine = connect(settings.require_database_url(), pool_size=1, application_name="assay sweeper")
+    queue = CeleryQueue(make_celery(settings.require_redis_url()))
+    while not stopped.is_set():
+        try:
+            swept = await sweep(engine, queue, settings.shard_window)
+            if swept.shards or swept.jobs:
+                log.info("announced again", shards=swept.shards, jobs=swept.jobs)
+        except (SQLAlchemyError, OSError) as error:
+            log.warning("sweep failed; trying again", error=str(error))
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), settings.sweep_seconds)
+    await engine.dispose()
+
+
+if __name__ == "__main__":
+    loaded = load_settings()
+    configure_logging(loaded.log_level)
+    asyncio.run(run(loaded))
