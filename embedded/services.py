@@ -1,0 +1,157 @@
+"""What `assay up` runs besides the databases: each service's command, as data."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - looked up, not bound to
+
+
+@dataclass(frozen=True)
+class StackConfig:
+    """What to run, and where.
+
+    Attributes:
+        host: the address that the API listens on.
+        port: its port, 0 for any free one.
+        data_dir: where everything that stays is kept, with `logs/`.
+        workers: the number of worker processes.
+        slots: shards that one worker process runs at once, all on its one event loop.
+        database_url: a Postgres to use (SQLAlchemy URL); None starts one.
+        redis_url: a Redis or Valkey to use; None starts one.
+        simulator: whether to run the simulated provider.
+        simulator_args: what its command line says besides its address.
+    """
+
+    host: str
+    port: int
+    data_dir: Path
+    workers: int
+    slots: int = 24
+    database_url: str | None = None
+    redis_url: str | None = None
+    simulator: bool = True
+    simulator_args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StackUrls:
+    """Where the parts of a stack are.
+
+    Attributes:
+        host: the address that the API listens on.
+        port: the API's port.
+        database: SQLAlchemy URL.
+        redis: redis-py URL.
+        simulator_port: the simulator's port on 127.0.0.1; None without a simulator.
+    """
+
+    host: str
+    port: int
+    database: str
+    redis: str
+    simulator_port: int | None = None
+
+    @property
+    def client_host(self) -> str:
+        """The address under which a client on this machine reaches the API."""
+        return LOOPBACK.get(self.host, self.host)
+
+    @property
+    def api(self) -> str:
+        """The API's URL for a client on this machine."""
+        host = f"[{self.client_host}]" if ":" in self.client_host else self.client_host
+        return f"http://{host}:{self.port}"
+
+    def environment(self) -> dict[str, str]:
+        """The variables by which every service finds the others."""
+        variables = {"DATABASE_URL": self.database, "REDIS_URL": self.redis}
+        if self.simulator_port is not None:
+            variables["ASSAY_SIMULATOR_URL"] = f"http://127.0.0.1:{self.simulator_port}"
+        return variables
+
+
+@dataclass(frozen=True)
+class ServiceSpec:
+    """One service.
+
+    Attributes:
+        name: unique in the stack; also its log's name.
+        argv: its command; the first word is a path.
+        needs_database: whether it starts after the migrations and stops before those that do not.
+        grace: seconds that it may take to stop.
+        env: variables of its own.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    needs_database: bool = True
+    grace: float = 10.0
+    env: dict[str, str] = field(default_factory=dict)
+
+
+Services = Callable[[StackConfig, StackUrls], list[ServiceSpec]]
+
+
+def module_command(module: str, *arguments: str) -> tuple[str, ...]:
+    """The command that runs an installed module with this interpreter, whatever lies in the working directory."""
+    return (sys.executable, "-P", "-m", module, *arguments)
+
+
+def migration_command(_: StackConfig) -> tuple[str, ...]:
+    """The command that brings the database's schema up to date."""
+    return module_command("app.cli", "migrate")
+
+
+def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
+    """The services of the stack: API, workers, sweeper, and the simulator if it is wanted."""
+    specs = [
+        ServiceSpec(
+            "api",
+            module_command(
+                *(
+                    "uvicorn",
+                    "--factory",
+                    "app.main:create_app",
+                    "--host",
+                    urls.host,
+                    "--port",
+                    str(urls.port),
+                ),
+                *("--timeout-graceful-shutdown", "3", "--no-access-log"),
+            ),
+        ),
+        ServiceSpec("sweeper", module_command("workers.sweeper")),
+    ]
+    specs += [
+        ServiceSpec(
+            f"worker{number}",
+            module_command(
+                *(
+                    "celery",
+                    "-A",
+                    "workers.celery_app:app",
+                    "worker",
+                    "-n",
+                    f"worker{number}@%h",
+                    "-l",
+                    "WARNING",
+                ),
+                *(
+                    "--pool",
+                    "threads",
+                    "--concurrency",
+                    str(config.slots),
+                    "--without-gossip",
+                    "--without-mingle",
+                ),
+            ),
+        )
+        for number in range(1, config.workers + 1)
+    ]
+    if config.simulator:
+        address = ("--host", "127.0.0.1", "--port", str(urls.simulator_port))
+        command = module_command("simulator", *address, *config.simulator_args)
+        specs.append(ServiceSpec("simulator", command, needs_database=False, grace=3.0))
+    return specs

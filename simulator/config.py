@@ -1,0 +1,56 @@
+"""What can be set from the command line, and changed while the simulator runs."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings of a running simulator.
+
+    Attributes:
+        seed: Decides all texts, errors and jitter.
+        latency_ms: Mean time between a request and its reply, in milliseconds.
+        jitter_ms: Each latency is uniform in latency_ms ± jitter_ms, never below 0.
+        requests_per_minute: Rate limit of each model; 0 for none.
+        burst: How many requests an idle model accepts at once; 0 for a whole minute's, as the real providers do.
+        error_rate: Share of generation and judge requests that get a 5xx reply, in [0, 1].
+        length_factor: Multiplies the number of sentences of a response.
+    """
+
+    seed: int = 0
+    latency_ms: float = 0.0
+    jitter_ms: float = 0.0
+    requests_per_minute: int = 0
+    burst: int = 0
+    error_rate: float = 0.0
+    length_factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("latency_ms", "jitter_ms", "requests_per_minute", "burst", "length_factor"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}")
+        if not 0 <= self.error_rate <= 1:
+            raise ValueError(f"error_rate must be between 0 and 1, not {self.error_rate}")
+
+    def changed(self, changes: object) -> "Config":
+        """A copy with some settings changed.
+
+        Raises:
+            ValueError: A setting is unknown or out of range; the message names it.
+            TypeError: A setting has the wrong type; the message names it.
+        """
+        if not isinstance(changes, Mapping):
+            raise TypeError("expected an object of settings")
+        known = {field.name: field.type for field in fields(self)}
+        for name, value in changes.items():
+            if name not in known:
+                raise ValueError(f"{name} is not a setting; there are {', '.join(known)}")
+            allowed = (int,) if known[name] is int else (int, float)
+            if not isinstance(value, allowed) or isinstance(value, bool):
+                raise TypeError(f"{name} must be a number of type {allowed[-1].__name__}, not {value!r}")
+        return replace(self, **changes)
+
+    def as_dict(self) -> dict[str, int | float]:
+        """The settings as JSON members."""
+        return asdict(self)

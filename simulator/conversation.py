@@ -1,0 +1,83 @@
+"""What a request asks and what a model replies, whatever the wire format."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["generation", "judge", "other"]
+Finish = Literal["stop", "length", "refusal", "content_filter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A chat request.
+
+    Attributes:
+        model: Name of the model that is asked.
+        system: All system text, in order.
+        turns: (role, text) of each message after it, in order.
+        max_tokens: Most tokens that the reply may have; None for no limit.
+    """
+
+    model: str
+    system: str
+    turns: tuple[tuple[str, str], ...]
+    max_tokens: int | None
+
+    @property
+    def prompt(self) -> str:
+        """The text to reply to: the last message."""
+        return self.turns[-1][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's reply, and the truth about it.
+
+    Attributes:
+        text: What is sent back.
+        finish: Why it ended. "refusal" and "content_filter" are sent in the provider's own form for them.
+        kind: Which part of the simulator wrote it.
+        record: JSON members for the ledger, with what only the simulator knows.
+    """
+
+    text: str
+    finish: Finish
+    kind: Kind
+    record: dict[str, object] = field(default_factory=dict)
+
+
+FaultName = Literal[
+    "malformed",
+    "unauthenticated",
+    "unknown_model",
+    "unknown_path",
+    "too_large",
+    "rate_limited",
+    "server_error",
+    "overloaded",
+]
+
+
+class ProviderError(Exception):
+    """A request that gets an error reply.
+
+    Attributes:
+        name: Which error; each wire format has its own status and words for it.
+        detail: What to tell the client.
+        parameter: The member of the request that is to blame, if one is.
+        retry_after: Seconds after which a repeated request may succeed; None if that would not help.
+    """
+
+    def __init__(
+        self, name: FaultName, detail: str, *, parameter: str | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.name: FaultName = name
+        self.detail = detail
+        self.parameter = parameter
+        self.retry_after = retry_after
+
+
+def tokens(characters: int) -> int:
+    """A plausible number of tokens for a text: a quarter of its characters, rounded up."""
+    return (characters + 3) // 4

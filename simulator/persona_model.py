@@ -1,0 +1,119 @@
+"""Writes as a persona would: sentences from the bank, in proportions that the model's profile sets."""
+
+from collections.abc import Mapping, Sequence
+
+from simulator.bank import DIMENSIONS, NOT_APPLICABLE, SCORES, Bank, Truth
+from simulator.conversation import Conversation, Finish, Reply, tokens
+from simulator.draw import Draws
+from simulator.persona import read_persona
+from simulator.profiles import ASSISTANT, LENGTHS, OTHER_LENGTH, Level, Writer
+
+_OPENING = 0.5
+"""Share of the responses that begin with a sentence about the scene, where the bank has one."""
+_PLAIN = 0.65
+"""Share of the trait sentences in their plain wording, without a lead or a tail."""
+
+Unit = tuple[str, Truth]
+
+
+def write(
+    conversation: Conversation, *, writer: Writer, bank: Bank, draws: Draws, length_factor: float = 1.0
+) -> Reply:
+    """A response in character, with the true score of each of its sentences.
+
+    Args:
+        conversation: The persona is read from its system text, the task from its last message.
+        writer: The model's profile.
+        bank: The sentences.
+        draws: All chance in the response.
+        length_factor: Multiplies the usual number of sentences.
+
+    Returns:
+        A reply of whole sentences, joined by blanks. It ends at the last sentence that fits into `max_tokens`.
+        Its record has `persona` (level by dimension), `refusal` and `units`: [sentence, dimension or null, score].
+    """
+    persona = read_persona(conversation.system)
+    if draws.unit() < writer.refusal:
+        return _refuse(bank, draws, persona)
+    fewest, most = next(
+        (span for words, span in LENGTHS.items() if words in conversation.prompt), OTHER_LENGTH
+    )
+    count = max(1, round(draws.between(fewest, most) * length_factor))
+    units = _Author(persona, writer, bank, draws).write(count, _opening(conversation.prompt, bank, draws))
+    units, finish = _cut(units, conversation.max_tokens)
+    record: dict[str, object] = {
+        "persona": persona,
+        "refusal": None,
+        "units": [(sentence, *truth) for sentence, truth in units],
+    }
+    return Reply(" ".join(sentence for sentence, _ in units), finish, "generation", record)
+
+
+def _refuse(bank: Bank, draws: Draws, persona: Mapping[str, Level]) -> Reply:
+    forms: tuple[Finish, ...] = ("stop", "refusal", "content_filter")
+    form = forms[draws.weighted((0.6, 0.2, 0.2))]
+    record: dict[str, object] = {
+        "persona": persona,
+        "refusal": "text" if form == "stop" else form,
+        "units": [],
+    }
+    return Reply(draws.pick(bank.refusals), form, "generation", record)
+
+
+def _opening(prompt: str, bank: Bank, draws: Draws) -> list[Unit]:
+    for words, sentences in bank.openings:
+        if words in prompt:
+            return [(draws.pick(sentences), Truth(None, NOT_APPLICABLE))] if draws.unit() < _OPENING else []
+    return []
+
+
+def _cut(units: list[Unit], max_tokens: int | None) -> tuple[list[Unit], Finish]:
+    characters = -1
+    for index, (sentence, _) in enumerate(units):
+        characters += len(sentence) + 1
+        if max_tokens is not None and index and tokens(characters) > max_tokens:
+            return units[:index], "length"
+    return units, "stop"
+
+
+class _Author:
+    """One response in the making."""
+
+    def __init__(self, persona: Mapping[str, Level], writer: Writer, bank: Bank, draws: Draws) -> None:
+        self._persona = persona
+        self._dimensions = [dimension for dimension in DIMENSIONS if dimension in persona]
+        self._writer = writer
+        self._bank = bank
+        self._draws = draws
+        self._used: set[str] = set()
+        self._mood = draws.pick(SCORES)
+        self._moodiness = draws.unit() * writer.wobble
+
+    def write(self, count: int, opening: list[Unit]) -> list[Unit]:
+        units = opening
+        while len(units) < count:
+            units.append(self._sentence(progress=len(units) / count))
+        return units
+
+    def _sentence(self, progress: float) -> Unit:
+        if self._draws.unit() < self._writer.neutral:
+            return self._word([(sentence,) for sentence in self._bank.neutral]), Truth(None, NOT_APPLICABLE)
+        dimension = self._draws.pick(self._dimensions)
+        score = self._score(self._persona[dimension], progress)
+        return self._word(self._bank.trait[dimension, score]), Truth(dimension, score)
+
+    def _score(self, level: Level, progress: float) -> int:
+        chance = self._draws.unit()
+        if chance < self._moodiness:
+            return self._mood
+        drifted = self._draws.unit() < self._writer.drift * progress
+        return SCORES[self._draws.weighted(ASSISTANT if drifted else self._writer.scores[level])]
+
+    def _word(self, thoughts: Sequence[Sequence[str]]) -> str:
+        # A response repeats a thought only when it has had all of them.
+        unused = [wordings for wordings in thoughts if wordings[0] not in self._used]
+        wordings = self._draws.pick(unused or thoughts)
+        self._used.add(wordings[0])
+        if len(wordings) == 1 or self._draws.unit() < _PLAIN:
+            return wordings[0]
+        return self._draws.pick(wordings[1:])

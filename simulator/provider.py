@@ -1,0 +1,246 @@
+"""The provider's endpoints: from an HTTP request to an answer."""
+
+import json
+import time
+from collections import OrderedDict
+from functools import partial
+from hashlib import blake2b
+
+from simulator.anthropic_format import AnthropicFormat
+from simulator.bank import load_bank
+from simulator.conversation import Conversation, Kind, ProviderError, Reply
+from simulator.draw import Draws
+from simulator.formats import RateState, WireFormat
+from simulator.judge import is_judge_prompt, reply_to
+from simulator.limiter import Bucket
+from simulator.openai_format import OpenAIFormat
+from simulator.persona_model import write
+from simulator.profiles import MODELS
+from simulator.state import State
+from simulator.wire import TOO_LARGE, Answer, Request, json_message
+
+_REMEMBERED_CONVERSATIONS = 2**16
+_UNKNOWN_ENDPOINT = "other"
+_MODELS_PATH = b"/v1/models"
+
+
+class Provider:
+    """A provider of simulated models, without the sockets.
+
+    Args:
+        state: Its settings, counters and ledger.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._bank = load_bank()
+        self._buckets: dict[str, Bucket] = {}
+        self._asked: OrderedDict[bytes, int] = OrderedDict()
+        self._openai, self._anthropic = OpenAIFormat(), AnthropicFormat()
+        self._chat: dict[bytes, WireFormat] = {
+            b"/v1/chat/completions": self._openai,
+            b"/v1/messages": self._anthropic,
+        }
+
+    def handle(self, request: Request) -> Answer:
+        """Answers a request to any path."""
+        self._state.counters.received += 1
+        form = self._chat.get(request.path)
+        if form is not None and request.method == b"POST":
+            return self._converse(request, form)
+        return self._describe(request)
+
+    def _converse(self, request: Request, form: WireFormat) -> Answer:
+        number, latency = self._state.counters.received, 0.0
+        model: str | None = None
+        kind: Kind = "other"
+        reply: Reply | None = None
+        rate: RateState | None = None
+        try:
+            form.authenticate(request.headers)
+            conversation = form.read(_load(request.body), request.headers)
+            if conversation.model not in MODELS:
+                raise _unknown_model(conversation.model)
+            model = conversation.model
+            kind = "judge" if is_judge_prompt(conversation.prompt) else "generation"
+            rate = self._take_permit(model)
+            latency = self._latency(number)
+            self._fail_sometimes(number)
+            reply = self._reply(conversation, kind, request)
+            status, body = 200, form.success(reply, conversation, number, int(time.time()))
+        except ProviderError as fault:
+            if fault.name == "rate_limited":
+                rate = self._rate_state(model or "")
+            retry_after = fault.retry_after
+            status, body = form.error(fault, number)
+        else:
+            retry_after = None
+        headers = form.headers(number, rate, latency, time.time())
+        if retry_after is not None:
+            headers += (
+                f"retry-after: {_whole_seconds(retry_after)}\r\nretry-after-ms: {retry_after * 1000:.0f}\r\n"
+            )
+        return self._answer(
+            request, status, body, headers, model=model, kind=kind, reply=reply, latency=latency
+        )
+
+    def _reply(self, conversation: Conversation, kind: Kind, request: Request) -> Reply:
+        model = MODELS[conversation.model]
+        if kind == "judge":
+            key = (self._state.config.seed, conversation.model)
+            return reply_to(conversation.prompt, judge=model.judge, bank=self._bank, key=key)
+        draws = Draws(
+            self._state.config.seed,
+            "generation",
+            conversation.model,
+            conversation.system,
+            ascii(conversation.turns),
+            self._identity(conversation, request),
+        )
+        return write(
+            conversation,
+            writer=model.writer,
+            bank=self._bank,
+            draws=draws,
+            length_factor=self._state.config.length_factor,
+        )
+
+    def _identity(self, conversation: Conversation, request: Request) -> str:
+        """What tells this generation from another with the same words, the same at every attempt.
+
+        The header is `<job>/<identity>/<attempt>`; a request without it is told apart by counting.
+        """
+        parts = request.headers.get(b"x-client-request-id", b"").decode("latin-1").split("/")
+        if len(parts) > 2:  # noqa: PLR2004  # job, identity, attempt
+            return "/".join(parts[1:-1])
+        words = ascii((conversation.model, conversation.system, conversation.turns))
+        key = blake2b(words.encode("ascii")).digest()
+        count = self._asked.pop(key, 0)
+        self._asked[key] = count + 1
+        if len(self._asked) > _REMEMBERED_CONVERSATIONS:
+            self._asked.popitem(last=False)
+        return f"#{count}"
+
+    def _latency(self, number: int) -> float:
+        mean, jitter = self._state.config.latency_ms, self._state.config.jitter_ms
+        if jitter:
+            mean += jitter * (2 * Draws(self._state.config.seed, "latency", number).unit() - 1)
+        return max(0.0, mean / 1000)
+
+    def _fail_sometimes(self, number: int) -> None:
+        if not self._state.config.error_rate:
+            return
+        draws = Draws(self._state.config.seed, "fault", number)
+        if draws.unit() >= self._state.config.error_rate:
+            return
+        if draws.unit() < 0.5:  # noqa: PLR2004  # the two kinds of failure are equally frequent
+            raise ProviderError(
+                "server_error", "The server had an error while processing your request. Sorry about that!"
+            )
+        raise ProviderError("overloaded", "Overloaded")
+
+    def _take_permit(self, model: str) -> RateState | None:
+        per_minute = self._state.config.requests_per_minute
+        if not per_minute:
+            self._buckets.clear()
+            return None
+        now, capacity = time.monotonic(), self._state.config.burst or per_minute
+        bucket = self._buckets.get(model)
+        if bucket is None:
+            bucket = self._buckets[model] = Bucket(capacity, now)
+        wait = bucket.take(now, per_minute=per_minute, capacity=capacity)
+        if wait:
+            raise ProviderError(
+                "rate_limited",
+                f"Rate limit reached for {model} in organization simulated on requests per min (RPM): "
+                f"Limit {per_minute}. Please try again in {wait:.3f}s.",
+                retry_after=wait,
+            )
+        return self._rate_state(model)
+
+    def _rate_state(self, model: str) -> RateState:
+        per_minute = self._state.config.requests_per_minute
+        level = self._buckets[model].level
+        return RateState(
+            per_minute, int(level), ((self._state.config.burst or per_minute) - level) * 60 / per_minute
+        )
+
+    def _describe(self, request: Request) -> Answer:
+        """Answers `GET /v1/models`, `GET /v1/models/{id}` and everything that does not exist."""
+        number = self._state.counters.received
+        form: WireFormat = self._anthropic if b"anthropic-version" in request.headers else self._openai
+        try:
+            status, body = 200, self._read_models(request, form)
+        except ProviderError as fault:
+            status, body = form.error(fault, number)
+        return self._answer(request, status, body, form.headers(number, None, 0.0, time.time()))
+
+    def _read_models(self, request: Request, form: WireFormat) -> str:
+        if request is TOO_LARGE:
+            raise ProviderError("too_large", "The request is too large.")
+        form.authenticate(request.headers)
+        path = request.path
+        if request.method != b"GET" or not (path == _MODELS_PATH or path.startswith(_MODELS_PATH + b"/")):
+            where = f"{request.method.decode('latin-1')} {path.decode('latin-1')}"
+            raise ProviderError("unknown_path", f"Invalid URL ({where})")
+        name = path[len(_MODELS_PATH) + 1 :].decode("latin-1")
+        if not name:
+            return form.models(list(MODELS))
+        if name not in MODELS:
+            raise _unknown_model(name)
+        return form.model(name)
+
+    def _answer(
+        self,
+        request: Request,
+        status: int,
+        body: str,
+        headers: str,
+        *,
+        model: str | None = None,
+        kind: Kind = "other",
+        reply: Reply | None = None,
+        latency: float = 0.0,
+    ) -> Answer:
+        path = request.path.decode("latin-1")
+        endpoint = path if request.path in self._chat or request.path == _MODELS_PATH else _UNKNOWN_ENDPOINT
+        row = self._state.counters.receive(endpoint, model, kind, status)
+        entry: dict[str, object] | None = None
+        if self._state.ledger is not None:
+            entry = {
+                "received": self._state.counters.received,
+                "answered": None,
+                "request_id": request.headers.get(b"x-client-request-id", b"").decode("latin-1") or None,
+                "endpoint": endpoint,
+                "model": model,
+                "kind": kind,
+                "status": status,
+            }
+            if reply is not None:
+                entry["text" if kind == "generation" else "reply"] = reply.text
+                entry.update(reply.record)
+        return Answer(json_message(status, body, headers), latency, partial(self._settle, row, entry))
+
+    def _settle(self, row: list[int], entry: dict[str, object] | None, sent: bool) -> None:
+        answered = self._state.counters.answer(row) if sent else None
+        if entry is not None and self._state.ledger is not None:
+            entry["answered"] = answered
+            self._state.ledger.append(entry)
+
+
+def _load(body: bytes) -> object:
+    try:
+        loaded: object = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ProviderError("malformed", "We could not parse the JSON body of your request.") from None
+    return loaded
+
+
+def _unknown_model(name: str) -> ProviderError:
+    return ProviderError(
+        "unknown_model", f"The model `{name}` does not exist or you do not have access to it."
+    )
+
+
+def _whole_seconds(seconds: float) -> int:
+    return -int(-seconds // 1)

@@ -1,0 +1,260 @@
+"""One limit for everybody, on a real Valkey."""
+
+import asyncio
+import multiprocessing
+import time
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from app.limits.redis_limiter import RedisRateLimiter
+from app.ports import LimiterUnavailableError
+from embedded.valkey import EmbeddedValkey
+
+SLACK = 0.25
+"""A slot is used at most this late, so a burst is at most this many seconds' worth."""
+JITTER = 0.1
+"""For the time between a call's being let go and the test's looking at the clock."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+
+@asynccontextmanager
+async def limiters(url: str, rates: Rates, count: int = 1) -> AsyncIterator[list[RedisRateLimiter]]:
+    """Limiters of as many workers, each with its own connections."""
+    async with AsyncExitStack() as stack:
+        made = []
+        for _ in range(count):
+            redis = await stack.enter_async_context(Redis.from_url(url))
+            made.append(RedisRateLimiter(redis, lambda _connection, _model: rates))
+            stack.push_async_callback(made[-1].close)
+        yield made
+
+
+async def keep_calling(
+    limiter: RedisRateLimiter, seconds: float, tokens: int = 0, tasks: int = 20
+) -> list[float]:
+    """The moments at which calls were let go, by tasks that call again and again."""
+    moments: list[float] = []
+    end = time.monotonic() + seconds
+
+    async def call() -> None:
+        while True:
+            await limiter.acquire("openai", "gpt-4o", tokens)
+            moments.append(time.monotonic())
+
+    running = [asyncio.create_task(call()) for _ in range(tasks)]
+    await asyncio.sleep(end - time.monotonic())
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    return moments
+
+
+async def all_calls(*workers: Awaitable[list[float]]) -> list[float]:
+    return list(chain(*await asyncio.gather(*workers)))
+
+
+def calls_in_another_process(url: str, seconds: float) -> list[float]:
+    async def run() -> list[float]:
+        async with limiters(url, Rates(requests_per_minute=6000)) as [limiter]:
+            return await keep_calling(limiter, seconds)
+
+    return asyncio.run(run())
+
+
+def most_in(window: float, moments: list[float]) -> int:
+    """The most calls in any window of so many seconds."""
+    moments = sorted(moments)
+    most = first = 0
+    for last, moment in enumerate(moments):
+        while moment - moments[first] >= window:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+def assert_conforms(moments: list[float], per_minute: float, late: float = JITTER) -> None:
+    """No window of any length holds more than GCRA allows; at 60 s, that is the limit itself.
+
+    A window of w seconds holds the slots of w + SLACK seconds, and slots are (60 + SLACK) / limit apart:
+    for w = 60 it holds at most (60 + SLACK) / ((60 + SLACK) / limit) = limit calls.
+    """
+    for window in (0.05, 0.25, 0.5, 1.0, 1.2):
+        allowed = (window + SLACK + late) * per_minute / (60 + SLACK) + 1
+        assert most_in(window, moments) <= allowed, f"in {window} s"
+
+
+class TestSharedLimit:
+    async def test_is_kept_and_used_up_by_several_workers_together(self, redis_url: str) -> None:
+        async with limiters(redis_url, Rates(requests_per_minute=6000), 3) as workers:
+            moments = await all_calls(*(keep_calling(worker, 1.2) for worker in workers))
+        assert_conforms(moments, 6000)
+        assert len(moments) >= 0.75 * 1.2 * 100, "6,000 a minute are 100 a second"
+
+    def test_is_kept_by_several_processes_together(self, redis_url: str) -> None:
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            moments = list(chain(*pool.starmap(calls_in_another_process, [(redis_url, 1.2)] * 2)))
+        assert_conforms(moments, 6000)
+        assert len(moments) >= 0.75 * 1.2 * 100
+
+    async def test_of_tokens_is_kept(self, redis_url: str) -> None:
+        # 600,000 tokens a minute are 10,000 a second: 100 calls of 100 tokens.
+        async with limiters(redis_url, Rates(tokens_per_minute=600_000), 2) as workers:
+            moments = await all_calls(*(keep_calling(worker, 1.2, tokens=100) for worker in workers))
+        assert_conforms(moments, 6000)
+        assert len(moments) >= 0.75 * 1.2 * 100
+
+    async def test_is_the_tighter_of_requests_and_tokens(self, redis_url: str) -> None:
+        # 6,000 calls a minute would do, but 50 tokens each of 120,000 a minute make 2,400 calls: 40 a second.
+        async with limiters(redis_url, Rates(requests_per_minute=6000, tokens_per_minute=120_000)) as [
+            worker
+        ]:
+            moments = await keep_calling(worker, 1.2, tokens=50)
+        assert_conforms(moments, 2400)
+        assert len(moments) >= 0.75 * 1.2 * 40
+
+    async def test_of_one_model_does_not_hold_up_another(self, redis_url: str) -> None:
+        async with limiters(redis_url, Rates(requests_per_minute=1)) as [worker]:
+            for model in ("a", "b", "c"):
+                await asyncio.wait_for(worker.acquire("openai", model, 0), 0.5)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(worker.acquire("openai", "a", 0), 0.2)
+
+    async def test_lets_a_call_that_is_under_it_go_at_once(self, redis_url: str) -> None:
+        async with limiters(redis_url, Rates(requests_per_minute=600)) as [worker]:
+            for _ in range(3):
+                started = time.monotonic()
+                await worker.acquire("openai", "gpt-4o", 0)
+                assert time.monotonic() - started < 0.05
+                await asyncio.sleep(0.15)
+
+    async def test_is_not_shortened_by_calls_that_were_given_up(self, redis_url: str) -> None:
+        async with limiters(redis_url, Rates(requests_per_minute=6000)) as [worker]:
+            waiting = [asyncio.create_task(worker.acquire("openai", "gpt-4o", 0)) for _ in range(1000)]
+            await asyncio.sleep(0.05)
+            for task in waiting:
+                task.cancel()
+            await asyncio.wait(waiting)
+            moments = await keep_calling(worker, 1.0)
+        assert len(moments) >= 0.7 * 100
+
+    async def test_is_asked_for_once_for_all_that_wait(self, redis_url: str) -> None:
+        async with (
+            limiters(redis_url, Rates(requests_per_minute=60_000)) as [worker],
+            Redis.from_url(redis_url) as redis,
+        ):
+            before = (await redis.info("commandstats")).get("cmdstat_evalsha", {"calls": 0})["calls"]
+            moments = await keep_calling(worker, 1.0, tasks=200)
+            asked = (await redis.info("commandstats"))["cmdstat_evalsha"]["calls"] - before
+        assert len(moments) > 20 * asked
+
+
+class TestPause:
+    @pytest.mark.parametrize(
+        "rates", [Rates(), Rates(requests_per_minute=6000)], ids=["unlimited", "limited"]
+    )
+    async def test_holds_back_everybody(self, rates: Rates, redis_url: str) -> None:
+        async with limiters(redis_url, rates, 3) as workers:
+            for worker in workers:
+                await worker.acquire("openai", "gpt-4o", 0)
+            paused = time.monotonic()
+            await workers[0].pause("openai", "gpt-4o", 1.3)
+            await asyncio.sleep(1.0)  # others look at most a second late
+            await asyncio.gather(*(worker.acquire("openai", "gpt-4o", 0) for worker in workers))
+        assert 1.29 <= time.monotonic() - paused < 1.8
+
+    async def test_holds_back_its_own_process_at_once(self, redis_url: str) -> None:
+        async with limiters(redis_url, Rates()) as [worker]:
+            await worker.acquire("openai", "gpt-4o", 0)
+            await worker.pause("openai", "gpt-4o", 0.3)
+            started = time.monotonic()
+            await worker.acquire("openai", "gpt-4o", 0)
+        assert time.monotonic() - started >= 0.29
+
+    async def test_is_never_shortened_by_a_shorter_one(self, redis_url: str) -> None:
+        async with limiters(redis_url, Rates(), 2) as [worker, other]:
+            started = time.monotonic()
+            await worker.pause("openai", "gpt-4o", 0.5)
+            await other.pause("openai", "gpt-4o", 0.1)
+            await other.acquire("openai", "gpt-4o", 0)
+        assert time.monotonic() - started >= 0.49
+
+    async def test_holds_back_only_its_own_model(self, redis_url: str) -> None:
+        async with limiters(redis_url, Rates()) as [worker]:
+            await worker.pause("openai", "gpt-4o", 30)
+            await asyncio.wait_for(worker.acquire("openai", "gpt-4o-mini", 0), 0.5)
+
+
+class TestUnlimited:
+    async def test_asks_redis_once_a_second(self, redis_url: str) -> None:
+        async with limiters(redis_url, Rates()) as [worker], Redis.from_url(redis_url) as redis:
+            await worker.acquire("openai", "gpt-4o", 100)
+            before = (await redis.info("stats"))["total_commands_processed"]
+            for _ in range(1000):
+                await worker.acquire("openai", "gpt-4o", 100)
+            assert (await redis.info("stats"))["total_commands_processed"] - before == 1, "the info itself"
+
+
+class TestBusyLoop:
+    async def test_loses_slots_but_never_the_limit(self, redis_url: str) -> None:
+        # A loop that stands still for 0.3 s, again and again: what lapses meanwhile is not made up for.
+        async def stand_still() -> None:
+            while True:
+                time.sleep(0.3)  # noqa: ASYNC251 (the fault itself)
+                await asyncio.sleep(0.2)
+
+        async with limiters(redis_url, Rates(requests_per_minute=6000)) as [worker]:
+            busy = asyncio.create_task(stand_still())
+            moments = await keep_calling(worker, 1.5)
+            busy.cancel()
+        assert_conforms(moments, 6000, late=0.3)
+        assert len(moments) >= 0.3 * 1.5 * 100
+
+
+@pytest.fixture
+def own_valkey(tmp_path: Path) -> Iterator[EmbeddedValkey]:
+    """A server that a test may kill."""
+    with EmbeddedValkey(tmp_path / "valkey") as server:
+        yield server
+
+
+class TestWithoutRedis:
+    @pytest.mark.parametrize(
+        "rates", [Rates(), Rates(requests_per_minute=6000)], ids=["unlimited", "limited"]
+    )
+    async def test_nothing_passes_until_it_is_back(self, rates: Rates, own_valkey: EmbeddedValkey) -> None:
+        async with limiters(own_valkey.url(), rates) as [worker]:
+            await worker.acquire("openai", "gpt-4o", 0)
+            own_valkey.process.stop()
+            await asyncio.sleep(1.1)  # what was leased or free before is over
+            attempts = [worker.acquire("openai", "gpt-4o", 0) for _ in range(50)]
+            outcomes = await asyncio.gather(*attempts, return_exceptions=True)
+            assert {type(outcome) for outcome in outcomes} == {LimiterUnavailableError}
+            with pytest.raises(LimiterUnavailableError):
+                await worker.pause("openai", "gpt-4o", 0.1)
+            own_valkey.restart()
+            await asyncio.wait_for(worker.acquire("openai", "gpt-4o", 0), 2)
+
+
+class TestClose:
+    async def test_ends_all_waiting(self, redis_url: str) -> None:
+        async with limiters(redis_url, Rates(requests_per_minute=1)) as [worker]:
+            waiting = [asyncio.create_task(worker.acquire("openai", "gpt-4o", 0)) for _ in range(3)]
+            await asyncio.sleep(0.1)
+            await worker.close()
+            outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [
+            type(None),
+            LimiterUnavailableError,
+            LimiterUnavailableError,
+        ]

@@ -1,0 +1,88 @@
+from datetime import UTC, datetime
+
+import genai_prices
+import pytest
+from genai_prices.data_snapshot import get_snapshot
+from genai_prices.types import TieredPrices
+
+from app.domain.model import Usage
+from app.llm.connections import Connection, Connections, ModelPrices
+from app.llm.prices import GenaiPriceBook
+from app.ports import Price
+
+OPENAI = "https://api.openai.com/v1"
+
+
+def price(base_url: str, model: str, usage: Usage, **options: object) -> Price:
+    connection = Connection("it", "openai", base_url, **options)  # type: ignore[arg-type]  # a test's shorthand
+    return GenaiPriceBook(Connections({"it": connection})).price("it", model, usage)
+
+
+class TestOperatorPrices:
+    def test_go_before_the_library(self) -> None:
+        prices = {"gpt-4o": ModelPrices(input=1, output=2, cached_input=0.5)}
+        # 600 fresh at $1, 400 cached at $0.50, 100 out at $2, per million
+        expected = (600 * 1 + 400 * 0.5 + 100 * 2) / 1e6
+        found = price(OPENAI, "gpt-4o", Usage(1000, 100, 400), prices=prices)
+        assert found.usd == pytest.approx(expected)
+        assert found.source == "operator"
+
+    def test_charge_cached_tokens_as_others_unless_they_say_so(self) -> None:
+        prices = {"m": ModelPrices(input=1, output=2)}
+        found = price("http://localhost/v1", "m", Usage(1000, 100, 400), prices=prices)
+        assert found.usd == pytest.approx((1000 * 1 + 100 * 2) / 1e6)
+
+
+class TestLibraryPrices:
+    def test_of_gpt_4o(self) -> None:
+        # $2.50 in, $1.25 cached, $10 out, per million
+        found = price(OPENAI, "gpt-4o-2024-08-06", Usage(1000, 100, 400))
+        assert found.usd == pytest.approx((600 * 2.5 + 400 * 1.25 + 100 * 10) / 1e6)
+        assert found.source == f"genai-prices {genai_prices.__version__}"
+
+    @pytest.mark.parametrize(
+        "input_tokens", [0, 1000, 128_000, 128_001, 200_000, 200_001, 300_000, 1_000_000]
+    )
+    @pytest.mark.parametrize(
+        ("base_url", "model"),
+        [
+            (OPENAI, "gpt-4o-mini"),
+            (OPENAI, "gpt-5"),
+            ("https://api.anthropic.com", "claude-3-haiku-20240307"),
+            ("https://api.anthropic.com", "claude-sonnet-4-5"),
+            ("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-2.5-pro"),
+            ("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-1.5-pro"),
+            ("https://api.together.xyz/v1", "meta-llama/Llama-3.3-70B-Instruct-Turbo"),
+            ("https://openrouter.ai/api/v1", "openai/gpt-4o"),
+            ("https://my-resource.openai.azure.com/openai/v1", "gpt-4o"),
+        ],
+    )
+    def test_are_those_that_the_library_computes(self, base_url: str, model: str, input_tokens: int) -> None:
+        cached = input_tokens // 4
+        usage = genai_prices.Usage(input_tokens=input_tokens, output_tokens=500, cache_read_tokens=cached)
+        expected = genai_prices.calc_price(usage, model, provider_api_url=base_url).total_price
+        found = price(base_url, model, Usage(input_tokens, 500, cached))
+        assert found.usd == pytest.approx(float(expected), rel=1e-12)
+
+    def test_above_include_models_with_tiers(self) -> None:
+        address = "https://generativelanguage.googleapis.com/v1beta/openai"
+        _, info = get_snapshot().find_provider_model("gemini-2.5-pro", None, None, address)
+        assert isinstance(info.get_prices(datetime.now(UTC)).input_mtok, TieredPrices)
+
+
+class TestUnknownPrices:
+    @pytest.mark.parametrize(
+        ("base_url", "model"), [(OPENAI, "no-such-model"), ("http://localhost:11434/v1", "gpt-4o")]
+    )
+    def test_are_missing_not_zero(self, base_url: str, model: str) -> None:
+        assert price(base_url, model, Usage(1000, 100)) == Price(None, None)
+
+    def test_are_those_of_connections_that_do_not_exist(self) -> None:
+        assert GenaiPriceBook(Connections({})).price("nowhere", "m", Usage(1, 1)) == Price(None, None)
+
+
+class TestSimulatedPrices:
+    def test_are_zero_and_say_why(self) -> None:
+        assert price("http://localhost/v1", "gpt-4o", Usage(1000, 100), simulated=True) == Price(
+            0.0, "simulated"
+        )
