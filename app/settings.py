@@ -46,7 +46,7 @@ class Settings(BaseSettings):
     """How often the sweeper looks for work that nobody was told of."""
     call_deadline_seconds: Annotated[float, Field(gt=0)] = 120.0
     """Wall-clock limit of one provider call."""
-    call_attempts: Annotated[int, Field(ge=1)] = 8
+    call_attempts: Annotated[int, Field(ge=1)] = 12
     """Attempts at one call before its item counts as failed."""
 
     @field_validator("database_url")

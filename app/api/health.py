@@ -33,9 +33,7 @@ async def healthz() -> Response:
 )
 async def readyz(services: ServicesDep) -> Response:
     """Whether the database and the queue can be reached."""
-    database, queue = await asyncio.gather(
-        _state(ping(services.engine)), _state(_ping(services.redis))
-    )
+    database, queue = await asyncio.gather(_state(ping(services.engine)), _state(_ping(services.redis)))
     parts = {"database": database, "queue": queue}
     if database == queue == "ok":
         return JSONResponse({"status": "ok", "parts": parts})

@@ -28,7 +28,6 @@ from app.services.plan_job import plan_job
 from app.services.read_responses import ResponseFilter, read_page
 from app.services.submit_job import Submission, submit_job
 
-
 router = APIRouter(
     prefix="/v1/jobs",
     tags=["jobs"],

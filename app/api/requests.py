@@ -85,8 +85,10 @@ class DimensionIn(Body):
     options: Prose = Field(
         description="The answer options as the judge reads them.",
         examples=[
-            "1) Very progressive. 2) Moderately progressive. 3) Neither. 4) Moderately conservative."
-            " 5) Very conservative. 9) None of the above."
+            (
+                "1) Very progressive. 2) Moderately progressive. 3) Neither. 4) Moderately conservative."
+                " 5) Very conservative. 9) None of the above."
+            )
         ],
     )
     scale: ScaleIn = Field(default_factory=ScaleIn)

@@ -138,7 +138,7 @@ async def insert_job(
             for c in cells
         ],
     )
-    ids = {ordinal: id_ for ordinal, id_ in rows}
+    ids = dict(rows)
     await connection.execute(
         insert(Shard),
         [
@@ -343,9 +343,11 @@ async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> N
     """Removes a job and everything that belongs to it. The caller has checked that it is terminal."""
     of_job = "(SELECT id FROM cells WHERE job_id = :job AND tenant = :tenant)"
     for statement in (
-        f"DELETE FROM verdicts WHERE cell_id IN {of_job}",  # noqa: S608 - a constant
-        "DELETE FROM calls USING shards WHERE calls.shard_id = shards.id"
-        " AND shards.job_id = :job AND shards.tenant = :tenant",
+        f"DELETE FROM verdicts WHERE cell_id IN {of_job}",
+        (
+            "DELETE FROM calls USING shards WHERE calls.shard_id = shards.id"
+            " AND shards.job_id = :job AND shards.tenant = :tenant"
+        ),
         "DELETE FROM jobs WHERE id = :job AND tenant = :tenant",
     ):
         await connection.execute(text(statement), {"job": job_id, "tenant": tenant})

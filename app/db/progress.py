@@ -45,30 +45,22 @@ class UsageRow:
 
 
 async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> tuple[Counts, Counts]:
-    """Sums over all shards of a job, and over those leased right now."""
-    key = {"job": job_id, "tenant": tenant}
-    settled = await connection.execute(
+    """Sums over all shards of a job, and over those leased right now; both from one snapshot."""
+    rows = await connection.execute(
         text(
-            "SELECT coalesce(sum(planned_responses), 0), coalesce(sum(responses_answered), 0),"
-            " coalesce(sum(responses_failed), 0), coalesce(sum(verdicts_due), 0),"
-            " coalesce(sum(verdicts_answered), 0), coalesce(sum(verdicts_failed), 0)"
+            "SELECT false AS leased, sum(planned_responses), sum(responses_answered), sum(responses_failed),"
+            " sum(verdicts_due), sum(verdicts_answered), sum(verdicts_failed)"
             " FROM shards WHERE job_id = :job AND tenant = :tenant AND (done OR lease_token = 0)"
-        ),
-        key,
-    )
-    started = await connection.execute(
-        text(
-            "SELECT coalesce(lease_expires_at > clock_timestamp(), false) AS leased, planned_responses,"
-            " r.answered, r.failed, r.due, v.answered, v.failed"
-            f" FROM shards s, {COUNTS}"  # noqa: S608 - a constant
+            " HAVING count(*) > 0"
+            " UNION ALL SELECT coalesce(lease_expires_at > clock_timestamp(), false), planned_responses,"
+            "  r.answered, r.failed, r.due, v.answered, v.failed"
+            f" FROM shards s, {COUNTS}"
             " WHERE job_id = :job AND tenant = :tenant AND NOT done AND lease_token > 0"
         ),
-        key,
+        {"job": job_id, "tenant": tenant},
     )
-    rows = list(started)
-    parts = [tuple(settled.one())] + [tuple(row)[1:] for row in rows]
-    leased = [tuple(row)[1:] for row in rows if row.leased]
-    return _sum(parts), _sum(leased)
+    parts = list(rows)
+    return _sum([tuple(row)[1:] for row in parts]), _sum([tuple(row)[1:] for row in parts if row.leased])
 
 
 def _sum(rows: list[tuple[int, ...]]) -> Counts:
@@ -85,7 +77,7 @@ async def usage(connection: AsyncConnection, tenant: str, job_id: str) -> list[U
             " SELECT u.stage, u.model, u.tenant, u.calls, u.failed_calls, u.input_tokens, u.output_tokens,"
             "  u.cached_input_tokens, u.usd, u.unpriced_calls FROM shard_usage u"
             "  JOIN shards s ON s.id = u.shard_id WHERE s.job_id = :job AND s.tenant = :tenant"
-            f" UNION ALL SELECT {USAGE_COLUMNS} FROM calls"  # noqa: S608 - a constant
+            f" UNION ALL SELECT {USAGE_COLUMNS} FROM calls"
             "  WHERE shard_id IN (SELECT id FROM shards WHERE job_id = :job AND tenant = :tenant"
             "   AND NOT done AND lease_token > 0) GROUP BY stage, connection, model, tenant) AS parts"
             " GROUP BY stage, model ORDER BY stage, model"

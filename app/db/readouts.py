@@ -192,7 +192,7 @@ async def response_page(
         }
     rows = await connection.execute(
         text(
-            f"SELECT {_RESPONSE_COLUMNS} FROM responses r JOIN cells c ON c.id = r.cell_id"  # noqa: S608
+            f"SELECT {_RESPONSE_COLUMNS} FROM responses r JOIN cells c ON c.id = r.cell_id"
             f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item LIMIT :limit"
         ),
         values,

@@ -73,10 +73,12 @@ async def announce_again(
     """
     rows = await connection.execute(
         text(
-            "UPDATE shards SET announced_at = clock_timestamp() WHERE NOT done AND job_id = ANY(:jobs)"
+            "UPDATE shards SET announced_at = clock_timestamp() WHERE id IN ("
+            " SELECT id FROM shards WHERE NOT done AND job_id = ANY(:jobs)"
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " AND (announced_at < lease_expires_at"
-            "  OR announced_at < clock_timestamp() - make_interval(secs => :quiet)) RETURNING id"
+            "  OR announced_at < clock_timestamp() - make_interval(secs => :quiet))"
+            " FOR UPDATE SKIP LOCKED) RETURNING id"
         ),
         {"jobs": list(job_ids), "quiet": quiet_seconds},
     )
@@ -125,9 +127,13 @@ async def renew(connection: AsyncConnection, claims: Sequence[Claim], lease_seco
     """
     rows = await connection.execute(
         text(
-            "UPDATE shards SET lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
-            " FROM unnest(CAST(:ids AS bigint[]), CAST(:tokens AS bigint[])) AS held (id, token)"
-            " WHERE shards.id = held.id AND shards.lease_token = held.token AND NOT done RETURNING shards.id"
+            # Locked in the order of their ids, as the writer does, so that the two never wait for each other.
+            "WITH ours AS (SELECT shards.id FROM shards"
+            "  JOIN unnest(CAST(:ids AS bigint[]), CAST(:tokens AS bigint[])) AS held (id, token)"
+            "  ON shards.id = held.id AND lease_token = held.token"
+            "  WHERE NOT done ORDER BY shards.id FOR UPDATE OF shards)"
+            " UPDATE shards SET lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
+            " FROM ours WHERE shards.id = ours.id RETURNING shards.id"
         ),
         {
             "seconds": lease_seconds,
@@ -213,7 +219,7 @@ async def finish(connection: AsyncConnection, held: Claim) -> bool:
             " verdicts_due = counted.due, verdicts_answered = counted.v_answered,"
             " verdicts_failed = counted.v_failed"
             " FROM (SELECT s.id, r.answered AS r_answered, r.failed AS r_failed, r.due,"
-            f"  v.answered AS v_answered, v.failed AS v_failed FROM shards s, {COUNTS}"  # noqa: S608
+            f"  v.answered AS v_answered, v.failed AS v_failed FROM shards s, {COUNTS}"
             "  WHERE s.id = :shard) counted"
             " WHERE shards.id = counted.id AND lease_token = :token AND NOT done"
             " AND r_answered + r_failed = planned_responses AND v_answered + v_failed = counted.due"
@@ -227,7 +233,7 @@ async def finish(connection: AsyncConnection, held: Claim) -> bool:
         text(
             "INSERT INTO shard_usage (shard_id, stage, model, tenant, calls, failed_calls, input_tokens,"
             " output_tokens, cached_input_tokens, usd, unpriced_calls)"
-            f" SELECT shard_id, {USAGE_COLUMNS} FROM calls WHERE shard_id = :shard"  # noqa: S608
+            f" SELECT shard_id, {USAGE_COLUMNS} FROM calls WHERE shard_id = :shard"
             " GROUP BY shard_id, stage, connection, model, tenant ON CONFLICT DO NOTHING"
         ),
         {"shard": held.shard_id},

@@ -150,5 +150,5 @@ async def _insert(
         for row in rows:
             await copy.write_row(row)
     await cursor.execute(
-        f"INSERT INTO {table} ({names}) SELECT {names} FROM new_{table} ON CONFLICT DO NOTHING"  # noqa: S608
+        f"INSERT INTO {table} ({names}) SELECT {names} FROM new_{table} ON CONFLICT DO NOTHING"
     )

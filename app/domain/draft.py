@@ -31,7 +31,7 @@ class DimensionDraft:
     id: str
     name: str
     options: str
-    scale: ScaleDraft = ScaleDraft()
+    scale: ScaleDraft = field(default_factory=ScaleDraft)
     levels: tuple[str, ...] = ("low", "neutral", "high")
     questions: tuple[str, ...] = ()
     essay_context: str | None = None
@@ -49,7 +49,7 @@ class ModelDraft:
 
     model: str
     label: str | None = None
-    parameters: ModelParameters = ModelParameters()
+    parameters: ModelParameters = field(default_factory=ModelParameters)
 
 
 @dataclass(frozen=True, slots=True)

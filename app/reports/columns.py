@@ -65,7 +65,7 @@ METRICS = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom")
 RC_ATOM_PARTS = ("within_instruction", "across_instructions")
 UNIT_STATUSES = ("total", "scored", "not_applicable", "refused", "unparsed", "failed")
 RESPONSE_COUNTS = ("total", "without_scored_unit", "with_one_scored_unit")
-GENERATION_COUNTS = ("answered", "refused", "failed", "empty", "units", "refused_units")
+GENERATION_COUNTS = ("planned", "answered", "refused", "failed", "empty", "refused_units")
 
 
 def _metric_columns(name: str) -> tuple[Column, ...]:

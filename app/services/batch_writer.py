@@ -56,6 +56,8 @@ class BatchWriter:
         self._open: Batch | None = None
         self._pending = 0
         self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._room = asyncio.Event()
         self._room.set()
 
@@ -69,6 +71,7 @@ class BatchWriter:
         of_shard.rows.extend(rows)
         batch.size += len(rows)
         self._pending += len(rows)
+        self._idle.clear()
         if self._pending > BACKLOG_ROWS:
             self._room.clear()
         return batch
@@ -84,8 +87,7 @@ class BatchWriter:
         try:
             yield
         finally:
-            while self._pending:
-                await asyncio.sleep(0.01)
+            await self._idle.wait()
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
@@ -109,6 +111,8 @@ class BatchWriter:
                 self._pending -= batch.size
                 if self._pending <= BACKLOG_ROWS:
                     self._room.set()
+                if not self._pending:
+                    self._idle.set()
 
     async def _write(self, batch: Batch) -> set[int]:
         deadline = asyncio.get_running_loop().time() + RETRY_SECONDS

@@ -8,7 +8,7 @@ from app.db.jobs import JobRow
 from app.domain.status import ACTIVE, JobStatus
 from app.services.compute_results import PARTIAL, compute_results
 from app.services.job_context import JobContext, JobContexts
-from app.services.run_shard import settle
+from app.services.run_shard import ENDING, settle
 
 log = structlog.get_logger(__name__)
 
@@ -31,9 +31,7 @@ async def finalize_job(engine: AsyncEngine, contexts: JobContexts, job_id: str) 
 async def _ready(connection: AsyncConnection, job_id: str) -> JobRow | None:
     """The job, locked, if it can be finalized now."""
     status = await jobs.lock_job(connection, job_id)
-    if status in {*ACTIVE, JobStatus.CANCELLING} and not await settle(connection, job_id, status):
-        return None
-    if status not in {*ACTIVE, JobStatus.CANCELLING, JobStatus.FINALIZING}:
+    if status not in {*ACTIVE, *ENDING} or not await settle(connection, job_id, status):
         return None
     return await jobs.get_job_of_any_tenant(connection, job_id)
 

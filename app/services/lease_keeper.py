@@ -27,10 +27,13 @@ class LeaseKeeper:
         self._engine = engine
         self._lease_seconds = lease_seconds
         self._held: dict[int, tuple[Claim, StopSignal]] = {}
+        self._stopped_for: StopReason | None = None
 
     @contextlib.contextmanager
     def holding(self, claim: Claim, stop: StopSignal) -> Iterator[None]:
-        """Keeps a claim alive inside the block."""
+        """Keeps a claim alive inside the block; after :meth:`stop_all` it is stopped from the start."""
+        if self._stopped_for is not None:
+            stop.set(self._stopped_for)
         self._held[claim.shard_id] = (claim, stop)
         try:
             yield
@@ -38,7 +41,8 @@ class LeaseKeeper:
             del self._held[claim.shard_id]
 
     def stop_all(self, reason: StopReason) -> None:
-        """Stops every shard of this process."""
+        """Stops every shard of this process, also those still to come."""
+        self._stopped_for = reason
         for _, stop in list(self._held.values()):
             stop.set(reason)
 

@@ -24,7 +24,7 @@ from app.services.batch_writer import BatchWriter
 from app.services.stop_signal import StopSignal
 
 FIRST_BACKOFF_SECONDS = 0.5
-LONGEST_BACKOFF_SECONDS = 30.0
+LONGEST_BACKOFF_SECONDS = 60.0
 MAX_RATE_LIMITED_ATTEMPTS = 200
 """Being told to wait is not a failure of the item, but waiting for ever is."""
 
@@ -154,13 +154,11 @@ class ModelCaller:
         with stop.interruptible():
             await self._writer.wait_for_room()
             await slot.acquire()
-            try:
-                await self._permit(request)
-            except BaseException:
-                slot.release()
-                raise
-        started_at, started = datetime.now(UTC), time.perf_counter()
         try:
+            with stop.interruptible():
+                await self._permit(request)
+            stop.check()
+            started_at, started = datetime.now(UTC), time.perf_counter()
             reply = await self._chat.complete(request)
         except ModelCallError as error:
             row = self._row(request, key, claim, attempt, started_at, started)

@@ -30,13 +30,13 @@ from app.services.job_context import JobContext, JobContexts
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import CallFailedError, CallKey, JobMustStopError, ModelCaller
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
-from app.services.texts import storable
 
 log = structlog.get_logger(__name__)
 
 MAX_SHARD_FAILURES = 5
 """After so many errors of ours in one shard the job is paused instead of trying for ever."""
 
+ENDING = frozenset({JobStatus.CANCELLING, JobStatus.FINALIZING})
 REFUSING = frozenset({FinishReason.REFUSAL, FinishReason.CONTENT_FILTER})
 
 
@@ -106,9 +106,12 @@ async def _finish(deps: ShardDependencies, claim: Claim) -> bool:
 
 
 async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | None) -> bool:
-    """Whether a locked job can be finalized now; moves it to ``finalizing`` where its shards are all done."""
+    """Whether a locked job can be finalized now; moves it to ``finalizing`` where its shards are all done.
+
+    A job that ends early, cancelled or failed, waits for its last lease: calls on the wire are still recorded.
+    """
     open_, leased = await jobs.open_work(connection, job_id)
-    if status is JobStatus.CANCELLING:
+    if status in ENDING:
         return leased == 0
     if open_ == 0:
         return await jobs.move(connection, job_id, leave=list(ACTIVE), to=JobStatus.FINALIZING)
@@ -139,7 +142,7 @@ async def _halt(deps: ShardDependencies, claim: Claim, error: JobMustStopError) 
     detail = {"code": error.code, "detail": str(error), "model": error.model}
     async with deps.engine.begin() as connection:
         hopeless = not await jobs.any_call_succeeded(connection, claim.job_id)
-        stopped = await jobs.move(
+        await jobs.move(
             connection,
             claim.job_id,
             leave=list(ACTIVE),
@@ -148,15 +151,13 @@ async def _halt(deps: ShardDependencies, claim: Claim, error: JobMustStopError) 
             error=detail,
         )
     log.warning("job stopped", job=claim.job_id, failed=hopeless, **detail)
-    if stopped and hopeless:
-        await deps.queue.announce_finalize(claim.job_id)
 
 
 async def _settle_given_up(deps: ShardDependencies, claim: Claim) -> None:
-    """After a shard was given back: a cancelled job ends with its last lease."""
+    """After a shard was given back: a job that ends early ends with its last lease."""
     async with deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, claim.job_id)
-        settled = status is JobStatus.CANCELLING and await settle(connection, claim.job_id, status)
+        settled = status in ENDING and await settle(connection, claim.job_id, status)
     if settled:
         await deps.queue.announce_finalize(claim.job_id)
 
@@ -220,7 +221,7 @@ class _ShardRun:
         return StoredResponse(run, item.index, row.status, row.text, row.unit_starts, row.unit_ends)
 
     def _answered_row(self, run: int, item: Item, instruction: int, reply: ChatReply) -> ResponseRow:
-        text = storable(reply.text)
+        text = reply.text
         refused = reply.finish_reason in REFUSING or self.deps.refusals.is_refusal(text)
         units = self.deps.segmenter.segment(text)
         row = self._response_row(run, item, instruction, "refused" if refused else "answered", text, units)
@@ -306,7 +307,7 @@ class _ShardRun:
             )
             self._record(response, unit, trait, judge, Verdict(VerdictStatus.FAILED), None)
             return
-        raw = storable(reply.text)
+        raw = reply.text
         if reply.finish_reason in REFUSING:
             verdict = Verdict(VerdictStatus.REFUSED)
         else:

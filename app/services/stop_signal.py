@@ -50,7 +50,8 @@ class StopSignal:
         """A stretch of waiting, before a call has started, that a stop ends at once.
 
         Raises:
-            StoppedError: If stopped before, during or at the end of it.
+            StoppedError: If stopped before or during it. What was acquired in it is the caller's to release, so
+                a stop that comes with its last step shows only at the next :meth:`check`.
         """
         self.check()
         task = asyncio.current_task()
@@ -66,4 +67,3 @@ class StopSignal:
             raise StoppedError(self.reason) from None
         finally:
             self._waiting.discard(task)
-        self.check()

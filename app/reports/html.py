@@ -1,0 +1,154 @@
+"""The report that people read: one self-contained HTML page that loads nothing and runs only its own script."""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from app.domain.judged import JudgedResponse
+from app.reports.cards import Card, make_card
+from app.reports.distributions import Distributions
+from app.reports.selection import Selection
+from app.reports.summary import Summary
+from app.reports.targets import Targets
+
+RESPONSE_BYTES = 2_200_000
+"""Bytes of the page that responses may take; the rest of a page is some 100 kB."""
+OPEN_CARDS = 6
+"""Responses that are unfolded at first, and on paper."""
+WEAKEST_CELLS = 5
+
+_CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
+_CONTROL |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+"""Characters that HTML forbids or that nobody can see, and the picture that stands for each."""
+
+
+async def html_report(results: Mapping[str, Any], responses: AsyncIterator[JudgedResponse]) -> str:
+    """A job's report as one HTML file.
+
+    Args:
+        results: The results document.
+        responses: All of the job's responses; read once, of which a bounded number is kept.
+
+    Returns:
+        The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
+    """
+    targets = Targets(results["cells"])
+    selection = Selection(len({(c["model"], c["persona"], c["task"]) for c in results["cells"]}))
+    distributions = Distributions(targets)
+    async for response in responses:
+        selection.add(make_card(response, targets))
+        distributions.add(response)
+    return await asyncio.to_thread(_render, results, Summary(results, targets), selection, distributions)
+
+
+def _render(
+    results: Mapping[str, Any], summary: Summary, selection: Selection, distributions: Distributions
+) -> str:
+    styles, script = _source("report.css"), _source("report.js")
+    models = summary.models()
+    cards = _fitting(selection.by_importance())
+    return _template("report.html.j2").render(
+        results=results,
+        policy=_policy(styles, script),
+        styles=Markup(styles),  # noqa: S704 - our own files
+        script=Markup(script),  # noqa: S704
+        models=models,
+        weakest_levels=summary.weakest_levels(),
+        weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
+        quotes=[(row.model, selection.quotes(row.model)) for row in models],
+        heat_maps=summary.heat_maps(row.model for row in models),
+        distributions=distributions.groups(),
+        cards=cards,
+        cards_html=_cards_html(cards),
+        responses_seen=selection.seen,
+        manifest=json.dumps(results.get("manifest", {}), ensure_ascii=False, indent=2),
+    )
+
+
+def _fitting(cards: list[Card]) -> list[Card]:
+    """As many of the most important cards as the page has room for, the worst of them first."""
+    chosen, left = [], RESPONSE_BYTES
+    for card in cards:
+        left -= len(_card_html(card, unfolded=False).encode())
+        if left < 0:
+            break
+        chosen.append(card)
+    return sorted(
+        chosen, key=lambda card: (not card.out_of_character, card.badness[0], -card.deviation, card.id)
+    )
+
+
+def _cards_html(cards: list[Card]) -> Iterator[Markup]:
+    for position, card in enumerate(cards):
+        # The template escapes what it is given; its result must not be escaped again.
+        yield Markup(_card_html(card, unfolded=position < OPEN_CARDS))  # noqa: S704
+
+
+def _card_html(card: Card, *, unfolded: bool) -> str:
+    return _template("card.html.j2").render(card=card, unfolded=unfolded)
+
+
+def _policy(styles: str, script: str) -> str:
+    """The page's content security policy: nothing but its own style sheet and its own script."""
+    return (
+        f"default-src 'none'; style-src '{_digest(styles)}'; script-src '{_digest(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(content: str) -> str:
+    return f"sha256-{base64.b64encode(sha256(content.encode()).digest()).decode()}"
+
+
+@cache
+def _source(name: str) -> str:
+    return files("app.web").joinpath("report", name).read_text("utf-8")
+
+
+@cache
+def _template(name: str) -> Template:
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(_source),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    environment.filters |= {"fixed": _fixed, "percent": _percent, "grouped": _grouped, "points": _points}
+    return environment
+
+
+def _visible(value: Any) -> Any:
+    """Text with a picture in place of every control character."""
+    return value.translate(_CONTROL) if type(value) is str else value
+
+
+def _fixed(value: float, digits: int = 2) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")  # noqa: RUF001 - a minus sign, as wide as a plus
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f}\u202f%"
+
+
+def _points(difference: float) -> str:
+    count = round(100 * difference)
+    return f"{count} percentage point{'' if count == 1 else 's'}"
+
+
+def _grouped(count: int) -> str:
+    return f"{count:,}".replace(",", "\u202f")

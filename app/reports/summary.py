@@ -1,0 +1,279 @@
+"""The results document as a page shows it: who stays in character, where it breaks, what was left out."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.reports.columns import GENERATION_COUNTS, UNIT_STATUSES
+from app.reports.targets import Targets
+
+Json = Mapping[str, Any]
+
+SUMMARY_METRICS = ("acc_atom", "ic_atom", "rc_atom", "acc", "rc")
+HEAT_METRICS = ("mean", "acc_atom", "ic_atom", "rc_atom")
+"""Table 5's (atomic paper)."""
+HEAT_STEPS = 10
+_LOWEST = {"rc_atom": -1.0}
+"""The lowest values of the metrics whose range is not 0–1."""
+_DIMENSIONS = ("O", "C", "E", "A", "N")
+_TASKS = ("questionnaire", "essay", "social_media_post")
+_MISSING = "no such cell in this job"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A metric's value in a table.
+
+    Attributes:
+        value: The value; ``None`` where there is none.
+        note: What it was taken over, or why it is missing.
+        step: Its place in the metric's range, 0 (worst) to ``HEAT_STEPS`` - 1 (best); ``None`` for no colour.
+        off: Whether it is a MEAN outside the persona's level.
+    """
+
+    value: float | None
+    note: str
+    step: int | None = None
+    off: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model in the summary.
+
+    Attributes:
+        model: Its label.
+        simulated: Whether its figures are simulated.
+        figures: By metric.
+        best: The metrics in which no other model is better; empty if it is the only one.
+        cells: Its cells.
+        units: Its judged sentences by status.
+        generation: Its responses by what became of them; ``None`` where the document does not say.
+    """
+
+    model: str
+    simulated: bool
+    figures: Mapping[str, Figure]
+    best: frozenset[str]
+    cells: int
+    units: Mapping[str, int]
+    generation: Mapping[str, int] | None
+
+    @property
+    def acc_atom(self) -> float | None:
+        """The figure by which models are ordered."""
+        return self.figures["acc_atom"].value
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRow:
+    """A row of a heat map.
+
+    Attributes:
+        level: The level's name.
+        dimension: The dimension's id; ``None`` in a total.
+        persona: The persona's id; ``None`` in a total.
+        groups: For each task, then for all tasks, one figure a metric.
+    """
+
+    level: str
+    dimension: str | None
+    persona: str | None
+    groups: Sequence[Sequence[Figure]]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Persona × task for one model, in the form of Table 5 (atomic paper).
+
+    Attributes:
+        model: The model's label.
+        tasks: The columns' tasks.
+        levels: The rows, level by level, each level's total last.
+        total: The row over everything.
+    """
+
+    model: str
+    tasks: Sequence[str]
+    levels: Sequence[Sequence[HeatRow]]
+    total: Sequence[Sequence[Figure]]
+
+
+class Summary:
+    """Everything on the page that comes from the results document alone."""
+
+    def __init__(self, results: Json, targets: Targets) -> None:
+        self._cells: Sequence[Json] = results["cells"]
+        self._targets = targets
+        self._totals = {
+            (tuple(total["by"]), tuple(total[name] for name in total["by"])): total
+            for total in results["totals"]
+        }
+
+    def models(self) -> list[ModelRow]:
+        """The models, the one with the highest ACC_atom first."""
+        totals = {keys[0]: total for (by, keys), total in self._totals.items() if by == ("model",)}
+        figures = {model: _figures(total, SUMMARY_METRICS, "cells") for model, total in totals.items()}
+        generation = self._generation()
+        rows = [
+            ModelRow(
+                model=model,
+                simulated=total["simulated"],
+                figures=figures[model],
+                best=_best(model, figures),
+                cells=total["cells"],
+                units={status: total["units"][status] for status in UNIT_STATUSES},
+                generation=generation.get(model),
+            )
+            for model, total in totals.items()
+        ]
+        return sorted(rows, key=lambda row: -1.0 if row.acc_atom is None else row.acc_atom, reverse=True)
+
+    def weakest_levels(self) -> dict[str, tuple[str, Figure]]:
+        """For each model the level with the lowest ACC_atom, and that figure."""
+        found: dict[str, tuple[str, Figure]] = {}
+        for (by, keys), total in self._totals.items():
+            figure = _figure(total, "acc_atom", "cells")
+            if by != ("model", "level") or figure.value is None:
+                continue
+            model, level = keys
+            if model not in found or figure.value < (found[model][1].value or 0.0):
+                found[model] = level, figure
+        return found
+
+    def weakest_cells(self, count: int) -> list[tuple[Json, Figure]]:
+        """The cells with the lowest ACC_atom, the lowest first."""
+        found = [(cell, _figure(cell, "acc_atom", "runs")) for cell in self._cells]
+        found = [(cell, figure) for cell, figure in found if figure.value is not None]
+        return sorted(found, key=lambda pair: pair[1].value or 0.0)[:count]
+
+    def heat_maps(self, models: Iterable[str]) -> list[HeatMap]:
+        """One heat map for each model."""
+        return [self._heat_map(model) for model in models]
+
+    def _generation(self) -> dict[str, dict[str, int]]:
+        """Each model's responses; a persona's dimensions share these counts, which are added only once."""
+        texts = {
+            (cell["model"], cell["persona"], cell["task"]): cell["generation"]
+            for cell in self._cells
+            if "generation" in cell
+        }
+        sums: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(GENERATION_COUNTS, 0))
+        for (model, *_), counts in texts.items():
+            for name in GENERATION_COUNTS:
+                sums[model][name] += counts.get(name, 0)
+        return sums
+
+    def _heat_map(self, model: str) -> HeatMap:
+        cells = [cell for cell in self._cells if cell["model"] == model]
+        tasks = sorted({cell["task"] for cell in cells}, key=lambda task: _rank(_TASKS, task))
+        rows: dict[tuple[str, str, str], dict[str, Json]] = defaultdict(dict)
+        for cell in cells:
+            rows[cell["level"], cell["dimension"], cell["persona"]][cell["task"]] = cell
+        return HeatMap(
+            model=model,
+            tasks=tasks,
+            levels=[self._level(model, level, tasks, rows) for level in self._levels(cells)],
+            total=self._totals_over(tasks, model=model),
+        )
+
+    def _levels(self, cells: Sequence[Json]) -> list[str]:
+        """The levels' names, the highest first, like the paper; unknown ones last."""
+
+        def order(level: str) -> tuple[int, str]:
+            found = [self._targets.find(cell["dimension"], level) for cell in cells]
+            return min((-target.rank for target in found if target is not None), default=1), level
+
+        return sorted({cell["level"] for cell in cells}, key=order)
+
+    def _level(
+        self,
+        model: str,
+        level: str,
+        tasks: Sequence[str],
+        rows: Mapping[tuple[str, str, str], Mapping[str, Json]],
+    ) -> list[HeatRow]:
+        keys = sorted(
+            (key for key in rows if key[0] == level), key=lambda key: (_rank(_DIMENSIONS, key[1]), key[2])
+        )
+        found = [
+            HeatRow(level, dimension, persona, self._row(model, rows[level, dimension, persona], tasks))
+            for _, dimension, persona in keys
+        ]
+        return [*found, HeatRow(level, None, None, self._totals_over(tasks, model=model, level=level))]
+
+    def _row(self, model: str, cells: Mapping[str, Json], tasks: Sequence[str]) -> list[list[Figure]]:
+        """A persona's figures task by task, then over all tasks where the results have that total."""
+        first = next(iter(cells.values()))
+        level, dimension = first["level"], first["dimension"]
+        personas = {
+            cell["persona"]
+            for cell in self._cells
+            if (cell["model"], cell["level"], cell["dimension"]) == (model, level, dimension)
+        }
+        total = (
+            self._total(model=model, level=level, dimension=dimension)
+            if len(personas) == 1
+            else [Figure(None, "several personas share this level and dimension")] * len(HEAT_METRICS)
+        )
+        return [*(self._heat(cells.get(task), "runs") for task in tasks), total]
+
+    def _totals_over(self, tasks: Sequence[str], **keys: str) -> list[list[Figure]]:
+        by_task = [self._total(model=keys["model"], task=task, **_without_model(keys)) for task in tasks]
+        return [*by_task, self._total(**keys)]
+
+    def _total(self, **keys: str) -> list[Figure]:
+        figures = self._heat(self._totals.get((tuple(keys), tuple(keys.values()))), "cells")
+        # A mean over several dimensions lies in no persona's level, so it is never shown as outside of it.
+        return [Figure(f.value, f.note, f.step) for f in figures]
+
+    def _heat(self, source: Json | None, counted: str) -> list[Figure]:
+        if source is None:
+            return [Figure(None, _MISSING)] * len(HEAT_METRICS)
+        return [self._off_level(source, name, _figure(source, name, counted)) for name in HEAT_METRICS]
+
+    def _off_level(self, source: Json, name: str, figure: Figure) -> Figure:
+        target = self._targets.find(source.get("dimension", ""), source.get("level", ""))
+        if name != "mean" or figure.value is None or target is None:
+            return figure
+        return Figure(figure.value, figure.note, off=not target.contains(figure.value))
+
+
+def _figures(source: Json, names: Iterable[str], counted: str) -> dict[str, Figure]:
+    return {name: _figure(source, name, counted) for name in names}
+
+
+def _figure(source: Json, name: str, counted: str) -> Figure:
+    metric = source["metrics"][name]
+    if metric["value"] is None:
+        return Figure(None, metric["reason"].partition(": ")[2] or metric["reason"])
+    left_out = f", {metric['left_out']} left out" if metric.get("left_out") else ""
+    unit = "pairs of runs" if (name, counted) == ("rc_atom", "runs") else counted
+    return Figure(metric["value"], f"n = {metric['n']} {unit}{left_out}", _step(name, metric["value"]))
+
+
+def _step(name: str, value: float) -> int | None:
+    if name == "mean":
+        return None
+    lowest = _LOWEST.get(name, 0.0)
+    return min(HEAT_STEPS - 1, max(0, int((value - lowest) / (1 - lowest) * HEAT_STEPS)))
+
+
+def _best(model: str, figures: Mapping[str, Mapping[str, Figure]]) -> frozenset[str]:
+    if len(figures) == 1:
+        return frozenset()
+    return frozenset(
+        name
+        for name, figure in figures[model].items()
+        if figure.value is not None
+        and all(other[name].value is None or other[name].value <= figure.value for other in figures.values())
+    )
+
+
+def _without_model(keys: Mapping[str, str]) -> dict[str, str]:
+    return {name: key for name, key in keys.items() if name != "model"}
+
+
+def _rank(order: Sequence[str], name: str) -> tuple[int, str]:
+    return (order.index(name) if name in order else len(order)), name
