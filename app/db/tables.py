@@ -118,7 +118,10 @@ class Cell(Base):
 
 
 class Shard(Base):
-    """A slice of a cell's runs, leased to one worker at a time.
+    """A piece of work, leased to one worker at a time: a slice of a cell's runs, or a persona's preparation.
+
+    A preparation finds environments, questions and exemplars for one persona, shared by all models. The shards that
+    need them name it as their prerequisite and are not announced before it is done.
 
     ``lease_token`` is the fencing token: it grows with every claim, and writes that carry an older one are refused.
     The counts are filled in once, by the query that finds the shard complete.
@@ -126,14 +129,22 @@ class Shard(Base):
 
     __tablename__ = "shards"
     __table_args__ = (
+        CheckConstraint("kind IN ('responses', 'preparation')", name="kind"),
+        CheckConstraint("(kind = 'responses') = (cell_id IS NOT NULL)", name="cell"),
+        CheckConstraint("(kind = 'preparation') = (persona IS NOT NULL)", name="persona"),
         Index("ix_shards_job_id", "job_id", "done", "announced_at"),
         Index("ix_shards_open", "announced_at", postgresql_where=text("NOT done")),
+        Index("ix_shards_prerequisite_id", "prerequisite_id"),
     )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     tenant: Mapped[str]
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
-    cell_id: Mapped[int] = mapped_column(ForeignKey("cells.id", ondelete="CASCADE"))
+    kind: Mapped[str] = mapped_column(server_default=text("'responses'"))
+    cell_id: Mapped[int | None] = mapped_column(ForeignKey("cells.id", ondelete="CASCADE"))
+    persona: Mapped[int | None] = mapped_column(SmallInteger)
+    """Index among the job's personas, of a preparation."""
+    prerequisite_id: Mapped[int | None] = mapped_column(ForeignKey("shards.id", ondelete="CASCADE"))
     run_start: Mapped[int] = mapped_column(SmallInteger)
     run_stop: Mapped[int]
     planned_responses: Mapped[int]
@@ -149,6 +160,7 @@ class Shard(Base):
     verdicts_due: Mapped[int] = mapped_column(server_default=text("0"))
     verdicts_answered: Mapped[int] = mapped_column(server_default=text("0"))
     verdicts_failed: Mapped[int] = mapped_column(server_default=text("0"))
+    """Due, answered and failed count sentence verdicts and rubric grades together."""
 
 
 class ShardUsage(Base):
@@ -191,7 +203,7 @@ class Response(Base):
     unit_starts: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     unit_ends: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     verdicts_due: Mapped[int]
-    """Rows of ``verdicts`` that the response calls for: units × traits × judges."""
+    """Rows of ``verdicts`` (units × traits × judges) and ``grades`` (judges) that the response calls for."""
     finish_reason: Mapped[str | None]
     error: Mapped[str | None]
     input_tokens: Mapped[int | None]
@@ -224,6 +236,79 @@ class Verdict(Base):
     """The judge's reply; null where it was not asked, or where no call succeeded."""
 
 
+class Grade(Base):
+    """One judge's grade of one PersonaGym response by its question's rubric."""
+
+    __tablename__ = "grades"
+    __table_args__ = (
+        CheckConstraint("status IN ('scored', 'refused', 'unparsed', 'failed')", name="status"),
+        CheckConstraint("(status = 'scored') = (score IS NOT NULL)", name="score"),
+    )
+
+    cell_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    run: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    item: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    judge: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    """Index among the job's judges."""
+    tenant: Mapped[str]
+    status: Mapped[str]
+    score: Mapped[int | None] = mapped_column(SmallInteger)
+    raw: Mapped[str | None]
+    """The judge's reply, justification and all; null where it was not asked or never answered."""
+
+
+class Preparation(Base):
+    """What a reasoner made for a persona, once for all models: environments, questions, or one question's exemplars."""
+
+    __tablename__ = "preparations"
+    __table_args__ = (
+        CheckConstraint("kind IN ('environments', 'questions', 'exemplars')", name="kind"),
+        CheckConstraint("status IN ('ready', 'failed')", name="status"),
+        CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error"),
+    )
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    persona: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    """Index among the job's personas."""
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    task: Mapped[str] = mapped_column(primary_key=True)
+    """The task's id; empty for environments, which serve all tasks."""
+    item: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    """The question's index, of exemplars; 0 for the others."""
+    tenant: Mapped[str]
+    status: Mapped[str]
+    content: Mapped[list[Any]] = mapped_column(JSONB)
+    """Environments, questions, or the five exemplars from score 1 to 5; what there is of them where it failed."""
+    dropped: Mapped[int]
+    """What the reasoner gave and was not used: environments outside the pool, repeated questions."""
+    error: Mapped[str | None]
+
+
+class QuestionSet(Base):
+    """An immutable set of questions by persona and task, named by its content."""
+
+    __tablename__ = "question_sets"
+
+    tenant: Mapped[str] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str | None]
+    content: Mapped[dict[str, Any]]
+    """Questions by task by persona description."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class PersonaSet(Base):
+    """An immutable set of personas, named by its content."""
+
+    __tablename__ = "persona_sets"
+
+    tenant: Mapped[str] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str | None]
+    content: Mapped[list[Any]] = mapped_column(JSONB)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
 class Call(Base):
     """One attempt at one call: the accounting of everything that may have cost money."""
 
@@ -237,9 +322,13 @@ class Call(Base):
     stage: Mapped[str]
     connection: Mapped[str]
     model: Mapped[str]
-    cell_id: Mapped[int] = mapped_column(BigInteger)
-    run: Mapped[int] = mapped_column(SmallInteger)
-    item: Mapped[int] = mapped_column(SmallInteger)
+    cell_id: Mapped[int | None] = mapped_column(BigInteger)
+    persona: Mapped[int | None] = mapped_column(SmallInteger)
+    """Of a preparation's call, which has no cell."""
+    task: Mapped[str | None]
+    """Likewise."""
+    run: Mapped[int | None] = mapped_column(SmallInteger)
+    item: Mapped[int | None] = mapped_column(SmallInteger)
     unit: Mapped[int | None] = mapped_column(SmallInteger)
     trait: Mapped[int | None] = mapped_column(SmallInteger)
     judge: Mapped[int | None] = mapped_column(SmallInteger)
