@@ -56,9 +56,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=version("persona-assay"),
         description=DESCRIPTION,
         lifespan=lifespan,
-        max_body_size=loaded.max_body_bytes,
         redoc_url=None,
     )
+    app.state.max_body_bytes = loaded.max_body_bytes
     app.add_middleware(RequestContext)
     problems.install(app)
     app.include_router(jobs.router)

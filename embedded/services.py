@@ -8,6 +8,9 @@ from pathlib import Path
 LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - looked up, not bound to
 
 
+WORKER_NICENESS = "5"  # the API answers polls while workers fill the machine
+
+
 @dataclass(frozen=True)
 class StackConfig:
     """What to run, and where.
@@ -147,6 +150,7 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
                     "--without-mingle",
                 ),
             ),
+            env={"ASSAY_WORKER_NICE": WORKER_NICENESS},
         )
         for number in range(1, config.workers + 1)
     ]

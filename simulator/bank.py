@@ -1,7 +1,7 @@
 """The sentence bank: everything that a simulated persona model can say, and the true score of each sentence."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -10,10 +10,15 @@ DIMENSIONS = ("O", "C", "E", "A", "N")
 SCORES = (1, 2, 3, 4, 5)
 NOT_APPLICABLE = 9
 """The option that the papers' scales offer for a sentence that says nothing about the dimension."""
+CONSISTENCY = "P"
+"""Beside the five dimensions of a personality: how well a sentence fits the persona, from 1 (contradicts it) to 5."""
 
 
 class Truth(NamedTuple):
-    """What a sentence really says: about `dimension`, `score`; about no dimension, `NOT_APPLICABLE`."""
+    """What a sentence really says: about `dimension`, `score`; about no dimension, `NOT_APPLICABLE`.
+
+    A sentence of an answer to a PersonaGym question has the dimension `CONSISTENCY`, whatever its score.
+    """
 
     dimension: str | None
     score: int
@@ -30,6 +35,8 @@ class Bank:
     Attributes:
         trait: For each (dimension, score), the thoughts that express it; each is a tuple of wordings, the plain one first.
         neutral: Sentences about nothing that a personality scale asks.
+        consistency: For each score 1 to 5 and NOT_APPLICABLE, the thoughts that fit any persona to that degree, in
+            wordings as above.
         openings: (words, sentences): first sentences for a reply to a prompt that contains these words; they carry no trait.
         refusals: What a model says that does not want to play.
         truths: The truth of every sentence above, by its normalised text.
@@ -37,6 +44,7 @@ class Bank:
 
     trait: Mapping[tuple[str, int], Sequence[Sequence[str]]]
     neutral: Sequence[str]
+    consistency: Mapping[int, Sequence[Sequence[str]]]
     openings: Sequence[tuple[str, Sequence[str]]]
     refusals: Sequence[str]
     truths: Mapping[str, Truth]
@@ -58,7 +66,7 @@ def load_bank() -> Bank:
     Raises:
         ValueError: A sentence has two different truths.
     """
-    sections = _read_sections((files("simulator") / "data" / "sentences.txt").read_text(encoding="utf-8"))
+    sections = read_sections("sentences.txt")
     leads, tails = sections["lead"], sections["tail"]
     trait = {
         (dimension, score): tuple(
@@ -72,14 +80,19 @@ def load_bank() -> Bank:
         for name, sentences in sections.items()
         if name.startswith("opening: ")
     ]
-    bank = Bank(trait, sections["neutral"], openings, sections["refusal"], {})
-    return Bank(bank.trait, bank.neutral, openings, bank.refusals, _truths(bank))
+    consistency = {
+        int(score): tuple(_wordings(plain, leads, tails=()) for plain in sentences)
+        for score, sentences in read_sections("consistency.txt").items()
+    }
+    bank = Bank(trait, sections["neutral"], consistency, openings, sections["refusal"], {})
+    return replace(bank, truths=_truths(bank))
 
 
-def _read_sections(text: str) -> dict[str, list[str]]:
+def read_sections(name: str) -> dict[str, list[str]]:
+    """The lines of a data file of this package, by the name of their section."""
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in text.splitlines():
+    for line in (files("simulator") / "data" / name).read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             lines = sections.setdefault(line.strip("[]"), [])
         elif line and not line.startswith("#"):
@@ -110,5 +123,8 @@ def _all_sentences(bank: Bank) -> Iterator[tuple[str, Truth]]:
     for (dimension, score), thoughts in bank.trait.items():
         for wordings in thoughts:
             yield from ((wording, Truth(dimension, score)) for wording in wordings)
+    for score, thoughts in bank.consistency.items():
+        for wordings in thoughts:
+            yield from ((wording, Truth(CONSISTENCY, score)) for wording in wordings)
     neutral = [*bank.neutral, *bank.refusals, *(one for _, sentences in bank.openings for one in sentences)]
     yield from ((sentence, Truth(None, NOT_APPLICABLE)) for sentence in neutral)

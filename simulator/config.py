@@ -14,7 +14,7 @@ class Config:
         jitter_ms: Each latency is uniform in latency_ms ± jitter_ms, never below 0.
         requests_per_minute: Rate limit of each model; 0 for none.
         burst: How many requests an idle model accepts at once; 0 for a whole minute's, as the real providers do.
-        error_rate: Share of generation and judge requests that get a 5xx reply, in [0, 1].
+        error_rate: Share of chat requests that get a 5xx reply, in [0, 1].
         length_factor: Multiplies the number of sentences of a response.
     """
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["generation", "judge", "other"]
+ReasonerTask = Literal["environments", "questions", "exemplars", "personas"]
+ChatKind = Literal["generation", "judge", "grade", ReasonerTask]
+Kind = Literal[ChatKind, "other"]
 Finish = Literal["stop", "length", "refusal", "content_filter"]
 
 
@@ -78,6 +80,14 @@ class ProviderError(Exception):
         self.retry_after = retry_after
 
 
+_CHARACTERS_PER_TOKEN = 4
+
+
+def limited(text: str, max_tokens: int | None) -> str:
+    """As much of a text as `max_tokens` allow; None is no limit."""
+    return text if max_tokens is None else text[: max_tokens * _CHARACTERS_PER_TOKEN]
+
+
 def tokens(characters: int) -> int:
     """A plausible number of tokens for a text: a quarter of its characters, rounded up."""
-    return (characters + 3) // 4
+    return -(-characters // _CHARACTERS_PER_TOKEN)

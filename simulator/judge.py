@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from simulator.bank import NOT_APPLICABLE, SCORES, Bank
+from simulator.bank import CONSISTENCY, NOT_APPLICABLE, SCORES, Bank
 from simulator.conversation import Reply
 from simulator.draw import Draws
 from simulator.profiles import Judge
@@ -34,6 +34,8 @@ _POLES: Mapping[str, tuple[str, str]] = {
     "N": ("very neurotic", "very emotionally stable"),
 }
 
+_CONSISTENCY_SCALE = (*SCORES, NOT_APPLICABLE)
+_LABEL = re.compile(r"^[A-Z][\w ]{0,40}: ")
 _FILTER_WORDS = ("none of the above", "not applicable", "n/a")
 _NUMBERED = re.compile(r"(?<!\d)(\d{1,3})[).:]\s")
 _PROSE = (
@@ -80,8 +82,9 @@ def is_judge_prompt(prompt: str) -> bool:
 def reply_to(prompt: str, *, judge: Judge, bank: Bank, key: tuple[int, str]) -> Reply:
     """A judge's reply.
 
-    A sentence of the bank that is asked about one of the five dimensions has its true score. For any other
-    sentence, and for a scale that a user defined, the truth is a function of the sentence and the options.
+    A sentence of the bank that is asked about one of the five dimensions has its true score, and a sentence of an
+    answer to a PersonaGym question that is asked about anything else from 1 to 5, or 9, is asked for its consistency. For
+    any other sentence, and for a scale that a user defined, the truth is a function of the sentence and the options.
 
     Args:
         prompt: The whole scoring prompt.
@@ -95,14 +98,18 @@ def reply_to(prompt: str, *, judge: Judge, bank: Bank, key: tuple[int, str]) -> 
     """
     sentence, options = read_scoring_prompt(prompt)
     scale = read_scale(options)
-    known = bank.truth(sentence) if scale.dimension else None
+    if not options:
+        sentence = _find_sentence(sentence, bank)
+    known, dimension = bank.truth(sentence), scale.dimension
+    if dimension is None and known and known.dimension == CONSISTENCY and scale.offered == _CONSISTENCY_SCALE:
+        dimension = CONSISTENCY
     truth = (
-        known.asked_for(scale.dimension)
-        if known and scale.dimension
+        known.asked_for(dimension)
+        if known and dimension
         else Draws("truth", sentence, options).pick(scale.offered)
     )
-    record: dict[str, object] = {"dimension": scale.dimension, "sentence": sentence, "truth": truth}
-    if scale.dimension is None:
+    record: dict[str, object] = {"dimension": dimension, "sentence": sentence, "truth": truth}
+    if dimension is None:
         record["options"] = options
     text = str(truth)
     record["given"] = truth
@@ -128,6 +135,15 @@ def read_scoring_prompt(prompt: str) -> tuple[str, str]:
                 if found:
                     return sentence, options.removeprefix("Options: ")
     return body, ""
+
+
+def _find_sentence(text: str, bank: Bank) -> str:
+    """The last line of a text that is, without its label and quotation marks, of the bank; otherwise the text."""
+    for line in reversed(text.splitlines()):
+        for candidate in (line, _LABEL.sub("", line).strip(" \"'`\u2018\u2019“”")):
+            if bank.truth(candidate) is not None:
+                return candidate
+    return text
 
 
 @lru_cache(maxsize=512)

@@ -27,7 +27,7 @@ class Counters:
         Args:
             endpoint: Path of the endpoint.
             model: Name of the model; None if there is none of that name.
-            kind: generation, judge or other.
+            kind: What the request was for.
             status: HTTP status that the reply has, or will have.
 
         Returns:

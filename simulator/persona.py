@@ -59,6 +59,13 @@ _AFTER = (
     ". your answer should copy",
 )
 
+# PersonaGym paper, section 3.2 and appendix A.3.
+_IDENTITY = re.compile(
+    r"^(?:Adopt the identity of|You are) (.*?)"
+    r"(?:\. (?:Answer the questions while staying|Your responses should closely mirror)\b.*)?$",
+    re.DOTALL,
+)
+
 _TARGETS: dict[str, tuple[str, Level]] = {
     **{word: target for target, words in _HINTS.items() for word in words.split()},
     **{wording.removesuffix(" person"): target for wording, target in WORDINGS.items()},
@@ -87,6 +94,11 @@ def read_persona(system_prompt: str) -> Mapping[str, Level]:
         return found
     draws = Draws("persona", persona)
     return {dimension: draws.pick(LEVELS) for dimension in DIMENSIONS}
+
+
+def describe_persona(system_prompt: str) -> str:
+    """Who a system prompt asks to be, in its own words; the whole prompt if it has none of PersonaGym's two forms."""
+    return _IDENTITY.sub(r"\1", system_prompt.strip()).rstrip(".")
 
 
 def _persona_name(system_prompt: str) -> str:

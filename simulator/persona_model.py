@@ -1,17 +1,24 @@
-"""Writes as a persona would: sentences from the bank, in proportions that the model's profile sets."""
+"""Writes as a persona would: sentences from the bank, in proportions that the model's profile sets.
+
+A prompt of the atomic paper's tasks gets sentences that express traits, any other prompt is taken for a question of
+PersonaGym and gets sentences that fit the persona more or less.
+"""
 
 from collections.abc import Mapping, Sequence
 
-from simulator.bank import DIMENSIONS, NOT_APPLICABLE, SCORES, Bank, Truth
+from simulator.bank import CONSISTENCY, DIMENSIONS, NOT_APPLICABLE, SCORES, Bank, Truth
 from simulator.conversation import Conversation, Finish, Reply, tokens
 from simulator.draw import Draws
-from simulator.persona import read_persona
-from simulator.profiles import ASSISTANT, LENGTHS, OTHER_LENGTH, Level, Writer
+from simulator.grade import true_grade
+from simulator.persona import describe_persona, read_persona
+from simulator.profiles import ANSWER_LENGTH, ASSISTANT, FORGETFUL, LENGTHS, STRAY, Level, Writer
 
 _OPENING = 0.5
 """Share of the responses that begin with a sentence about the scene, where the bank has one."""
 _PLAIN = 0.65
 """Share of the trait sentences in their plain wording, without a lead or a tail."""
+
+_STEPS, _STEP_WEIGHTS = tuple(STRAY), tuple(STRAY.values())
 
 Unit = tuple[str, Truth]
 
@@ -31,33 +38,34 @@ def write(
     Returns:
         A reply of whole sentences, joined by blanks. It ends at the last sentence that fits into `max_tokens`.
         Its record has `persona` (level by dimension), `refusal` and `units`: [sentence, dimension or null, score].
+        To a PersonaGym question, `persona` is its description, each dimension is `CONSISTENCY`, and there are
+        `question` and `grade`, the true grade of the whole answer.
     """
+    prompt = conversation.prompt
+    span = next((span for words, span in LENGTHS.items() if words in prompt), None)
     persona = read_persona(conversation.system)
+    record: dict[str, object] = {"persona": persona}
+    if span is None:
+        record = {"persona": describe_persona(conversation.system), "question": prompt}
     if draws.unit() < writer.refusal:
-        return _refuse(bank, draws, persona)
-    fewest, most = next(
-        (span for words, span in LENGTHS.items() if words in conversation.prompt), OTHER_LENGTH
-    )
-    count = max(1, round(draws.between(fewest, most) * length_factor))
-    units = _Author(persona, writer, bank, draws).write(count, _opening(conversation.prompt, bank, draws))
-    units, finish = _cut(units, conversation.max_tokens)
-    record: dict[str, object] = {
-        "persona": persona,
-        "refusal": None,
-        "units": [(sentence, *truth) for sentence, truth in units],
-    }
-    return Reply(" ".join(sentence for sentence, _ in units), finish, "generation", record)
+        text, finish = _refuse(bank, draws)
+        record |= {"refusal": "text" if finish == "stop" else finish, "units": []}
+    else:
+        count = max(1, round(draws.between(*(span or ANSWER_LENGTH)) * length_factor))
+        author = _Author(persona, writer, bank, draws)
+        units = author.write(count, _opening(prompt, bank, draws)) if span else author.answer(count)
+        units, finish = _cut(units, conversation.max_tokens)
+        text = " ".join(sentence for sentence, _ in units)
+        record |= {"refusal": None, "units": [(sentence, *truth) for sentence, truth in units]}
+    if span is None:
+        record["grade"] = true_grade(text, bank)
+    return Reply(text, finish, "generation", record)
 
 
-def _refuse(bank: Bank, draws: Draws, persona: Mapping[str, Level]) -> Reply:
+def _refuse(bank: Bank, draws: Draws) -> tuple[str, Finish]:
     forms: tuple[Finish, ...] = ("stop", "refusal", "content_filter")
-    form = forms[draws.weighted((0.6, 0.2, 0.2))]
-    record: dict[str, object] = {
-        "persona": persona,
-        "refusal": "text" if form == "stop" else form,
-        "units": [],
-    }
-    return Reply(draws.pick(bank.refusals), form, "generation", record)
+    finish = forms[draws.weighted((0.6, 0.2, 0.2))]
+    return draws.pick(bank.refusals), finish
 
 
 def _opening(prompt: str, bank: Bank, draws: Draws) -> list[Unit]:
@@ -94,6 +102,20 @@ class _Author:
         while len(units) < count:
             units.append(self._sentence(progress=len(units) / count))
         return units
+
+    def answer(self, count: int) -> list[Unit]:
+        aim = self._draws.weighted(self._writer.consistency)
+        return [self._consistent_sentence(aim, progress=index / count) for index in range(count)]
+
+    def _consistent_sentence(self, aim: int, progress: float) -> Unit:
+        if self._draws.unit() < self._writer.neutral:
+            score = NOT_APPLICABLE
+        elif self._draws.unit() < self._writer.drift * progress:
+            score = SCORES[self._draws.weighted(FORGETFUL)]
+        else:
+            stray = _STEPS[self._draws.weighted(_STEP_WEIGHTS)]
+            score = SCORES[min(max(aim + stray, 0), len(SCORES) - 1)]
+        return self._word(self._bank.consistency[score]), Truth(CONSISTENCY, score)
 
     def _sentence(self, progress: float) -> Unit:
         if self._draws.unit() < self._writer.neutral:

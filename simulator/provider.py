@@ -8,14 +8,17 @@ from hashlib import blake2b
 
 from simulator.anthropic_format import AnthropicFormat
 from simulator.bank import load_bank
-from simulator.conversation import Conversation, Kind, ProviderError, Reply
+from simulator.conversation import ChatKind, Conversation, Kind, ProviderError, Reply
 from simulator.draw import Draws
 from simulator.formats import RateState, WireFormat
-from simulator.judge import is_judge_prompt, reply_to
+from simulator.grade import grade
+from simulator.judge import reply_to
 from simulator.limiter import Bucket
 from simulator.openai_format import OpenAIFormat
 from simulator.persona_model import write
 from simulator.profiles import MODELS
+from simulator.reasoner import reason
+from simulator.roles import recognise
 from simulator.state import State
 from simulator.wire import TOO_LARGE, Answer, Request, json_message
 
@@ -62,7 +65,7 @@ class Provider:
             if conversation.model not in MODELS:
                 raise _unknown_model(conversation.model)
             model = conversation.model
-            kind = "judge" if is_judge_prompt(conversation.prompt) else "generation"
+            kind = recognise(conversation)
             rate = self._take_permit(model)
             latency = self._latency(number)
             self._fail_sometimes(number)
@@ -84,19 +87,20 @@ class Provider:
             request, status, body, headers, model=model, kind=kind, reply=reply, latency=latency
         )
 
-    def _reply(self, conversation: Conversation, kind: Kind, request: Request) -> Reply:
-        model = MODELS[conversation.model]
+    def _reply(self, conversation: Conversation, kind: ChatKind, request: Request) -> Reply:
+        model, seed = MODELS[conversation.model], self._state.config.seed
+        key = (seed, conversation.model)
         if kind == "judge":
-            key = (self._state.config.seed, conversation.model)
             return reply_to(conversation.prompt, judge=model.judge, bank=self._bank, key=key)
-        draws = Draws(
-            self._state.config.seed,
-            "generation",
-            conversation.model,
-            conversation.system,
-            ascii(conversation.turns),
-            self._identity(conversation, request),
-        )
+        if kind == "grade":
+            return grade(conversation, judge=model.judge, bank=self._bank, key=key)
+        identity = self._identity(conversation, request)
+        if kind != "generation":
+            return reason(
+                kind, conversation, reasoner=model.reasoner, bank=self._bank, seed=seed, identity=identity
+            )
+        words = ascii(conversation.turns)
+        draws = Draws(seed, "generation", conversation.model, conversation.system, words, identity[0])
         return write(
             conversation,
             writer=model.writer,
@@ -105,21 +109,21 @@ class Provider:
             length_factor=self._state.config.length_factor,
         )
 
-    def _identity(self, conversation: Conversation, request: Request) -> str:
-        """What tells this generation from another with the same words, the same at every attempt.
+    def _identity(self, conversation: Conversation, request: Request) -> tuple[str, str]:
+        """What tells this request from another with the same words, the same at every attempt; and the attempt.
 
         The header is `<job>/<identity>/<attempt>`; a request without it is told apart by counting.
         """
         parts = request.headers.get(b"x-client-request-id", b"").decode("latin-1").split("/")
         if len(parts) > 2:  # noqa: PLR2004  # job, identity, attempt
-            return "/".join(parts[1:-1])
+            return "/".join(parts[1:-1]), parts[-1]
         words = ascii((conversation.model, conversation.system, conversation.turns))
         key = blake2b(words.encode("ascii")).digest()
         count = self._asked.pop(key, 0)
         self._asked[key] = count + 1
         if len(self._asked) > _REMEMBERED_CONVERSATIONS:
             self._asked.popitem(last=False)
-        return f"#{count}"
+        return f"#{count}", ""
 
     def _latency(self, number: int) -> float:
         mean, jitter = self._state.config.latency_ms, self._state.config.jitter_ms

@@ -1,5 +1,6 @@
 """The Celery worker: ``celery -A workers.celery_app worker --pool threads``."""
 
+import os
 from typing import Any
 
 from celery.signals import worker_init, worker_shutdown, worker_shutting_down
@@ -30,6 +31,7 @@ def finalize_job(job_id: str) -> None:
 @worker_init.connect
 def _start(**_: Any) -> None:
     configure_logging(settings.log_level)
+    os.nice(settings.worker_nice)
     context.start()
 
 

@@ -185,6 +185,8 @@ class Results(BaseModel):
     persona_scores: list[dict[str, Any]]
     totals: list[TotalResult]
     judges: list[dict[str, Any]]
+    started_at: datetime | None
+    computed_at: datetime
     usage: JobUsage
     cost: Cost
     manifest: dict[str, Any]

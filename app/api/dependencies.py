@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, cast
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -14,6 +14,7 @@ from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.llm.connections import Connections
 from app.services.control_job import ControlDependencies
+from app.services.errors import NotFoundError
 from app.services.job_context import JobContexts
 from app.services.plan_job import PlanDependencies
 from app.services.read_results import ResultsReader
@@ -46,15 +47,43 @@ def _tenant() -> str:
     return DEFAULT_TENANT
 
 
-JOB_ID = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
+_JOB_ID = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
+_METADATA = re.compile(r"metadata\[([^\x00]+)\]", re.DOTALL)
+
+
+def _job_id(
+    job_id: Annotated[str, Path(description="A job's id.", examples=["job_01kxyz0abcdefghjkmnpqrstvw"])],
+) -> str:
+    """The job that a path names; what is no id can name none, so nothing else ever sees it."""
+    if _JOB_ID.fullmatch(job_id) is None:
+        raise NotFoundError("such job")
+    return job_id
+
+
+def metadata_filter(request: Request) -> dict[str, str]:
+    """The labels of ``metadata[key]=value`` parameters, by key."""
+    found: dict[str, str] = {}
+    for name, value in request.query_params.items():
+        label = _METADATA.fullmatch(name)
+        if label is not None and "\0" not in value:
+            found[label[1]] = value
+        elif name.startswith("metadata["):
+            error = FieldError(
+                f"/query/{name}", "labels are named metadata[key], without the character U+0000"
+            )
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[error])
+    return found
 
 
 def no_unknown_parameters(request: Request) -> None:
     """Refuses misspelt query parameters, which would otherwise silently filter nothing."""
-    route = request.scope["route"]
-    known = {parameter.alias for parameter in route.dependant.query_params}
+    dependant = request.scope["route"].dependant
+    known = {parameter.alias for parameter in dependant.query_params}
+    takes_labels = any(each.call is metadata_filter for each in dependant.dependencies)
     unknown = [
-        name for name in request.query_params if name not in known and not name.startswith("metadata[")
+        name
+        for name in request.query_params
+        if name not in known and not (takes_labels and name.startswith("metadata["))
     ]
     if unknown:
         listed = ", ".join(sorted(known)) or "none"
@@ -69,3 +98,5 @@ def no_unknown_parameters(request: Request) -> None:
 
 ServicesDep = Annotated[Services, Depends(_services)]
 TenantDep = Annotated[str, Depends(_tenant)]
+JobId = Annotated[str, Depends(_job_id)]
+MetadataFilter = Annotated[dict[str, str], Depends(metadata_filter)]

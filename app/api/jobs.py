@@ -1,19 +1,19 @@
 """`/v1/jobs`: submit, plan, list, follow, control, delete; results, responses, reports."""
 
+import asyncio
 import base64
 import hashlib
 import json
-import re
 from collections.abc import AsyncIterator
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from app.api import answers
-from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.dependencies import JobId, MetadataFilter, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.problems import ProblemError
 from app.api.requests import JobIn
@@ -40,9 +40,6 @@ REPORTS: Responses = {200: {"content": {export.media_type: {} for export in EXPO
 POLL_SECONDS = "1"
 MAX_PAGE = 500
 
-JobId = Annotated[
-    str, Path(description="A job's id.", max_length=100, examples=["job_01kxyz0abcdefghjkmnpqrstvw"])
-]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -75,14 +72,15 @@ async def submit(
 @router.post("/plan", responses=answers_with(answers.Plan), summary="Plan a job")
 async def plan(body: JobIn, services: ServicesDep) -> Response:
     """Says what a job would take and cost. Nothing is spent and nothing is stored."""
-    return JSONResponse(plan_job(services.planning, body.to_draft()))
+    # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
+    return JSONResponse(await asyncio.to_thread(plan_job, services.planning, body.to_draft()))
 
 
 @router.get("", responses=answers_with(answers.JobList), summary="List jobs")
 async def list_(
-    request: Request,
     services: ServicesDep,
     tenant: TenantDep,
+    metadata: MetadataFilter,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20,
     after: Annotated[
         str | None, Query(description="`next_cursor` of the page before.", max_length=200)
@@ -97,7 +95,7 @@ async def list_(
             limit=limit + 1,
             after=None if after is None else _job_cursor(after),
             status=status,
-            metadata=_metadata(request),
+            metadata=metadata,
         )
     page, more = found[:limit], len(found) > limit
     cursor = _cursor([page[-1].created_at.isoformat(), page[-1].id]) if more else None
@@ -273,7 +271,7 @@ def _bad_cursor() -> ProblemError:
 
 def _job_cursor(cursor: str) -> tuple[datetime, str]:
     match _decoded(cursor):
-        case [str(moment), str(job_id)]:
+        case [str(moment), str(job_id)] if "\0" not in job_id:
             try:
                 return datetime.fromisoformat(moment), job_id
             except ValueError:
@@ -284,11 +282,8 @@ def _job_cursor(cursor: str) -> tuple[datetime, str]:
 def _position_cursor(cursor: str) -> tuple[int, int, int]:
     largest = 2**31 - 1
     match _decoded(cursor):
-        case [int(cell), int(run), int(item)] if all(0 <= n <= largest for n in (cell, run, item)):
+        case [int(cell), int(run), int(item)] if all(
+            0 <= n <= largest and n is not True and n is not False for n in (cell, run, item)
+        ):
             return cell, run, item
     raise _bad_cursor()
-
-
-def _metadata(request: Request) -> dict[str, str]:
-    pairs = ((re.fullmatch(r"metadata\[(.+)\]", name), value) for name, value in request.query_params.items())
-    return {match[1]: value for match, value in pairs if match}

@@ -9,7 +9,7 @@ from app.api.problems import Problem
 Responses = dict[int | str, dict[str, Any]]
 
 _PROBLEM: dict[str, Any] = {"model": Problem, "content": {"application/problem+json": {}}}
-PROBLEMS: Responses = dict.fromkeys((400, 413, 422, 503), _PROBLEM)
+PROBLEMS: Responses = dict.fromkeys((400, 413, 415, 422, 503), _PROBLEM)
 NOT_FOUND: Responses = {404: _PROBLEM}
 CONFLICT: Responses = {409: _PROBLEM}
 

@@ -138,7 +138,7 @@ def _field(found: Mapping[str, Any], body: Any) -> FieldError:
         is_member = (isinstance(value, dict) and token in value) or (
             isinstance(value, list) and isinstance(token, int) and token < len(value)
         )
-        is_missing_member = isinstance(value, dict) and n == len(location) - 1
+        is_missing_member = found["type"] == "missing" and n == len(location) - 1
         if is_member or is_missing_member or place != "body":
             tokens.append(str(token).replace("~", "~0").replace("/", "~1"))
         if is_member:

@@ -17,6 +17,7 @@ from app.domain.draft import (
 from app.domain.model import ModelParameters
 
 MAX_RUN = 32_766
+MAX_DEPTH = 16
 
 
 def _storable(text: str) -> str:
@@ -27,6 +28,26 @@ def _storable(text: str) -> str:
     except UnicodeEncodeError:
         raise ValueError("must not contain lone surrogates") from None
     return text
+
+
+def _plain(value: object, depth: int = 0) -> None:
+    """Checks what is passed on as it is: Postgres and the provider must be able to take it."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"must not be nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        _storable(value)
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            _storable(key)
+            _plain(member, depth + 1)
+    elif isinstance(value, list):
+        for member in value:
+            _plain(member, depth + 1)
+
+
+def _extra(value: dict[str, Any]) -> dict[str, Any]:
+    _plain(value)
+    return value
 
 
 Text = Annotated[str, AfterValidator(_storable)]
@@ -48,7 +69,7 @@ class PersonaIn(Body):
     description: Prose = Field(
         description="The words put in place of `{persona}` in the instructions.", examples=["a blunt critic"]
     )
-    traits: dict[str, str] = Field(
+    traits: dict[Text, Text] = Field(
         default_factory=dict,
         max_length=50,
         description="Level by dimension. Atomic tasks measure each; each becomes a cell of its own.",
@@ -117,7 +138,7 @@ class ModelIn(Body):
         None, ge=0, le=2**31, description="Run n of a cell is sent seed + n, so that runs differ."
     )
     stop: list[Line] = Field(default_factory=list, max_length=8)
-    extra: dict[str, Any] = Field(
+    extra: Annotated[dict[str, Any], AfterValidator(_extra)] = Field(
         default_factory=dict, max_length=50, description="Further fields of the provider's request body."
     )
 

@@ -1,6 +1,8 @@
-"""Reads bodies as JSON and nothing else: no repeated keys, no NaN, no bottomless nesting."""
+"""Reads bodies as JSON and nothing else: no repeated keys, no NaN, no lone surrogates, no bottomless nesting."""
 
 import json
+import math
+import re
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
@@ -9,6 +11,8 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from app.api.problems import ProblemError
+
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def loads(body: bytes) -> Any:
@@ -22,15 +26,23 @@ def loads(body: bytes) -> Any:
         ProblemError: 400, if it is JSON only by Python's leave.
     """
     try:
-        return json.loads(body, object_pairs_hook=_object, parse_constant=_constant)
+        text = body.decode()
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+        if _ESCAPED_SURROGATE.search(body):
+            json.dumps(value, ensure_ascii=False).encode()  # fails where one stands alone
     except UnicodeDecodeError as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", "the body is not UTF-8") from error
+    except UnicodeEncodeError as error:
+        raise ProblemError(
+            HTTPStatus.BAD_REQUEST, "malformed_json", "the body holds a lone surrogate, which is no text"
+        ) from error
     except RecursionError as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", "the body is nested too deep") from error
     except json.JSONDecodeError:
         raise
     except ValueError as error:  # integers of thousands of digits
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", f"the body: {error}") from error
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -50,19 +62,60 @@ def _constant(name: str) -> Any:
     raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", f"{name} is not JSON")
 
 
+def _float(literal: str) -> float:
+    value = float(literal)
+    if math.isinf(value):
+        detail = f"the number {literal[:20]} is too large"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", detail)
+    return value
+
+
 class _StrictRequest(Request):
+    async def body(self) -> bytes:
+        if not hasattr(self, "_body"):
+            self._body = await self._limited_body(self.app.state.max_body_bytes)
+        return self._body
+
     async def json(self) -> Any:
         return loads(await self.body())
 
+    async def _limited_body(self, limit: int) -> bytes:
+        problem = ProblemError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", f"a body has at most {limit:,} bytes"
+        )
+        announced = self.headers.get("content-length", "0")
+        if announced.isdecimal() and int(announced) > limit:
+            raise problem
+        received = bytearray()
+        async for chunk in self.stream():
+            received += chunk
+            if len(received) > limit:
+                raise problem
+        return bytes(received)
+
+    def check_media_type(self) -> None:
+        """Refuses a body that does not say that it is JSON."""
+        essence = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if not re.fullmatch(r"application/([\w.-]+\+)?json", essence):
+            raise ProblemError(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                "send the body as application/json",
+            )
+
 
 class StrictRoute(APIRoute):
-    """A route whose bodies are read by :func:`loads`."""
+    """A route whose bodies are bounded, say that they are JSON, and are read by :func:`loads`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler, given a request that reads its body strictly."""
         handle = super().get_route_handler()
+        takes_body = self.body_field is not None
 
         async def strict(request: Request) -> Response:
-            return await handle(_StrictRequest(request.scope, request.receive))
+            strict_request = _StrictRequest(request.scope, request.receive)
+            if takes_body:
+                strict_request.check_media_type()
+            return await handle(strict_request)
 
         return strict

@@ -24,7 +24,6 @@ class JobRow:
     status_reason: str | None
     error: dict[str, Any] | None
     request: dict[str, Any]
-    spec: dict[str, Any]
     simulated: bool
     metadata: dict[str, Any]
     planned_responses: int
@@ -96,7 +95,6 @@ _COLUMNS = (
     Job.status_reason,
     Job.error,
     Job.request,
-    Job.spec,
     Job.simulated,
     Job.metadata_,
     Job.planned_responses,
@@ -138,7 +136,7 @@ async def insert_job(
             for c in cells
         ],
     )
-    ids = dict(rows)
+    ids = {row.ordinal: row.id for row in rows}
     await connection.execute(
         insert(Shard),
         [
@@ -209,6 +207,13 @@ async def get_job(connection: AsyncConnection, tenant: str, job_id: str) -> JobR
     )
     row = rows.first()
     return None if row is None else _job_row(row)
+
+
+async def get_spec(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, Any] | None:
+    """A job's resolved specification, which can be large; polls do without it."""
+    rows = await connection.execute(select(Job.spec).where(Job.id == job_id, Job.tenant == tenant))
+    row = rows.first()
+    return None if row is None else row.spec
 
 
 async def get_job_of_any_tenant(connection: AsyncConnection, job_id: str) -> JobRow | None:
@@ -369,9 +374,12 @@ async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> l
 
 
 async def active_jobs(connection: AsyncConnection) -> list[str]:
-    """Jobs whose shards may be worked on, oldest first."""
+    """Jobs whose shards may be worked on, oldest first, locked; those that somebody is changing are left out."""
     rows = await connection.execute(
-        select(Job.id).where(Job.status.in_([status.value for status in ACTIVE])).order_by(Job.created_at)
+        select(Job.id)
+        .where(Job.status.in_([status.value for status in ACTIVE]))
+        .order_by(Job.created_at)
+        .with_for_update(skip_locked=True)
     )
     return [row.id for row in rows]
 

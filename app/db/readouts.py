@@ -47,6 +47,7 @@ class ResponseTally:
         failed: Calls that never succeeded.
         empty: Answers without a single sentence.
         refused_units: Sentences of the refusals.
+        runs: Different runs that have a response.
     """
 
     cell: int
@@ -55,6 +56,7 @@ class ResponseTally:
     failed: int
     empty: int
     refused_units: int
+    runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,8 @@ async def response_tallies(connection: AsyncConnection, tenant: str, job_id: str
             "SELECT c.ordinal, count(*) FILTER (WHERE status = 'answered'),"
             " count(*) FILTER (WHERE status = 'refused'), count(*) FILTER (WHERE status = 'failed'),"
             " count(*) FILTER (WHERE status = 'answered' AND cardinality(unit_starts) = 0),"
-            " coalesce(sum(cardinality(unit_starts)) FILTER (WHERE status = 'refused'), 0)"
+            " coalesce(sum(cardinality(unit_starts)) FILTER (WHERE status = 'refused'), 0),"
+            " count(DISTINCT r.run)"
             " FROM cells c JOIN responses r ON r.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant GROUP BY c.ordinal"
         ),

@@ -47,6 +47,8 @@ class StoredResponse:
 async def refill(connection: AsyncConnection, job_id: str, window: int) -> list[int]:
     """Announces further shards of a job, so that at most ``window`` are announced and not done.
 
+    The caller holds the lock on the job's row: two at once would each announce a window.
+
     Returns:
         The shards to tell the queue of, after the transaction has committed.
     """
@@ -85,6 +87,22 @@ async def announce_again(
     return sorted(row.id for row in rows)
 
 
+async def withdraw(connection: AsyncConnection, job_id: str) -> None:
+    """Takes back the announcements of a job's shards that nobody holds, so that the next refill makes them again.
+
+    While a job stands still, workers drop the messages that reach them.
+    """
+    await connection.execute(
+        text(
+            "UPDATE shards SET announced_at = NULL WHERE id IN ("
+            " SELECT id FROM shards WHERE job_id = :job AND NOT done AND announced_at IS NOT NULL"
+            " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+            " ORDER BY id FOR UPDATE SKIP LOCKED)"
+        ),
+        {"job": job_id},
+    )
+
+
 async def claim(connection: AsyncConnection, shard_id: int, owner: str, lease_seconds: float) -> Claim | None:
     """Leases a shard, by the database's clock, if its job is active and nobody else holds it.
 
@@ -119,11 +137,11 @@ async def start_job(connection: AsyncConnection, job_id: str) -> None:
     )
 
 
-async def renew(connection: AsyncConnection, claims: Sequence[Claim], lease_seconds: float) -> set[int]:
+async def renew(connection: AsyncConnection, claims: Sequence[Claim], lease_seconds: float) -> set[Claim]:
     """Keeps the leases of claims that are still valid.
 
     Returns:
-        The ids of the shards that are still ours.
+        Those that are still ours.
     """
     rows = await connection.execute(
         text(
@@ -133,7 +151,7 @@ async def renew(connection: AsyncConnection, claims: Sequence[Claim], lease_seco
             "  ON shards.id = held.id AND lease_token = held.token"
             "  WHERE NOT done ORDER BY shards.id FOR UPDATE OF shards)"
             " UPDATE shards SET lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
-            " FROM ours WHERE shards.id = ours.id RETURNING shards.id"
+            " FROM ours WHERE shards.id = ours.id RETURNING shards.id, lease_token"
         ),
         {
             "seconds": lease_seconds,
@@ -141,7 +159,8 @@ async def renew(connection: AsyncConnection, claims: Sequence[Claim], lease_seco
             "tokens": [c.token for c in claims],
         },
     )
-    return {row.id for row in rows}
+    ours = {(row.id, row.lease_token) for row in rows}
+    return {claim for claim in claims if (claim.shard_id, claim.token) in ours}
 
 
 async def release(connection: AsyncConnection, held: Claim, *, failed: bool) -> int:

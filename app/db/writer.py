@@ -1,7 +1,6 @@
 """Writes results in batches: COPY into temporary tables, then INSERT … ON CONFLICT DO NOTHING, under the fence."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
 from uuid import UUID
@@ -80,12 +79,9 @@ Row = ResponseRow | VerdictRow | CallRow
 TABLES: dict[type[Row], str] = {ResponseRow: "responses", VerdictRow: "verdicts", CallRow: "calls"}
 
 
-@dataclass(slots=True)
-class ShardRows:
-    """Rows of one shard, and the fencing token under which they were made."""
-
-    token: int
-    rows: list[Row] = field(default_factory=list)
+Held = tuple[int, int]
+"""A shard's id and the fencing token under which rows of it were made. One process can hold a shard twice for a moment:
+when it has lost the lease without knowing and claims it anew."""
 
 
 class ResultWriter:
@@ -94,17 +90,17 @@ class ResultWriter:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
-    async def write(self, batch: dict[int, ShardRows]) -> set[int]:
+    async def write(self, batch: Mapping[Held, Sequence[Row]]) -> set[Held]:
         """Writes rows durably in one transaction.
 
         The shards' rows are share-locked against a new claim until the commit, so a row is written only while its
         shard's fencing token is current. Calls are written whatever the token: what was paid is accounted.
 
         Args:
-            batch: Rows by shard id.
+            batch: Rows by the claim under which they were made.
 
         Returns:
-            The shards whose token was stale; of their rows only the calls were written.
+            The claims that were stale; of their rows only the calls were written.
 
         Raises:
             psycopg.Error: If the database failed; nothing was written, or everything was. Writing again is safe.
@@ -113,27 +109,26 @@ class ResultWriter:
             raw = await borrowed.get_raw_connection()
             connection = cast("psycopg.AsyncConnection[tuple[object, ...]]", raw.driver_connection)
             async with connection.transaction(), connection.cursor() as cursor:
-                stale = await _stale(cursor, batch)
+                stale = await _stale(cursor, batch.keys())
                 for kind, table in TABLES.items():
                     rows = [
                         row
-                        for shard_id, of_shard in batch.items()
-                        for row in of_shard.rows
-                        if isinstance(row, kind) and (shard_id not in stale or kind is CallRow)
+                        for held, of_claim in batch.items()
+                        for row in of_claim
+                        if isinstance(row, kind) and (held not in stale or kind is CallRow)
                     ]
                     if rows:
                         await _insert(cursor, table, kind._fields, rows)
                 return stale
 
 
-async def _stale(cursor: psycopg.AsyncCursor[tuple[object, ...]], batch: dict[int, ShardRows]) -> set[int]:
+async def _stale(cursor: psycopg.AsyncCursor[tuple[object, ...]], claims: Collection[Held]) -> set[Held]:
     await cursor.execute(
-        "SELECT id FROM shards JOIN unnest(%s::bigint[], %s::bigint[]) AS held (held_id, token)"
+        "SELECT id, lease_token FROM shards JOIN unnest(%s::bigint[], %s::bigint[]) AS held (held_id, token)"
         " ON id = held_id AND lease_token = token WHERE NOT done ORDER BY id FOR SHARE OF shards",
-        (list(batch), [of_shard.token for of_shard in batch.values()]),
+        ([shard_id for shard_id, _ in claims], [token for _, token in claims]),
     )
-    current = {row[0] for row in await cursor.fetchall()}
-    return set(batch) - cast("set[int]", current)
+    return set(claims) - cast("set[Held]", set(await cursor.fetchall()))
 
 
 async def _insert(

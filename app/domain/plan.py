@@ -159,11 +159,11 @@ def estimate_provided(
 def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[Cell]) -> StageEstimate:
     calls = sum(len(cell.items) for cell in cells) * spec.runs
     characters = sum(
-        spec.iterations * len(system_prompt(instruction, cell.persona))
-        + spec.iterations * len(user_prompt(cell.task, item))
+        spec.iterations
+        * len(cell.items)
+        * sum(len(system_prompt(i, cell.persona)) for i in spec.instructions)
+        + spec.runs * sum(len(user_prompt(cell.task, item)) for item in cell.items)
         for cell in cells
-        for item in cell.items
-        for instruction in spec.instructions
     )
     output = sum(len(cell.items) * spec.runs * cell.task.expected_output_tokens for cell in cells)
     return StageEstimate(

@@ -12,7 +12,7 @@ from app.domain.model import Model, ModelParameters
 from app.domain.persona import Persona, Trait
 from app.domain.plan import Cell, cells_of
 from app.domain.spec import InstrumentRef, JobSpec, ProvidedResponse
-from app.domain.task import AtomicTask, ItemSource, items_for
+from app.domain.task import AtomicTask, ItemSource, item_count
 
 T = TypeVar("T")
 
@@ -21,6 +21,12 @@ JUDGE_TEMPERATURE = 0.0
 
 MAX_RUN = 32_767
 """Runs and items are stored as two-byte integers."""
+
+MAX_ITEMS = 200_000
+"""Questions and contexts of all personas, each asked once in a run; a bound on what planning takes."""
+
+MAX_WRITERS = 50
+"""Different authors of existing texts: as many as models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +131,9 @@ class _Resolver:
                 kind = "built in" if draft.id in self.catalog.dimensions else "defined twice"
                 self._fail(f"/dimensions/{n}/id", f"dimension {draft.id!r} is {kind}; choose another id")
                 continue
+            if len(set(draft.levels)) != len(draft.levels):
+                self._fail(f"/dimensions/{n}/levels", "the levels must have different names")
+                continue
             try:
                 found[draft.id] = _dimension(draft)
             except ValueError as error:
@@ -213,6 +222,11 @@ class _Resolver:
         labels = dict.fromkeys(response.model for response in self.draft.responses or ())
         if not labels:
             self._fail("/responses", "give at least one response")
+        if len(labels) > MAX_WRITERS:
+            first = [response.model for response in self.draft.responses or ()].index(
+                list(labels)[MAX_WRITERS]
+            )
+            self._fail(f"/responses/{first}/model", f"at most {MAX_WRITERS} different models can be compared")
         return [Model(label, "", label) for label in labels]
 
     def _instructions(self) -> tuple[str, ...]:
@@ -238,7 +252,8 @@ class _Resolver:
     def _check_combinations(
         self, personas: list[Persona], tasks: list[AtomicTask], dimensions: Mapping[str, Dimension]
     ) -> None:
-        """Every persona must be measurable by every task."""
+        """Every persona must be measurable by every task, and all of it small enough to be laid out."""
+        items = 0
         for persona in personas:
             pointer = self._pointer_of(persona.id)
             if tasks and not persona.traits:
@@ -250,8 +265,11 @@ class _Resolver:
             known = tuple(dimensions[t.dimension] for t in persona.traits if t.dimension in dimensions)
             for task in tasks:
                 for dimension in known:
-                    if not items_for(task, (dimension,)):
+                    if not item_count(task, (dimension,)):
                         self._fail(pointer, _lacking(persona, task, dimension))
+                items += item_count(task, known)
+        if items > MAX_ITEMS:
+            self._fail("/personas", f"{items:,} questions and contexts in one run; at most {MAX_ITEMS:,}")
 
     def _pointer_of(self, persona_id: str) -> str:
         for n, draft in enumerate(self.draft.personas):
@@ -284,6 +302,9 @@ class _Resolver:
                 continue
             run = draft.run if draft.run is not None else next_run[cell.ordinal, item]
             next_run[cell.ordinal, item] = max(next_run[cell.ordinal, item], run + 1)
+            if run >= MAX_RUN:
+                self._fail(f"{pointer}/run", f"run {run}: runs are numbered from 0 to {MAX_RUN - 1}")
+                continue
             if (cell.ordinal, run, item) in taken:
                 self._fail(
                     f"{pointer}/run",

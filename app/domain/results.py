@@ -75,7 +75,11 @@ class CellResult:
             "dimension": self.dimension,
             "level": self.level,
             "simulated": self.simulated,
-            "scale": {"minimum": self.scale.minimum, "maximum": self.scale.maximum},
+            "scale": {
+                "minimum": self.scale.minimum,
+                "maximum": self.scale.maximum,
+                "levels": list(self.scale.levels),
+            },
             "runs": self.runs,
             "generation": asdict(self.statuses),
             **_cell_metrics_json(self.metrics),

@@ -61,6 +61,15 @@ class AtomicTask:
 COMMON_ITEM_ID = "post"
 
 
+def item_count(task: AtomicTask, dimensions: tuple[Dimension, ...]) -> int:
+    """The length of :func:`items_for`, without making the items."""
+    if task.item_source is ItemSource.COMMON:
+        return 1
+    if task.item_source is ItemSource.QUESTIONS:
+        return sum(len(dimension.questions) for dimension in dimensions)
+    return sum(dimension.essay_context is not None for dimension in dimensions)
+
+
 def items_for(task: AtomicTask, dimensions: tuple[Dimension, ...]) -> tuple[Item, ...]:
     """The items of a task for a persona whose traits lie on ``dimensions``.
 

@@ -16,6 +16,7 @@ GROUPINGS = (
     ("model", "task", "level"),
     ("model", "task", "dimension"),
     ("model", "level", "dimension"),
+    ("model", "persona", "dimension", "level"),
 )
 """The groupings of which totals are made: the first is Table 16's, (model, task) and (model, task, level) are the
 total column and rows of Table 5 (atomic paper)."""

@@ -1,7 +1,7 @@
 """How often each score was given, for each model and level: counted over every response, shown or not."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.domain.judged import JudgedResponse
@@ -57,12 +57,12 @@ class Distributions:
                 if target is not None and verdict.score is not None:
                     self._counts[target, response.model, verdict.score] += 1
 
-    def groups(self) -> list[tuple[Target, list[Distribution]]]:
-        """Every level, the highest first, with one distribution for each model that has scores there."""
+    def groups(self, models: Sequence[str]) -> list[tuple[Target, list[Distribution]]]:
+        """Every level, the highest first, with a distribution for each of ``models`` that has scores there."""
         pairs = {(target, model) for target, model, _ in self._counts}
         targets = sorted({target for target, _ in pairs}, key=_order)
         return [
-            (target, [self._distribution(t, model) for t, model in sorted(pairs, key=_model) if t == target])
+            (target, [self._distribution(target, model) for model in models if (target, model) in pairs])
             for target in targets
         ]
 
@@ -76,7 +76,3 @@ class Distributions:
 
 def _order(target: Target) -> tuple[int, int, int]:
     return target.maximum - target.minimum, target.minimum, -target.rank
-
-
-def _model(pair: tuple[Target, str]) -> str:
-    return pair[1]

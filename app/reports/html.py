@@ -24,6 +24,8 @@ RESPONSE_BYTES = 2_200_000
 OPEN_CARDS = 6
 """Responses that are unfolded at first, and on paper."""
 WEAKEST_CELLS = 5
+RESPONSES_A_STEP = 50
+"""After so many responses, some 5 ms, whoever else uses the event loop gets a turn."""
 
 _CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROL |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
@@ -46,6 +48,8 @@ async def html_report(results: Mapping[str, Any], responses: AsyncIterator[Judge
     async for response in responses:
         selection.add(make_card(response, targets))
         distributions.add(response)
+        if selection.seen % RESPONSES_A_STEP == 0:
+            await asyncio.sleep(0)
     return await asyncio.to_thread(_render, results, Summary(results, targets), selection, distributions)
 
 
@@ -54,6 +58,7 @@ def _render(
 ) -> str:
     styles, script = _source("report.css"), _source("report.js")
     models = summary.models()
+    groups = distributions.groups([row.model for row in models])
     cards = _fitting(selection.by_importance())
     return _template("report.html.j2").render(
         results=results,
@@ -65,7 +70,10 @@ def _render(
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, selection.quotes(row.model)) for row in models],
         heat_maps=summary.heat_maps(row.model for row in models),
-        distributions=distributions.groups(),
+        distributions=groups,
+        highest_share=max(
+            (bar.share for _, found in groups for one in found for bar in one.bars), default=1.0
+        ),
         cards=cards,
         cards_html=_cards_html(cards),
         responses_seen=selection.seen,
@@ -129,6 +137,7 @@ def _environment() -> Environment:
         finalize=_visible,
     )
     environment.filters |= {"fixed": _fixed, "percent": _percent, "grouped": _grouped, "points": _points}
+    environment.filters["moment"] = _moment
     return environment
 
 
@@ -138,7 +147,7 @@ def _visible(value: Any) -> Any:
 
 
 def _fixed(value: float, digits: int = 2) -> str:
-    return f"{value:.{digits}f}".replace("-", "−")  # noqa: RUF001 - a minus sign, as wide as a plus
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def _percent(share: float, digits: int = 0) -> str:
@@ -148,6 +157,11 @@ def _percent(share: float, digits: int = 0) -> str:
 def _points(difference: float) -> str:
     count = round(100 * difference)
     return f"{count} percentage point{'' if count == 1 else 's'}"
+
+
+def _moment(text: str) -> str:
+    """An RFC 3339 moment, to the second."""
+    return text[:19].replace("T", " ")
 
 
 def _grouped(count: int) -> str:

@@ -4,6 +4,7 @@ import heapq
 from collections import defaultdict
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import zip_longest
 
 from app.reports.cards import Card
 
@@ -42,19 +43,25 @@ class Selection:
             fidelity, deviation = card.badness
             _keep(self._worst, WORST, _Ranked((-fidelity, deviation, lottery), card))
             quoted = self._quotes[card.model]
-            if card.persona not in quoted or card.quote_rank > quoted[card.persona].quote_rank:
-                quoted[card.persona] = card
+            quoted[card.persona] = max(card, quoted.get(card.persona, card), key=_quote_key)
 
     def by_importance(self) -> list[Card]:
-        """The chosen responses, each once: the worst first, then the sample in random but fixed order."""
+        """The chosen responses, each once: the worst, from the worst on, in turn with the sample, in fixed order."""
         worst = sorted(self._worst, reverse=True)
         sample = sorted(ranked for heap in self._samples.values() for ranked in heap)
-        return list({ranked.card.id: ranked.card for ranked in worst + sample}.values())
+        in_turn = (
+            ranked.card for pair in zip_longest(worst, sample) for ranked in pair if ranked is not None
+        )
+        return list({card.id: card for card in in_turn}.values())
 
     def quotes(self, model: str) -> list[Card]:
         """A model's responses with the sentences farthest out of character, each of another persona."""
-        ranked = sorted(self._quotes[model].values(), key=lambda card: card.quote_rank, reverse=True)
+        ranked = sorted(self._quotes[model].values(), key=_quote_key, reverse=True)
         return ranked[:QUOTES]
+
+
+def _quote_key(card: Card) -> tuple[tuple[float, ...], str]:
+    return card.quote_rank, card.id
 
 
 def _keep(heap: list[_Ranked], size: int, ranked: _Ranked) -> None:

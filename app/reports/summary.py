@@ -47,7 +47,6 @@ class ModelRow:
         simulated: Whether its figures are simulated.
         figures: By metric.
         best: The metrics in which no other model is better; empty if it is the only one.
-        cells: Its cells.
         units: Its judged sentences by status.
         generation: Its responses by what became of them; ``None`` where the document does not say.
     """
@@ -56,7 +55,6 @@ class ModelRow:
     simulated: bool
     figures: Mapping[str, Figure]
     best: frozenset[str]
-    cells: int
     units: Mapping[str, int]
     generation: Mapping[str, int] | None
 
@@ -114,7 +112,7 @@ class Summary:
     def models(self) -> list[ModelRow]:
         """The models, the one with the highest ACC_atom first."""
         totals = {keys[0]: total for (by, keys), total in self._totals.items() if by == ("model",)}
-        figures = {model: _figures(total, SUMMARY_METRICS, "cells") for model, total in totals.items()}
+        figures = {model: _figures(total, SUMMARY_METRICS, "cell") for model, total in totals.items()}
         generation = self._generation()
         rows = [
             ModelRow(
@@ -122,7 +120,6 @@ class Summary:
                 simulated=total["simulated"],
                 figures=figures[model],
                 best=_best(model, figures),
-                cells=total["cells"],
                 units={status: total["units"][status] for status in UNIT_STATUSES},
                 generation=generation.get(model),
             )
@@ -130,21 +127,22 @@ class Summary:
         ]
         return sorted(rows, key=lambda row: -1.0 if row.acc_atom is None else row.acc_atom, reverse=True)
 
-    def weakest_levels(self) -> dict[str, tuple[str, Figure]]:
-        """For each model the level with the lowest ACC_atom, and that figure."""
-        found: dict[str, tuple[str, Figure]] = {}
+    def weakest_levels(self) -> dict[str, tuple[str, float]]:
+        """The level with the lowest ACC_atom, and that figure, for each model that has several levels."""
+        found: dict[str, dict[str, float]] = defaultdict(dict)
         for (by, keys), total in self._totals.items():
-            figure = _figure(total, "acc_atom", "cells")
-            if by != ("model", "level") or figure.value is None:
-                continue
-            model, level = keys
-            if model not in found or figure.value < (found[model][1].value or 0.0):
-                found[model] = level, figure
-        return found
+            value = total["metrics"]["acc_atom"]["value"]
+            if by == ("model", "level") and value is not None:
+                found[keys[0]][keys[1]] = value
+        return {
+            model: min(levels.items(), key=lambda level: level[1])
+            for model, levels in found.items()
+            if len(levels) > 1
+        }
 
     def weakest_cells(self, count: int) -> list[tuple[Json, Figure]]:
         """The cells with the lowest ACC_atom, the lowest first."""
-        found = [(cell, _figure(cell, "acc_atom", "runs")) for cell in self._cells]
+        found = [(cell, _figure(cell, "acc_atom", "run")) for cell in self._cells]
         found = [(cell, figure) for cell, figure in found if figure.value is not None]
         return sorted(found, key=lambda pair: pair[1].value or 0.0)[:count]
 
@@ -204,29 +202,18 @@ class Summary:
         return [*found, HeatRow(level, None, None, self._totals_over(tasks, model=model, level=level))]
 
     def _row(self, model: str, cells: Mapping[str, Json], tasks: Sequence[str]) -> list[list[Figure]]:
-        """A persona's figures task by task, then over all tasks where the results have that total."""
+        """A persona's figures task by task, then over all tasks."""
         first = next(iter(cells.values()))
-        level, dimension = first["level"], first["dimension"]
-        personas = {
-            cell["persona"]
-            for cell in self._cells
-            if (cell["model"], cell["level"], cell["dimension"]) == (model, level, dimension)
-        }
-        total = (
-            self._total(model=model, level=level, dimension=dimension)
-            if len(personas) == 1
-            else [Figure(None, "several personas share this level and dimension")] * len(HEAT_METRICS)
-        )
-        return [*(self._heat(cells.get(task), "runs") for task in tasks), total]
+        keys = {name: first[name] for name in ("persona", "dimension", "level")}
+        total = self._total(model=model, **keys)
+        return [*(self._heat(cells.get(task), "run") for task in tasks), total]
 
     def _totals_over(self, tasks: Sequence[str], **keys: str) -> list[list[Figure]]:
         by_task = [self._total(model=keys["model"], task=task, **_without_model(keys)) for task in tasks]
         return [*by_task, self._total(**keys)]
 
     def _total(self, **keys: str) -> list[Figure]:
-        figures = self._heat(self._totals.get((tuple(keys), tuple(keys.values()))), "cells")
-        # A mean over several dimensions lies in no persona's level, so it is never shown as outside of it.
-        return [Figure(f.value, f.note, f.step) for f in figures]
+        return self._heat(self._totals.get((tuple(keys), tuple(keys.values()))), "cell")
 
     def _heat(self, source: Json | None, counted: str) -> list[Figure]:
         if source is None:
@@ -249,8 +236,15 @@ def _figure(source: Json, name: str, counted: str) -> Figure:
     if metric["value"] is None:
         return Figure(None, metric["reason"].partition(": ")[2] or metric["reason"])
     left_out = f", {metric['left_out']} left out" if metric.get("left_out") else ""
-    unit = "pairs of runs" if (name, counted) == ("rc_atom", "runs") else counted
-    return Figure(metric["value"], f"n = {metric['n']} {unit}{left_out}", _step(name, metric["value"]))
+    one, many = (
+        ("pair of runs", "pairs of runs")
+        if (name, counted) == ("rc_atom", "run")
+        else (counted, f"{counted}s")
+    )
+    n = metric["n"]
+    return Figure(
+        metric["value"], f"n = {n} {one if n == 1 else many}{left_out}", _step(name, metric["value"])
+    )
 
 
 def _step(name: str, value: float) -> int | None:
@@ -266,9 +260,12 @@ def _best(model: str, figures: Mapping[str, Mapping[str, Figure]]) -> frozenset[
     return frozenset(
         name
         for name, figure in figures[model].items()
-        if figure.value is not None
-        and all(other[name].value is None or other[name].value <= figure.value for other in figures.values())
+        if figure.value is not None and figure.value == max(_values(row[name] for row in figures.values()))
     )
+
+
+def _values(figures: Iterable[Figure]) -> list[float]:
+    return [figure.value for figure in figures if figure.value is not None]
 
 
 def _without_model(keys: Mapping[str, str]) -> dict[str, str]:

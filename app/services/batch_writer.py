@@ -8,11 +8,12 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import structlog
-from psycopg import Error, OperationalError
+from psycopg import OperationalError
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from app.db.shards import Claim
-from app.db.writer import ResultWriter, Row, ShardRows
+from app.db.writer import Held, ResultWriter, Row
 
 log = structlog.get_logger(__name__)
 
@@ -31,9 +32,9 @@ class Batch:
     """Rows that become durable together."""
 
     def __init__(self) -> None:
-        self.shards: dict[int, ShardRows] = {}
+        self.rows: dict[Held, list[Row]] = {}
         self.size = 0
-        self.stale: set[int] = set()
+        self.stale: set[Held] = set()
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def durable(self, claim: Claim) -> None:
@@ -41,10 +42,10 @@ class Batch:
 
         Raises:
             StaleClaimError: If the claim was no longer valid.
-            psycopg.Error: If the database refused the batch or stayed away.
+            Exception: If the database refused the batch or stayed away.
         """
         await asyncio.shield(self.done)
-        if claim.shard_id in self.stale:
+        if _held(claim) in self.stale:
             raise StaleClaimError
 
 
@@ -67,8 +68,7 @@ class BatchWriter:
             self._open = Batch()
             self._wake.set()
         batch = self._open
-        of_shard = batch.shards.setdefault(claim.shard_id, ShardRows(claim.token))
-        of_shard.rows.extend(rows)
+        batch.rows.setdefault(_held(claim), []).extend(rows)
         batch.size += len(rows)
         self._pending += len(rows)
         self._idle.clear()
@@ -101,7 +101,7 @@ class BatchWriter:
                 continue
             try:
                 batch.stale = await self._write(batch)
-            except (Error, DBAPIError) as error:
+            except Exception as error:  # noqa: BLE001 - its shards are told; the batches after it must go on
                 log.error("batch lost", rows=batch.size, error=str(error))  # noqa: TRY400 - the text says it all
                 batch.done.set_exception(error)
                 batch.done.exception()  # a shard that is already gone won't ask
@@ -114,13 +114,17 @@ class BatchWriter:
                 if not self._pending:
                     self._idle.set()
 
-    async def _write(self, batch: Batch) -> set[int]:
+    async def _write(self, batch: Batch) -> set[Held]:
         deadline = asyncio.get_running_loop().time() + RETRY_SECONDS
         while True:
             try:
-                return await self._writer.write(batch.shards)
-            except (OperationalError, DBAPIError) as error:
+                return await self._writer.write(batch.rows)
+            except (OperationalError, DBAPIError, PoolTimeoutError) as error:
                 if asyncio.get_running_loop().time() > deadline:
                     raise
                 log.warning("database away, writing again", rows=batch.size, error=str(error))
                 await asyncio.sleep(0.5)
+
+
+def _held(claim: Claim) -> Held:
+    return claim.shard_id, claim.token

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from app.domain.spec import JobSpec
 from app.domain.totals import summarize
 from app.domain.verdict import VerdictStatus
 from app.services.job_context import JobContext
-from app.services.job_view import cost_json, usage_json
+from app.services.job_view import cost_json, time_json, usage_json
 from app.services.manifest import manifest
 
 FULL, PARTIAL = "full", "partial"
@@ -82,6 +83,8 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         "completeness": completeness,
         **results,
         "persona_scores": [],
+        "started_at": time_json(job.started_at),
+        "computed_at": time_json(datetime.now(UTC)),
         "usage": usage_json(rows.usage),
         "cost": cost_json(rows.usage),
         "manifest": manifest(job, context, rows.snapshots),
@@ -106,18 +109,19 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellRe
         for n, judge in enumerate(spec.judges)
     }
     model = spec.models[cell.model]
+    tally = rows.tallies.get(cell.ordinal)
     return CellResult(
         model=model.label,
         persona=cell.persona.id,
         task=cell.task.id,
         dimension=dimension.id,
         level=level,
-        runs=_planned_runs(spec, by_judge),
+        runs=spec.runs or (tally.runs if tally else 0),  # existing texts come in as many runs as there are
         metrics=combine_judges(list(by_judge.values())),
         by_judge=by_judge,
         scale=dimension.scale,
         simulated=model.simulated or any(judge.simulated for judge in spec.judges),
-        statuses=_statuses(spec, cell, rows.tallies.get(cell.ordinal)),
+        statuses=_statuses(spec, cell, tally),
     )
 
 
@@ -133,11 +137,6 @@ def _statuses(spec: JobSpec, cell: Cell, tally: ResponseTally | None) -> Respons
         empty=tally.empty,
         refused_units=tally.refused_units,
     )
-
-
-def _planned_runs(spec: JobSpec, by_judge: dict[str, Any]) -> int:
-    """Runs planned; existing texts come in as many runs as there are."""
-    return spec.runs or max((metrics.runs.total for metrics in by_judge.values()), default=0)
 
 
 def _cell_scores(cell: Cell, trait: int, rows: list[ScoreRow]) -> CellScores:

@@ -75,7 +75,10 @@ async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
         moved = await jobs.move(
             connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED, tenant=tenant
         )
-        announced = await shards.refill(connection, job_id, deps.window) if moved else []
+        announced: list[int] = []
+        if moved:
+            await shards.withdraw(connection, job_id)
+            announced = await shards.refill(connection, job_id, deps.window)
     await deps.queue.announce_shards(announced)
     job = await _get(deps, tenant, job_id)
     if not job.status.may_call and not moved:

@@ -51,10 +51,10 @@ class JobContexts:
             self._known.move_to_end(job_id)
             return self._known[job_id]
         async with self._engine.connect() as connection:
-            job = await jobs.get_job(connection, tenant, job_id)
-        if job is None:
+            encoded = await jobs.get_spec(connection, tenant, job_id)
+        if encoded is None:
             raise LookupError(job_id)
-        spec = decode_spec(job.spec)
+        spec = decode_spec(encoded)
         self._known[job_id] = context = JobContext(spec, cells_of(spec))
         while len(self._known) > REMEMBERED_JOBS:
             self._known.popitem(last=False)

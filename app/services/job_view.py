@@ -58,9 +58,9 @@ def job_json(job: JobRow) -> Json:
         "status_reason": job.status_reason,
         "completeness": job.completeness or "partial",
         "simulated": job.simulated,
-        "created_at": _time(job.created_at),
-        "started_at": _time(job.started_at),
-        "finished_at": _time(job.finished_at),
+        "created_at": time_json(job.created_at),
+        "started_at": time_json(job.started_at),
+        "finished_at": time_json(job.finished_at),
         "spec": job.request,
         "metadata": job.metadata,
         "error": job.error,
@@ -73,7 +73,8 @@ def job_json(job: JobRow) -> Json:
     }
 
 
-def _time(moment: datetime | None) -> str | None:
+def time_json(moment: datetime | None) -> str | None:
+    """A moment in UTC as RFC 3339 text."""
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 

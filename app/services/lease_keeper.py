@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import structlog
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs, shards
@@ -26,7 +26,7 @@ class LeaseKeeper:
     def __init__(self, engine: AsyncEngine, lease_seconds: float) -> None:
         self._engine = engine
         self._lease_seconds = lease_seconds
-        self._held: dict[int, tuple[Claim, StopSignal]] = {}
+        self._held: dict[Claim, StopSignal] = {}
         self._stopped_for: StopReason | None = None
 
     @contextlib.contextmanager
@@ -34,16 +34,16 @@ class LeaseKeeper:
         """Keeps a claim alive inside the block; after :meth:`stop_all` it is stopped from the start."""
         if self._stopped_for is not None:
             stop.set(self._stopped_for)
-        self._held[claim.shard_id] = (claim, stop)
+        self._held[claim] = stop
         try:
             yield
         finally:
-            del self._held[claim.shard_id]
+            del self._held[claim]
 
     def stop_all(self, reason: StopReason) -> None:
         """Stops every shard of this process, also those still to come."""
         self._stopped_for = reason
-        for _, stop in list(self._held.values()):
+        for stop in list(self._held.values()):
             stop.set(reason)
 
     @contextlib.asynccontextmanager
@@ -67,20 +67,20 @@ class LeaseKeeper:
                 continue
             try:
                 await step()
-            except (DBAPIError, OSError) as error:
+            except (SQLAlchemyError, OSError) as error:
                 # The fence, not this, protects the rows; the next round tries again.
                 log.warning("lease keeping failed", error=str(error))
 
     async def _renew(self) -> None:
-        held = list(self._held.values())
+        held = list(self._held.items())
         async with self._engine.begin() as connection:
             ours = await shards.renew(connection, [claim for claim, _ in held], self._lease_seconds)
         for claim, stop in held:
-            if claim.shard_id not in ours:
+            if claim not in ours:
                 stop.set(StopReason.LEASE_LOST)
 
     async def _check_jobs(self) -> None:
-        held = list(self._held.values())
+        held = list(self._held.items())
         async with self._engine.connect() as connection:
             found = await jobs.job_statuses(connection, sorted({claim.job_id for claim, _ in held}))
         for claim, stop in held:

@@ -1,6 +1,7 @@
 """One call to a model, with everything around it: permits, deadline, retries, accounting."""
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import Callable
@@ -191,7 +192,8 @@ class ModelCaller:
     async def _back_off(self, error: ModelCallError, attempt: int, *, limited: bool, model: Model) -> None:
         if limited and error.retry_after is not None:
             # Everybody waits, not only this call: the limit is the connection's.
-            await self._limiter.pause(model.connection, model.name, error.retry_after)
+            with contextlib.suppress(LimiterUnavailableError):  # this process waits all the same
+                await self._limiter.pause(model.connection, model.name, error.retry_after)
         ceiling = min(LONGEST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(attempt, 10))
         await asyncio.sleep((error.retry_after or 0) + random.uniform(0, ceiling))  # noqa: S311 - jitter
 

@@ -63,34 +63,31 @@ async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
         claim = await shards.claim(connection, shard_id, deps.owner, deps.lease_seconds)
     if claim is None:
         return
-    async with deps.engine.begin() as connection:
-        await shards.start_job(connection, claim.job_id)
     stop = StopSignal()
     with deps.leases.holding(claim, stop):
-        ended = await _work(deps, claim, stop)
-    if not ended:
-        await _settle_given_up(deps, claim)
+        await _work(deps, claim, stop)
 
 
-async def _work(deps: ShardDependencies, claim: Claim, stop: StopSignal) -> bool:
-    """Does the work of a claimed shard; whether it has ended."""
+async def _work(deps: ShardDependencies, claim: Claim, stop: StopSignal) -> None:
+    """Does the work of a claimed shard and ends it or gives it back."""
     try:
+        async with deps.engine.begin() as connection:
+            await shards.start_job(connection, claim.job_id)
         context = await deps.contexts.get(claim.tenant, claim.job_id)
         await _ShardRun(deps, claim, stop, context).run()
-        return await _finish(deps, claim)
+        await _finish(deps, claim)
     except (StoppedError, StaleClaimError):
-        await _release(deps, claim, failed=False)
+        await _give_back(deps, claim)
     except JobMustStopError as error:
         await _halt(deps, claim, error)
-        await _release(deps, claim, failed=False)
+        await _give_back(deps, claim)
     except Exception as error:
         # Whatever it is, the shard goes back: what is recorded stays, what is missing is found by the next claim.
         log.exception("shard failed", job=claim.job_id, shard=claim.shard_id)
-        await _release(deps, claim, failed=True, why=f"{type(error).__name__}: {error}")
-    return False
+        await _give_back(deps, claim, error)
 
 
-async def _finish(deps: ShardDependencies, claim: Claim) -> bool:
+async def _finish(deps: ShardDependencies, claim: Claim) -> None:
     async with deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, claim.job_id)
         if not await shards.finish(connection, claim):
@@ -102,7 +99,6 @@ async def _finish(deps: ShardDependencies, claim: Claim) -> bool:
     await deps.queue.announce_shards(announced)
     if settled:
         await deps.queue.announce_finalize(claim.job_id)
-    return True
 
 
 async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | None) -> bool:
@@ -118,19 +114,31 @@ async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | N
     return False
 
 
-async def _release(deps: ShardDependencies, claim: Claim, *, failed: bool, why: str = "") -> None:
+async def _give_back(deps: ShardDependencies, claim: Claim, error: Exception | None = None) -> None:
+    """Gives an unfinished shard back, and does what its job now needs.
+
+    An active job's shards are announced again; after an error of ours only by the sweeper, which makes a pause between
+    the attempts. A job that ends early ends with its last lease.
+    """
+    announced: list[int] = []
     async with deps.engine.begin() as connection:
-        failures = await shards.release(connection, claim, failed=failed)
+        status = await jobs.lock_job(connection, claim.job_id)
+        failures = await shards.release(connection, claim, failed=error is not None)
+        settled = status in ENDING and await settle(connection, claim.job_id, status)
         if failures >= MAX_SHARD_FAILURES:
-            error = {"code": "internal_error", "detail": why, "shard": claim.shard_id}
             await jobs.move(
                 connection,
                 claim.job_id,
                 leave=list(ACTIVE),
                 to=JobStatus.PAUSED,
                 reason="internal_error",
-                error=error,
+                error={"code": "internal_error", "detail": repr(error), "shard": claim.shard_id},
             )
+        elif status in ACTIVE and error is None:
+            announced = await shards.refill(connection, claim.job_id, deps.window)
+    await deps.queue.announce_shards(announced)
+    if settled:
+        await deps.queue.announce_finalize(claim.job_id)
 
 
 async def _halt(deps: ShardDependencies, claim: Claim, error: JobMustStopError) -> None:
@@ -151,15 +159,6 @@ async def _halt(deps: ShardDependencies, claim: Claim, error: JobMustStopError) 
             error=detail,
         )
     log.warning("job stopped", job=claim.job_id, failed=hopeless, **detail)
-
-
-async def _settle_given_up(deps: ShardDependencies, claim: Claim) -> None:
-    """After a shard was given back: a job that ends early ends with its last lease."""
-    async with deps.engine.begin() as connection:
-        status = await jobs.lock_job(connection, claim.job_id)
-        settled = status in ENDING and await settle(connection, claim.job_id, status)
-    if settled:
-        await deps.queue.announce_finalize(claim.job_id)
 
 
 class _ShardRun:

@@ -23,6 +23,9 @@ from app.services.errors import IdempotencyConflictError
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
 
+MAX_UNITS = 32_767
+"""Sentences of one text: they are numbered by two-byte integers."""
+
 
 @dataclass(frozen=True, slots=True)
 class SubmissionDependencies:
@@ -96,24 +99,31 @@ def prepare_job(deps: SubmissionDependencies, draft: JobDraft) -> PreparedJob:
         planned = _provided_shards(resolution, responses)
     else:
         responses = ()
+        # Before anything is estimated: estimating a job a thousand times too large would take minutes.
+        _refuse_beyond(deps.max_planned_calls, spec.runs * sum(len(cell.items) for cell in cells))
         estimates = estimate(spec, cells)
         planned = tuple(
             NewShard(s.cell, s.run_start, s.run_stop, s.responses) for s in shards_of(spec, cells)
         )
     prepared = PreparedJob(resolution, planned, responses, tuple(estimates))
-    if prepared.calls > deps.max_planned_calls:
-        message = (
-            f"the job plans about {prepared.calls:,} calls; this service allows {deps.max_planned_calls:,}"
-        )
-        raise InvalidJobError([FieldError("", message)])
+    _refuse_beyond(deps.max_planned_calls, prepared.calls)
     return prepared
+
+
+def _refuse_beyond(allowed: int, calls: int) -> None:
+    if calls > allowed:
+        message = f"the job plans about {calls:,} calls; this service allows {allowed:,}"
+        raise InvalidJobError([FieldError("", message)])
 
 
 def _provided_rows(deps: SubmissionDependencies, resolution: Resolution) -> tuple[NewResponse, ...]:
     judges = len(resolution.spec.judges)
     rows: list[NewResponse] = []
-    for response in resolution.provided:
+    for n, response in enumerate(resolution.provided):
         units = deps.segmenter.segment(response.text)
+        if len(units) > MAX_UNITS:
+            message = f"{len(units):,} sentences; at most {MAX_UNITS:,}"
+            raise InvalidJobError([FieldError(f"/responses/{n}/text", message)])
         item = resolution.cells[response.cell].items[response.item]
         rows.append(
             NewResponse(

@@ -1,3 +1,4 @@
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -9,6 +10,18 @@ from openai.types.chat import ChatCompletion
 from simulator.bank import load_bank
 from simulator.profiles import MODELS
 from tests.integration.simulator.conftest import RunningSimulator
+from tests.unit.simulator.gym_prompts import (
+    PERSONA as NURSE,
+)
+from tests.unit.simulator.gym_prompts import (
+    QUESTION,
+    consistency_score,
+    environments_prompt,
+    exemplars_prompt,
+    personas_prompt,
+    questions_prompt,
+    rubric,
+)
 from tests.unit.simulator.prompts import OPTIONS, POST, QUESTIONNAIRE, essay_score
 
 PERSONA = "You are a neurotic person."
@@ -163,6 +176,79 @@ class TestDeterminism:
                 return complete(client, POST).choices[0].message.content
 
         assert text("--seed", "5") == text("--seed", "5", "--latency-ms", "20") != text("--seed", "6")
+
+
+class TestPersonaGym:
+    PROMPTS = (
+        ("environments", "sim-reasoner", environments_prompt()),
+        ("questions", "sim-reasoner", questions_prompt()),
+        ("exemplars", "sim-reasoner", exemplars_prompt()),
+        ("personas", "sim-reasoner", personas_prompt()),
+        ("generation", "sim-drifting", QUESTION),
+        ("grade", "sim-judge-harsh", rubric("I stay calm.")),
+        ("judge", "sim-judge", consistency_score("I recognise a lot of my own life in what you ask.")),
+    )
+
+    def test_every_part_speaks_both_formats_and_is_counted_and_recorded_by_its_kind(
+        self, simulator: RunningSimulator, gpt: openai.OpenAI, claude: anthropic.Anthropic
+    ) -> None:
+        for kind, model, prompt in self.PROMPTS:
+            block = message(claude, prompt, model=model).content[0]
+            assert block.type == "text"
+            assert block.text == complete(gpt, prompt, model=model).choices[0].message.content
+            for path in ("/v1/chat/completions", "/v1/messages"):
+                assert simulator.counts()[path, model, kind, 200] == (1, 1)
+        assert [line["kind"] for line in simulator.ledger()] == [
+            kind for kind, _, _ in self.PROMPTS for _ in range(2)
+        ]
+
+    def test_a_grade_of_an_answer_is_its_true_one_for_every_judge(
+        self, simulator: RunningSimulator, gpt: openai.OpenAI
+    ) -> None:
+        for run in range(20):
+            answer = (
+                complete(gpt, QUESTION, model="sim-erratic", request_id=f"j/{run}/a1")
+                .choices[0]
+                .message.content
+            )
+            for judge in ("sim-judge", "sim-judge-lenient", "sim-judge-harsh"):
+                complete(gpt, rubric(answer or "", persona=NURSE), model=judge)
+        lines = simulator.ledger()
+        truth = {line["text"]: int(str(line["grade"])) for line in lines if line["kind"] == "generation"}
+        assert len(set(truth.values())) > 2
+        for line in lines:
+            if line["kind"] != "grade":
+                continue
+            true = truth[line["response"]]
+            bias = {"sim-judge": 0, "sim-judge-lenient": 1, "sim-judge-harsh": -1}[str(line["model"])]
+            assert (line["truth"], line["given"]) == (true, min(max(true + bias, 1), 5))
+            assert (line["persona"], line["question"]) == (NURSE, QUESTION)
+            assert str(line["reply"]).endswith(f"Therefore, the final score is {line['given']}.")
+
+    def test_a_sloppy_reasoner_is_cut_and_refuses_in_the_providers_forms(
+        self, gpt: openai.OpenAI, claude: anthropic.Anthropic
+    ) -> None:
+        requests = [f"j/q/a{attempt}" for attempt in range(150)]
+        choices = [
+            complete(gpt, questions_prompt(), model="sim-reasoner-sloppy", request_id=one).choices[0]
+            for one in requests
+        ]
+        assert {choice.finish_reason for choice in choices} == {"stop", "length"}
+        assert [choice.message.refusal for choice in choices if choice.message.content is None]
+        stops = {
+            message(claude, questions_prompt(), model="sim-reasoner-sloppy", request_id=one).stop_reason
+            for one in requests
+        }
+        assert stops == {"end_turn", "max_tokens", "refusal"}
+
+    def test_another_attempt_of_a_clean_reasoner_is_the_same(self, gpt: openai.OpenAI) -> None:
+        def questions(request_id: str) -> str | None:
+            reply = complete(gpt, questions_prompt(), model="sim-reasoner", request_id=request_id)
+            return reply.choices[0].message.content
+
+        first = questions("job_1/q/3/a1")
+        assert len(json.loads(first or "")) == 10
+        assert questions("job_2/q/3/a2") == first != questions("job_1/q/4/a1")
 
 
 class TestRateLimit:

@@ -162,9 +162,9 @@ class TestResultsJson:
         assert found["judges"][0]["judge"] == "judge"
 
     def test_says_how_much_refusals_removed(self) -> None:
-        statuses = ResponseStatuses(answered=28, refused=2, units=150, refused_units=4)
+        statuses = ResponseStatuses(planned=30, answered=28, refused=2, refused_units=4)
         assert result(statuses=statuses).to_json()["generation"] == {
-            "answered": 28, "refused": 2, "failed": 0, "empty": 0, "units": 150, "refused_units": 4,
+            "planned": 30, "answered": 28, "refused": 2, "failed": 0, "empty": 0, "refused_units": 4,
         }  # fmt: skip
 
     def test_rc_atom_carries_its_two_parts(self) -> None:

@@ -1,9 +1,10 @@
+import re
 from collections.abc import Sequence
 
 import pytest
 from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
-from simulator.bank import DIMENSIONS, SCORES, Truth, load_bank, normalise
+from simulator.bank import CONSISTENCY, DIMENSIONS, SCORES, Truth, load_bank, normalise
 from simulator.draw import Draws
 
 # Far more than any splitter knows: a sentence must not even end in a word that looks like an abbreviation.
@@ -18,7 +19,16 @@ def every_wording() -> list[str]:
     bank = load_bank()
     trait = [wording for thoughts in bank.trait.values() for thought in thoughts for wording in thought]
     openings = [sentence for _, sentences in bank.openings for sentence in sentences]
-    return [*trait, *bank.neutral, *openings, *bank.refusals]
+    return [*trait, *bank.neutral, *every_consistent_wording(), *openings, *bank.refusals]
+
+
+def every_consistent_wording() -> list[str]:
+    return [
+        wording
+        for thoughts in load_bank().consistency.values()
+        for thought in thoughts
+        for wording in thought
+    ]
 
 
 def punkt(starters: str) -> PunktSentenceTokenizer:
@@ -47,6 +57,19 @@ class TestSentences:
         assert set(thoughts) == {(dimension, score) for dimension in DIMENSIONS for score in SCORES}
         assert min(map(len, thoughts.values())) >= 14
         assert len(load_bank().neutral) >= 40
+
+    def test_every_degree_of_consistency_has_variety(self) -> None:
+        thoughts = load_bank().consistency
+        assert set(thoughts) == {1, 2, 3, 4, 5, 9}
+        assert min(map(len, thoughts.values())) >= 16
+
+    def test_a_sentence_about_consistency_ends_where_its_first_full_stop_does(self) -> None:
+        inside = [sentence[:-1] for sentence in every_consistent_wording()]
+        assert not [sentence for sentence in inside if re.search(r"[.!?](\s|$)", sentence)]
+
+    def test_a_sentence_about_consistency_names_no_number_and_no_machine(self) -> None:
+        text = " ".join(every_consistent_wording())
+        assert not re.search(r"\d|\bAI\b|\bmodel\b", text)
 
     def test_no_sentence_is_said_twice(self) -> None:
         sentences = every_wording()
@@ -78,6 +101,12 @@ class TestTruth:
         truth = load_bank().truth("The match ended two to one.")
         assert truth is not None
         assert [truth.asked_for(dimension) for dimension in DIMENSIONS] == [9, 9, 9, 9, 9]
+
+    def test_consistency_is_not_applicable_to_the_five_dimensions(self) -> None:
+        truth = load_bank().truth("I might do it my way or the common way, since both would work.")
+        assert truth == Truth(CONSISTENCY, 3)
+        assert [truth.asked_for(dimension) for dimension in DIMENSIONS] == [9, 9, 9, 9, 9]
+        assert truth.asked_for(CONSISTENCY) == 3
 
     def test_a_foreign_sentence_has_no_truth(self) -> None:
         assert load_bank().truth("I was not written by the simulator.") is None

@@ -1,9 +1,10 @@
 import pytest
 
-from simulator.bank import load_bank
+from simulator.bank import CONSISTENCY, load_bank
 from simulator.conversation import Reply
 from simulator.judge import is_judge_prompt, read_scale, read_scoring_prompt, reply_to
 from simulator.profiles import MODELS, Judge
+from tests.unit.simulator.gym_prompts import CONSISTENCY_OPTIONS, consistency_score
 from tests.unit.simulator.prompts import OPTIONS, POST, essay_score
 
 CONSERVATISM = "1) Very progressive. 2) Rather progressive. 3) Rather conservative. 4) Very conservative. 9) None of the above."
@@ -100,6 +101,42 @@ class TestTruth:
         replies = [answer(sentence, CONSERVATISM) for sentence in load_bank().neutral]
         assert {reply.text for reply in replies} == {"1", "2", "3", "4", "9"}
         assert {reply.record["options"] for reply in replies} == {CONSERVATISM}
+
+
+class TestConsistency:
+    @pytest.mark.parametrize("score", [1, 2, 3, 4, 5, 9])
+    @pytest.mark.parametrize(
+        "form",
+        [
+            consistency_score("{sentence}"),
+            "Persona: a baker\nQuestion: Why?\nSentence: {sentence}\nReply with a single number:",
+            'Persona: a baker\nHow well does this fit?\n"{sentence}"\n\n1) Badly. 5) Well.\nReply with a single number:',
+            "<sentence>\n{sentence}\n</sentence>\nReply with a single number:",
+        ],
+    )
+    def test_a_sentence_of_an_answer_has_its_consistency(self, form: str, score: int) -> None:
+        for thought in load_bank().consistency[score]:
+            reply = reply_to(
+                form.format(sentence=thought[-1]), judge=Judge(), bank=load_bank(), key=(0, "sim-judge")
+            )
+            assert reply.text == str(score)
+            assert reply.record == {
+                "dimension": CONSISTENCY,
+                "sentence": thought[-1],
+                "truth": score,
+                "given": score,
+            }
+
+    def test_asked_about_a_dimension_it_is_none_of_the_above(self) -> None:
+        assert answer(load_bank().consistency[5][0][0], OPTIONS["E"]).text == "9"
+
+    def test_a_scale_with_other_numbers_is_a_users(self) -> None:
+        record = answer(load_bank().consistency[5][0][0], CONSERVATISM).record
+        assert (record["dimension"], record["options"]) == (None, CONSERVATISM)
+
+    def test_a_foreign_sentence_has_a_number_of_the_scale(self) -> None:
+        replies = {answer(f"This is sentence {number}.", CONSISTENCY_OPTIONS).text for number in range(200)}
+        assert replies == set("123459")
 
 
 class TestNoise:

@@ -1,7 +1,8 @@
 import pytest
 
 from simulator.bank import DIMENSIONS
-from simulator.persona import read_persona
+from simulator.persona import describe_persona, read_persona
+from tests.unit.simulator.gym_prompts import SYSTEM_PROMPTS
 from tests.unit.simulator.prompts import INSTRUCTIONS
 
 PERSONAS = {
@@ -62,4 +63,17 @@ class TestReadPersona:
         assert len({tuple(read_persona(f"Speak like {name}.").items()) for name in names}) > 3
 
     def test_hostile_text_is_read_in_linear_time(self) -> None:
+        describe_persona("You are " + ". Answer the questions" * 50_000)
         assert set(read_persona("You are a " + "neither open nor " * 100_000)) == {"O"}
+
+
+class TestDescribePersona:
+    @pytest.mark.parametrize("system", [*SYSTEM_PROMPTS, "You are {persona}."])
+    @pytest.mark.parametrize(
+        "persona", ["A 71-year-old nurse from Bari", "a cowboy. He answers the questions. Slowly"]
+    )
+    def test_a_description_is_read_as_it_was_written(self, persona: str, system: str) -> None:
+        assert describe_persona(system.format(persona=persona)) == persona
+
+    def test_a_system_prompt_of_another_form_is_its_own_description(self) -> None:
+        assert describe_persona("Speak like a cowboy.") == "Speak like a cowboy"

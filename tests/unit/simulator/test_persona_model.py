@@ -2,11 +2,13 @@ from collections import Counter
 
 import pytest
 
-from simulator.bank import load_bank
+from simulator.bank import CONSISTENCY, load_bank
 from simulator.conversation import Reply
 from simulator.draw import Draws
+from simulator.grade import true_grade
 from simulator.persona_model import write
 from simulator.profiles import MODELS
+from tests.unit.simulator.gym_prompts import PERSONA, QUESTION, SYSTEM_PROMPTS
 from tests.unit.simulator.prompts import ESSAY, POST, QUESTIONNAIRE, conversation
 
 Unit = tuple[str, str | None, int]
@@ -96,6 +98,71 @@ class TestResponse:
         assert 60 * 4 - 120 < len(cut.text) <= 60 * 4
         assert (whole.finish, cut.finish) == ("stop", "length")
         assert cut.text == " ".join(sentence for sentence, _, _ in units_of(cut))
+
+
+class TestAnswer:
+    """To a question of PersonaGym."""
+
+    def test_its_sentences_have_a_consistency_and_the_whole_a_grade(self) -> None:
+        reply = respond(QUESTION, persona="nurse from Bari")
+        units = units_of(reply)
+        assert reply.text == " ".join(sentence for sentence, _, _ in units)
+        assert {dimension for _, dimension, _ in units} == {CONSISTENCY}
+        assert all(load_bank().truth(sentence) == (dimension, score) for sentence, dimension, score in units)
+        scores = [score for _, _, score in units if score != 9]
+        grade = reply.record["grade"]
+        assert isinstance(grade, int)
+        assert abs(grade - sum(scores) / len(scores)) <= 0.5
+        assert (reply.record["question"], reply.record["refusal"]) == (QUESTION, None)
+
+    @pytest.mark.parametrize("system", SYSTEM_PROMPTS)
+    def test_the_record_has_the_persona_in_its_own_words(self, system: str) -> None:
+        reply = write(
+            conversation(system.format(persona=PERSONA), QUESTION),
+            writer=MODELS["sim-faithful"].writer,
+            bank=load_bank(),
+            draws=Draws("persona"),
+        )
+        assert reply.record["persona"] == PERSONA
+
+    def test_it_has_four_to_ten_sentences(self) -> None:
+        lengths = {len(units_of(respond(QUESTION, run=run))) for run in range(200)}
+        assert lengths == set(range(4, 11))
+
+    def test_a_persona_of_the_atomic_paper_is_asked_like_any_other(self) -> None:
+        assert "grade" in respond(QUESTION, persona="neurotic person").record
+        assert "grade" not in respond(POST, persona="nurse from Bari").record
+
+    def test_the_grade_of_a_cut_answer_is_that_of_what_is_left(self) -> None:
+        cut = respond(QUESTION, model="sim-erratic", max_tokens=40)
+        assert cut.finish == "length"
+        assert cut.record["grade"] == true_grade(cut.text, load_bank())
+
+    def test_a_refusal_has_the_lowest_grade(self) -> None:
+        replies = [respond(QUESTION, run=run, model="sim-refusing") for run in range(100)]
+        refusals = [reply for reply in replies if reply.record["refusal"]]
+        assert {(reply.record["grade"], len(units_of(reply))) for reply in refusals} == {(1, 0)}
+
+    def test_a_faithful_model_has_better_grades_than_a_drifting_and_an_erratic_one(self) -> None:
+        def mean_grade(model: str) -> float:
+            grades = [respond(QUESTION, run=run, model=model).record["grade"] for run in range(300)]
+            return sum(int(str(grade)) for grade in grades) / len(grades)
+
+        faithful, drifting, erratic = map(mean_grade, ("sim-faithful", "sim-drifting", "sim-erratic"))
+        # standard errors about 0.05
+        assert faithful > 4.0
+        assert faithful - drifting > 0.7
+        assert 2.6 < erratic < drifting + 0.3
+
+    def test_a_drifting_model_forgets_its_persona_towards_the_end(self) -> None:
+        answers = [units_of(respond(QUESTION, run=run, model="sim-drifting")) for run in range(200)]
+
+        def mean_of(sentences: list[Unit]) -> float:
+            scores = [score for _, _, score in sentences if score != 9]
+            return sum(scores) / len(scores)
+
+        firsts, lasts = [units[0] for units in answers], [units[-1] for units in answers]
+        assert mean_of(firsts) - mean_of(lasts) > 0.7
 
 
 class TestProfiles:

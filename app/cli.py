@@ -1,0 +1,513 @@
+"""`assay`: the command line. It starts the stack, and is a client of the service's HTTP interface.
+
+Imports of weight stand in the commands that need them, so that every command starts fast.
+Exit statuses: 0 done, 1 the job failed or was cancelled, 2 wrong usage, 3 an error that is told.
+"""
+
+import contextlib
+import enum
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.client.errors import ClientError, ProblemError
+
+if TYPE_CHECKING:
+    from app.client.api_client import Action, ApiClient
+    from app.settings import Settings
+    from embedded.services import StackConfig
+
+Json = dict[str, Any]
+
+DEFAULT_URL = "http://127.0.0.1:8321"
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+DEMO_SIMULATOR = ("--latency-ms", "50", "--jitter-ms", "20")
+JOB_FAILED, USAGE, ERROR = 1, 2, 3
+INTERRUPTED = 128 + signal.SIGINT
+
+app = typer.Typer(
+    name="assay",
+    help="Measures how faithfully language models stay in character, sentence by sentence.",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # typer's coloured help takes longer to import than all the rest
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Url = Annotated[str, typer.Option("--url", envvar="ASSAY_URL", help="Where the service is.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the service's JSON instead of text.")]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.", show_default=False)]
+JobFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE", help="The job as YAML or JSON; - reads standard input.", show_default=False
+    ),
+]
+
+
+class ReportFormat(enum.StrEnum):
+    """What a report can be saved as."""
+
+    html = enum.auto()
+    json = enum.auto()
+    csv = enum.auto()
+    jsonl = enum.auto()
+    parquet = enum.auto()
+
+
+class ReportLevel(enum.StrEnum):
+    """What a row of a table is."""
+
+    verdicts = enum.auto()
+    cells = enum.auto()
+
+
+class Status(enum.StrEnum):
+    """The states of a job."""
+
+    queued = enum.auto()
+    running = enum.auto()
+    paused = enum.auto()
+    cancelling = enum.auto()
+    finalizing = enum.auto()
+    completed = enum.auto()
+    failed = enum.auto()
+    cancelled = enum.auto()
+
+
+def main() -> None:
+    """Runs the command line; every expected error becomes a message and an exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character still shows the rest
+    app()
+
+
+# -- the stack ----------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def up(
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [ASSAY_HOST or 127.0.0.1]")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port, 0 for any free one. [ASSAY_PORT or 8321]")
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="Where data and logs are kept. [ASSAY_DATA_DIR or .assay]"),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Worker processes. [ASSAY_WORKERS or 1]")
+    ] = None,
+    allow_insecure: Annotated[
+        bool, typer.Option("--allow-insecure", help="Let --host be an address that other machines reach.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the URL as JSON when ready.")] = False,
+) -> None:
+    """Runs the whole service on this machine until Ctrl-C.
+
+    Postgres, Valkey, the API, workers and a simulated provider. With DATABASE_URL or REDIS_URL set, those are used
+    instead of the embedded servers.
+    """
+    with _told_errors():
+        given = {"host": host, "port": port, "data_dir": data_dir, "workers": workers}
+        settings = _settings({name: value for name, value in given.items() if value is not None})
+        if settings.host not in LOOPBACK_HOSTS and not allow_insecure:
+            raise ClientError(
+                f"the service has no API keys yet, so on {settings.host} everybody who reaches this machine could run"
+                " jobs with your providers' keys.\nKeep it to a network that you trust, and say --allow-insecure."
+            )
+
+        from embedded.supervisor import Supervisor  # noqa: PLC0415
+
+        _say(f"starting in {settings.data_dir} …")
+        with _stack_errors():
+            Supervisor(_stack_config(settings)).run(lambda url: _say_ready(url, settings, as_json=as_json))
+        _say("stopped")
+
+
+@app.command()
+def demo(
+    url: Annotated[
+        str | None,
+        typer.Option("--url", help="A service to use, with a simulated provider; else one is started."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", dir_okay=False, help="Where the HTML report is written.")
+    ] = Path("assay-demo-report.html"),
+    as_json: AsJson = False,
+) -> None:
+    """Runs a real job on simulated models, from an empty machine to the report."""
+    with _told_errors():
+        if not output.absolute().parent.is_dir():
+            raise ClientError(f"cannot write {output}: there is no directory {output.absolute().parent}")
+        with _demo_service(url) as service, _client(service) as client:
+            _run_demo(client, output, as_json=as_json)
+
+
+@app.command()
+def migrate(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Brings the tables of DATABASE_URL up to date."""
+    with _told_errors():
+        settings = _settings({})
+        if settings.database_url is None:
+            raise ClientError(
+                "DATABASE_URL is not set: it names the database whose tables are brought up to date"
+            )
+
+        from app.db.migrate import upgrade  # noqa: PLC0415
+
+        upgrade(settings.database_url)
+        if as_json:
+            _print_json({"migrated": True})
+        else:
+            _say("the tables are up to date")
+
+
+# -- jobs ---------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def plan(file: JobFile, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Says what a job would take and cost; nothing is spent."""
+    with _told_errors(), _client(url) as client:
+        from app.client.job_file import load_job  # noqa: PLC0415
+
+        planned = client.plan(load_job(file, sys.stdin))
+        if as_json:
+            _print_json(planned)
+            return
+
+        from app.terminal.consoles import out  # noqa: PLC0415
+        from app.terminal.listings import plan_view  # noqa: PLC0415
+
+        out().print(plan_view(planned))
+
+
+@app.command()
+def submit(
+    file: JobFile,
+    wait: Annotated[bool, typer.Option("--wait", help="Show the job's progress until it has ended.")] = False,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Submits a job and prints its id."""
+    with _told_errors(), _client(url) as client:
+        from app.client.job_file import load_job  # noqa: PLC0415
+
+        job = client.submit(load_job(file, sys.stdin))
+        if not as_json:
+            typer.echo(job["id"])
+        if wait:
+            job = _wait(client, job)
+        if as_json:
+            _print_json(job)
+        if wait:
+            _exit_by(job)
+
+
+@app.command()
+def watch(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Shows a job's progress until it has ended."""
+    with _told_errors(), _client(url) as client:
+        job = _wait(client, client.job(job_id))
+        if as_json:
+            _print_json(job)
+        _exit_by(job)
+
+
+@app.command()
+def results(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Prints a job's results, also while it runs."""
+    with _told_errors(), _client(url) as client:
+        found = client.results(job_id)
+        if as_json:
+            _print_json(found)
+        else:
+            _print_results(found)
+
+
+@app.command()
+def report(
+    job_id: JobId,
+    format_: Annotated[
+        ReportFormat, typer.Option("--format", "-f", help="The file's format.")
+    ] = ReportFormat.html,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="The file; - is standard output. [JOB.FORMAT]")
+    ] = None,
+    level: Annotated[
+        ReportLevel, typer.Option(help="csv, jsonl, parquet: one row per verdict or per cell.")
+    ] = ReportLevel.verdicts,
+    url: Url = DEFAULT_URL,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the file's path and length as JSON.")
+    ] = False,
+) -> None:
+    """Saves a job's report as a file."""
+    with _told_errors(), _client(url) as client:
+        from app.client.api_client import write_report  # noqa: PLC0415
+
+        query = {"format": format_.value}
+        if format_ in {ReportFormat.csv, ReportFormat.jsonl, ReportFormat.parquet}:
+            query["level"] = level.value
+        if output == "-":
+            client.save_report(job_id, query, sys.stdout.buffer)
+            return
+        path = Path(output or f"{job_id}.{format_.value}")
+        length = write_report(client, job_id, query, path)
+        if as_json:
+            _print_json({"path": str(path.resolve()), "bytes": length})
+        else:
+            typer.echo(f"{path} ({length:,} bytes)")
+
+
+@app.command()
+def cancel(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Cancels a job: no call starts after it, and what was paid for is kept."""
+    _act(job_id, "cancel", url, as_json=as_json)
+
+
+@app.command()
+def pause(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Pauses a job: no call starts until it is resumed."""
+    _act(job_id, "pause", url, as_json=as_json)
+
+
+@app.command()
+def resume(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Lets a paused job go on where it stopped."""
+    _act(job_id, "resume", url, as_json=as_json)
+
+
+@app.command()
+def jobs(
+    status: Annotated[
+        Status | None, typer.Option(help="Only jobs in this state.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="How many, newest first.")] = 20,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Lists jobs."""
+    with _told_errors(), _client(url) as client:
+        page = client.jobs(limit=limit, status=None if status is None else status.value)
+        if as_json:
+            _print_json(page)
+            return
+
+        from app.terminal.consoles import out  # noqa: PLC0415
+        from app.terminal.listings import jobs_view  # noqa: PLC0415
+
+        out().print(jobs_view(page))
+
+
+# -- parts of commands --------------------------------------------------------------------------------------------
+
+
+def _settings(given: Json) -> "Settings":
+    """The settings of the environment, with what the command line says in their place.
+
+    Raises:
+        ClientError: One is wrong; the message names it.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415
+
+    from app.settings import Settings  # noqa: PLC0415
+
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        wrong = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        raise ClientError("these settings (variables ASSAY_…) are wrong:\n  " + "\n  ".join(wrong)) from error
+
+
+def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) -> "StackConfig":
+    from embedded.services import StackConfig  # noqa: PLC0415
+
+    return StackConfig(
+        host=settings.host,
+        port=settings.port,
+        data_dir=settings.data_dir.absolute(),
+        workers=settings.workers,
+        slots=settings.slots,
+        database_url=settings.database_url,
+        redis_url=settings.redis_url,
+        simulator_args=simulator_args,
+    )
+
+
+@contextlib.contextmanager
+def _demo_service(url: str | None) -> Iterator[str]:
+    """The URL of the service that a demo uses: a given one, or a stack of its own.
+
+    The stack leaves nothing behind, except its logs when something goes wrong.
+    """
+    if url is not None:
+        yield url
+        return
+    import shutil  # noqa: PLC0415
+    import tempfile  # noqa: PLC0415
+
+    data_dir = Path(tempfile.mkdtemp(prefix="assay-demo-"))
+    data_dir.chmod(0o711)  # passable: Postgres may have to run as another account
+    try:
+        with _sigterm_interrupts(), _demo_stack(data_dir) as api:
+            yield api
+            _say("stopping …")
+    except Exception:
+        _say(f"Logs are in {data_dir / 'logs'}")
+        raise
+    except KeyboardInterrupt:
+        shutil.rmtree(data_dir, ignore_errors=True)
+        raise
+    shutil.rmtree(data_dir, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _demo_stack(data_dir: Path) -> Iterator[str]:
+    """A running stack with databases of its own, whatever DATABASE_URL says; gives its URL."""
+    settings = _settings({"host": "127.0.0.1", "port": 0, "data_dir": data_dir})
+    own = settings.model_copy(update={"database_url": None, "redis_url": None})
+    with _stack_errors():
+        from embedded.supervisor import Supervisor  # noqa: PLC0415
+
+        _say("starting Postgres, Valkey, the API, a worker and the simulated provider …")
+        with Supervisor(_stack_config(own, DEMO_SIMULATOR)) as stack:
+            _say(f"ready at {stack.urls.api}")
+            yield stack.urls.api
+
+
+@contextlib.contextmanager
+def _stack_errors() -> Iterator[None]:
+    """Makes what the stack says of its failures an error that is told."""
+    from embedded.process import StackError  # noqa: PLC0415
+
+    try:
+        yield
+    except StackError as error:
+        raise ClientError(str(error)) from error
+
+
+@contextlib.contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """Has SIGTERM unwind like Ctrl-C, so that whatever was started is stopped."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    earlier = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
+
+
+def _run_demo(client: "ApiClient", output: Path, *, as_json: bool) -> None:
+    from app.client.api_client import write_report  # noqa: PLC0415
+    from app.client.demo_job import DEMO_JOB  # noqa: PLC0415
+
+    job = _wait(client, client.submit(DEMO_JOB))
+    found = client.results(job["id"])
+    write_report(client, job["id"], {"format": "html"}, output)
+    _say("")
+    if as_json:
+        _print_json(found)
+    else:
+        _print_results(found)
+    _say(f"HTML report: {output.resolve()}")
+    _exit_by(job)
+
+
+def _client(url: str) -> "ApiClient":
+    from app.client.api_client import ApiClient  # noqa: PLC0415
+
+    return ApiClient(url)
+
+
+def _wait(client: "ApiClient", job: Json) -> Json:
+    """Shows a job on standard error until it has ended."""
+    from app.terminal.consoles import err, printable  # noqa: PLC0415
+    from app.terminal.progress import follow  # noqa: PLC0415
+
+    simulated = " (simulated)" if job["simulated"] else ""
+    _say(f"{job['id']}  {printable(job['name'] or '')}{simulated}")
+    return follow(client.follow(job["id"]), err())
+
+
+def _act(job_id: str, action: "Action", url: str, *, as_json: bool) -> None:
+    with _told_errors(), _client(url) as client:
+        job = client.act(job_id, action)
+        if as_json:
+            _print_json(job)
+        else:
+            typer.echo(f"{job['id']} is {job['status']}")
+
+
+def _exit_by(job: Json) -> None:
+    """Ends the command with the status that tells how the job ended."""
+    if job["status"] != "completed":
+        from app.terminal.consoles import err  # noqa: PLC0415
+        from app.terminal.listings import failure_view  # noqa: PLC0415
+
+        err().print(failure_view(job))
+        raise typer.Exit(JOB_FAILED)
+
+
+def _print_results(found: Json) -> None:
+    from app.terminal.consoles import out  # noqa: PLC0415
+    from app.terminal.results_tables import results_view  # noqa: PLC0415
+
+    console = out()
+    console.print(results_view(found, console.width))
+
+
+def _print_json(value: Json) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _say_ready(url: str, settings: "Settings", *, as_json: bool) -> None:
+    if as_json:
+        _print_json({"url": url, "data_dir": str(settings.data_dir.absolute())})
+        return
+    typer.echo(f"ready: {url}")
+    elsewhere = "" if url == DEFAULT_URL else f" --url {url}"
+    _say(f"  documentation  {url}/docs")
+    _say(f"  a first job    assay demo --url {url}")
+    _say(f"  its results    assay jobs{elsewhere}, assay results JOB{elsewhere}")
+    _say("  Ctrl-C stops everything; data and logs stay in " + str(settings.data_dir))
+
+
+@contextlib.contextmanager
+def _told_errors() -> Iterator[None]:
+    """Turns expected errors into a message on standard error and an exit status."""
+    try:
+        yield
+    except ProblemError as error:
+        from app.terminal.consoles import err  # noqa: PLC0415
+        from app.terminal.listings import problem_view  # noqa: PLC0415
+
+        err().print(problem_view(error), soft_wrap=True)
+        raise typer.Exit(ERROR) from error
+    except ClientError as error:
+        _say(f"Error: {error}")
+        raise typer.Exit(ERROR) from error
+    except KeyboardInterrupt:
+        _say("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+if __name__ == "__main__":
+    main()

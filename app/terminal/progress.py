@@ -1,0 +1,209 @@
+"""A job's progress, live on a terminal and as a line every few seconds elsewhere."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from app.terminal.consoles import printable
+from app.terminal.quantities import counted, dollars, duration
+
+Json = dict[str, Any]
+
+REFRESHES_PER_SECOND = 8
+LINE_SECONDS = 5.0
+WINDOW_SECONDS = 8.0
+TRUSTWORTHY_SECONDS = 2.0
+"""A rate over less than this says nothing yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a job; see the HTTP contract's ``progress``."""
+
+    name: str
+    total: int
+    succeeded: int
+    failed: int
+    estimated: bool
+
+    @property
+    def done(self) -> int:
+        """Parts that will not be worked on again."""
+        return self.succeeded + self.failed
+
+    @property
+    def of_total(self) -> str:
+        """Such as ``120/~4,000``."""
+        return f"{self.done:,}/{'~' if self.estimated else ''}{self.total:,}"
+
+
+def stages_of(job: Json) -> list[Stage]:
+    """A job's stages that have anything to do, in their order."""
+    return [
+        Stage(name, stage["total"], stage["succeeded"], stage["failed"], stage.get("estimated", False))
+        for name, stage in job["progress"].items()
+        if stage["total"]
+    ]
+
+
+class RateMeter:
+    """How fast a job goes on, over the last few seconds.
+
+    Args:
+        clock: Seconds of a monotonic clock.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._samples: deque[tuple[float, int]] = deque()
+
+    def add(self, done: int) -> None:
+        """Notes how much is done by now."""
+        now = self._clock()
+        if len(self._samples) == 1 and self._samples[0][1] == done:
+            self._samples.clear()  # waiting for the first call to end is no part of the rate
+        self._samples.append((now, done))
+        while len(self._samples) > 2 and now - self._samples[1][0] >= WINDOW_SECONDS:  # noqa: PLR2004 - a rate needs two
+            self._samples.popleft()
+
+    @property
+    def per_second(self) -> float | None:
+        """Parts done per second; ``None`` until there is something to tell it from."""
+        if not self._samples:
+            return None
+        (then, before), (now, done) = self._samples[0], self._samples[-1]
+        return (done - before) / (now - then) if now - then >= TRUSTWORTHY_SECONDS else None
+
+
+class JobProgress:
+    """What is shown of a job that runs; give it every state with `update`, draw it whenever.
+
+    Args:
+        job: The job's first state.
+        clock: Seconds of a monotonic clock.
+    """
+
+    def __init__(self, job: Json, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._meter = RateMeter(clock)
+        self.update(job)
+
+    def update(self, job: Json) -> None:
+        """Takes in a newer state of the job."""
+        self._job = job
+        self._stages = stages_of(job)
+        self._meter.add(sum(stage.done for stage in self._stages))
+        self._elapsed, self._updated = _elapsed(job), self._clock()
+
+    def __rich__(self) -> RenderableType:
+        """The stages' bars over a line of figures."""
+        bars = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        bars.add_column(width=11)
+        bars.add_column(ratio=1)
+        bars.add_column(justify="right", no_wrap=True)
+        bars.add_column(justify="right", no_wrap=True)
+        for stage in self._stages:
+            bar = ProgressBar(
+                total=stage.total, completed=stage.done, complete_style="cyan", finished_style="green"
+            )
+            bars.add_row(stage.name, bar, stage.of_total, _failed(stage))
+        return Group(bars, Text(" · ".join(self._figures()), no_wrap=True, overflow="ellipsis"))
+
+    def line(self) -> str:
+        """The same in one line of plain text."""
+        stages = [
+            f"{stage.name} {stage.of_total}" + (f" ({stage.failed:,} failed)" if stage.failed else "")
+            for stage in self._stages
+        ]
+        return " · ".join(stages + self._figures())
+
+    def _figures(self) -> list[str]:
+        job = self._job
+        since = self._clock() - self._updated if job["finished_at"] is None and job["started_at"] else 0.0
+        figures = [status_words(job)]
+        rate = self._rate()
+        if rate:
+            remaining = sum(stage.total - stage.done for stage in self._stages)
+            figures.append(f"{rate:,.0f} calls/s")
+            if remaining and job["finished_at"] is None:
+                figures.append(f"ETA {duration(max(0.0, remaining / rate - since))}")
+        figures += [f"cost {dollars(job['cost']['usd'])}", f"elapsed {duration(self._elapsed + since)}"]
+        unpriced = job["cost"]["unpriced_calls"]
+        return [*figures, f"+ {counted(unpriced, 'call')} without a known price"] if unpriced else figures
+
+    def _rate(self) -> float | None:
+        """Calls per second: lately, or over the whole time once the job has ended."""
+        if self._job["finished_at"] is None:
+            return self._meter.per_second
+        return sum(stage.done for stage in self._stages) / self._elapsed if self._elapsed else None
+
+
+def follow(states: Iterable[Json], console: Console) -> Json:
+    """Shows a job until its states end.
+
+    Args:
+        states: The job's states, as they come; at least one.
+        console: Where to; a live display if it is a terminal.
+
+    Returns:
+        The last state.
+    """
+    show = _follow_live if console.is_terminal else _follow_by_lines
+    return show(iter(states), console)
+
+
+def _follow_live(states: Iterable[Json], console: Console) -> Json:
+    last: Json = {}
+    progress: JobProgress | None = None
+    with Live(console=console, refresh_per_second=REFRESHES_PER_SECOND) as live:
+        for last in states:
+            if progress is None:
+                progress = JobProgress(last)
+                live.update(progress)
+            progress.update(last)
+    return last
+
+
+def _follow_by_lines(states: Iterable[Json], console: Console) -> Json:
+    last: Json = {}
+    progress: JobProgress | None = None
+    shown, shown_status = float("-inf"), None
+    for last in states:
+        if progress is None:
+            progress = JobProgress(last)
+        else:
+            progress.update(last)
+        if last["status"] != shown_status or time.monotonic() - shown >= LINE_SECONDS:
+            console.print(progress.line(), soft_wrap=True)
+            shown, shown_status = time.monotonic(), last["status"]
+    return last
+
+
+def status_words(job: Json) -> str:
+    """Where a job stands, and why."""
+    words = str(job["status"])
+    if job["status"] == "completed" and job["completeness"] == "partial":
+        words += " with failures"
+    reason = job["status_reason"]
+    return f"{words} ({printable(reason).replace('_', ' ')})" if reason else words
+
+
+def _failed(stage: Stage) -> Text:
+    return Text(f"{stage.failed:,} failed", style="error" if stage.failed else "hint")
+
+
+def _elapsed(job: Json) -> float:
+    """Seconds since the job started, by the service's clock at its end and by ours until then."""
+    if job["started_at"] is None:
+        return 0.0
+    end = datetime.now(UTC) if job["finished_at"] is None else datetime.fromisoformat(job["finished_at"])
+    return max(0.0, (end - datetime.fromisoformat(job["started_at"])).total_seconds())

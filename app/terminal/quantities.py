@@ -1,0 +1,22 @@
+"""Numbers as people read them."""
+
+SECONDS_PER_MINUTE = 60
+MINUTES_PER_HOUR = 60
+CENTS_BELOW_USD = 1.0
+
+
+def duration(seconds: float) -> str:
+    """A time such as ``0:07``, ``12:34`` or ``1:02:03``."""
+    minutes, second = divmod(round(seconds), SECONDS_PER_MINUTE)
+    hours, minute = divmod(minutes, MINUTES_PER_HOUR)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def dollars(usd: float) -> str:
+    """An amount; small ones, which are the rule here, to a hundredth of a cent."""
+    return f"${usd:,.4f}" if 0 < usd < CENTS_BELOW_USD else f"${usd:,.2f}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun, such as ``1 run`` or ``1,200 runs``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,0 +1,257 @@
+"""Results as tables: one line a model, and model × level × task in the form of the atomic paper's Table 5."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from app.terminal.consoles import printable
+from app.terminal.heat import heat
+from app.terminal.quantities import counted
+
+Json = dict[str, Any]
+
+MISSING = "–"
+NAMES = {
+    "mean": "MEAN",
+    "acc": "ACC",
+    "rc": "RC",
+    "acc_atom": "ACC_atom",
+    "ic_atom": "IC_atom",
+    "rc_atom": "RC_atom",
+}
+OVERVIEW = ("acc", "rc", "acc_atom", "ic_atom", "rc_atom")
+DETAIL = ("mean", "acc_atom", "ic_atom", "rc_atom")
+SHORT_NAMES = {"mean": "MEAN", "acc_atom": "ACCa", "ic_atom": "ICa", "rc_atom": "RCa"}
+FIELD = 6
+"""Width of a figure in the detailed tables: sign, digit, point, two decimals, mark."""
+
+LEVELS = ("high", "neutral", "low")
+TASKS = ("questionnaire", "essay", "social_media_post")
+"""The orders of Table 5; others follow in alphabetical order."""
+
+LEVEL_RANGES = {"low": (0.0, 1 / 3), "neutral": (1 / 3, 2 / 3), "high": (2 / 3, 1.0)}
+LEVEL_WIDTH = 12
+FIGURES_AND_COUNTS_WIDTH = 64
+SIMULATED = "SIMULATED"
+OUT_OF_LEVEL = "*"
+
+
+class Footnotes:
+    """Remarks on single figures, each distinct one said once."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def mark(self, text: str) -> str:
+        """The mark of a remark."""
+        if text not in self._texts:
+            self._texts.append(text)
+        return _superscript(self._texts.index(text) + 1)
+
+    def render(self) -> Iterator[Text]:
+        """The remarks with their marks."""
+        for number, text in enumerate(self._texts, start=1):
+            yield Text(f"{_superscript(number)} {text}", style="hint")
+
+
+def results_view(results: Json, width: int) -> RenderableType:
+    """A job's results for a terminal.
+
+    Args:
+        results: The service's answer.
+        width: Columns that there are.
+    """
+    notes = Footnotes()
+    tables = list(_overview(results, width, notes))
+    for model in dict.fromkeys(cell["model"] for cell in results["cells"]):
+        tables += _model_tables(results, model, width, notes)
+    parts: list[RenderableType] = [_heading(results)]
+    for table in tables:
+        parts += ["", table]
+    return Group(*parts, "", *_legend(results), *notes.render())
+
+
+def _heading(results: Json) -> Text:
+    heading = Text(printable(results.get("name") or results["job"]), style="bold")
+    if results["simulated"]:
+        heading.append(f"  {SIMULATED}", style="warning")
+        heading.append(": these figures describe no real model", style="hint")
+    if results["completeness"] != "full":
+        heading.append("\nNot complete: the figures are over what there is so far.", style="warning")
+    return heading
+
+
+def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
+    """One line a model: its figures and, beside them or in a table of their own, what they were taken over."""
+    totals = _totals(results, ("model",))
+    names = [_model_name(total) for total in totals]
+    figures = {
+        NAMES[metric].replace("_", "\n"): [
+            Text.assemble(*_figure(metric, total["metrics"][metric], notes, cells=total["cells"]))
+            for total in totals
+        ]
+        for metric in OVERVIEW
+    }
+    counts = {
+        "cells\n(n)": [Text(f"{total['cells']:,}") for total in totals],
+        "sentences\nscored": [Text(_scored(total["units"])) for total in totals],
+        "refused\nresponses": [Text(_refused(results, total["model"])) for total in totals],
+    }
+    if max(map(len, names), default=0) + FIGURES_AND_COUNTS_WIDTH <= width:
+        yield _by_model("Fidelity by model", names, figures | counts)
+    else:
+        yield _by_model("Fidelity by model", names, figures)
+        yield _by_model("Taken over", names, counts)
+
+
+def _by_model(title: str, names: Sequence[Text], columns: Mapping[str, Sequence[Text]]) -> Table:
+    table = _table(Text(title))
+    table.add_column("model", overflow="fold")
+    for header in columns:
+        table.add_column(header, justify="right", no_wrap=True)
+    for row in zip(names, *columns.values(), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _scored(units: Json) -> str:
+    return f"{units['scored']:,}/{units['total']:,}"
+
+
+def _refused(results: Json, model: str) -> str:
+    """A model's refusals and all its responses; traits that share a text count it once."""
+    texts = {
+        (cell["persona"], cell["task"]): cell["generation"]
+        for cell in results["cells"]
+        if cell["model"] == model
+    }
+    refused = sum(text["refused"] for text in texts.values())
+    return f"{refused:,}/{sum(text['answered'] + text['refused'] for text in texts.values()):,}"
+
+
+def _table(title: Text) -> Table:
+    return Table(
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        collapse_padding=True,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+    )
+
+
+def _model_tables(results: Json, model: str, width: int, notes: Footnotes) -> Iterator[Table]:
+    """Level × task of one model, with as many tasks side by side as there is room for."""
+    tasks = _ordered((cell["task"] for cell in results["cells"] if cell["model"] == model), TASKS)
+    side_by_side = max(1, (width - LEVEL_WIDTH) // (len(DETAIL) * FIELD + 2))
+    simulated = any(cell["simulated"] for cell in results["cells"] if cell["model"] == model)
+    title = _model_name({"model": model, "simulated": simulated})
+    for first in range(0, len(tasks), side_by_side):
+        yield _level_table(results, title, model, tasks[first : first + side_by_side], notes)
+
+
+def _level_table(results: Json, title: Text, model: str, tasks: Sequence[str], notes: Footnotes) -> Table:
+    table = _table(title)
+    table.add_column("level", overflow="fold", max_width=LEVEL_WIDTH)
+    for task in tasks:
+        names = "".join(f"{SHORT_NAMES[metric]:>{FIELD - 1}} " for metric in DETAIL)
+        table.add_column(f"{_words(task)}\n{names}", no_wrap=True)
+    by_level = {
+        (total["level"], total["task"]): total
+        for total in _totals(results, ("model", "task", "level"))
+        if total["model"] == model
+    }
+    whole = {t["task"]: t for t in _totals(results, ("model", "task")) if t["model"] == model}
+    scale = next(cell["scale"] for cell in results["cells"] if cell["model"] == model)
+    for level in _ordered((level for level, _ in by_level), LEVELS):
+        row = [_figures(by_level.get((level, task)), level, scale, notes) for task in tasks]
+        table.add_row(printable(level), *row)
+    table.add_section()
+    table.add_row("total", *(_figures(whole.get(task), None, scale, notes) for task in tasks))
+    return table
+
+
+def _figures(total: Json | None, level: str | None, scale: Json, notes: Footnotes) -> Text:
+    """One group's figures side by side; the mean over all levels says nothing and is left out."""
+    line = Text()
+    for metric in DETAIL:
+        if total is None or (metric == "mean" and level is None):
+            line.append(" " * FIELD)
+            continue
+        figure, mark = _figure(metric, total["metrics"][metric], notes, cells=total["cells"])
+        if metric == "mean" and _is_out_of_level(total["metrics"][metric]["value"], level, scale):
+            figure.stylize("bold")
+            mark = OUT_OF_LEVEL + mark
+        line += Text(" " * (FIELD - 1 - len(figure))) + figure + Text(mark.ljust(1))
+    return line
+
+
+def _figure(metric: str, measured: Json, notes: Footnotes, *, cells: int) -> tuple[Text, str]:
+    """A figure, coloured by its value, and the mark of a remark if it is missing or over fewer cells than there are."""
+    value = measured["value"]
+    if value is None:
+        return Text(MISSING), notes.mark(f"{NAMES[metric]} is missing: {_reason(measured)}")
+    figure = Text(f"{value:.2f}", style="" if metric == "mean" else heat(value))
+    if measured["n"] < cells:
+        remark = f"over {measured['n']:,} of {counted(cells, 'cell')}; the others do not have the metric"
+        return figure, notes.mark(remark)
+    return figure, ""
+
+
+def _reason(measured: Json) -> str:
+    """Why a metric is missing, without the code that programs read."""
+    reason = str(measured.get("reason") or "no reason given")
+    return printable(reason.partition(": ")[2] or reason)
+
+
+def _is_out_of_level(mean: float | None, level: str | None, scale: Json) -> bool:
+    """Whether a mean lies outside its level's third of the scale."""
+    if mean is None or level not in LEVEL_RANGES:
+        return False
+    lowest, highest = LEVEL_RANGES[level]
+    position = (mean - scale["minimum"]) / (scale["maximum"] - scale["minimum"])
+    return not (lowest <= position < highest or position == highest == 1.0)
+
+
+def _legend(results: Json) -> Iterator[Text]:
+    if not results["cells"]:
+        yield Text("There are no cells yet.", style="hint")
+        return
+    short = ", ".join(f"{SHORT_NAMES[m]} {NAMES[m]}" for m in DETAIL[1:])
+    yield Text(
+        f"{short}. Totals are unweighted means over cells. RC_atom lies in [-1, 1], the others in [0, 1], MEAN on the"
+        f" scale. {OUT_OF_LEVEL} MEAN outside the persona's level.",
+        style="hint",
+    )
+
+
+def _totals(results: Json, by: Sequence[str]) -> list[Json]:
+    return [total for total in results["totals"] if tuple(total["by"]) == tuple(by)]
+
+
+def _model_name(total: Json) -> Text:
+    return Text(printable(total["model"])) + Text(
+        " (simulated)" if total["simulated"] else "", style="warning"
+    )
+
+
+def _ordered(names: Iterable[str], first: Sequence[str]) -> list[str]:
+    """Distinct names: those of ``first`` in its order, then the others in alphabetical order."""
+    distinct = set(names)
+    return [name for name in first if name in distinct] + sorted(distinct - set(first))
+
+
+def _words(identifier: str) -> str:
+    return printable(identifier).replace("_", " ")
+
+
+SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+
+def _superscript(number: int) -> str:
+    return "".join(SUPERSCRIPTS[int(digit)] for digit in str(number))

@@ -1,0 +1,210 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.cli import app
+from tests.unit.cli.documents import job, problem, results
+from tests.unit.cli.stub_service import Answer, StubService
+
+
+def assay(service: StubService, *arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, arguments, env={"ASSAY_URL": service.url}, input=stdin)
+
+
+class TestSubmit:
+    def test_prints_the_id_for_scripts(self, service: StubService, tmp_path: Path) -> None:
+        (tmp_path / "job.yaml").write_text("personas: [E-high]")
+        service.on("POST /v1/jobs", Answer(job("queued"), 202))
+        result = assay(service, "submit", str(tmp_path / "job.yaml"))
+        assert (result.exit_code, result.stdout) == (0, "job_1\n")
+        assert service.asked[0].body == {"personas": ["E-high"]}
+
+    def test_reads_standard_input(self, service: StubService) -> None:
+        service.on("POST /v1/jobs", Answer(job("queued"), 202))
+        assert assay(service, "submit", "-", stdin='{"seed": 3}').exit_code == 0
+        assert service.asked[0].body == {"seed": 3}
+
+    def test_waits_for_the_end_when_asked_to(self, service: StubService) -> None:
+        service.on("POST /v1/jobs", Answer(job("queued"), 202))
+        running = Answer(job("running"), headers={"Retry-After": "0"})
+        service.on("GET /v1/jobs/job_1", running, Answer(job("completed")))
+        result = assay(service, "submit", "-", "--wait", stdin="{}")
+        assert (result.exit_code, result.stdout) == (0, "job_1\n")
+        assert "completed" in result.stderr
+
+    def test_prints_one_json_document_when_asked_to(self, service: StubService) -> None:
+        service.on("POST /v1/jobs", Answer(job("queued"), 202))
+        service.on("GET /v1/jobs/job_1", Answer(job("completed")))
+        result = assay(service, "submit", "-", "--wait", "--json", stdin="{}")
+        assert json.loads(result.stdout)["status"] == "completed"
+
+    def test_tells_what_is_wrong_field_by_field(self, service: StubService) -> None:
+        wrong = problem(422, "2 fields are wrong", ("/tasks/0", "no such task"), ("", "too large"))
+        service.on("POST /v1/jobs", Answer(wrong, 422))
+        result = assay(service, "submit", "-", stdin="{}")
+        assert result.exit_code == 3
+        assert result.stderr.splitlines() == [
+            "Error: 2 fields are wrong",
+            "  /tasks/0  no such task",
+            "  (the whole)  too large",
+        ]
+
+    def test_a_file_that_is_missing_is_an_error(self, service: StubService) -> None:
+        result = assay(service, "submit", "nowhere.yaml")
+        assert (result.exit_code, result.stderr) == (
+            3,
+            "Error: cannot read nowhere.yaml: No such file or directory\n",
+        )
+
+
+class TestWatch:
+    @pytest.mark.parametrize(("status", "code"), [("completed", 0), ("failed", 1), ("cancelled", 1)])
+    def test_ends_as_the_job_did(self, service: StubService, status: str, code: int) -> None:
+        service.on("GET /v1/jobs/job_1", Answer(job(status)))
+        assert assay(service, "watch", "job_1").exit_code == code
+
+    def test_says_why_a_job_failed(self, service: StubService) -> None:
+        failed = job(
+            "failed",
+            status_reason="key_refused",
+            error={"code": "x", "detail": "the provider refused the key"},
+        )
+        service.on("GET /v1/jobs/job_1", Answer(failed))
+        stderr = assay(service, "watch", "job_1").stderr
+        assert "failed (key refused)" in stderr
+        assert "the provider refused the key" in stderr
+
+    def test_an_unknown_job_is_an_error(self, service: StubService) -> None:
+        service.on("GET /v1/jobs/job_2", Answer(problem(404, "there is no job_2"), 404))
+        result = assay(service, "watch", "job_2")
+        assert (result.exit_code, result.stderr) == (3, "Error: there is no job_2\n")
+
+
+class TestReading:
+    def test_results_are_tables(self, service: StubService) -> None:
+        service.on("GET /v1/jobs/job_1/results", Answer(results()))
+        result = assay(service, "results", "job_1")
+        assert result.exit_code == 0
+        assert "Fidelity by model" in result.stdout
+        assert "\x1b" not in result.stdout
+
+    def test_results_as_json_are_the_services_own(self, service: StubService) -> None:
+        service.on("GET /v1/jobs/job_1/results", Answer(results()))
+        assert json.loads(assay(service, "results", "job_1", "--json").stdout) == results()
+
+    def test_jobs_are_listed_with_their_states(self, service: StubService) -> None:
+        page = {"data": [job("paused", status_reason="paused_by_user")], "has_more": True}
+        service.on("GET /v1/jobs?limit=1&status=paused", Answer(page))
+        output = assay(service, "jobs", "--limit", "1", "--status", "paused").stdout
+        assert "job_1" in output
+        assert "paused (paused by user)" in output
+        assert "There are more" in output
+
+    def test_no_jobs_are_said_to_be_none(self, service: StubService) -> None:
+        service.on("GET /v1/jobs?limit=20", Answer({"data": [], "has_more": False}))
+        assert assay(service, "jobs").stdout == "There are no jobs.\n"
+
+    def test_a_plan_shows_calls_and_the_range_of_the_cost(self, service: StubService) -> None:
+        stages = [
+            {"stage": "generation", "model": "openai/gpt-4o", "calls": 1800, "input_tokens": 90000}
+            | {"output_tokens": 400000, "usd": 4.225},
+            {"stage": "judging", "model": "local/judge", "calls": 20000, "input_tokens": 10**6}
+            | {"output_tokens": 20000, "usd": None},
+        ]
+        plan = {"cells": 36, "runs_per_cell": 1, "responses": 1800, "calls": 21800, "estimated": True} | {
+            "stages": stages,
+            "cost": {"usd_low": 2.5, "usd_high": 6.25, "unpriced_models": ["local/judge"]},
+            "shortest_seconds": 90.0,
+            "simulated": False,
+            "warnings": ["No price is known for local/judge; their calls are not in the cost."],
+        }
+        service.on("POST /v1/jobs/plan", Answer(plan))
+        output = assay(service, "plan", "-", stdin="{}").stdout
+        assert "36 cells · 1 run each · 1,800 responses · about 21,800 calls" in output
+        assert "Cost: $2.50 to $6.25" in output
+        assert "unknown" in output
+        assert "Shortest time under the rate limits: 1:30" in output
+        assert "No price is known for local/judge" in output
+
+
+class TestControl:
+    @pytest.mark.parametrize(
+        ("command", "status"), [("cancel", "cancelling"), ("pause", "paused"), ("resume", "queued")]
+    )
+    def test_says_what_the_job_is_then(self, service: StubService, command: str, status: str) -> None:
+        service.on(f"POST /v1/jobs/job_1/{command}", Answer(job(status)))
+        result = assay(service, command, "job_1")
+        assert (result.exit_code, result.stdout) == (0, f"job_1 is {status}\n")
+
+
+class TestReport:
+    def test_is_saved_under_the_given_name(self, service: StubService, tmp_path: Path) -> None:
+        service.on("GET /v1/jobs/job_1/report?format=csv&level=cells", Answer(b"a,b\n"))
+        path = tmp_path / "cells.csv"
+        arguments = ("report", "job_1", "--format", "csv", "--level", "cells", "-o", str(path))
+        assert assay(service, *arguments).stdout == f"{path} (4 bytes)\n"
+        assert path.read_bytes() == b"a,b\n"
+
+    def test_goes_to_standard_output_byte_for_byte(self, service: StubService) -> None:
+        service.on("GET /v1/jobs/job_1/report?format=parquet&level=verdicts", Answer(b"PAR1\x00\xff\r\n"))
+        result = assay(service, "report", "job_1", "--format", "parquet", "-o", "-")
+        assert result.stdout_bytes == b"PAR1\x00\xff\r\n"
+
+    def test_an_unknown_format_is_wrong_usage(self, service: StubService) -> None:
+        assert assay(service, "report", "job_1", "--format", "docx").exit_code == 2
+
+
+class TestUp:
+    @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7", "::"])
+    def test_refuses_to_be_reachable_from_elsewhere_without_being_told_to(
+        self, host: str, tmp_path: Path
+    ) -> None:
+        result = CliRunner().invoke(app, ["up", "--host", host, "--data-dir", str(tmp_path / "data")])
+        assert result.exit_code == 3
+        assert "--allow-insecure" in result.stderr
+        assert not (tmp_path / "data").exists()
+
+    def test_a_wrong_variable_is_named(self) -> None:
+        result = CliRunner().invoke(app, ["up"], env={"ASSAY_WORKERS": "many"})
+        assert result.exit_code == 3
+        assert "workers: Input should be a valid integer" in result.stderr
+
+
+class TestDemo:
+    def test_a_report_that_could_not_be_written_is_said_before_anything_starts(
+        self, service: StubService, tmp_path: Path
+    ) -> None:
+        result = assay(service, "demo", "--url", service.url, "-o", str(tmp_path / "none" / "report.html"))
+        assert result.exit_code == 3
+        assert "there is no directory" in result.stderr
+        assert service.asked == []
+
+
+class TestMigrate:
+    def test_says_that_it_needs_a_database(self) -> None:
+        result = CliRunner().invoke(app, ["migrate"], env={"DATABASE_URL": None})
+        assert (result.exit_code, "DATABASE_URL is not set" in result.stderr) == (3, True)
+
+
+class TestStart:
+    def test_help_loads_nothing_of_weight(self) -> None:
+        script = (
+            "import sys\nfrom typer.testing import CliRunner\nfrom app.cli import app\n"
+            "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
+            "print(*{'rich.table', 'httpx2', 'yaml', 'pydantic', 'sqlalchemy', 'alembic', 'embedded'} & set(sys.modules))"
+        )
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == ""
+
+    def test_a_service_that_is_not_there_is_told_with_what_to_do(self) -> None:
+        environment = os.environ | {"ASSAY_URL": "http://127.0.0.1:9"}
+        command = [sys.executable, "-m", "app.cli", "jobs"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 3
+        assert "Is the service running? Start it with `assay up`" in done.stderr
+        assert "Traceback" not in done.stderr

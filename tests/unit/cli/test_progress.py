@@ -1,0 +1,116 @@
+import io
+
+from rich.console import Console
+
+from app.terminal.progress import JobProgress, RateMeter, follow, status_words
+from tests.unit.cli.documents import job, stage
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def progress_of(*, generated: int, judged: int) -> dict[str, object]:
+    return {"generation": stage(100, generated), "judging": stage(900, judged, estimated=generated < 100)}
+
+
+class TestRateMeter:
+    def test_has_no_rate_before_it_can_be_trusted(self) -> None:
+        clock = Clock()
+        meter = RateMeter(clock)
+        assert meter.per_second is None
+        meter.add(0)
+        clock.now += 1.0
+        meter.add(500)
+        assert meter.per_second is None
+
+    def test_is_the_slope_over_the_last_seconds(self) -> None:
+        clock = Clock()
+        meter = RateMeter(clock)
+        for done in (0, 10, 20, 30, 230, 430, 630, 830, 1030, 1230, 1430, 1630):  # 10, then 200 a second
+            meter.add(done)
+            clock.now += 1.0
+        assert meter.per_second == (1630 - 30) / 8
+
+    def test_leaves_out_the_time_before_the_first_call_ended(self) -> None:
+        clock = Clock()
+        meter = RateMeter(clock)
+        for done in (0, 0, 0, 100, 200):
+            meter.add(done)
+            clock.now += 1.0
+        assert meter.per_second == 200 / 2
+
+    def test_falls_to_nothing_while_a_job_is_paused(self) -> None:
+        clock = Clock()
+        meter = RateMeter(clock)
+        for done in (0, 100, *[100] * 10):
+            meter.add(done)
+            clock.now += 1.0
+        assert meter.per_second == 0.0
+
+
+class TestJobProgress:
+    def test_a_line_says_all(self) -> None:
+        clock = Clock()
+        progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)
+        clock.now += 4.0
+        progress.update(job(progress=progress_of(generated=40, judged=360)))
+        # 400 calls in 4 s: 100 a second; 600 remain: 6 s.
+        line = progress.line()
+        assert line.startswith(
+            "generation 40/100 · judging 360/~900 · running · 100 calls/s · ETA 0:06 · cost $0.0123"
+        )
+
+    def test_the_time_left_runs_down_between_two_states(self) -> None:
+        clock = Clock()
+        progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)
+        clock.now += 4.0
+        progress.update(job(progress=progress_of(generated=40, judged=360)))
+        clock.now += 2.0
+        assert "ETA 0:04" in progress.line()
+
+    def test_an_ended_job_has_its_time_and_its_mean_rate(self) -> None:
+        done = {"generation": stage(100, 100), "judging": stage(900, 897, failed=3)}
+        line = JobProgress(job("completed", progress=done)).line()  # 1,000 calls from 12:00:00 to 12:00:10
+        assert line == (
+            "generation 100/100 · judging 900/900 (3 failed) · completed · 100 calls/s"
+            " · cost $0.0123 · elapsed 0:10"
+        )
+
+    def test_a_cancelled_job_has_no_time_left(self) -> None:
+        assert "ETA" not in JobProgress(job("cancelled")).line()
+
+    def test_calls_without_a_price_are_not_passed_off_as_free(self) -> None:
+        line = JobProgress(job(cost={"usd": 0.0, "unpriced_calls": 1200})).line()
+        assert "+ 1,200 calls without a known price" in line
+
+    def test_a_paused_job_says_why(self) -> None:
+        assert status_words(job("paused", status_reason="budget_exhausted")) == "paused (budget exhausted)"
+
+    def test_a_job_that_completed_with_failures_says_so(self) -> None:
+        assert status_words(job("completed", completeness="partial")) == "completed with failures"
+
+
+class TestFollow:
+    def test_without_a_terminal_it_is_one_plain_line_for_each_change(self) -> None:
+        text = io.StringIO()
+        states = [job("queued"), job("running"), job("running"), job("completed")]
+        last = follow(states, Console(file=text, width=60))
+        assert last["status"] == "completed"
+        lines = text.getvalue().splitlines()
+        assert [line.split(" · ")[2] for line in lines] == ["queued", "running", "completed"]
+        assert "\x1b" not in text.getvalue()
+
+    def test_on_a_terminal_the_last_state_stays_as_bars(self) -> None:
+        text = io.StringIO()
+        console = Console(file=text, force_terminal=True, width=80, _environ={"TERM": "xterm-256color"})
+        done = {"generation": stage(100, 100), "judging": stage(900, 900)}
+        follow([job("running"), job("completed", progress=done)], console)
+        *_, generation, judging, figures = text.getvalue().splitlines()[:3]
+        assert "━" in generation
+        assert "900/900" in judging
+        assert figures == "completed · 100 calls/s · cost $0.0123 · elapsed 0:10"

@@ -1,0 +1,106 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from app.terminal.heat import heat
+from app.terminal.results_tables import results_view
+from tests.unit.cli.documents import metric, results
+
+
+def shown(document: dict[str, object], width: int = 100) -> str:
+    text = io.StringIO()
+    Console(file=text, width=width).print(results_view(document, width))
+    return text.getvalue()
+
+
+def line_with(text: str, word: str) -> str:
+    return next(line for line in text.splitlines() if word in line)
+
+
+class TestOverview:
+    def test_a_model_has_its_metrics_cells_sentences_and_refusals_in_one_line(self) -> None:
+        # Four cells of 9 answers and 1 refusal each.
+        line = line_with(shown(results()), "openai/gpt-4o ")
+        assert line.split()[1:] == ["0.98", "0.97", "0.91", "0.83", "0.87", "4", "44/50", "4/40"]
+
+    def test_in_a_narrow_terminal_the_counts_come_below(self) -> None:
+        text = shown(results(), width=50)
+        assert line_with(text, "openai/gpt-4o ").split()[1:] == ["0.98", "0.97", "0.91", "0.83", "0.87"]
+        assert "44/50" in text
+        assert "…" not in text
+
+    def test_simulated_figures_are_marked_as_such(self) -> None:
+        text = shown(results("simulated/sim-faithful", simulated=True))
+        assert "SIMULATED: these figures describe no real model" in text
+        assert "simulated/sim-faithful (simulated)" in text
+
+    def test_real_figures_are_not(self) -> None:
+        assert "simulated" not in shown(results()).lower()
+
+    def test_partial_results_are_marked_as_such(self) -> None:
+        assert "Not complete" in shown(results(completeness="partial"))
+
+
+class TestMissingValues:
+    def test_are_dashes_with_the_reason_said_once(self) -> None:
+        missing = metric(None, 0, "too_few_runs: fewer than two runs have a score")
+        text = shown(results(rc_atom=missing))
+        assert "–¹" in text
+        assert text.count("RC_atom is missing: fewer than two runs have a score") == 1
+        assert "too_few_runs" not in text
+
+    def test_a_mean_over_fewer_cells_says_over_how_many(self) -> None:
+        text = shown(results(ic_atom=metric(0.83, 3)))
+        assert "over 3 of 4 cells" in text
+
+    def test_a_metric_of_all_cells_has_no_remark(self) -> None:
+        assert "¹" not in shown(results())
+
+
+class TestLevels:
+    def test_levels_and_tasks_are_in_the_order_of_the_papers_table(self) -> None:
+        document = results(
+            tasks=("essay", "questionnaire", "social_media_post"), levels=("high", "low", "neutral")
+        )
+        text = shown(document)
+        header = line_with(text, "questionnaire")
+        assert header.index("questionnaire") < header.index("essay") < header.index("social media post")
+        first_words = [line.split()[0] for line in text.splitlines() if line.strip()]
+        levels = [word for word in first_words if word in {"high", "neutral", "low", "total"}]
+        assert levels == ["high", "neutral", "low", "total"]
+
+    def test_a_mean_outside_its_level_is_marked_without_colour_too(self) -> None:
+        # 4.6 is high: in [11/3, 5].
+        text = shown(results(tasks=("essay",)))
+        assert line_with(text, "high").split()[1:] == ["4.60", "0.91", "0.83", "0.87"]
+        assert line_with(text, "low ").split()[1:] == ["4.60*", "0.91", "0.83", "0.87"]
+
+    def test_levels_of_a_users_dimension_are_shown_unmarked(self) -> None:
+        text = shown(results(levels=("centrist", "progressive")))
+        assert line_with(text, "centrist").split()[1] == "4.60"
+
+    @pytest.mark.parametrize("width", [100, 80, 60, 40])
+    def test_every_line_fits_the_terminal(self, width: int) -> None:
+        document = results(tasks=("essay", "questionnaire", "social_media_post"), simulated=True)
+        assert max(len(line) for line in shown(document, width).splitlines()) <= width
+
+    def test_a_models_name_cannot_steer_the_terminal(self) -> None:
+        assert "\x1b" not in shown(results("openai/\x1b[2Jgone"))
+
+
+class TestHeat:
+    def test_lightness_grows_with_the_value(self) -> None:
+        def lightness(value: float) -> float:
+            colour = heat(value).bgcolor
+            assert colour is not None
+            red, green, blue = colour.get_truecolor()
+            return 0.299 * red + 0.587 * green + 0.114 * blue
+
+        steps = [lightness(n / 20) for n in range(21)]
+        assert steps == sorted(steps)
+        assert steps[-1] - steps[0] > 150
+
+    @pytest.mark.parametrize(("value", "end"), [(-0.4, 0.0), (1.2, 1.0)])
+    def test_values_beyond_the_ends_look_like_the_ends(self, value: float, end: float) -> None:
+        assert heat(value) == heat(end)

@@ -1,0 +1,363 @@
+"""A finished job as the reports see it: plausible texts, their verdicts, and results by the real domain code."""
+
+import random
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from app.domain.dimension import Scale
+from app.domain.judged import JudgedResponse, JudgedUnit, UnitVerdict
+from app.domain.metrics.cell import combine_judges, measure
+from app.domain.metrics.scores import CellScores
+from app.domain.model import Usage
+from app.domain.results import CellResult, ResponseStatuses
+from app.domain.totals import summarize
+from app.domain.verdict import VerdictStatus
+
+JUDGES = ("simulated/judge-a", "simulated/judge-b")
+SCALES = {"E": Scale(), "N": Scale(), "formality": Scale(minimum=1, maximum=7, not_applicable=99)}
+PERSONAS = {
+    "E-high": {"E": "high"},
+    "E-neutral": {"E": "neutral"},
+    "E-low": {"E": "low"},
+    "N-high": {"N": "high"},
+    "N-neutral": {"N": "neutral"},
+    "N-low": {"N": "low"},
+    "notary": {"formality": "high"},
+    "best-mate": {"formality": "low"},
+    "blunt-critic": {"E": "high", "formality": "low"},
+}
+FIDELITY = {
+    "simulated/steady": {"high": 0.95, "neutral": 0.62, "low": 0.84},
+    "simulated/drifting": {"high": 0.88, "neutral": 0.28, "low": 0.55},
+}
+ITEMS = {
+    "questionnaire": (("1", "Are you the life of the party?"), ("2", "Are you relaxed most of the time?")),
+    "essay": (("1", "Your friend is late for a party where you know nobody. What would you do?"),),
+    "social_media_post": (("post", ""),),
+}
+SENTENCES = {"questionnaire": 5, "essay": 11, "social_media_post": 14}
+TEXTS = {
+    ("E", 0): (
+        "I would rather slip out early than talk to another stranger.",
+        "Crowds drain me, so I stayed in with a book and the door locked.",
+        "I waited by the coat rack and hoped that nobody would notice me.",
+        "I said hello once, quietly, and was relieved when it was over.",
+    ),
+    ("E", 1): (
+        "Some evenings I go out, and on others I am just as happy at home.",
+        "I joined the table for a while and listened more than I spoke.",
+        "A dinner with four people suits me well enough.",
+        "I answer when I am asked, and now and then I start a conversation.",
+    ),
+    ("E", 2): (
+        "I walked straight in and introduced myself to the whole room!",
+        "The more people, the better: I had everyone dancing by ten.",
+        "I struck up a chat with the barista, the courier and both of their dogs.",
+        "Being the centre of attention is simply where I feel at home.",
+    ),
+    ("N", 0): (
+        "I lay awake all night wondering what I had done to upset her.",
+        "The smallest delay is enough to make my hands shake.",
+        "I checked my phone forty times, and each time it got worse.",
+        "My mood flipped again before lunch, and I cried in the car.",
+    ),
+    ("N", 1): (
+        "It bothered me a little, and then I got on with the day.",
+        "I worry about some things and shrug at others.",
+        "I was tense in the meeting but fine by the evening.",
+        "Most weeks have a bad day in them, and a good one too.",
+    ),
+    ("N", 2): (
+        "She will answer when she has time; I slept soundly.",
+        "Nothing about it ruffled me, so I made tea and carried on.",
+        "Setbacks pass, and I rarely give them a second thought.",
+        "I stayed calm while everybody else looked for the exit.",
+    ),
+    ("formality", 0): (
+        "Yo, that movie was straight-up garbage, lol.",
+        "Gonna grab tacos, you in or what?",
+        "Nah mate, can't be bothered with that.",
+        "Dunno, just chuck it in the bin and call it a day.",
+    ),
+    ("formality", 1): (
+        "I'll send you the papers later this week.",
+        "Thanks for the message, that works for me.",
+        "We can talk about it on Friday if you like.",
+        "The film was fine, although it ran too long.",
+    ),
+    ("formality", 2): (
+        "I hereby acknowledge receipt of your esteemed correspondence.",
+        "Kindly permit me to express my sincerest gratitude.",
+        "It would be my privilege to attend, should the invitation stand.",
+        "The parties shall convene at nine o'clock precisely.",
+    ),
+}
+PLAIN = (
+    "The bus leaves at eight.",
+    "It rained on Tuesday.",
+    "My sister has two cats.",
+    "We watched the last season over the weekend.",
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A job's results document and its responses."""
+
+    results: dict[str, Any]
+    responses: list[JudgedResponse]
+
+
+def sample(instructions: int = 2, iterations: int = 2, *, seed: int = 7) -> Sample:
+    """A job of 2 models × 9 personas × 3 tasks with two judges, refusals, failures and unreadable replies."""
+    draw = random.Random(seed)
+    responses = [
+        _response(draw, model, persona, task, item, run, run // iterations + 1, run % iterations)
+        for model in FIDELITY
+        for persona in PERSONAS
+        for task, items in ITEMS.items()
+        for run in range(instructions * iterations)
+        for item in items
+    ]
+    return Sample(results_of(responses, instructions * iterations), responses)
+
+
+async def stream(responses: Iterable[JudgedResponse]) -> AsyncIterator[JudgedResponse]:
+    """The responses as a service would hand them over."""
+    for response in responses:
+        yield response
+
+
+def response_of(
+    written: str,
+    *sentences: tuple[str, int | None],
+    raw: str | None = None,
+    level: str = "high",
+    **changes: Any,
+) -> JudgedResponse:
+    """A response on dimension E whose sentences have these scores by one judge; ``None`` is not applicable."""
+    scale = SCALES["E"]
+    units = []
+    end = 0
+    for index, (sentence, score) in enumerate(sentences):
+        start = written.index(sentence, end)
+        end = start + len(sentence)
+        verdict = UnitVerdict(
+            judge=JUDGES[0],
+            dimension="E",
+            status=VerdictStatus.NOT_APPLICABLE if score is None else VerdictStatus.SCORED,
+            score=score,
+            raw=raw if raw is not None else str(scale.not_applicable if score is None else score),
+            in_character=None if score is None else scale.level_of(score) == level,
+        )
+        units.append(JudgedUnit(index, start, end, sentence, (verdict,)))
+    response = JudgedResponse(
+        id="r-1",
+        model="simulated/steady",
+        persona="E-high",
+        levels={"E": level},
+        task="essay",
+        item="1",
+        item_text="What would you do?",
+        run=0,
+        instruction=1,
+        iteration=0,
+        status="answered",
+        text=written,
+        error=None,
+        finish_reason="stop",
+        usage=None,
+        units=tuple(units),
+    )
+    return replace(response, **changes)
+
+
+def results_of(responses: Sequence[JudgedResponse], runs: int = 1) -> dict[str, Any]:
+    """The results document of these responses, in the form that the service gives it."""
+    groups: dict[tuple[str, str, str], list[JudgedResponse]] = defaultdict(list)
+    for response in responses:
+        groups[response.model, response.persona, response.task].append(response)
+    cells = [
+        _cell(group, dimension, level, runs)
+        for group in groups.values()
+        for dimension, level in group[0].levels.items()
+    ]
+    return {
+        "job": "job_sample",
+        "name": "Two models, nine personas",
+        "completeness": "partial",
+        **summarize(cells, JUDGES).to_json(),
+        "persona_scores": [],
+        "started_at": "2026-11-21T04:19:03.123456Z",
+        "computed_at": "2026-11-21T04:25:47.000001Z",
+        "usage": _usage(len(responses)),
+        "cost": {"usd": 0.8231, "unpriced_calls": 3},
+        "manifest": {
+            "protocol": "paper",
+            "instrument": {"version": "atomic/v1", "sha256": "5f1d" * 16},
+            "deviations": ["2 iterations of each instruction; the paper has 5.", "2 judges, each alone."],
+        },
+    }
+
+
+def _response(
+    draw: random.Random,
+    model: str,
+    persona: str,
+    task: str,
+    item: tuple[str, str],
+    run: int,
+    instruction: int,
+    iteration: int,
+) -> JudgedResponse:
+    levels = PERSONAS[persona]
+    fate = draw.random()
+    status = "failed" if fate < 0.015 else "refused" if fate < 0.04 else "answered"
+    pieces: list[tuple[str, tuple[UnitVerdict, ...]]] = []
+    if status == "refused":
+        pieces = [("I'm sorry, but I can't take on this persona.", _unjudged(levels))]
+    elif status == "answered" and fate < 0.99:
+        pieces = [_sentence(draw, model, levels) for _ in range(SENTENCES[task] + draw.randint(-2, 2))]
+    text, units = "", []
+    for index, (sentence, verdicts) in enumerate(pieces):
+        text += "" if not text else "\n\n" if index % 5 == 0 else " "
+        units.append(JudgedUnit(index, len(text), len(text) + len(sentence), sentence, verdicts))
+        text += sentence
+    return JudgedResponse(
+        id=f"{model}:{persona}:{task}:{run}:{item[0]}",
+        model=model,
+        persona=persona,
+        levels=levels,
+        task=task,
+        item=item[0],
+        item_text=item[1],
+        run=run,
+        instruction=instruction,
+        iteration=iteration,
+        status=status,
+        text=None if status == "failed" else text,
+        error="timeout: no answer within 120 s" if status == "failed" else None,
+        finish_reason=None if status == "failed" else "stop",
+        usage=None if status == "failed" else Usage(input_tokens=120, output_tokens=len(text) // 4),
+        units=tuple(units),
+    )
+
+
+def _unjudged(levels: dict[str, str]) -> tuple[UnitVerdict, ...]:
+    return tuple(
+        UnitVerdict(judge, dimension, VerdictStatus.REFUSED, None, None, None)
+        for dimension in levels
+        for judge in JUDGES
+    )
+
+
+def _sentence(draw: random.Random, model: str, levels: dict[str, str]) -> tuple[str, tuple[UnitVerdict, ...]]:
+    about = draw.choice(list(levels))
+    scale = SCALES[about]
+    target = scale.levels.index(levels[about])
+    if draw.random() < 0.1:
+        text, chosen = draw.choice(PLAIN), None
+    else:
+        others = [level for level in range(3) if level != target]
+        chosen = target if draw.random() < FIDELITY[model][levels[about]] else draw.choice(others)
+        text = draw.choice(TEXTS[about, chosen])
+    verdicts = [
+        _verdict(draw, judge, dimension, levels[dimension], chosen if dimension == about else None)
+        for dimension in levels
+        for judge in JUDGES
+    ]
+    return text, tuple(verdicts)
+
+
+def _verdict(draw: random.Random, judge: str, dimension: str, level: str, chosen: int | None) -> UnitVerdict:
+    scale = SCALES[dimension]
+    if draw.random() < 0.008:
+        return UnitVerdict(judge, dimension, VerdictStatus.UNPARSED, None, "Somewhere between 3 and 4.", None)
+    if chosen is None:
+        raw = str(scale.not_applicable)
+        return UnitVerdict(judge, dimension, VerdictStatus.NOT_APPLICABLE, None, raw, None)
+    scores = [
+        score for score in range(scale.minimum, scale.maximum + 1) if scale.level_index(score, 1) == chosen
+    ]
+    score = draw.choice(scores)
+    raw = str(score) if draw.random() < 0.9 else f"{score}) because of its tone"
+    return UnitVerdict(judge, dimension, VerdictStatus.SCORED, score, raw, scale.level_of(score) == level)
+
+
+def _cell(group: Sequence[JudgedResponse], dimension: str, level: str, runs: int) -> CellResult:
+    by_judge = {
+        judge: measure(_scores(group, dimension, level, judge))
+        for judge in sorted({v.judge for r in group for u in r.units for v in u.verdicts} or set(JUDGES))
+    }
+    answered = [response for response in group if response.status == "answered"]
+    refused = [response for response in group if response.status == "refused"]
+    return CellResult(
+        model=group[0].model,
+        persona=group[0].persona,
+        task=group[0].task,
+        dimension=dimension,
+        level=level,
+        runs=runs,
+        metrics=combine_judges(list(by_judge.values())),
+        by_judge=by_judge,
+        scale=SCALES[dimension],
+        simulated=True,
+        statuses=ResponseStatuses(
+            planned=len(group),
+            answered=len(answered),
+            refused=len(refused),
+            failed=len(group) - len(answered) - len(refused),
+            empty=sum(not response.units for response in answered),
+            refused_units=sum(len(response.units) for response in refused),
+        ),
+    )
+
+
+def _scores(group: Sequence[JudgedResponse], dimension: str, level: str, judge: str) -> CellScores:
+    scale = SCALES[dimension]
+    judged = [response for response in group if response.units]
+    histograms = np.zeros((len(judged), scale.size), dtype=np.int64)
+    excluded: dict[VerdictStatus, int] = dict.fromkeys(
+        (status for status in VerdictStatus if status is not VerdictStatus.SCORED), 0
+    )
+    for row, response in enumerate(judged):
+        for verdict in (v for unit in response.units for v in unit.verdicts):
+            if (verdict.judge, verdict.dimension) != (judge, dimension):
+                continue
+            if verdict.score is None:
+                excluded[verdict.status] += 1
+            else:
+                histograms[row, verdict.score - scale.minimum] += 1
+    return CellScores(
+        scale=scale,
+        level=scale.levels.index(level),
+        runs=np.array([response.run for response in judged], dtype=np.int64),
+        instructions=np.array([response.instruction or -1 for response in judged], dtype=np.int64),
+        histograms=histograms,
+        excluded=excluded,
+    )
+
+
+def _usage(responses: int) -> dict[str, Any]:
+    def line(stage: str, model: str, calls: int, usd: float) -> dict[str, Any]:
+        return {
+            "stage": stage,
+            "model": model,
+            "calls": calls,
+            "failed_calls": calls // 60,
+            "input_tokens": calls * 130,
+            "output_tokens": calls * 90,
+            "cached_input_tokens": 0,
+            "usd": usd,
+        }
+
+    by_model = [
+        *(line("generation", model, responses // 2, 0.31) for model in FIDELITY),
+        *(line("judging", judge, responses * 9, 0.101) for judge in JUDGES),
+    ]
+    names = ("calls", "failed_calls", "input_tokens", "output_tokens", "cached_input_tokens")
+    return {name: sum(row[name] for row in by_model) for name in names} | {"by_model": by_model}

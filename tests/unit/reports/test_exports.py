@@ -1,0 +1,204 @@
+"""The three flat formats say the same, and every text comes back as it went in."""
+
+import csv as reader
+import io
+import itertools
+import json
+import tracemalloc
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyarrow import parquet as arrow
+
+from app.domain.judged import JudgedResponse, JudgedUnit, UnitVerdict
+from app.domain.verdict import VerdictStatus
+from app.reports import csv, jsonl, parquet
+from app.reports.columns import CELL_COLUMNS, VERDICT_COLUMNS, Column, ColumnType
+from app.reports.rows import CHUNK_CHARACTERS, CHUNK_ROWS, chunks
+from tests.unit.reports.hostile import HOSTILE
+from tests.unit.reports.sample import response_of, sample, stream
+
+Record = dict[str, Any]
+
+
+async def joined(parts: AsyncIterator[bytes]) -> bytes:
+    return b"".join([part async for part in parts])
+
+
+def from_csv(data: bytes, columns: tuple[Column, ...]) -> list[Record]:
+    """CSV read back as the module's documentation says; empty fields are missing values."""
+    convert: dict[ColumnType, Callable[[str], Any]] = {
+        ColumnType.TEXT: lambda field: field.removeprefix("'"),
+        ColumnType.INTEGER: int,
+        ColumnType.NUMBER: float,
+        ColumnType.BOOLEAN: {"true": True, "false": False}.__getitem__,
+    }
+    types = {column.name: column.type for column in columns}
+    lines = reader.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+    return [
+        {name: convert[types[name]](field) if field else None for name, field in line.items()}
+        for line in lines
+    ]
+
+
+def from_jsonl(data: bytes) -> list[Record]:
+    return [json.loads(line) for line in data.decode().splitlines()]
+
+
+def from_parquet(data: bytes) -> list[Record]:
+    return list(arrow.read_table(io.BytesIO(data)).to_pylist())
+
+
+def empty_as_missing(records: list[Record]) -> list[Record]:
+    return [{name: None if value == "" else value for name, value in record.items()} for record in records]
+
+
+def hostile_responses() -> list[JudgedResponse]:
+    return [
+        response_of(text, (text, 4), id=f"r-{number}", persona=text, raw=text, item_text=text)
+        for number, text in enumerate(HOSTILE)
+    ]
+
+
+class TestVerdictRows:
+    async def test_all_formats_hold_the_same_rows(self) -> None:
+        responses = sample().responses
+        lines = from_jsonl(await joined(jsonl.rows(stream(responses))))
+        assert from_parquet(await joined(parquet.rows(stream(responses)))) == lines
+        assert from_csv(await joined(csv.rows(stream(responses))), VERDICT_COLUMNS) == empty_as_missing(lines)
+
+    async def test_columns_stand_in_the_documented_order(self) -> None:
+        responses = sample(1, 1).responses
+        names = [column.name for column in VERDICT_COLUMNS]
+        table = arrow.read_table(io.BytesIO(await joined(parquet.rows(stream(responses)))))
+        header = (await joined(csv.rows(stream(responses)))).decode("utf-8-sig").split("\r\n")[0]
+        assert table.column_names == names
+        assert header == ",".join(names)
+        assert list(from_jsonl(await joined(jsonl.rows(stream(responses))))[0]) == names
+
+    async def test_there_is_one_row_for_each_verdict(self) -> None:
+        responses = sample().responses
+        lines = from_jsonl(await joined(jsonl.rows(stream(responses))))
+        verdicts = sum(len(unit.verdicts) for response in responses for unit in response.units)
+        # A response without sentences has a row for each dimension on which it would have been judged.
+        bare = sum(len(response.levels) for response in responses if not response.units)
+        assert bare > 0
+        assert len(lines) == verdicts + bare
+
+    async def test_a_failed_response_keeps_a_row_that_says_why(self) -> None:
+        failed = response_of("", id="lost", status="failed", text=None, error="timeout: 120 s")
+        [row] = from_jsonl(await joined(jsonl.rows(stream([failed]))))
+        assert (row["response_id"], row["response_status"], row["response_error"]) == (
+            "lost",
+            "failed",
+            "timeout: 120 s",
+        )
+        assert (row["dimension"], row["level"]) == ("E", "high")
+        empty = (
+            "unit",
+            "unit_start",
+            "unit_end",
+            "unit_text",
+            "judge",
+            "status",
+            "score",
+            "in_character",
+            "raw",
+        )
+        assert [row[name] for name in empty] == [None] * len(empty)
+
+    async def test_a_sentence_that_is_not_judged_yet_keeps_a_row(self) -> None:
+        judged = response_of("One. Two.", ("One.", 5), ("Two.", 5))
+        second = replace(judged.units[1], verdicts=())
+        lines = from_jsonl(
+            await joined(jsonl.rows(stream([replace(judged, units=(judged.units[0], second))])))
+        )
+        assert [(row["unit_text"], row["judge"], row["score"]) for row in lines] == [
+            ("One.", "simulated/judge-a", 5),
+            ("Two.", None, None),
+        ]
+
+    @pytest.mark.parametrize("texts", ["persona", "item_text", "unit_text", "raw"])
+    async def test_hostile_texts_come_back_unchanged(self, texts: str) -> None:
+        responses = hostile_responses()
+        for records in (
+            from_csv(await joined(csv.rows(stream(responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(jsonl.rows(stream(responses)))),
+            from_parquet(await joined(parquet.rows(stream(responses)))),
+        ):
+            assert [record[texts] for record in records] == list(HOSTILE)
+
+    async def test_no_csv_field_begins_like_a_formula(self) -> None:
+        data = (await joined(csv.rows(stream(hostile_responses())))).decode("utf-8-sig")
+        for line in reader.reader(io.StringIO(data, newline="")):
+            assert not [field for field in line if field.startswith(tuple(csv.FORMULA_STARTS))]
+
+    async def test_a_negative_score_stays_a_number_in_csv(self) -> None:
+        verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
+        below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
+        data = (await joined(csv.rows(stream([below_zero])))).decode("utf-8-sig")
+        assert data.endswith("scored,-2,false,'-2\r\n")
+
+    async def test_a_job_without_responses_gives_readable_files_without_rows(self) -> None:
+        assert from_csv(await joined(csv.rows(stream([]))), VERDICT_COLUMNS) == []
+        assert await joined(jsonl.rows(stream([]))) == b""
+        assert from_parquet(await joined(parquet.rows(stream([])))) == []
+
+
+class TestCells:
+    def test_all_formats_hold_the_same_rows(self) -> None:
+        results = sample().results
+        lines = from_jsonl(jsonl.cells(results))
+        assert from_parquet(parquet.cells(results)) == lines
+        assert from_csv(csv.cells(results), CELL_COLUMNS) == lines
+
+    def test_figures_are_those_of_the_results(self) -> None:
+        results = sample().results
+        for row, cell in zip(from_parquet(parquet.cells(results)), results["cells"], strict=True):
+            assert (row["model"], row["persona"], row["task"]) == (
+                cell["model"],
+                cell["persona"],
+                cell["task"],
+            )
+            assert row["acc_atom"] == cell["metrics"]["acc_atom"]["value"]
+            assert row["rc_atom_n"] == cell["metrics"]["rc_atom"]["n"]
+            assert row["rc_atom_within_instruction"] == cell["metrics"]["rc_atom"]["within_instruction"]
+            assert row["units_unparsed"] == cell["units"]["unparsed"]
+            assert row["generation_refused"] == cell["generation"]["refused"]
+
+    def test_a_missing_metric_has_a_reason_and_no_number(self) -> None:
+        # One run: no pair of runs, hence no RC_atom.
+        row = from_csv(csv.cells(sample(1, 1).results), CELL_COLUMNS)[0]
+        assert (row["rc_atom"], row["rc_atom_n"]) == (None, 0)
+        assert row["rc_atom_reason"].startswith("fewer_than_two_runs: ")
+
+    def test_a_job_without_cells_gives_readable_files_without_rows(self) -> None:
+        assert from_parquet(parquet.cells({"cells": []})) == []
+        assert from_csv(csv.cells({"cells": []}), CELL_COLUMNS) == []
+        assert jsonl.cells({"cells": []}) == b""
+
+
+class TestStreaming:
+    async def test_chunks_are_bounded_in_rows_and_in_characters(self) -> None:
+        short = response_of(" ".join(["Yes."] * 10), *[("Yes.", 5)] * 10)
+        sizes = [len(chunk) async for chunk in chunks(stream([short] * 1_000))]
+        assert sizes == [CHUNK_ROWS, CHUNK_ROWS, 10_000 - 2 * CHUNK_ROWS]
+        long = response_of("x" * 1_000_000, ("x" * 1_000_000, 5))
+        sizes = [len(chunk) async for chunk in chunks(stream([long] * 9))]
+        assert sizes[0] == CHUNK_CHARACTERS // 1_000_000
+
+    @pytest.mark.parametrize("writer", [csv.rows, jsonl.rows, parquet.rows])
+    async def test_memory_is_flat(
+        self, writer: Callable[[AsyncIterator[JudgedResponse]], AsyncIterator[bytes]]
+    ) -> None:
+        response = response_of(" ".join(["I like it."] * 10), *[("I like it.", 5)] * 10)
+        written = 0
+        tracemalloc.start()
+        async for part in writer(stream(itertools.repeat(response, 5_000))):
+            written += len(part)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert written > 50_000
+        assert peak < 16_000_000

@@ -1,0 +1,338 @@
+"""The HTML report: what it must say, and what no text from outside may do to it."""
+
+import base64
+import re
+import tracemalloc
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from app.domain.judged import JudgedResponse
+from app.reports.html import OPEN_CARDS, html_report
+from tests.unit.reports.hostile import HOSTILE
+from tests.unit.reports.sample import Sample, response_of, results_of, sample, stream
+
+VOID = {"meta", "link", "br", "input"}
+
+
+class Page(HTMLParser):
+    """A parsed page; fails on elements that do not nest."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self._open: list[str] = []
+        self.feed(source)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((self._open[-1] if self._open else "", data))
+
+    @property
+    def text(self) -> str:
+        """What a reader sees, white space collapsed."""
+        seen = "".join(text for tag, text in self.texts if tag not in {"style", "script"})
+        return re.sub(r"\s+", " ", seen)
+
+    def content(self, tag: str) -> str:
+        return "".join(text for inside, text in self.texts if inside == tag)
+
+    def cards(self) -> list[dict[str, str | None]]:
+        return [attrs for tag, attrs in self.elements if tag == "details" and attrs.get("class") == "card"]
+
+    def sentences(self) -> list[dict[str, str | None]]:
+        found = [attrs for tag, attrs in self.elements if tag == "bdi"]
+        return [attrs for attrs in found if (attrs.get("class") or "").startswith("s ")]
+
+
+@pytest.fixture(scope="module")
+def job() -> Sample:
+    return sample()
+
+
+async def page_of(responses: Iterable[JudgedResponse], results: dict[str, Any] | None = None) -> Page:
+    responses = list(responses)
+    return Page(await html_report(results or results_of(responses), stream(responses)))
+
+
+class TestWhatItSays:
+    async def test_the_verdict_names_the_models_and_their_difference(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results)
+        scores = {
+            total["model"]: total["metrics"]["acc_atom"]["value"]
+            for total in job.results["totals"]
+            if total["by"] == ["model"]
+        }
+        steady, drifting = scores["simulated/steady"], scores["simulated/drifting"]
+        assert steady > drifting
+        assert (
+            f"simulated/steady stays in character in {100 * steady:.0f} % of its sentences, "
+            f"simulated/drifting in {100 * drifting:.0f} %: {round(100 * (steady - drifting))} percentage points "
+            "fewer. Both break most as neutral personas."
+        ) in page.text
+
+    async def test_simulated_figures_are_called_simulated(self, job: Sample) -> None:
+        assert "describe no real model" in (await page_of(job.responses, job.results)).text
+        real = job.results | {"simulated": False}
+        assert "describe no real model" not in (await page_of(job.responses, real)).text
+
+    async def test_an_incomplete_job_is_called_partial(self, job: Sample) -> None:
+        assert "Partial." in (await page_of(job.responses, job.results)).text
+        full = job.results | {"completeness": "full"}
+        assert "Partial." not in (await page_of(job.responses, full)).text
+
+    async def test_every_cell_is_in_a_heat_map(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results)
+        coloured = [a for tag, a in page.elements if tag == "td" and re.match(r"h\d", a.get("class") or "")]
+        # Three coloured metrics in each of the 60 cells, in the 12 totals by task and level of each model (3 levels x
+        # 3 tasks + 3), in its 4 overall totals, and in the totals of its 60 / 2 models / 3 tasks = 10 rows.
+        assert len(job.results["cells"]) == 60
+        assert len(coloured) == 3 * (60 + 2 * (12 + 4 + 10))
+
+    async def test_a_missing_figure_is_a_dash_that_says_why(self) -> None:
+        page = await page_of([response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])
+        titles = [attrs["title"] for tag, attrs in page.elements if tag == "abbr"]
+        # RC and RC_atom need two runs, and there is only one; so no total has them either.
+        assert "no cell of the group has the metric" in titles
+        assert "1 of the runs have a scored unit; RC_atom compares runs" in titles
+
+    async def test_a_mean_outside_the_personas_level_is_marked(self) -> None:
+        # Level high begins at 11/3: (5 + 1) / 2 lies below it, in the task's column and in that of all tasks.
+        page = await page_of([response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])
+        marked = [
+            attrs
+            for tag, attrs in page.elements
+            if tag == "td" and "off" in (attrs.get("class") or "").split()
+        ]
+        assert len(marked) == 2
+
+    async def test_sentences_are_marked_by_their_side_of_the_level(self) -> None:
+        # Level high is [11/3, 5]: 5 and 4 lie in it, 3 is a quarter, 1 three quarters of the scale below 4.
+        text = "Five. Four. Three. One. Rain."
+        scored = ("Five.", 5), ("Four.", 4), ("Three.", 3), ("One.", 1), ("Rain.", None)
+        page = await page_of([response_of(text, *scored)])
+        card = page.sentences()[-5:]
+        assert [a["class"] for a in card] == ["s in", "s in", "s below d1", "s below d3", "s none"]
+        assert "One.▼below the persona: 1" in page.text
+        assert "Rain.n/a" in page.text
+
+    async def test_a_judges_reply_can_be_read_at_its_sentence(self) -> None:
+        page = await page_of([response_of("One.", ("One.", 1), raw="1) Very introverted")])
+        assert page.sentences()[-1]["data-verdicts"] == "simulated/judge-a · E: 1 — “1) Very introverted”"
+        assert page.sentences()[-1]["tabindex"] == "0"
+
+    async def test_the_worst_responses_come_first_and_unfolded(self) -> None:
+        good = response_of("Yes.", ("Yes.", 5), id="good", persona="good")
+        mixed = response_of("Yes. No.", ("Yes.", 5), ("No.", 1), id="mixed", persona="mixed")
+        bad = response_of("No.", ("No.", 1), id="bad", persona="bad")
+        near = response_of("Hm.", ("Hm.", 3), id="near", persona="near")
+        failed = response_of("", id="lost", persona="lost", status="failed", error="timeout")
+        responses = [good, failed, near, mixed, bad]
+        page = await page_of(responses)
+        assert [card["data-persona"] for card in page.cards()] == ["bad", "near", "mixed", "good", "lost"]
+        assert sum("open" in card for card in page.cards()) == min(5, OPEN_CARDS)
+
+    async def test_refused_failed_and_empty_responses_are_shown_as_what_they_are(self) -> None:
+        page = await page_of(
+            [
+                response_of("Sorry.", ("Sorry.", None), id="1", status="refused"),
+                replace(response_of("", id="2", status="failed", error="timeout: 120 s"), text=None),
+                response_of("", id="3"),
+            ]
+        )
+        for words in ("refused", "failed", "timeout: 120 s", "empty"):
+            assert words in page.text
+
+    async def test_a_job_without_any_result_has_a_page(self) -> None:
+        results = results_of([])
+        assert "No sentence has a score yet" in (await page_of([], results)).text
+
+    async def test_a_single_model_is_compared_with_nobody(self) -> None:
+        high = response_of("Yes. No.", ("Yes.", 5), ("No.", 1), id="high", persona="E-high")
+        low = response_of("No.", ("No.", 1), level="low", levels={"E": "low"}, id="low", persona="E-low")
+        # ACC_atom: (1/2 + 1) / 2
+        page = await page_of([high, low])
+        assert "simulated/steady stays in character in 75 % of its sentences." in page.text
+        assert "It breaks most as high personas." in page.text
+
+    async def test_where_there_is_one_level_none_is_called_the_weakest(self) -> None:
+        page = await page_of([response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])
+        assert "most as" not in page.text
+
+    async def test_level_names_of_ones_own_need_the_scales_levels(self) -> None:
+        [response] = [response_of("Meh.", ("Meh.", 3), level="cold")]
+        results = results_of([response_of("Meh.", ("Meh.", 3))])
+        results["cells"][0]["level"] = "cold"
+        assert (await page_of([response], results)).sentences()[-1]["class"] == "s outside d1"
+        results["cells"][0]["scale"]["levels"] = ["cold", "warm"]
+        # Two levels on 1-5: cold is [1, 3), so 3 lies above it, a quarter of the scale from 2.
+        assert (await page_of([response], results)).sentences()[-1]["class"] == "s above d1"
+
+
+class TestSelfContained:
+    async def test_it_loads_nothing(self, job: Sample) -> None:
+        source = await html_report(job.results, stream(job.responses))
+        page = Page(source)
+        assert "http://" not in source
+        assert "https://" not in source
+        loads = [(t, a.get("src") or a.get("href")) for t, a in page.elements if "src" in a or "href" in a]
+        assert loads == [("link", "data:,"), ("a", "#responses")]
+
+    async def test_the_policy_admits_its_own_style_and_script_only(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results)
+        [policy] = [a["content"] for tag, a in page.elements if a.get("http-equiv")]
+        for directive, tag in (("style-src", "style"), ("script-src", "script")):
+            digest = base64.b64encode(sha256(page.content(tag).encode()).digest()).decode()
+            assert f"{directive} 'sha256-{digest}';" in (policy or "")
+            assert [t for t, _ in page.elements].count(tag) == 1
+        assert (policy or "").startswith("default-src 'none';")
+
+    async def test_no_element_needs_what_the_policy_forbids(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results)
+        names = {name for _, attrs in page.elements for name in attrs}
+        assert not [name for name in names if name == "style" or name.startswith("on")]
+
+    async def test_the_same_job_gives_the_same_page(self, job: Sample) -> None:
+        pages = [await html_report(job.results, stream(job.responses)) for _ in range(2)]
+        assert pages[0] == pages[1]
+
+    async def test_the_order_of_the_stream_does_not_matter(self, job: Sample) -> None:
+        forward = await html_report(job.results, stream(job.responses))
+        assert await html_report(job.results, stream(reversed(job.responses))) == forward
+
+
+class TestHostileTexts:
+    async def test_every_text_stays_text(self) -> None:
+        def responses(texts: Iterable[str]) -> list[JudgedResponse]:
+            return [
+                response_of(
+                    text,
+                    (text, 1),
+                    id=f"r-{n}",
+                    raw=text,
+                    item_text=text,
+                    persona=text,
+                    model=text,
+                    task=text,
+                )
+                for n, text in enumerate(texts)
+            ]
+
+        short = [text for text in HOSTILE if len(text) < 100]
+        harmless = [f"harmless {number}" for number in range(len(short))]
+        page, plain = await page_of(responses(short)), await page_of(responses(harmless))
+        # Equally many elements of every kind, with the same attributes: nothing came from the texts.
+        assert shape(page) == shape(plain)
+        for text in ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7*7 }} {% raw %}"):
+            assert text in page.text
+            assert any(text in (a["data-verdicts"] or "") for a in page.sentences())
+
+    async def test_control_characters_become_visible(self) -> None:
+        source = await html_report(
+            results_of([]), stream([response_of("\x07\x1b[31mred\x9f", ("\x07\x1b[31mred\x9f", 1))])
+        )
+        assert "␇␛[31mred\ufffd" in source
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", source)
+
+    async def test_every_text_from_outside_is_isolated_from_the_page_direction(self) -> None:
+        text = "\u202etxet\u202c"
+        page = await page_of([response_of(text, (text, 1), persona=text, model=text, item_text=text)])
+        holders = {tag for tag, found in page.texts if text in found}
+        assert holders <= {"bdi", "span", "option"}
+
+    async def test_a_huge_text_is_cut_and_the_cut_is_told(self) -> None:
+        huge = "x" * 100_000
+        page = await page_of([response_of(f"{huge} Short.", (huge, 1), ("Short.", 1))])
+        assert "(98,800 more characters)" in page.text
+        many = response_of(" ".join(["No."] * 500), *[("No.", 1)] * 500)
+        assert "… and 420 more sentences, not shown here." in (await page_of([many])).text
+
+
+def shape(page: Page) -> list[tuple[str, list[str]]]:
+    return sorted((tag, sorted(attrs)) for tag, attrs in page.elements)
+
+
+class TestSize:
+    async def test_a_thousand_responses_stay_under_three_megabytes(self) -> None:
+        # 2 models x 9 personas x (2 + 1 + 1) items x 15 runs.
+        job = sample(5, 3)
+        assert len(job.responses) == 1_080
+        source = await html_report(job.results, stream(job.responses))
+        assert 1_000_000 < len(source.encode()) < 3_000_000
+        shown = len(Page(source).cards())
+        assert f"{shown} of 1 080 responses" in Page(source).text.replace("\u202f", " ")
+        assert "/v1/jobs/job_sample/responses" in source
+
+    async def test_the_sample_reaches_every_cell(self) -> None:
+        job = sample(5, 3)
+        cards = (await page_of(job.responses, job.results)).cards()
+        shown = {(card["data-model"], card["data-persona"], card["data-task"]) for card in cards}
+        assert shown == {(r.model, r.persona, r.task) for r in job.responses}
+
+    async def test_memory_does_not_grow_with_the_job(self) -> None:
+        response = response_of("No. No.", ("No.", 4), ("No.", 1))
+        results = results_of([response])
+
+        async def many(count: int) -> AsyncIterator[JudgedResponse]:
+            for number in range(count):
+                yield replace(response, id=f"r-{number}")
+
+        async def peak(count: int) -> int:
+            tracemalloc.start()
+            await html_report(results, many(count))
+            _, found = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            return found
+
+        await peak(10)
+        small, large = await peak(1_000), await peak(5_000)
+        assert large < 1.2 * small
+
+
+class TestColours:
+    @pytest.mark.parametrize("scheme", [0, 1])
+    def test_numbers_on_the_heat_maps_colours_can_be_read(self, scheme: int) -> None:
+        """WCAG 2.2, success criterion 1.4.3: a contrast of at least 4.5 : 1."""
+        styles = files("app.web").joinpath("report", "report.css").read_text("utf-8")
+        named = [dict(re.findall(r"--([\w-]+): (#\w{6});", part)) for part in styles.split("@media")[:2]]
+        colours = named[0] | named[scheme]
+        inks: dict[str, str] = dict.fromkeys("98765", str(colours["on-pale"])) | {"4": "#191511"}
+        inks |= dict.fromkeys("3210", str(colours["on-strong"]))
+        for step, ink in inks.items():
+            assert contrast(ink, colours[f"h{step}"]) >= 4.5, step
+        for text, ground in (
+            ("quiet", "page"),
+            ("accent", "page"),
+            ("ink", "below"),
+            ("ink", "above"),
+            ("ink", "in"),
+        ):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+
+
+def contrast(one: str, other: str) -> float:
+    def luminance(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
