@@ -22,7 +22,7 @@ from app.db import jobs
 from app.domain.errors import FieldError
 from app.domain.status import JobStatus
 from app.services.control_job import cancel_job, delete_job, pause_job, resume_job
-from app.services.export_report import EXPORTS, export_report
+from app.services.export_report import EXPORTS, TABLES, export_report
 from app.services.job_view import find_job, job_json, view_job
 from app.services.plan_job import plan_job
 from app.services.read_responses import ResponseFilter, read_page
@@ -64,9 +64,10 @@ async def submit(
     submission = Submission(body.to_draft(), body.name, body.metadata, await request.json(), idempotency_key)
     job = await submit_job(services.submission, tenant, submission)
     view = await view_job(services.engine, tenant, job.id)
-    return JSONResponse(
-        view, HTTPStatus.ACCEPTED, {"Location": f"/v1/jobs/{job.id}", "Retry-After": POLL_SECONDS}
-    )
+    headers = {"Location": f"/v1/jobs/{job.id}"}
+    if not JobStatus(view["status"]).is_terminal:
+        headers["Retry-After"] = POLL_SECONDS
+    return JSONResponse(view, HTTPStatus.ACCEPTED, headers)
 
 
 @router.post("/plan", responses=answers_with(answers.Plan), summary="Plan a job")
@@ -238,6 +239,9 @@ async def report(
     ] = "verdicts",
 ) -> Response:
     """The results as a file, streamed."""
+    if level == "cells" and format_ not in TABLES:
+        error = FieldError("/query/level", f"only for the formats {', '.join(TABLES)}")
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[error])
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
     document = await services.results.read(job)

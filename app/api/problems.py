@@ -19,6 +19,7 @@ from app.services.errors import IdempotencyConflictError, NotFoundError, WrongSt
 log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = "2"
+MOST_FIELDS = 100
 
 
 class ProblemField(BaseModel):
@@ -39,7 +40,7 @@ class Problem(BaseModel):
     status: int = Field(description="The HTTP status.", examples=[422])
     detail: str = Field(description="What went wrong, for people.", examples=["1 field is wrong"])
     code: str = Field(description="What went wrong, for programs.", examples=["invalid"])
-    errors: list[ProblemField] = Field(description="The fields that are wrong, all of them.")
+    errors: list[ProblemField] = Field(description="The fields that are wrong, up to 100 of them.")
     request_id: str = Field(description="Names this request in the service's logs.")
 
 
@@ -124,8 +125,10 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
 
 
 def _invalid(request: Request, fields: Sequence[FieldError]) -> JSONResponse:
-    count = f"{len(fields)} fields are wrong" if len(fields) != 1 else "1 field is wrong"
-    return problem_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", count, fields)
+    detail = f"{len(fields)} fields are wrong" if len(fields) != 1 else "1 field is wrong"
+    if len(fields) > MOST_FIELDS:
+        detail += f"; the first {MOST_FIELDS} are listed"
+    return problem_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", detail, fields[:MOST_FIELDS])
 
 
 def _field(found: Mapping[str, Any], body: Any) -> FieldError:
@@ -182,4 +185,7 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
     log.error("unexpected error", path=request.url.path, exc_info=error)
     detail = "an error of ours; the request id names it in the logs"
-    return problem_response(request, HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail)
+    headers = {"X-Request-Id": getattr(request.state, "request_id", "")}  # answered outside of RequestContext
+    return problem_response(
+        request, HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail, headers=headers
+    )

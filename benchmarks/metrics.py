@@ -1,0 +1,78 @@
+"""The metrics of the papers' whole study, 540 cells of 12 models, from scores to the JSON text of the results.
+
+`python -m benchmarks.metrics`
+"""
+
+import json
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from app.domain.dimension import Scale
+from app.domain.metrics.cell import combine_judges, measure
+from app.domain.metrics.scores import CellScores
+from app.domain.results import CellResult
+from app.domain.totals import summarize
+from app.domain.verdict import VerdictStatus
+
+SCALE = Scale()
+MODELS = 12
+RUNS = 30
+TASKS = (("questionnaire", 10, 6), ("essay", 1, 15), ("social_media_post", 1, 22))
+"""Name, items of a run and sentences of a response."""
+
+Key = tuple[str, str, str, str, str]
+
+
+def main() -> None:
+    """Prints how long each step takes, in seconds."""
+    scores = list(_study(np.random.default_rng(0)))
+    units = sum(int(cell.counts.sum()) + sum(cell.excluded.values()) for _, cell in scores)
+    started = time.perf_counter()
+    cells = [_measured(key, cell) for key, cell in scores]
+    measured = time.perf_counter()
+    results = summarize(cells)
+    summarized = time.perf_counter()
+    text = json.dumps(results.to_json(), allow_nan=False)
+    written = time.perf_counter()
+    figures = {
+        "cells": len(cells),
+        "units": units,
+        "metrics_seconds": round(measured - started, 3),
+        "totals_seconds": round(summarized - measured, 3),
+        "json_seconds": round(written - summarized, 3),
+        "json_bytes": len(text),
+    }
+    print(json.dumps(figures, indent=2))
+
+
+def _study(draws: np.random.Generator) -> Iterator[tuple[Key, CellScores]]:
+    for model in range(MODELS):
+        for dimension in "OCEAN":
+            for index, level in enumerate(SCALE.levels):
+                for task, items, sentences in TASKS:
+                    key = (f"model {model}", f"{dimension}-{level}", task, dimension, level)
+                    yield key, _cell(draws, index, items, sentences)
+
+
+def _cell(draws: np.random.Generator, level: int, items: int, sentences: int) -> CellScores:
+    runs = np.repeat(np.arange(RUNS), items)
+    options = draws.multinomial(sentences, draws.dirichlet(np.ones(SCALE.size + 1)), size=len(runs))
+    return CellScores(
+        scale=SCALE,
+        level=level,
+        runs=runs,
+        instructions=runs // 5,
+        histograms=options[:, : SCALE.size],
+        excluded={VerdictStatus.NOT_APPLICABLE: int(options[:, SCALE.size].sum())},
+    )
+
+
+def _measured(key: Key, scores: CellScores) -> CellResult:
+    metrics = measure(scores)
+    return CellResult(*key, RUNS, combine_judges([metrics]), {"judge": metrics})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from embedded.postgres import EmbeddedPostgres
+from embedded.services import StackConfig
+from embedded.supervisor import Supervisor
+from embedded.valkey import EmbeddedValkey
+from tests.api.service import Json, Service, serving
+from tests.conftest import scratch_directory
+
+
+@contextmanager
+def database(
+    name: str, postgres: EmbeddedPostgres, maintenance: psycopg.Connection, template: str
+) -> Iterator[str]:
+    maintenance.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy".encode())
+    yield postgres.url(name)
+    maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture(scope="session")
+def running_api(
+    postgres: EmbeddedPostgres, maintenance: psycopg.Connection, template_database: str
+) -> Iterator[Service]:
+    with (
+        database("api", postgres, maintenance, template_database) as url,
+        scratch_directory() as directory,
+        EmbeddedValkey(directory / "valkey") as valkey,
+        serving(directory, url, valkey.url(), ASSAY_MAX_PLANNED_CALLS="200000") as service,
+    ):
+        yield service
+
+
+@pytest.fixture
+def api(running_api: Service) -> Service:
+    """An API without jobs and without workers: what is submitted stays queued."""
+    running_api.execute("TRUNCATE jobs, calls, verdicts CASCADE")
+    return running_api
+
+
+@pytest.fixture(scope="session")
+def stack(
+    postgres: EmbeddedPostgres, maintenance: psycopg.Connection, template_database: str
+) -> Iterator[Service]:
+    """The whole service: API, worker, sweeper, simulator."""
+    with (
+        database("stack", postgres, maintenance, template_database) as url,
+        scratch_directory() as directory,
+    ):
+        config = StackConfig(
+            host="127.0.0.1",
+            port=0,
+            data_dir=directory / "data",
+            workers=1,
+            database_url=url,
+            simulator_args=("--latency-ms", "5"),
+        )
+        with Supervisor(config, migration=lambda _: (sys.executable, "-c", "")) as supervisor:
+            service = Service(supervisor.urls.api, url)
+            with service.http:
+                yield service
+
+
+@pytest.fixture(scope="session")
+def finished_body() -> Json:
+    """A job of two personas, one with two traits, three tasks, two models, two judges and two runs."""
+    duo: dict[str, Any] = {
+        "id": "duo",
+        "description": "a warm but anxious neighbour",
+        "traits": {"A": "high", "N": "low"},
+    }
+    return {
+        "name": "two by two",
+        "personas": ["E-low", duo],
+        "tasks": ["questionnaire", "essay", "social_media_post"],
+        "models": ["simulated/sim-faithful", {"model": "simulated/sim-refusing", "label": "shy"}],
+        "judges": ["simulated/sim-judge", "simulated/sim-judge-noisy"],
+        "instructions": [1, 3],
+        "iterations": 1,
+        "metadata": {"kind": "finished"},
+    }
+
+
+@pytest.fixture(scope="session")
+def finished(stack: Service, finished_body: Json) -> Json:
+    """That job, completed."""
+    job = stack.submit(finished_body)
+    return stack.wait(job["id"], "completed", "failed", "cancelled")

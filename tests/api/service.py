@@ -1,0 +1,202 @@
+"""The API as a real process, and a client that holds every answer to its declared form."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psycopg
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+
+from app.api import catalog, health, jobs
+from app.api.problems import Problem
+from embedded.supervisor import free_port
+from tests.conftest import libpq_url
+
+ROUTES = [
+    route
+    for module in (jobs, catalog, health)
+    for route in module.router.routes
+    if isinstance(route, APIRoute)
+]
+TABLES = (
+    "jobs",
+    "idempotency_keys",
+    "cells",
+    "shards",
+    "shard_usage",
+    "responses",
+    "verdicts",
+    "calls",
+    "job_results",
+)
+CONFIG = """
+connections:
+  acme:
+    kind: openai
+    base_url: http://127.0.0.1:9/v1
+    models: [acme-1, acme-judge]
+    limits: {requests_per_minute: 600, max_in_flight: 7}
+    prices: {acme-1: {input: 1.0, output: 2.0}}
+"""
+
+Json = dict[str, Any]
+
+
+def declared_answer(method: str, path: str, status: int) -> type[BaseModel] | None:
+    """The model that the OpenAPI document promises for an answer; problems look the same everywhere."""
+    if status >= 400 and not (path == "/readyz" and status == 503):
+        return Problem
+    for route in ROUTES:
+        if method in (route.methods or ()) and route.path_regex.match(path):
+            declared = route.responses.get(status)
+            assert declared is not None or status == 204, f"{method} {path} does not declare {status}"
+            return None if declared is None else declared.get("model")
+    return None
+
+
+def verify(response: httpx2.Response) -> None:
+    """Every answer has an id and the form that its route declares; the service never fails by itself."""
+    request = response.request
+    response.read()
+    assert response.headers["x-request-id"].startswith("req_")
+    if response.status_code >= 400 and request.method != "HEAD" and request.url.path != "/readyz":
+        assert response.headers["content-type"] == "application/problem+json", response.text[:200]
+        problem = response.json()
+        assert problem["status"] == response.status_code
+        assert problem["request_id"] == response.headers["x-request-id"]
+    model = declared_answer(request.method, request.url.path, response.status_code)
+    if model is not None and request.method != "HEAD":
+        model.model_validate_json(response.content, strict=True)
+
+
+class Service:
+    """A running API, its database, and a client."""
+
+    def __init__(self, url: str, database_url: str) -> None:
+        self.url = url
+        self.database_url = database_url
+        self.http = httpx2.Client(
+            base_url=url, timeout=60, trust_env=False, event_hooks={"response": [verify]}
+        )
+
+    def get(self, path: str, **options: Any) -> httpx2.Response:
+        return self.http.get(path, **options)
+
+    def post(self, path: str, body: object = None, **options: Any) -> httpx2.Response:
+        return self.http.post(path, **options) if body is None else self.http.post(path, json=body, **options)
+
+    def send(self, path: str, body: bytes, content_type: str = "application/json") -> httpx2.Response:
+        """Posts bytes as they are."""
+        return self.http.post(path, content=body, headers={"content-type": content_type})
+
+    def submit(self, body: Json, **options: Any) -> Json:
+        response = self.post("/v1/jobs", body, **options)
+        assert response.status_code == 202, response.text
+        job: Json = response.json()
+        return job
+
+    def job(self, job_id: str) -> Json:
+        job: Json = self.get(f"/v1/jobs/{job_id}").json()
+        return job
+
+    def wait(self, job_id: str, *statuses: str, seconds: float = 60.0) -> Json:
+        """The job, once it is in one of these states."""
+        deadline = time.monotonic() + seconds
+        while (job := self.job(job_id))["status"] not in statuses:
+            assert time.monotonic() < deadline, f"{job['status']}: {job['progress']}"
+            time.sleep(0.1)
+        return job
+
+    def walk(self, path: str, **parameters: Any) -> Iterator[Json]:
+        """Everything that a list holds, page after page."""
+        while True:
+            page = self.get(path, params=parameters).json()
+            assert page["has_more"] is (page["next_cursor"] is not None)
+            yield from page["data"]
+            if not page["has_more"]:
+                return
+            parameters["after"] = page["next_cursor"]
+
+    def rows(self) -> dict[str, int]:
+        """How many rows each table has."""
+        with psycopg.connect(libpq_url(self.database_url)) as connection:
+            counts = [connection.execute(f"SELECT count(*) FROM {table}".encode()) for table in TABLES]
+            return dict(zip(TABLES, (int((c.fetchone() or (0,))[0]) for c in counts), strict=True))
+
+    def execute(self, statement: str, *values: object) -> None:
+        with psycopg.connect(libpq_url(self.database_url), autocommit=True) as connection:
+            connection.execute(statement.encode(), values)
+
+
+@contextmanager
+def serving(directory: Path, database_url: str, redis_url: str, **environment: str) -> Iterator[Service]:
+    """The API alone, as `assay up` starts it: nothing works on its jobs."""
+    config = directory / "assay.yaml"
+    config.write_text(CONFIG)
+    port = free_port("127.0.0.1", 0)
+    variables = {
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+        "ASSAY_CONFIG": str(config),
+        "ASSAY_SIMULATOR_URL": "http://127.0.0.1:9",
+        "ASSAY_LOG_LEVEL": "WARNING",
+        **environment,
+    }
+    command = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", "--host", "127.0.0.1"]
+    with (directory / "api.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "3"],
+            env={**os.environ, **variables},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        service = Service(f"http://127.0.0.1:{port}", database_url)
+        with service.http:
+            _await_listening(service, process, directory / "api.log")
+            yield service
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _await_listening(service: Service, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            service.get("/healthz")
+        except httpx2.ConnectError:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        else:
+            return
+
+
+def job_body(**changes: Any) -> Json:
+    """A small valid job; a change to ``None`` leaves the field out."""
+    body: Json = {
+        "personas": ["E-low"],
+        "tasks": ["essay"],
+        "models": ["simulated/sim-faithful"],
+        "judges": ["simulated/sim-judge"],
+        "instructions": [1],
+        "iterations": 2,
+    }
+    return {name: value for name, value in (body | changes).items() if value is not None}
+
+
+def pointers(response: httpx2.Response) -> list[str]:
+    return [error["pointer"] for error in response.json()["errors"]]
+
+
+def compact(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -1,0 +1,476 @@
+"""What clients get wrong: always a 4xx that names the field, and never a row."""
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.api.service import Json, Service, compact, job_body, pointers
+
+POLITICS: Json = {
+    "id": "politics",
+    "name": "conservatism",
+    "options": "1) progressive 2) rather progressive 3) neither 4) rather conservative 5) conservative 9) none",
+}
+TEXT: Json = {"persona": "E-low", "task": "essay", "text": "I stay at home."}
+
+
+@pytest.fixture(autouse=True)
+def nothing_created(api: Service) -> Iterator[None]:
+    yield
+    assert set(api.rows().values()) == {0}
+
+
+def persona(**changes: Any) -> Json:
+    return {"id": "blunt", "description": "a blunt critic", "traits": {"A": "low"}} | changes
+
+
+def of_own(**changes: Any) -> Json:
+    """A job with one dimension of its own."""
+    return job_body(
+        dimensions=[POLITICS | changes],
+        personas=[persona(traits={"politics": "low"})],
+        tasks=["social_media_post"],
+    )
+
+
+def with_texts(*texts: Json, **changes: Any) -> Json:
+    return job_body(models=None, instructions=None, iterations=None, responses=list(texts)) | changes
+
+
+WRONG: dict[str, tuple[Json, str]] = {
+    # names that mean nothing
+    "unknown persona": (job_body(personas=["E-low", "X-low"]), "/personas/1"),
+    "unknown task": (job_body(tasks=["essay", "sonnet"]), "/tasks/1"),
+    "unknown connection": (job_body(models=["nobody/gpt"]), "/models/0"),
+    "unknown model": (job_body(models=["acme/acme-1", "acme/acme-9"]), "/models/1"),
+    "unknown judge": (job_body(judges=[{"model": "acme/acme-9"}]), "/judges/0"),
+    "model without connection": (job_body(models=["gpt-4o"]), "/models/0"),
+    "connection without model": (job_body(models=["simulated/"]), "/models/0"),
+    "unknown instruction": (job_body(instructions=[1, 7]), "/instructions/1"),
+    "instruction zero": (job_body(instructions=[0]), "/instructions/0"),
+    "instruction without persona": (job_body(instructions=["Be brief."]), "/instructions/0"),
+    "unknown trait": (job_body(personas=[persona(traits={"Z": "low"})]), "/personas/0/traits/Z"),
+    "unknown level": (job_body(personas=[persona(traits={"A": "lo"})]), "/personas/0/traits/A"),
+    "pointer in need of escape": (
+        job_body(personas=[persona(traits={"a/b~c": "low"})]),
+        "/personas/0/traits/a~1b~0c",
+    ),
+    "persona without traits": (job_body(personas=[persona(traits={})]), "/personas/0"),
+    # missing and empty
+    "no personas": (job_body(personas=None), "/personas"),
+    "empty personas": (job_body(personas=[]), "/personas"),
+    "empty tasks": (job_body(tasks=[]), "/tasks"),
+    "empty models": (job_body(models=[]), "/models"),
+    "no models and no responses": (job_body(models=None), "/models"),
+    "empty judges": (job_body(judges=[]), "/judges"),
+    "empty instructions": (job_body(instructions=[]), "/instructions"),
+    "empty responses": (with_texts(), "/responses"),
+    "persona without description": (job_body(personas=[{"id": "blunt"}]), "/personas/0/description"),
+    "blank description": (job_body(personas=[persona(description=" \n ")]), "/personas/0/description"),
+    "model object without model": (job_body(models=[{"temperature": 1}]), "/models/0/model"),
+    # twice
+    "persona twice": (job_body(personas=["E-low", "E-low"]), "/personas/0"),
+    "persona in a set and by name": (job_body(personas=["big-five", "E-low"]), "/personas/0"),
+    "inline persona with another's id": (job_body(personas=["E-low", persona(id="E-low")]), "/personas/0"),
+    "task twice": (job_body(tasks=["essay", "essay"]), "/tasks/1"),
+    "model twice": (job_body(models=["acme/acme-1", {"model": "acme/acme-1"}]), "/models/1"),
+    "label twice": (
+        job_body(models=[{"model": "acme/acme-1", "label": "x"}, {"model": "simulated/y", "label": "x"}]),
+        "/models/1",
+    ),
+    "judge twice": (job_body(judges=["acme/acme-1", "acme/acme-1"]), "/judges/1"),
+    "instruction twice": (job_body(instructions=[2, 2]), "/instructions/1"),
+    "dimension twice": (
+        of_own() | {"dimensions": [POLITICS, POLITICS]},
+        "/dimensions/1/id",
+    ),
+    "built-in dimension": (of_own() | {"dimensions": [POLITICS, POLITICS | {"id": "E"}]}, "/dimensions/1/id"),
+    # wrong types
+    "text for a number": (job_body(iterations="5"), "/iterations"),
+    "true for a number": (job_body(iterations=True), "/iterations"),
+    "fraction for a count": (job_body(iterations=2.5), "/iterations"),
+    "number for a text": (job_body(name=5), "/name"),
+    "null for a list": (job_body() | {"personas": None}, "/personas"),
+    "object for a list": (job_body(tasks={"essay": True}), "/tasks"),
+    "list for an object": (job_body(metadata=[]), "/metadata"),
+    "text for a list": (job_body(tasks="essay"), "/tasks"),
+    "number for a persona": (job_body(personas=[5]), "/personas/0"),
+    "list for a persona": (job_body(personas=[["E-low"]]), "/personas/0"),
+    "null for a model": (job_body(models=[None]), "/models/0"),
+    "number for a label value": (job_body(metadata={"commit": 5}), "/metadata/commit"),
+    "true for an instruction": (job_body(instructions=[True]), "/instructions/0"),
+    "object for instructions": (job_body(instructions={"1": 1}), "/instructions"),
+    "text for a temperature": (
+        job_body(models=[{"model": "acme/acme-1", "temperature": "1"}]),
+        "/models/0/temperature",
+    ),
+    "level that is no text": (job_body(personas=[persona(traits={"A": 1})]), "/personas/0/traits/A"),
+    # out of range
+    "no iterations": (job_body(iterations=0), "/iterations"),
+    "a thousand million iterations": (job_body(iterations=10**9), "/iterations"),
+    "more runs than there are numbers": (
+        job_body(iterations=1000, instructions=[f"{{persona}} {n}" for n in range(33)]),
+        "/iterations",
+    ),
+    "negative seed": (job_body(seed=-1), "/seed"),
+    "seed beyond 63 bits": (job_body(seed=2**63), "/seed"),
+    "temperature of 3": (
+        job_body(models=[{"model": "acme/acme-1", "temperature": 3}]),
+        "/models/0/temperature",
+    ),
+    "top_p of 0": (job_body(models=[{"model": "acme/acme-1", "top_p": 0}]), "/models/0/top_p"),
+    "no tokens": (job_body(models=[{"model": "acme/acme-1", "max_tokens": 0}]), "/models/0/max_tokens"),
+    "two thousand personas": (job_body(personas=[f"p{n}" for n in range(2000)]), "/personas"),
+    "sixty models": (job_body(models=[f"simulated/m{n}" for n in range(60)]), "/models"),
+    "long name": (job_body(name="x" * 301), "/name"),
+    "name of two lines": (job_body(name="a\nb"), "/name"),
+    "huge description": (job_body(personas=[persona(description="x" * 20_001)]), "/personas/0/description"),
+    "long label": (job_body(metadata={"x" * 65: "y"}), f"/metadata/{'x' * 65}"),
+    "id with a slash": (job_body(personas=[persona(id="a/b")]), "/personas/0/id"),
+    "id with a space": (job_body(personas=[persona(id="a b")]), "/personas/0/id"),
+    "planned beyond the service's limit": (
+        job_body(tasks=["questionnaire"], personas=["big-five"], iterations=1000),
+        "",
+    ),
+    # unknown fields
+    "unknown field": (job_body(temperature=1), "/temperature"),
+    "unknown field of a persona": (job_body(personas=[persona(trait={})]), "/personas/0/trait"),
+    "unknown field of a model": (job_body(models=[{"model": "acme/acme-1", "temp": 1}]), "/models/0/temp"),
+    "unknown protocol": (job_body(protocol="hardened"), "/protocol"),
+    # characters that can't be kept
+    "NUL in a description": (job_body(personas=[persona(description="a\0b")]), "/personas/0/description"),
+    "NUL in a label": (job_body(metadata={"a": "b\0"}), "/metadata/a"),
+    "NUL in a parameter": (
+        job_body(models=[{"model": "acme/acme-1", "extra": {"user": "a\0"}}]),
+        "/models/0/extra",
+    ),
+    "NUL in a parameter's name": (
+        job_body(models=[{"model": "acme/acme-1", "extra": {"a": [{"b\0": 1}]}}]),
+        "/models/0/extra",
+    ),
+    # dimensions of one's own
+    "scale upside down": (of_own(scale={"minimum": 5, "maximum": 1}), "/dimensions/0/scale"),
+    "scale of one score": (of_own(scale={"minimum": 3, "maximum": 3}), "/dimensions/0/scale"),
+    "not applicable inside the scale": (
+        of_own(scale={"minimum": 1, "maximum": 10, "not_applicable": 9}),
+        "/dimensions/0/scale",
+    ),
+    "scale too fine": (
+        of_own(scale={"minimum": 1, "maximum": 200, "not_applicable": 0}),
+        "/dimensions/0/scale",
+    ),
+    "one level": (of_own(levels=["low"]), "/dimensions/0/levels"),
+    "level twice": (of_own(levels=["low", "low", "high"]), "/dimensions/0/levels"),
+    "no options": (of_own(options=""), "/dimensions/0/options"),
+    "no questions for the questionnaire": (of_own() | {"tasks": ["questionnaire"]}, "/personas/0"),
+    "no context for the essay": (of_own() | {"tasks": ["essay"]}, "/personas/0"),
+    "level of another dimension": (
+        of_own(levels=["left", "right"]),
+        "/personas/0/traits/politics",
+    ),
+    # existing texts
+    "models and responses": (with_texts(TEXT, models=["acme/acme-1"]), "/models"),
+    "instructions and responses": (with_texts(TEXT, instructions=[1]), "/instructions"),
+    "response of an unknown persona": (
+        with_texts(TEXT, TEXT | {"persona": "E-high"}),
+        "/responses/1/persona",
+    ),
+    "response to an unknown task": (with_texts(TEXT | {"task": "questionnaire"}), "/responses/0/task"),
+    "response to an unknown item": (with_texts(TEXT | {"item": "E-1"}), "/responses/0/item"),
+    "response to one of ten items": (
+        with_texts(TEXT | {"task": "questionnaire"}, tasks=["questionnaire"]),
+        "/responses/0/item",
+    ),
+    "run twice": (with_texts(TEXT | {"run": 3}, TEXT | {"run": 3}), "/responses/1/run"),
+    "negative run": (with_texts(TEXT | {"run": -1}), "/responses/0/run"),
+    "run beyond two bytes": (with_texts(TEXT | {"run": 40_000}), "/responses/0/run"),
+    "run under two instructions": (
+        with_texts(
+            TEXT | {"task": "questionnaire", "item": "E-1", "run": 0, "instruction": 1},
+            TEXT | {"task": "questionnaire", "item": "E-2", "run": 0, "instruction": 2},
+            tasks=["questionnaire"],
+        ),
+        "/responses/1/instruction",
+    ),
+    "NUL in a text": (with_texts(TEXT | {"text": "a\0"}), "/responses/0/text"),
+    "text that is no text": (with_texts(TEXT | {"text": 5}), "/responses/0/text"),
+    "more writers than models": (
+        with_texts(*(TEXT | {"model": f"writer {n}"} for n in range(51))),
+        "/responses/50/model",
+    ),
+}
+
+
+class TestWrongFields:
+    @pytest.mark.parametrize(("body", "pointer"), WRONG.values(), ids=WRONG)
+    @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/plan"], ids=["submit", "plan"])
+    def test_the_field_is_named(self, api: Service, path: str, body: Json, pointer: str) -> None:
+        response = api.post(path, body)
+        assert response.status_code == 422, response.text
+        assert pointer in pointers(response), response.text
+
+    def test_all_wrong_fields_are_named_at_once(self, api: Service) -> None:
+        response = api.post(
+            "/v1/jobs",
+            job_body(
+                personas=["nobody"], tasks=["nothing"], models=["a/b"], judges=["c/d"], instructions=[9]
+            ),
+        )
+        assert pointers(response) == ["/personas/0", "/tasks/0", "/models/0", "/judges/0", "/instructions/0"]
+
+    def test_more_texts_for_one_item_than_runs_can_be_numbered(self, api: Service) -> None:
+        # Runs are two-byte integers: 0 to 32,766. The first text beyond is named.
+        response = api.post("/v1/jobs", with_texts(*[TEXT | {"text": "No."}] * 32_769))
+        assert response.status_code == 422
+        assert pointers(response)[0] == "/responses/32767/run"
+
+    def test_a_text_of_more_sentences_than_can_be_numbered(self, api: Service) -> None:
+        response = api.post("/v1/jobs", with_texts(TEXT, TEXT | {"text": "No! " * 33_000}))
+        assert response.status_code == 422
+        assert pointers(response) == ["/responses/1/text"]
+
+    def test_more_items_than_memory(self, api: Service) -> None:
+        # 1,000 personas × 20 dimensions × 200 questions are 4 million items in one run.
+        dimensions = [POLITICS | {"id": f"d{n}", "questions": ["?!"] * 200} for n in range(20)]
+        traits = {f"d{n}": "low" for n in range(20)}
+        personas = [persona(id=f"p{n}", traits=traits) for n in range(1000)]
+        response = api.post(
+            "/v1/jobs",
+            job_body(dimensions=dimensions, personas=personas, tasks=["questionnaire"], iterations=1),
+        )
+        assert response.status_code == 422
+        assert response.elapsed.total_seconds() < 5
+
+
+def raw(field: str, literal: bytes) -> bytes:
+    """A valid body with one more field, spelt out."""
+    return compact(job_body(iterations=None))[:-1] + b"," + compact(field) + b":" + literal + b"}"
+
+
+MALFORMED: dict[str, bytes] = {
+    "nothing": b"",
+    "no JSON": b"personas=E-low",
+    "half of it": compact(job_body())[:-5],
+    "more than it": compact(job_body()) + b"{}",
+    "single quotes": b"{'personas': []}",
+    "comment": b"/* a job */ {}",
+    "not UTF-8": raw("name", b'"\xff\xfe"'),
+    "UTF-16": json.dumps(job_body()).encode("utf-16"),
+    "NaN": raw("iterations", b"NaN"),
+    "Infinity": raw("iterations", b"Infinity"),
+    "minus Infinity": raw("seed", b"-Infinity"),
+    "number beyond all floats": raw("iterations", b"1e999"),
+    "number beyond all floats in a parameter": compact(job_body(models=None))[:-1]
+    + b',"models":[{"model":"acme/acme-1","extra":{"x":1e999}}]}',
+    "ten thousand digits": raw("iterations", b"9" * 10_000),
+    "bottomless nesting": raw("name", b"[" * 100_000 + b"]" * 100_000),
+    "deep nesting": raw("name", b"[" * 300 + b"]" * 300),
+    "deep parameters": compact(job_body(models=None))[:-1]
+    + b',"models":[{"model":"acme/acme-1","extra":{"x":'
+    + b"[" * 900
+    + b"]" * 900
+    + b"}}]}",
+    "the same key twice": raw("iterations", b"1")[:-1] + b',"iterations":2}',
+    "contradictory traits": compact(job_body(personas=None))[:-1]
+    + b',"personas":[{"id":"a","description":"b","traits":{"E":"low","E":"high"}}]}',
+    "raw control character": raw("name", b'"a\x00b"'),
+    "lone surrogate": raw("name", rb'"\ud800"'),
+    "lone surrogate in a task": compact(job_body(tasks=None))[:-1] + rb',"tasks":["\ud800"]}',
+    "lone surrogate in a key": raw("\ud800", b"1"),
+    "lone surrogate in a trait": compact(job_body(personas=None))[:-1]
+    + rb',"personas":[{"id":"a","description":"b","traits":{"\ud800":"low"}}]}',
+    "lone surrogate in a parameter": compact(job_body(models=None))[:-1]
+    + rb',"models":[{"model":"acme/acme-1","extra":{"x":"\udc00"}}]}',
+    "null": b"null",
+    "a list": b"[]",
+    "a text": b'"job"',
+    "a number": b"5",
+}
+
+
+class TestMalformedBodies:
+    @pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED)
+    def test_what_is_not_a_job_in_strict_json_is_refused(self, api: Service, body: bytes) -> None:
+        response = api.send("/v1/jobs", body)
+        assert response.status_code in {400, 422}, response.text
+
+    def test_contradictory_traits_are_named(self, api: Service) -> None:
+        response = api.send("/v1/jobs", MALFORMED["contradictory traits"])
+        assert response.status_code == 400
+        assert response.json()["code"] == "repeated_key"
+        assert "'E'" in response.json()["detail"]
+
+    @pytest.mark.parametrize(
+        "content_type", ["text/plain", "application/x-www-form-urlencoded", "application/xml", ""]
+    )
+    def test_other_media_types_are_refused(self, api: Service, content_type: str) -> None:
+        response = api.send("/v1/jobs", compact(job_body()), content_type)
+        assert response.status_code == 415
+        assert "application/json" in response.json()["detail"]
+
+    @pytest.mark.parametrize(
+        "content_type", ["application/json; charset=utf-8", "application/merge-patch+json"]
+    )
+    def test_json_by_another_name_is_read(self, api: Service, content_type: str) -> None:
+        assert api.send("/v1/jobs/plan", compact(job_body()), content_type).status_code == 200
+
+
+class TestTooLargeBodies:
+    BODY = compact(job_body(name="x" * (10 << 20)))
+
+    @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/plan"])
+    def test_ten_megabytes_are_too_many(self, api: Service, path: str) -> None:
+        assert api.send(path, self.BODY).status_code == 413
+
+    def test_ten_megabytes_in_chunks_are_too_many(self, api: Service) -> None:
+        def chunks() -> Iterator[bytes]:
+            for start in range(0, len(self.BODY), 1 << 20):
+                yield self.BODY[start : start + (1 << 20)]
+
+        response = api.http.post("/v1/jobs", content=chunks(), headers={"content-type": "application/json"})
+        assert response.status_code == 413
+        assert "transfer-encoding" in response.request.headers
+
+    def test_the_length_alone_is_enough(self, api: Service) -> None:
+        answer = speak(
+            api,
+            b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99999999\r\n\r\n",
+        )
+        assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+def speak(api: Service, request: bytes) -> bytes:
+    """The first bytes of the answer to a request that no client library would send."""
+    parts = urlsplit(api.url)
+    with socket.create_connection((str(parts.hostname), parts.port or 0), timeout=10) as connection:
+        connection.sendall(request)
+        return connection.recv(65536)
+
+
+ITEM_ROUTES = [
+    ("GET", ""),
+    ("DELETE", ""),
+    ("POST", "/cancel"),
+    ("POST", "/pause"),
+    ("POST", "/resume"),
+    ("GET", "/results"),
+    ("GET", "/responses"),
+    ("GET", "/report"),
+]
+STRANGE_IDS = {
+    "unknown": "job_00000000000000000000000000",
+    "not an id": "42",
+    "slash": "job_%2Fetc",
+    "unicode": "j%C3%B6b_%F0%9F%A6%8A",
+    "not UTF-8": "%ff%fe",
+    "NUL": "job_%00",
+    "10 kB": "j" * 10_000,
+    "quotes": "job_'%20OR%201=1--",
+    "dots": "job_..",
+}
+
+
+ALLOWED = {
+    "/v1/jobs": {"GET", "POST"},
+    "/v1/jobs/job_00000000000000000000000000": {"GET", "DELETE"},
+    "/v1/jobs/job_00000000000000000000000000/cancel": {"POST"},
+    "/v1/jobs/job_00000000000000000000000000/pause": {"POST"},
+    "/v1/jobs/job_00000000000000000000000000/resume": {"POST"},
+    "/v1/jobs/job_00000000000000000000000000/results": {"GET"},
+    "/v1/jobs/job_00000000000000000000000000/responses": {"GET"},
+    "/v1/jobs/job_00000000000000000000000000/report": {"GET"},
+    "/v1/personas": {"GET"},
+    "/v1/tasks": {"GET"},
+    "/v1/models": {"GET"},
+    "/healthz": {"GET"},
+    "/readyz": {"GET"},
+}
+NOT_ALLOWED = [
+    (method, path)
+    for path, allowed in ALLOWED.items()
+    for method in ("HEAD", "PUT", "PATCH", "DELETE", "POST", "GET", "OPTIONS")
+    if method not in allowed
+]
+
+
+class TestStrangePaths:
+    @pytest.mark.parametrize(("method", "suffix"), ITEM_ROUTES)
+    @pytest.mark.parametrize("job_id", STRANGE_IDS.values(), ids=STRANGE_IDS)
+    def test_there_is_no_such_job(self, api: Service, method: str, suffix: str, job_id: str) -> None:
+        response = api.http.request(method, f"/v1/jobs/{job_id}{suffix}")
+        assert response.status_code == 404
+
+    @pytest.mark.parametrize(
+        "path", ["/", "/v1", "/v2/jobs", "/v1/jobs/", "/v1/job", "/v1/jobs/a/b/c", "//v1/jobs"]
+    )
+    def test_unknown_paths_are_problems_too(self, api: Service, path: str) -> None:
+        response = api.http.get(f"{api.url}{path}", follow_redirects=False)
+        assert response.status_code in {307, 404}
+
+    @pytest.mark.parametrize(("method", "path"), NOT_ALLOWED)
+    def test_other_methods_are_not_allowed(self, api: Service, method: str, path: str) -> None:
+        assert api.http.request(method, path).status_code == 405
+
+
+QUERIES: dict[str, tuple[str, str, str]] = {
+    "unknown parameter": ("/v1/jobs", "stauts=queued", "/query/stauts"),
+    "unknown parameter of a job": ("/v1/jobs/{id}", "fields=status", "/query/fields"),
+    "unknown parameter of personas": ("/v1/personas", "set=big-five", "/query/set"),
+    "metadata where there is none": ("/v1/jobs/{id}/responses", "metadata[a]=b", "/query/metadata[a]"),
+    "metadata without a key": ("/v1/jobs", "metadata[]=b", "/query/metadata[]"),
+    "metadata not closed": ("/v1/jobs", "metadata[a=b", "/query/metadata[a"),
+    "NUL in a metadata key": ("/v1/jobs", "metadata[a%00]=b", "/query/metadata[a\0]"),
+    "NUL in a metadata value": ("/v1/jobs", "metadata[a]=%00", "/query/metadata[a]"),
+    "limit of 0": ("/v1/jobs", "limit=0", "/query/limit"),
+    "limit beyond the most": ("/v1/jobs", "limit=501", "/query/limit"),
+    "limit that is no number": ("/v1/jobs", "limit=ten", "/query/limit"),
+    "limit of ten thousand digits": ("/v1/jobs", "limit=" + "9" * 10_000, "/query/limit"),
+    "unknown status": ("/v1/jobs", "status=done", "/query/status"),
+    "cursor of another's": ("/v1/jobs", "after=abc", "/query/after"),
+    "cursor of other values": ("/v1/jobs", "after=WzEsMiwzXQ", "/query/after"),  # [1,2,3]
+    "cursor with no date": ("/v1/jobs", "after=WyJ4IiwieSJd", "/query/after"),  # ["x","y"]
+    "cursor with NUL": (
+        "/v1/jobs",
+        "after=WyIyMDI2LTExLTIxVDAwOjAwOjAwKzAwOjAwIiwiXHUwMDAwIl0",  # ["2026-11-21T00:00:00+00:00","\u0000"]
+        "/query/after",
+    ),
+    "cursor not in ASCII": ("/v1/jobs", "after=%C3%A9", "/query/after"),
+    "long cursor": ("/v1/jobs", "after=" + "A" * 10_000, "/query/after"),
+    "response cursor of other values": ("/v1/jobs/{id}/responses", "after=WyJ4IiwieSJd", "/query/after"),
+    "response cursor of truths": (
+        "/v1/jobs/{id}/responses",
+        "after=W3RydWUsZmFsc2UsMF0",  # [true,false,0]
+        "/query/after",
+    ),
+    "response limit": ("/v1/jobs/{id}/responses", "limit=-1", "/query/limit"),
+    "out_of_character that is no truth": (
+        "/v1/jobs/{id}/responses",
+        "out_of_character=maybe",
+        "/query/out_of_character",
+    ),
+    "unknown format": ("/v1/jobs/{id}/report", "format=pdf", "/query/format"),
+    "unknown level": ("/v1/jobs/{id}/report", "level=words", "/query/level"),
+}
+
+
+class TestStrangeQueries:
+    @pytest.fixture
+    def nothing_created(self) -> None:
+        """One job there is."""
+
+    @pytest.mark.parametrize(("path", "query", "pointer"), QUERIES.values(), ids=QUERIES)
+    def test_the_parameter_is_named(self, api: Service, path: str, query: str, pointer: str) -> None:
+        job_id = api.submit(job_body())["id"]
+        response = api.get(f"{path.format(id=job_id)}?{query}")
+        assert response.status_code == 422, response.text
+        assert pointers(response) == [pointer]
+
+    @pytest.mark.parametrize("key", ["", "a b", "x" * 256, "\u00e9"])
+    def test_the_idempotency_key_is_named(self, api: Service, key: str) -> None:
+        response = api.post("/v1/jobs", job_body(), headers={"Idempotency-Key": key.encode()})
+        assert response.status_code == 422
+        assert [p.lower() for p in pointers(response)] == ["/header/idempotency-key"]

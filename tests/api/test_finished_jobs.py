@@ -1,0 +1,282 @@
+"""What a job leaves: results, responses, reports. Run by real workers on simulated models."""
+
+import csv
+import io
+import json
+from collections import Counter
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.api.service import Json, Service, job_body
+
+# Runs: 2 instructions × 1 iteration. Items: E-low 10 + 1 + 1, duo (two traits) 20 + 2 + 1.
+RESPONSES = 2 * 2 * (12 + 23)
+# Result cells: 2 models × (1 + 2 traits) × 3 tasks.
+CELLS = 2 * 3 * 3
+
+
+class TestFinishedJob:
+    def test_it_completed_in_full(self, finished: Json, finished_body: Json) -> None:
+        assert (finished["status"], finished["completeness"], finished["error"]) == (
+            "completed",
+            "full",
+            None,
+        )
+        assert finished["created_at"] < finished["started_at"] < finished["finished_at"]
+        assert finished["spec"] == finished_body
+
+    def test_its_progress_is_whole(self, finished: Json) -> None:
+        generation, judging = finished["progress"]["generation"], finished["progress"]["judging"]
+        assert (generation["total"], generation["succeeded"]) == (RESPONSES, RESPONSES)
+        assert judging["succeeded"] == judging["total"] > 10 * RESPONSES
+        assert not judging["estimated"]
+
+    def test_usage_adds_up(self, finished: Json) -> None:
+        usage = finished["usage"]
+        for name in ("calls", "failed_calls", "input_tokens", "output_tokens", "cached_input_tokens"):
+            assert usage[name] == sum(row[name] for row in usage["by_model"])
+        generated = [row["calls"] for row in usage["by_model"] if row["stage"] == "generation"]
+        assert generated == [RESPONSES // 2] * 2
+        # What the judges were asked is what they answered; refusals were not sent to them.
+        asked = sum(row["calls"] for row in usage["by_model"] if row["stage"] == "judging")
+        assert 0 < asked < finished["progress"]["judging"]["total"]
+
+    def test_it_needs_no_more_polling(self, stack: Service, finished: Json) -> None:
+        response = stack.get(f"/v1/jobs/{finished['id']}")
+        assert "retry-after" not in response.headers
+        again = stack.get(f"/v1/jobs/{finished['id']}", headers={"If-None-Match": response.headers["etag"]})
+        assert again.status_code == 304
+
+
+class TestResults:
+    @pytest.fixture
+    def results(self, stack: Service, finished: Json) -> Json:
+        found: Json = stack.get(f"/v1/jobs/{finished['id']}/results").json()
+        return found
+
+    def test_every_trait_of_every_persona_is_a_cell(self, results: Json) -> None:
+        keys = {
+            tuple(c[k] for k in ("model", "persona", "task", "dimension", "level")) for c in results["cells"]
+        }
+        assert len(keys) == len(results["cells"]) == CELLS
+        assert ("shy", "duo", "essay", "N", "low") in keys
+
+    def test_a_cells_units_are_the_verdicts_of_all_judges(self, results: Json) -> None:
+        for cell in results["cells"]:
+            units = cell["units"]
+            assert units["total"] == sum(n for status, n in units.items() if status != "total")
+            assert set(cell["by_judge"]) == {"simulated/sim-judge", "simulated/sim-judge-noisy"}
+
+    def test_refusals_are_left_out_and_counted(self, results: Json) -> None:
+        refused = Counter[str]()
+        for cell in results["cells"]:
+            refused[cell["model"]] += cell["units"]["refused"]
+        assert refused["shy"] > 0 == refused["simulated/sim-faithful"]
+
+    def test_everything_is_marked_as_simulated(self, results: Json) -> None:
+        assert results["simulated"]
+        assert all(part["simulated"] for part in results["cells"] + results["totals"])
+
+    def test_the_report_in_json_holds_the_same(self, stack: Service, finished: Json, results: Json) -> None:
+        report = stack.get(f"/v1/jobs/{finished['id']}/report").json()
+        assert {name: report[name] for name in results} == results
+
+    def test_the_manifest_says_what_was_used(self, results: Json) -> None:
+        manifest = results["manifest"]
+        assert [judge["parameters"]["temperature"] for judge in manifest["judges"]] == [0, 0]
+        assert len(manifest["instructions"]) == 2
+        assert any("2 judges" in deviation for deviation in manifest["deviations"])
+
+
+class TestResponses:
+    def path(self, job: Json) -> str:
+        return f"/v1/jobs/{job['id']}/responses"
+
+    def test_a_walk_returns_each_exactly_once(self, stack: Service, finished: Json) -> None:
+        found = [response["id"] for response in stack.walk(self.path(finished), limit=37)]
+        assert len(found) == len(set(found)) == RESPONSES
+
+    def test_pages_may_be_of_any_size(self, stack: Service, finished: Json) -> None:
+        whole = list(stack.walk(self.path(finished), limit=500))
+        assert list(stack.walk(self.path(finished), limit=70, model="shy")) == [
+            response for response in whole if response["model"] == "shy"
+        ]
+
+    @pytest.mark.parametrize(
+        ("filters", "count"),
+        [
+            ({"model": "shy"}, RESPONSES // 2),
+            ({"persona": "duo"}, 4 * 23),
+            ({"task": "questionnaire"}, 4 * 30),
+            ({"model": "shy", "persona": "E-low", "task": "essay"}, 2),
+            ({"persona": "nobody"}, 0),
+            ({"model": "simulated/sim-refusing"}, 0),  # its label is "shy"
+        ],
+    )
+    def test_filters(self, stack: Service, finished: Json, filters: dict[str, str], count: int) -> None:
+        found = list(stack.walk(self.path(finished), **filters))
+        assert len(found) == count
+        assert all(response[name] == value for response in found for name, value in filters.items())
+
+    def test_out_of_character_means_a_score_outside_the_level(self, stack: Service, finished: Json) -> None:
+        def strays(response: Json) -> bool:
+            return any(v["in_character"] is False for unit in response["units"] for v in unit["verdicts"])
+
+        whole = list(stack.walk(self.path(finished), limit=500))
+        expected = [response["id"] for response in whole if strays(response)]
+        found = [r["id"] for r in stack.walk(self.path(finished), out_of_character="true", limit=9)]
+        assert 0 < len(expected) < len(whole)
+        assert found == expected
+
+    def test_a_text_of_two_traits_is_there_once_and_judged_on_both(
+        self, stack: Service, finished: Json
+    ) -> None:
+        posts = list(
+            stack.walk(
+                self.path(finished), persona="duo", task="social_media_post", model="simulated/sim-faithful"
+            )
+        )
+        assert len(posts) == 2  # runs
+        for post in posts:
+            assert post["levels"] == {"A": "high", "N": "low"}
+            judged = [(v["dimension"], v["judge"]) for v in post["units"][0]["verdicts"]]
+            judges = ("simulated/sim-judge", "simulated/sim-judge-noisy")
+            assert judged == [(dimension, judge) for dimension in "AN" for judge in judges]
+
+    def test_units_are_pieces_of_the_text(self, stack: Service, finished: Json) -> None:
+        for response in stack.walk(self.path(finished), task="essay"):
+            end = 0
+            for unit in response["units"]:
+                assert end <= unit["span"][0] < unit["span"][1] <= len(response["text"])
+                end = unit["span"][1]
+
+    def test_instruction_and_iteration_name_the_run(self, stack: Service, finished: Json) -> None:
+        found = {(r["run"], r["instruction"], r["iteration"]) for r in stack.walk(self.path(finished))}
+        assert found == {(0, 1, 0), (1, 2, 0)}
+
+
+class TestReports:
+    def report(self, stack: Service, job: Json, **parameters: str) -> Any:
+        response = stack.get(f"/v1/jobs/{job['id']}/report", params=parameters)
+        assert response.status_code == 200
+        return response
+
+    def test_html_is_one_file_that_loads_nothing(self, stack: Service, finished: Json) -> None:
+        response = self.report(stack, finished, format="html")
+        assert response.headers["content-type"] == "text/html; charset=utf-8"
+        assert response.headers["content-disposition"] == f'inline; filename="{finished["id"]}.html"'
+        assert response.text.startswith("<!")
+        assert 'src="http' not in response.text
+        assert "two by two" in response.text
+
+    def test_tables_have_one_row_for_each_verdict(self, stack: Service, finished: Json) -> None:
+        verdicts = finished["progress"]["judging"]["total"]
+        rows = list(csv.DictReader(io.StringIO(self.report(stack, finished, format="csv").text)))
+        lines = self.report(stack, finished, format="jsonl").text.splitlines()
+        table = pq.read_table(io.BytesIO(self.report(stack, finished, format="parquet").content))
+        assert len(rows) == table.num_rows == verdicts
+        assert sum(len(unit["verdicts"]) for line in lines for unit in json.loads(line).get("units", [])) in {
+            0,
+            verdicts,
+        }
+
+    def test_tables_have_one_row_for_each_cell(self, stack: Service, finished: Json) -> None:
+        cells = {"level": "cells"}
+        rows = list(csv.DictReader(io.StringIO(self.report(stack, finished, format="csv", **cells).text)))
+        lines = self.report(stack, finished, format="jsonl", **cells).text.splitlines()
+        response = self.report(stack, finished, format="parquet", **cells)
+        assert len(rows) == len(lines) == pq.read_table(io.BytesIO(response.content)).num_rows == CELLS
+        assert response.headers["content-disposition"].endswith(f'"{finished["id"]}-cells.parquet"')
+
+
+class TestRunningJob:
+    @pytest.fixture
+    def running(self, stack: Service) -> Json:
+        """A job that has got somewhere and that has a long way to go."""
+        body = job_body(personas=["big-five"], tasks=["questionnaire"], iterations=60)
+        job_id = stack.submit(body)["id"]
+        while not (job := stack.job(job_id))["progress"]["judging"]["succeeded"]:
+            assert job["status"] in {"queued", "running"}
+        return job
+
+    def test_it_can_be_read_paused_resumed_cancelled_and_deleted(self, stack: Service, running: Json) -> None:
+        path = f"/v1/jobs/{running['id']}"
+        assert stack.get(path).headers["retry-after"] == "1"
+        assert stack.http.delete(path).status_code == 409
+        results = stack.get(f"{path}/results").json()
+        assert (results["completeness"], len(results["cells"])) == ("partial", 15)
+        assert stack.get(f"{path}/responses?limit=1").json()["data"]
+        assert stack.get(f"{path}/report?format=csv").status_code == 200
+
+        assert stack.post(f"{path}/pause").json()["status"] == "paused"
+        assert stack.post(f"{path}/resume").json()["status"] in {"queued", "running"}
+        assert stack.post(f"{path}/cancel").json()["status"] in {"cancelling", "cancelled"}
+        job = stack.wait(running["id"], "cancelled")
+        for stage in job["progress"].values():
+            assert stage["total"] == sum(
+                stage[part] for part in ("pending", "running", "succeeded", "failed")
+            )
+            assert stage["running"] == 0
+        # What was paid for is kept.
+        assert job["progress"]["generation"]["succeeded"] >= running["progress"]["generation"]["succeeded"]
+        assert stack.get(f"{path}/results").json()["completeness"] == "partial"
+
+        before = stack.rows()
+        assert stack.http.delete(path).status_code == 204
+        assert stack.http.delete(path).status_code == 404
+        after = stack.rows()
+        assert before["jobs"] - after["jobs"] == before["job_results"] - after["job_results"] == 1
+        assert before["cells"] - after["cells"] == 15
+        for table in ("shards", "responses", "verdicts", "calls"):
+            assert after[table] < before[table]
+
+
+class TestDelete:
+    def test_nothing_of_a_deleted_job_is_left(self, stack: Service) -> None:
+        before = stack.rows()
+        job = stack.submit(job_body(), headers={"Idempotency-Key": "to-be-deleted"})
+        stack.wait(job["id"], "completed")
+        assert all(count > before[table] for table, count in stack.rows().items())
+        assert stack.http.delete(f"/v1/jobs/{job['id']}").status_code == 204
+        assert stack.rows() == before
+        for suffix in ("", "/results", "/responses", "/report"):
+            assert stack.get(f"/v1/jobs/{job['id']}{suffix}").status_code == 404
+
+
+class TestExistingTexts:
+    def test_they_are_judged_and_not_generated(self, stack: Service) -> None:
+        texts = [
+            {
+                "persona": "E-low",
+                "task": "essay",
+                "text": "I stay at home. I read alone.",
+                "model": "an author",
+            },
+            {"persona": "E-low", "task": "essay", "text": "", "model": "an author"},
+            {
+                "persona": "E-low",
+                "task": "essay",
+                "text": "I'm sorry, but I can't help with that.",
+                "model": "a refuser",
+            },
+        ]
+        body = job_body(models=None, instructions=None, iterations=None, responses=texts)
+        job = stack.wait(stack.submit(body)["id"], "completed", "failed")
+        assert (job["status"], job["completeness"]) == ("completed", "full")
+        assert [(row["stage"], row["calls"]) for row in job["usage"]["by_model"]] == [("judging", 2)]
+        responses = stack.get(f"/v1/jobs/{job['id']}/responses").json()["data"]
+        assert [(r["model"], r["run"], r["status"], len(r["units"])) for r in responses] == [
+            ("an author", 0, "answered", 2),
+            ("an author", 1, "answered", 0),
+            ("a refuser", 0, "refused", 1),
+        ]
+
+
+class TestHopelessJob:
+    def test_a_model_that_does_not_exist_fails_the_job_and_says_why(self, stack: Service) -> None:
+        job = stack.wait(stack.submit(job_body(models=["simulated/nobody"]))["id"], "failed", "completed")
+        assert job["status"] == "failed"
+        assert job["status_reason"] == job["error"]["code"] == "model_not_found"
+        assert job["error"]["model"] == "simulated/nobody"

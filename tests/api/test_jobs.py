@@ -1,0 +1,396 @@
+"""The life of a job as far as it goes without workers."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any, ClassVar
+
+import pytest
+
+from app.db.migrate import upgrade
+from embedded.postgres import EmbeddedPostgres
+from embedded.valkey import EmbeddedValkey
+from tests.api.service import Json, Service, compact, job_body, pointers, serving
+from tests.conftest import scratch_directory
+
+TEXTS = [
+    {"persona": "E-low", "task": "essay", "text": text}
+    for text in ("I stay in. I read.", "I can't help with that.")
+]
+
+
+class TestSubmit:
+    def test_it_is_accepted_and_can_be_followed(self, api: Service) -> None:
+        body = job_body(name="a job", metadata={"commit": "abc"})
+        response = api.post("/v1/jobs", body)
+        assert response.status_code == 202
+        job = response.json()
+        assert response.headers["location"] == f"/v1/jobs/{job['id']}"
+        assert response.headers["retry-after"] == "1"
+        assert (job["status"], job["completeness"], job["name"]) == ("queued", "partial", "a job")
+        assert (job["spec"], job["metadata"]) == (body, {"commit": "abc"})
+        assert api.get(response.headers["location"]).json() == job
+
+    def test_it_writes_the_plan_and_no_results(self, api: Service) -> None:
+        # 1 persona × 2 tasks × 2 models = 4 cells of 1 × 2 runs; each cell fits into one shard.
+        api.submit(job_body(tasks=["essay", "social_media_post"], models=["acme/acme-1", "simulated/x"]))
+        assert api.rows() == dict.fromkeys(api.rows(), 0) | {"jobs": 1, "cells": 4, "shards": 4}
+
+    def test_progress_knows_the_generations_and_estimates_the_judgements(self, api: Service) -> None:
+        progress = api.submit(job_body(tasks=["questionnaire"]))["progress"]
+        # 10 questions × 2 runs
+        none_yet = {"running": 0, "succeeded": 0, "failed": 0}
+        assert progress["generation"] == {"total": 20, "pending": 20, "estimated": False} | none_yet
+        assert progress["judging"]["estimated"] is True
+        assert progress["judging"]["pending"] == progress["judging"]["total"] > 20
+
+    def test_existing_texts_are_split_at_once_and_not_shown_again(self, api: Service) -> None:
+        job = api.submit(job_body(models=None, instructions=None, responses=TEXTS))
+        assert "responses" not in job["spec"]
+        assert job["progress"]["generation"] == {
+            "total": 2,
+            "pending": 0,
+            "running": 0,
+            "succeeded": 2,
+            "failed": 0,
+            "estimated": False,
+        }
+        # Two sentences, and a refusal of one sentence, which counts as a verdict due.
+        assert (job["progress"]["judging"]["total"], job["progress"]["judging"]["estimated"]) == (3, False)
+
+    def test_only_simulated_models_are_called_simulated(self, api: Service) -> None:
+        assert api.submit(job_body())["simulated"] is True
+        real = job_body(models=["acme/acme-1"], judges=["acme/acme-judge"])
+        assert api.submit(real)["simulated"] is False
+
+
+class TestIdempotencyKey:
+    KEY: ClassVar = {"Idempotency-Key": "build-42"}
+
+    def test_the_same_key_and_body_make_one_job(self, api: Service) -> None:
+        first = api.submit(job_body(), headers=self.KEY)
+        again = api.post("/v1/jobs", job_body(), headers=self.KEY)
+        assert (again.status_code, again.json()["id"]) == (202, first["id"])
+        assert api.rows()["jobs"] == 1
+
+    def test_the_order_of_fields_does_not_matter(self, api: Service) -> None:
+        first = api.submit(job_body(), headers=self.KEY)
+        turned = dict(reversed(job_body().items()))
+        assert api.submit(turned, headers=self.KEY)["id"] == first["id"]
+
+    def test_another_body_is_refused(self, api: Service) -> None:
+        api.submit(job_body(), headers=self.KEY)
+        response = api.post("/v1/jobs", job_body(iterations=3), headers=self.KEY)
+        assert response.status_code == 422
+        assert (response.json()["code"], pointers(response)) == (
+            "idempotency_conflict",
+            ["/header/Idempotency-Key"],
+        )
+        assert api.rows()["jobs"] == 1
+
+    def test_another_key_makes_another_job(self, api: Service) -> None:
+        first = api.submit(job_body(), headers=self.KEY)
+        assert api.submit(job_body(), headers={"Idempotency-Key": "build-43"})["id"] != first["id"]
+
+    def test_a_wrong_body_does_not_use_the_key_up(self, api: Service) -> None:
+        assert api.post("/v1/jobs", job_body(tasks=["x"]), headers=self.KEY).status_code == 422
+        api.submit(job_body(), headers=self.KEY)
+
+    def test_a_key_is_free_after_a_day(self, api: Service) -> None:
+        first = api.submit(job_body(), headers=self.KEY)
+        api.execute("UPDATE idempotency_keys SET created_at = now() - interval '24 hours 1 second'")
+        assert api.submit(job_body(iterations=3), headers=self.KEY)["id"] != first["id"]
+
+    def test_twenty_at_once_make_one_job(self, api: Service) -> None:
+        with ThreadPoolExecutor(20) as pool:
+            jobs = list(pool.map(lambda _: api.submit(job_body(), headers=self.KEY)["id"], range(20)))
+        assert len(set(jobs)) == 1
+        assert (api.rows()["jobs"], api.rows()["shards"]) == (1, 1)
+
+
+class TestPlan:
+    def test_nothing_is_stored(self, api: Service) -> None:
+        plan = api.post("/v1/jobs/plan", job_body()).json()
+        assert (plan["cells"], plan["runs_per_cell"], plan["responses"]) == (1, 2, 2)
+        assert set(api.rows().values()) == {0}
+
+    def test_it_adds_up(self, api: Service) -> None:
+        # 15 personas × (10 + 1 + 1) items × 6 × 5 runs = 5,400 generations, as in the paper's set-up.
+        body = {"personas": ["big-five"], "tasks": ["questionnaire", "essay", "social_media_post"]}
+        plan = api.post(
+            "/v1/jobs/plan", body | {"models": ["acme/acme-1"], "judges": ["acme/acme-judge"]}
+        ).json()
+        generation, judging = plan["stages"]
+        assert (plan["cells"], plan["runs_per_cell"]) == (45, 30)
+        assert (generation["calls"], plan["responses"]) == (5400, 5400)
+        assert plan["calls"] == generation["calls"] + judging["calls"]
+        # acme takes 600 requests a minute of each model; judging takes longest.
+        assert plan["shortest_seconds"] == pytest.approx(judging["calls"] / 10, abs=0.1)
+        price = generation["input_tokens"] * 1e-6 + generation["output_tokens"] * 2e-6
+        assert generation["usd"] == pytest.approx(price)
+        assert plan["cost"]["unpriced_models"] == ["acme/acme-judge"]
+        assert 0 < plan["cost"]["usd_low"] < generation["usd"] < plan["cost"]["usd_high"]
+
+    def test_existing_texts_are_counted_exactly(self, api: Service) -> None:
+        body = job_body(models=None, instructions=None, responses=TEXTS)
+        plan = api.post("/v1/jobs/plan", body).json()
+        # The refusal's sentence is not sent to the judge.
+        assert (plan["calls"], plan["estimated"], plan["responses"]) == (2, False, 2)
+
+    def test_it_warns_of_what_will_be_missing(self, api: Service) -> None:
+        warnings = api.post("/v1/jobs/plan", job_body(iterations=1)).json()["warnings"]
+        assert any("RC_atom" in warning for warning in warnings)
+
+
+class TestList:
+    @pytest.fixture
+    def submitted(self, api: Service) -> list[str]:
+        """The ids of seven jobs, newest first."""
+        ids = [api.submit(job_body(metadata={"n": str(n), "odd": str(n % 2)}))["id"] for n in range(7)]
+        return ids[::-1]
+
+    def test_newest_first(self, api: Service, submitted: list[str]) -> None:
+        assert [job["id"] for job in api.get("/v1/jobs").json()["data"]] == submitted
+
+    @pytest.mark.parametrize("limit", [1, 3, 7, 500])
+    def test_pages_hold_each_job_once(self, api: Service, submitted: list[str], limit: int) -> None:
+        assert [job["id"] for job in api.walk("/v1/jobs", limit=limit)] == submitted
+
+    def test_jobs_of_one_moment_are_not_lost_between_pages(self, api: Service, submitted: list[str]) -> None:
+        api.execute("UPDATE jobs SET created_at = '2026-01-01'")
+        assert {job["id"] for job in api.walk("/v1/jobs", limit=2)} == set(submitted)
+
+    def test_a_job_that_comes_in_between_does_not_disturb_the_pages(
+        self, api: Service, submitted: list[str]
+    ) -> None:
+        first = api.get("/v1/jobs?limit=3").json()
+        api.submit(job_body())
+        second = api.get("/v1/jobs", params={"limit": 4, "after": first["next_cursor"]}).json()
+        assert [job["id"] for job in first["data"] + second["data"]] == submitted
+
+    def test_by_status(self, api: Service, submitted: list[str]) -> None:
+        api.post(f"/v1/jobs/{submitted[2]}/pause")
+        assert [job["id"] for job in api.walk("/v1/jobs", status="paused")] == [submitted[2]]
+        assert len(list(api.walk("/v1/jobs", status="queued"))) == 6
+
+    def test_by_labels_all_of_which_must_hold(self, api: Service, submitted: list[str]) -> None:
+        odd = [job["metadata"]["n"] for job in api.walk("/v1/jobs", **{"metadata[odd]": "1"})]
+        assert odd == ["5", "3", "1"]
+        assert list(api.walk("/v1/jobs", **{"metadata[odd]": "1", "metadata[n]": "2"})) == []
+
+    def test_labels_are_words_not_patterns(self, api: Service) -> None:
+        api.submit(job_body(metadata={'a"]} -- ü': "%_'"}))
+        assert len(list(api.walk("/v1/jobs", **{'metadata[a"]} -- ü]': "%_'"}))) == 1
+        assert list(api.walk("/v1/jobs", **{'metadata[a"]} -- ü]': "%"})) == []
+
+
+class TestGet:
+    def test_an_unchanged_job_is_not_sent_again(self, api: Service) -> None:
+        path = f"/v1/jobs/{api.submit(job_body())['id']}"
+        tag = api.get(path).headers["etag"]
+        again = api.get(path, headers={"If-None-Match": f'"other", {tag}'})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+        api.post(f"{path}/pause")
+        changed = api.get(path, headers={"If-None-Match": tag})
+        assert (changed.status_code, changed.json()["status"]) == (200, "paused")
+
+    def test_retry_after_is_sent_while_there_is_something_to_wait_for(self, api: Service) -> None:
+        path = f"/v1/jobs/{api.submit(job_body())['id']}"
+        assert api.get(path).headers["retry-after"] == "1"
+        api.execute("UPDATE jobs SET status = 'cancelled', finished_at = now()")
+        assert "retry-after" not in api.get(path).headers
+
+    def test_another_tenants_job_does_not_exist(self, api: Service) -> None:
+        job_id = api.submit(job_body())["id"]
+        for table in ("jobs", "cells", "shards"):
+            api.execute(f"UPDATE {table} SET tenant = 'somebody else'")
+        for suffix in ("", "/results", "/responses", "/report"):
+            assert api.get(f"/v1/jobs/{job_id}{suffix}").status_code == 404
+        for suffix in ("/cancel", "/pause", "/resume"):
+            assert api.post(f"/v1/jobs/{job_id}{suffix}").status_code == 404
+        assert api.http.delete(f"/v1/jobs/{job_id}").status_code == 404
+        assert api.get("/v1/jobs").json()["data"] == []
+        assert api.rows()["jobs"] == 1
+
+
+class TestControl:
+    def states(self, api: Service, *steps: str) -> list[tuple[int, str | None]]:
+        """Status codes and the job's states after each step."""
+        job_id = api.submit(job_body())["id"]
+        answers = [api.post(f"/v1/jobs/{job_id}/{step}") for step in steps]
+        return [(answer.status_code, answer.json().get("status_reason")) for answer in answers]
+
+    def test_pausing_twice_is_pausing(self, api: Service) -> None:
+        assert self.states(api, "pause", "pause") == [(200, "paused_by_user")] * 2
+
+    def test_resuming_twice_is_resuming(self, api: Service) -> None:
+        assert self.states(api, "pause", "resume", "resume") == [
+            (200, "paused_by_user"),
+            (200, None),
+            (200, None),
+        ]
+
+    def test_cancelling_twice_is_cancelling(self, api: Service) -> None:
+        assert self.states(api, "cancel", "cancel") == [(200, "cancelled_by_user")] * 2
+
+    def test_a_paused_job_can_be_cancelled(self, api: Service) -> None:
+        assert self.states(api, "pause", "cancel") == [(200, "paused_by_user"), (200, "cancelled_by_user")]
+
+    def test_a_cancelled_job_can_be_neither_paused_nor_resumed(self, api: Service) -> None:
+        job_id = api.submit(job_body())["id"]
+        api.post(f"/v1/jobs/{job_id}/cancel")
+        for step in ("pause", "resume"):
+            response = api.post(f"/v1/jobs/{job_id}/{step}")
+            assert (response.status_code, response.json()["code"]) == (409, "wrong_state")
+
+    @pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
+    def test_a_finished_job_stays_as_it_is(self, api: Service, status: str) -> None:
+        job_id = api.submit(job_body())["id"]
+        api.execute("UPDATE jobs SET status = %s, finished_at = now()", status)
+        assert api.post(f"/v1/jobs/{job_id}/cancel").json()["status"] == status
+        assert [api.post(f"/v1/jobs/{job_id}/{step}").status_code for step in ("pause", "resume")] == [
+            409,
+            409,
+        ]
+        assert api.job(job_id)["status"] == status
+
+    def test_twenty_controls_at_once_leave_one_state(self, api: Service) -> None:
+        job_id = api.submit(job_body())["id"]
+        steps = ["pause", "resume", "pause", "resume", "cancel"] * 4
+        with ThreadPoolExecutor(20) as pool:
+            codes = list(pool.map(lambda step: api.post(f"/v1/jobs/{job_id}/{step}").status_code, steps))
+        assert set(codes) <= {200, 409}
+        assert api.job(job_id)["status"] == "cancelling"
+
+
+class TestDelete:
+    @pytest.mark.parametrize("status", ["queued", "running", "paused", "cancelling", "finalizing"])
+    def test_a_job_that_is_not_over_stays(self, api: Service, status: str) -> None:
+        job_id = api.submit(job_body())["id"]
+        api.execute("UPDATE jobs SET status = %s", status)
+        response = api.http.delete(f"/v1/jobs/{job_id}")
+        assert (response.status_code, response.json()["code"]) == (409, "wrong_state")
+        assert api.rows()["jobs"] == 1
+
+
+class TestResultsOfAQueuedJob:
+    def test_every_metric_is_missing_with_a_reason(self, api: Service) -> None:
+        results = api.get(f"/v1/jobs/{api.submit(job_body())['id']}/results").json()
+        assert results["completeness"] == "partial"
+        (cell,) = results["cells"]
+        assert all(metric["value"] is None and metric["n"] == 0 for metric in cell["metrics"].values())
+        assert all(metric["reason"] for metric in cell["metrics"].values())
+
+    @pytest.mark.parametrize("format_", ["json", "html", "csv", "jsonl", "parquet"])
+    @pytest.mark.parametrize("level", ["verdicts", "cells"])
+    def test_every_report_can_be_made(self, api: Service, format_: str, level: str) -> None:
+        job_id = api.submit(job_body())["id"]
+        response = api.get(f"/v1/jobs/{job_id}/report", params={"format": format_, "level": level})
+        assert response.status_code == 200
+
+
+@pytest.fixture(scope="module")
+def parts() -> Iterator[tuple[Service, EmbeddedPostgres, EmbeddedValkey]]:
+    """A service with databases of its own, which the tests may stop."""
+    with (
+        scratch_directory() as directory,
+        EmbeddedPostgres(directory / "postgres", durable=False) as postgres,
+        EmbeddedValkey(directory / "valkey") as valkey,
+    ):
+        upgrade(postgres.url())
+        with serving(directory, postgres.url(), valkey.url()) as service:
+            yield service, postgres, valkey
+
+
+class TestWhenAPartIsDown:
+    def test_ready_means_that_both_are_there(self, parts: tuple[Service, Any, Any]) -> None:
+        ready = parts[0].get("/readyz")
+        assert (ready.status_code, ready.json()) == (
+            200,
+            {"status": "ok", "parts": {"database": "ok", "queue": "ok"}},
+        )
+
+    def test_without_the_queue_jobs_are_still_accepted(
+        self, parts: tuple[Service, EmbeddedPostgres, EmbeddedValkey]
+    ) -> None:
+        service, _, valkey = parts
+        valkey.process.stop()
+        ready = service.get("/readyz")
+        assert (ready.status_code, ready.json()["parts"]) == (503, {"database": "ok", "queue": "unreachable"})
+        assert service.get("/healthz").status_code == 200
+        assert service.submit(job_body())["status"] == "queued"
+        valkey.restart()
+        assert service.get("/readyz").status_code == 200
+
+    def test_without_the_database_every_request_says_when_to_try_again(
+        self, parts: tuple[Service, EmbeddedPostgres, EmbeddedValkey]
+    ) -> None:
+        service, postgres, _ = parts
+        job_id = service.submit(job_body())["id"]
+        postgres.process.stop()
+        ready = service.get("/readyz")
+        assert (ready.status_code, ready.json()["parts"]) == (503, {"database": "unreachable", "queue": "ok"})
+        answers = [
+            service.post("/v1/jobs", job_body()),
+            service.post("/v1/jobs", job_body(), headers={"Idempotency-Key": "x"}),
+            service.get("/v1/jobs"),
+            service.get(f"/v1/jobs/{job_id}"),
+            service.get(f"/v1/jobs/{job_id}/results"),
+            service.get(f"/v1/jobs/{job_id}/report"),
+            service.post(f"/v1/jobs/{job_id}/cancel"),
+            service.http.delete(f"/v1/jobs/{job_id}"),
+        ]
+        assert [answer.status_code for answer in answers] == [503] * len(answers)
+        assert {answer.headers["retry-after"] for answer in answers} == {"2"}
+        assert service.post("/v1/jobs/plan", job_body()).status_code == 200  # needs no database
+        postgres.restart()
+        assert service.job(job_id)["status"] == "queued"
+
+
+class TestCatalog:
+    def test_personas(self, api: Service) -> None:
+        personas = api.get("/v1/personas").json()
+        assert len(personas["data"]) == len(personas["sets"]["big-five"]) == 15
+        assert personas["data"][0]["sets"] == ["big-five"]
+        assert len(personas["instructions"]) == 6
+
+    def test_tasks(self, api: Service) -> None:
+        tasks = api.get("/v1/tasks").json()
+        assert [task["id"] for task in tasks["data"]] == ["questionnaire", "essay", "social_media_post"]
+        assert [(d["id"], len(d["questions"])) for d in tasks["dimensions"]] == [(d, 10) for d in "OCEAN"]
+
+    def test_models_show_limits_and_no_keys(self, api: Service) -> None:
+        connections = {c["id"]: c for c in api.get("/v1/models").json()["data"]}
+        assert connections["acme"] == {
+            "id": "acme",
+            "kind": "openai",
+            "simulated": False,
+            "models": ["acme-1", "acme-judge"],
+            "requests_per_minute": 600,
+            "tokens_per_minute": None,
+            "max_in_flight": 7,
+        }
+        assert {name for name, c in connections.items() if c["simulated"]} == {
+            "simulated",
+            "simulated-anthropic",
+        }
+
+
+class TestConcurrentJobs:
+    def test_other_requests_go_on_while_a_large_body_is_planned(self, api: Service) -> None:
+        # 3,000 texts of 40 sentences take seconds to split; polls must not wait for them.
+        texts: list[Json] = [TEXTS[0] | {"text": "I stay at home and read. " * 40}] * 3000
+        body = compact(job_body(models=None, instructions=None, responses=texts))
+        with ThreadPoolExecutor(1) as pool:
+            planning = pool.submit(api.send, "/v1/jobs/plan", body)
+            slowest = 0.0
+            while not planning.done():
+                slowest = max(slowest, api.get("/v1/jobs?limit=1").elapsed.total_seconds())
+        assert planning.result().json()["calls"] == 120_000
+        assert slowest < 0.75
+
+    def test_ids_sort_by_time(self, api: Service) -> None:
+        jobs = [api.submit(job_body()) for _ in range(3)]
+        assert [job["id"] for job in jobs] == sorted(job["id"] for job in jobs)
+        moments = [datetime.fromisoformat(job["created_at"]) for job in jobs]
+        assert moments == sorted(moments)

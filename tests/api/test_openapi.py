@@ -1,0 +1,86 @@
+"""The document that clients are generated from."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from app.api.requests import JobIn
+from tests.api.service import Json, Service
+
+OPERATIONS = {
+    ("post", "/v1/jobs"),
+    ("get", "/v1/jobs"),
+    ("post", "/v1/jobs/plan"),
+    ("get", "/v1/jobs/{job_id}"),
+    ("delete", "/v1/jobs/{job_id}"),
+    ("post", "/v1/jobs/{job_id}/cancel"),
+    ("post", "/v1/jobs/{job_id}/pause"),
+    ("post", "/v1/jobs/{job_id}/resume"),
+    ("get", "/v1/jobs/{job_id}/results"),
+    ("get", "/v1/jobs/{job_id}/responses"),
+    ("get", "/v1/jobs/{job_id}/report"),
+    ("get", "/v1/personas"),
+    ("get", "/v1/tasks"),
+    ("get", "/v1/models"),
+    ("get", "/healthz"),
+    ("get", "/readyz"),
+}
+
+
+@pytest.fixture(scope="module")
+def document(running_api: Service) -> Json:
+    response = running_api.get("/openapi.json")
+    assert response.headers["content-type"] == "application/json"
+    found: Json = response.json()
+    return found
+
+
+def nodes(value: Any) -> Iterator[Json]:
+    if isinstance(value, dict):
+        yield value
+        for member in value.values():
+            yield from nodes(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from nodes(member)
+
+
+class TestDocument:
+    def test_its_version_is_3_1(self, document: Json) -> None:
+        assert document["openapi"].startswith("3.1.")
+
+    def test_it_has_every_operation(self, document: Json) -> None:
+        found = {(method, path) for path, item in document["paths"].items() for method in item}
+        assert found >= OPERATIONS
+
+    def test_every_operation_is_summarised_and_named_once(self, document: Json) -> None:
+        operations = [op for item in document["paths"].values() for op in item.values()]
+        assert all(op["summary"] and op["description"] and op["tags"] for op in operations)
+        assert len({op["operationId"] for op in operations}) == len(operations)
+
+    def test_every_reference_leads_somewhere(self, document: Json) -> None:
+        references = {node["$ref"] for node in nodes(document) if isinstance(node.get("$ref"), str)}
+        schemas = document["components"]["schemas"]
+        assert references <= {f"#/components/schemas/{name}" for name in schemas}
+
+    def test_every_schema_of_ours_is_described(self, document: Json) -> None:
+        undescribed = [n for n, s in document["components"]["schemas"].items() if not s.get("description")]
+        assert set(undescribed) <= {"HTTPValidationError", "ValidationError"}
+
+    def test_problems_are_declared_as_problems(self, document: Json) -> None:
+        responses = document["paths"]["/v1/jobs"]["post"]["responses"]
+        for status in ("400", "413", "415", "422", "503"):
+            assert "application/problem+json" in responses[status]["content"]
+
+    def test_a_report_declares_all_its_media_types(self, document: Json) -> None:
+        content = document["paths"]["/v1/jobs/{job_id}/report"]["get"]["responses"]["200"]["content"]
+        assert {"text/html; charset=utf-8", "text/csv; charset=utf-8", "application/jsonl"} <= set(content)
+
+    def test_the_example_of_a_job_can_be_submitted(self, document: Json, api: Service) -> None:
+        (example,) = document["components"]["schemas"]["JobIn"]["examples"]
+        assert JobIn.model_validate(example).iterations == 5
+        api.submit(example)
+
+    def test_the_pages_that_show_it_exist(self, running_api: Service) -> None:
+        assert running_api.get("/docs").headers["content-type"].startswith("text/html")

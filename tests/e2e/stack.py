@@ -1,0 +1,163 @@
+"""A whole running service, as processes, and a client that uses it only through its doors."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import redis
+
+from embedded.services import StackConfig
+from embedded.supervisor import Supervisor
+from tests.observe import eventually
+
+Json = dict[str, Any]
+
+TERMINAL = {"completed", "failed", "cancelled"}
+JOB_SECONDS = 90.0
+
+
+class Stack:
+    """The service, and the simulator behind it."""
+
+    def __init__(self, supervisor: Supervisor, api: httpx2.Client, simulator: httpx2.Client) -> None:
+        self._supervisor = supervisor
+        self.api = api
+        self._simulator = simulator
+
+    # -- the API ---------------------------------------------------------------------------------------------------
+
+    def submit(self, job: Json) -> str:
+        """The id of a new job."""
+        answer = self.api.post("/v1/jobs", json=job)
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["id"])
+
+    def job(self, job_id: str) -> Json:
+        return self._get(f"/v1/jobs/{job_id}")
+
+    def act(self, job_id: str, verb: str) -> Json:
+        """The job as the answer to `cancel`, `pause` or `resume` shows it."""
+        answer = self.api.post(f"/v1/jobs/{job_id}/{verb}")
+        assert answer.status_code == 200, answer.text
+        found: Json = answer.json()
+        return found
+
+    def results(self, job_id: str) -> Json:
+        return self._get(f"/v1/jobs/{job_id}/results")
+
+    def responses(self, job_id: str) -> Iterator[Json]:
+        """All responses, page by page."""
+        after: dict[str, str] = {}
+        while True:
+            page = self._get(f"/v1/jobs/{job_id}/responses", limit="200", **after)
+            yield from page["data"]
+            if not page["has_more"]:
+                return
+            after = {"after": page["next_cursor"]}
+
+    def ended(self, job_id: str, seconds: float = JOB_SECONDS) -> Json:
+        """A job, once it is over."""
+        return self.until(job_id, lambda job: job["status"] in TERMINAL, seconds)
+
+    def until(self, job_id: str, holds: Callable[[Json], bool], seconds: float = JOB_SECONDS) -> Json:
+        """A job, once something holds for it."""
+        deadline = time.monotonic() + seconds
+        while not holds(job := self.job(job_id)):
+            assert time.monotonic() < deadline, f"not within {seconds:g} s: {json.dumps(job)}"
+            time.sleep(0.1)
+        return job
+
+    def _get(self, path: str, **query: str) -> Json:
+        answer = self.api.get(path, params=query)
+        assert answer.status_code == 200, answer.text
+        found: Json = answer.json()
+        return found
+
+    # -- the simulator ---------------------------------------------------------------------------------------------
+
+    def simulate(self, **config: float) -> None:
+        """Changes the simulator's settings."""
+        answer = self._simulator.post("/_sim/config", json=config)
+        assert answer.status_code == 200, answer.text
+
+    def received(self) -> int:
+        """Requests that have reached the simulator so far."""
+        return int(self._simulator.get("/_sim/stats").json()["received"])
+
+    def ledger(self, job_id: str) -> list[Json]:
+        """The simulator's own record of a job's requests, in the order in which they were settled."""
+        lines = self._simulator.get("/_sim/ledger").text.splitlines()
+        return [entry for line in lines if (entry := json.loads(line))["request_id"].startswith(f"{job_id}/")]
+
+    def after_calls(self, calls: int) -> None:
+        """Waits until the simulator has received so many requests from now on."""
+        target = self.received() + calls
+        assert eventually(lambda: self.received() >= target, JOB_SECONDS), f"fewer than {calls} calls came"
+
+    # -- the processes ---------------------------------------------------------------------------------------------
+
+    def pid(self, part: str) -> int:
+        return self._supervisor.pids()[part]
+
+    def kill(self, part: str) -> None:
+        """SIGKILL; the supervisor starts the part again."""
+        os.kill(self.pid(part), signal.SIGKILL)
+
+    def restarted(self, part: str, former: int) -> None:
+        """Waits until the supervisor has started a part that had the pid `former`."""
+        assert eventually(lambda: self._supervisor.pids().get(part, former) != former, 20)
+
+
+@contextmanager
+def running_stack(
+    directory: Path,
+    *,
+    database_url: str,
+    redis_url: str,
+    slots: int = 24,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Stack]:
+    """Runs a stack on databases that are already there; the database has the current schema.
+
+    Args:
+        directory: its data directory; the simulator's ledger lies there too.
+        database_url: an empty database with the schema.
+        redis_url: an empty server; it is emptied again.
+        slots: shards that the worker runs at a time.
+        environment: variables of all its processes.
+    """
+    config = StackConfig(
+        host="127.0.0.1",
+        port=0,
+        data_dir=directory,
+        workers=1,
+        slots=slots,
+        database_url=database_url,
+        redis_url=redis_url,
+        simulator_args=("--ledger", str(directory / "ledger.jsonl")),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (environment or {}).items():
+            patch.setenv(name, value)
+        supervisor = Supervisor(config, migration=lambda _: (sys.executable, "-c", ""))
+        with (
+            supervisor,
+            httpx2.Client(base_url=supervisor.urls.api, timeout=30) as api,
+            httpx2.Client(base_url=supervisor.urls.environment()["ASSAY_SIMULATOR_URL"]) as simulator,
+        ):
+            yield Stack(supervisor, api, simulator)
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushall()
+
+
+def judged_path(request_id: str) -> str:
+    """What a call was for, without the job and the attempt, which are the first and last part of its id."""
+    return request_id.partition("/")[2].rpartition("/")[0]

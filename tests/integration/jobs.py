@@ -1,0 +1,193 @@
+"""Jobs in a real database, without the API around them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db import shards
+from app.db.jobs import JobRow
+from app.db.shards import Claim
+from app.db.writer import CallRow, ResponseRow, VerdictRow
+from app.domain.draft import JobDraft, ModelDraft
+from app.domain.punkt import PunktSegmenter
+from app.instruments.loader import load_atomic
+from app.llm.connections import load_connections
+from app.services.catalog import make_catalog
+from app.services.submit_job import Submission, SubmissionDependencies, submit_job
+
+TENANT = "default"
+LEASE_SECONDS = 20.0
+
+
+@dataclass
+class RecordingQueue:
+    """A queue that nobody listens to."""
+
+    shards: list[int] = field(default_factory=list)
+    finals: list[str] = field(default_factory=list)
+
+    async def announce_shards(self, shard_ids: Sequence[int]) -> None:
+        self.shards += shard_ids
+
+    async def announce_finalize(self, job_id: str) -> None:
+        self.finals.append(job_id)
+
+
+@cache
+def segmenter() -> PunktSegmenter:
+    return PunktSegmenter(load_atomic().segmentation)
+
+
+def submission_dependencies(
+    engine: AsyncEngine, queue: RecordingQueue, *, window: int = 16
+) -> SubmissionDependencies:
+    connections = load_connections(None, {}, "http://127.0.0.1:9")
+    return SubmissionDependencies(
+        engine=engine,
+        catalog=make_catalog(load_atomic(), segmenter().name, connections),
+        queue=queue,
+        segmenter=segmenter(),
+        refusals=load_atomic().refusal,
+        window=window,
+        max_planned_calls=1_000_000,
+    )
+
+
+def draft(**changes: Any) -> JobDraft:
+    """One persona, the essay, one model, one judge, one instruction."""
+    usual: dict[str, Any] = {
+        "personas": ("E-low",),
+        "tasks": ("essay",),
+        "models": (ModelDraft("simulated/writer"),),
+        "judges": (ModelDraft("simulated/judge"),),
+        "instructions": (1,),
+        "iterations": 2,
+    }
+    return JobDraft(**(usual | changes))
+
+
+async def new_job(
+    engine: AsyncEngine, *, queue: RecordingQueue | None = None, window: int = 16, **changes: Any
+) -> JobRow:
+    """A submitted job."""
+    deps = submission_dependencies(engine, queue or RecordingQueue(), window=window)
+    return await submit_job(deps, TENANT, Submission(draft(**changes), "a job", {}, {}))
+
+
+async def shard_ids(engine: AsyncEngine, job_id: str) -> list[int]:
+    return [
+        row.id
+        for row in await execute(engine, "SELECT id FROM shards WHERE job_id = :job ORDER BY id", job=job_id)
+    ]
+
+
+async def take(engine: AsyncEngine, shard_id: int, owner: str = "a worker") -> Claim | None:
+    async with engine.begin() as connection:
+        return await shards.claim(connection, shard_id, owner, LEASE_SECONDS)
+
+
+async def claimed(engine: AsyncEngine, job_id: str) -> Claim:
+    """A claim on a job's first shard."""
+    claim = await take(engine, (await shard_ids(engine, job_id))[0])
+    assert claim is not None
+    return claim
+
+
+async def execute(engine: AsyncEngine, statement: str, **values: Any) -> list[Any]:
+    async with engine.begin() as connection:
+        result = await connection.execute(text(statement), values)
+        return list(result) if result.returns_rows else []
+
+
+async def scalar(engine: AsyncEngine, statement: str, **values: Any) -> Any:
+    ((value,),) = await execute(engine, statement, **values)
+    return value
+
+
+async def expire(engine: AsyncEngine, claim: Claim) -> None:
+    """Lets a lease run out."""
+    await execute(
+        engine,
+        "UPDATE shards SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE id = :id",
+        id=claim.shard_id,
+    )
+
+
+def response_row(
+    claim: Claim, run: int = 0, *, item: int = 0, content: str = "One. Two.", due: int = 2
+) -> ResponseRow:
+    """An answer of two sentences."""
+    return ResponseRow(
+        cell_id=claim.cell_id,
+        run=run,
+        item=item,
+        tenant=claim.tenant,
+        instruction=0,
+        status="answered",
+        text=content,
+        unit_starts=[0, 5][:due],
+        unit_ends=[4, 9][:due],
+        verdicts_due=due,
+        finish_reason="stop",
+        error=None,
+        input_tokens=10,
+        output_tokens=4,
+    )
+
+
+def verdict_row(claim: Claim, run: int = 0, unit: int = 0, *, score: int | None = 4) -> VerdictRow:
+    return VerdictRow(
+        cell_id=claim.cell_id,
+        run=run,
+        item=0,
+        unit=unit,
+        trait=0,
+        judge=0,
+        tenant=claim.tenant,
+        status="failed" if score is None else "scored",
+        score=score,
+        raw=None if score is None else str(score),
+    )
+
+
+def call_row(claim: Claim, *, outcome: str = "ok", stage: str = "generation") -> CallRow:
+    ok = outcome == "ok"
+    return CallRow(
+        id=uuid4(),
+        tenant=claim.tenant,
+        job_id=claim.job_id,
+        shard_id=claim.shard_id,
+        stage=stage,
+        connection="simulated",
+        model="writer",
+        cell_id=claim.cell_id,
+        run=0,
+        item=0,
+        unit=None,
+        trait=None,
+        judge=None,
+        attempt=1,
+        outcome=outcome,
+        code=None if ok else "overloaded",
+        http_status=200 if ok else 529,
+        input_tokens=10 if ok else None,
+        output_tokens=4 if ok else None,
+        cached_input_tokens=0 if ok else None,
+        usd=0.5 if ok else None,
+        latency_ms=1.0,
+        finish_reason=None,
+        model_snapshot=None,
+        system_fingerprint=None,
+        provider_request_id=None,
+        started_at=datetime.now(UTC),
+    )
+
+
+def whole_run(claim: Claim, run: int) -> list[ResponseRow | VerdictRow]:
+    return [response_row(claim, run), verdict_row(claim, run, 0), verdict_row(claim, run, 1)]

@@ -1,0 +1,157 @@
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+
+import psycopg
+import pytest
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.engine import connect
+from app.db.migrate import upgrade
+from app.db.writer import Held, ResultWriter, Row
+from app.services import batch_writer
+from app.services.batch_writer import BatchWriter, StaleClaimError
+from embedded.postgres import EmbeddedPostgres
+from tests.conftest import scratch_directory
+from tests.integration.jobs import claimed, expire, new_job, response_row, scalar, take, verdict_row
+
+
+class CountingWriter(ResultWriter):
+    """Counts its transactions."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        super().__init__(engine)
+        self.transactions = 0
+        self.started = asyncio.Event()
+
+    async def write(self, batch: Mapping[Held, Sequence[Row]]) -> set[Held]:
+        self.transactions += 1
+        self.started.set()
+        return await super().write(batch)
+
+
+class TestBatchWriter:
+    async def test_what_comes_while_a_transaction_runs_goes_into_the_next_one(
+        self, engine: AsyncEngine
+    ) -> None:
+        claim = await claimed(engine, (await new_job(engine, iterations=15)).id)
+        writer = CountingWriter(engine)
+        rows = BatchWriter(writer)
+        async with rows.running():
+            first = rows.add(claim, response_row(claim, 0))
+            await writer.started.wait()
+            batches = {rows.add(claim, verdict_row(claim, 0, unit)) for unit in range(1000)}
+            assert len(batches) == 1
+            assert first not in batches
+            for batch in {first} | batches:
+                await batch.durable(claim)
+        assert writer.transactions == 2
+        assert await scalar(engine, "SELECT count(*) FROM verdicts") == 1000
+
+    async def test_durable_means_committed(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        rows = BatchWriter(ResultWriter(engine))
+        async with rows.running():
+            await rows.add(claim, response_row(claim)).durable(claim)
+            assert await scalar(engine, "SELECT count(*) FROM responses") == 1
+
+    async def test_leaving_writes_what_is_left(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        rows = BatchWriter(ResultWriter(engine))
+        async with rows.running():
+            rows.add(claim, response_row(claim))
+        assert await scalar(engine, "SELECT count(*) FROM responses") == 1
+
+    async def test_a_stale_claim_is_told_and_a_valid_one_in_the_same_batch_is_not(
+        self, engine: AsyncEngine
+    ) -> None:
+        old = await claimed(engine, (await new_job(engine)).id)
+        other = await claimed(engine, (await new_job(engine)).id)
+        await expire(engine, old)
+        new = await take(engine, old.shard_id)
+        assert new is not None
+        rows = BatchWriter(ResultWriter(engine))
+        async with rows.running():
+            batch = rows.add(old, response_row(old))
+            assert rows.add(new, response_row(new)) is rows.add(other, response_row(other)) is batch
+            await batch.durable(new)
+            await batch.durable(other)
+            with pytest.raises(StaleClaimError):
+                await batch.durable(old)
+
+    @pytest.mark.parametrize(
+        ("text", "error"),
+        [("NUL \0", psycopg.DataError), ("lone surrogate \ud800", UnicodeEncodeError)],
+        ids=["refused by the database", "refused by the driver"],
+    )
+    async def test_a_batch_that_cannot_be_written_fails_and_the_next_one_does_not(
+        self, engine: AsyncEngine, text: str, error: type[Exception]
+    ) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        rows = BatchWriter(ResultWriter(engine))
+        async with rows.running():
+            with pytest.raises(error):
+                await rows.add(claim, response_row(claim, content=text)).durable(claim)
+            await rows.add(claim, response_row(claim)).durable(claim)
+        assert await scalar(engine, "SELECT text FROM responses") == "One. Two."
+
+    async def test_an_exhausted_pool_delays_rows_and_loses_none(
+        self, engine: AsyncEngine, database_url: str
+    ) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        small = connect(database_url, pool_size=1)
+        small.pool._timeout = 0.05  # type: ignore[attr-defined] # sooner than the 5 s that `connect` sets
+        rows = BatchWriter(ResultWriter(small))
+        async with rows.running():
+            async with small.connect(), small.connect():  # the one, and the one overflow
+                batch = rows.add(claim, response_row(claim))
+                await asyncio.sleep(0.2)
+                assert not batch.done.done()
+            await batch.durable(claim)
+        await small.dispose()
+
+    async def test_too_much_backlog_holds_calls_back_until_it_is_written(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(batch_writer, "BACKLOG_ROWS", 5)
+        claim = await claimed(engine, (await new_job(engine)).id)
+        rows = BatchWriter(ResultWriter(engine))
+        batch = rows.add(claim, response_row(claim), *(verdict_row(claim, 0, unit) for unit in range(5)))
+        room = asyncio.create_task(rows.wait_for_room())
+        assert (await asyncio.wait({room}, timeout=0.05))[1] == {room}
+        async with rows.running():
+            await asyncio.wait_for(room, 5)
+            assert batch.done.done()
+
+
+class TestDatabaseOutage:
+    async def test_rows_survive_an_immediate_shutdown_of_postgres(self) -> None:
+        with scratch_directory() as directory, EmbeddedPostgres(directory / "postgres") as postgres:
+            upgrade(postgres.url())
+            engine = connect(postgres.url())
+            claim = await claimed(engine, (await new_job(engine, iterations=15)).id)
+            rows = BatchWriter(ResultWriter(engine))
+            async with rows.running():
+                await rows.add(claim, response_row(claim, 0)).durable(claim)
+                os.kill(postgres.process.pid or 0, signal.SIGQUIT)
+                batch = rows.add(claim, response_row(claim, 1))
+                await asyncio.to_thread(postgres.process.stop)
+                assert not batch.done.done()
+                rows.add(claim, response_row(claim, 2))
+                await asyncio.to_thread(postgres.restart)
+                await asyncio.wait_for(batch.durable(claim), 20)
+            assert await scalar(engine, "SELECT count(*) FROM responses") == 3
+            await engine.dispose()
+
+    async def test_a_batch_fails_when_the_database_stays_away(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(batch_writer, "RETRY_SECONDS", 0.1)
+        claim = await claimed(engine, (await new_job(engine)).id)
+        nowhere = connect("postgresql+psycopg://assay@/assay?host=/nonexistent")
+        rows = BatchWriter(ResultWriter(nowhere))
+        async with rows.running():
+            with pytest.raises(DBAPIError):
+                await asyncio.wait_for(rows.add(claim, response_row(claim)).durable(claim), 5)

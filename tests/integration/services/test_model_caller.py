@@ -1,0 +1,226 @@
+"""One call with everything around it. The chat model is scripted; rows go to a real database."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.shards import Claim
+from app.db.writer import ResultWriter
+from app.domain.model import ChatReply, ChatRequest, FinishReason, Model, Stage, Usage
+from app.ports import FailureKind, LimiterUnavailableError, ModelCallError, Price
+from app.services import model_caller
+from app.services.batch_writer import BatchWriter
+from app.services.model_caller import CallFailedError, CallKey, JobMustStopError, ModelCaller
+from app.services.stop_signal import StoppedError, StopReason, StopSignal
+from tests.integration.jobs import claimed, execute, new_job
+
+MODEL = Model("writer", "simulated", "writer")
+REPLY = ChatReply("I stay in.", FinishReason.STOP, Usage(10, 4), model_snapshot="writer-1")
+KEY = CallKey(Stage.GENERATION, run=1, item=0)
+OVERLOADED = ModelCallError("busy", kind=FailureKind.RETRY, code="overloaded", status=529)
+
+
+@dataclass
+class Script:
+    """A model that gives these answers, one after the other, and the limiter in front of it."""
+
+    answers: Sequence[ChatReply | Exception | Callable[[], Awaitable[ChatReply]]]
+    requests: list[ChatRequest] = field(default_factory=list)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    pauses: list[float] = field(default_factory=list)
+    limiter_failures: int = 0
+    acquired: int = 0
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        self.requests.append(request)
+        self.started.set()
+        answer = self.answers[len(self.requests) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, ChatReply) else await answer()
+
+    async def acquire(self, connection: str, model: str, tokens: int) -> None:
+        if self.limiter_failures:
+            self.limiter_failures -= 1
+            raise LimiterUnavailableError
+        self.acquired += 1
+
+    async def pause(self, connection: str, model: str, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+    def price(self, connection: str, model: str, usage: Usage) -> Price:
+        return Price(usage.input_tokens * 0.5, "operator")
+
+
+class Bench:
+    """A caller, its claim and its stop signal."""
+
+    def __init__(self, engine: AsyncEngine, writer: BatchWriter, claim: Claim) -> None:
+        self.engine = engine
+        self.writer = writer
+        self.claim = claim
+        self.stop = StopSignal()
+        self.callers: dict[int, ModelCaller] = {}
+
+    async def call(self, script: Script, *, attempts: int = 3) -> ChatReply:
+        caller = self.callers.setdefault(
+            id(script),
+            ModelCaller(
+                chat=script,
+                limiter=script,
+                prices=script,
+                writer=self.writer,
+                attempts=attempts,
+                deadline_seconds=7.0,
+                in_flight=lambda *_: 1,
+            ),
+        )
+        return await caller.call(MODEL, "Be.", "Speak.", key=KEY, claim=self.claim, stop=self.stop)
+
+    async def accounts(self) -> list[tuple[int, str, str | None, int | None, float | None]]:
+        await asyncio.sleep(0)
+        await self.writer._idle.wait()
+        rows = await execute(
+            self.engine,
+            "SELECT attempt, outcome, code, http_status, usd FROM calls ORDER BY started_at, attempt",
+        )
+        return [tuple(row) for row in rows]
+
+
+@pytest.fixture
+async def bench(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    monkeypatch.setattr(model_caller, "FIRST_BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr(model_caller, "LONGEST_WAIT_FOR_LIMITER_SECONDS", 0.01)
+    claim = await claimed(engine, (await new_job(engine)).id)
+    writer = BatchWriter(ResultWriter(engine))
+    async with writer.running():
+        yield Bench(engine, writer, claim)
+
+
+class TestAttempts:
+    async def test_an_answer_is_accounted_for(self, bench: Bench) -> None:
+        script = Script([REPLY])
+        assert await bench.call(script) is REPLY
+        assert await bench.accounts() == [(1, "ok", None, 200, 5.0)]
+        (request,) = script.requests
+        assert request.request_id == f"{bench.claim.job_id}/generation/0/1/0/a1"
+        assert request.deadline_seconds == 7.0
+
+    async def test_what_may_pass_is_tried_again_and_each_attempt_is_a_row(self, bench: Bench) -> None:
+        timeout = ModelCallError("late", kind=FailureKind.RETRY, code="timeout", maybe_paid=True)
+        script = Script([OVERLOADED, timeout, REPLY])
+        assert await bench.call(script) is REPLY
+        assert await bench.accounts() == [
+            (1, "retry", "overloaded", 529, None),
+            (2, "retry", "timeout", None, None),
+            (3, "ok", None, 200, 5.0),
+        ]
+        assert [request.request_id[-2:] for request in script.requests] == ["a1", "a2", "a3"]
+
+    async def test_after_the_last_attempt_the_item_has_failed(self, bench: Bench) -> None:
+        with pytest.raises(CallFailedError, match="overloaded: busy"):
+            await bench.call(Script([OVERLOADED] * 3), attempts=3)
+        assert len(await bench.accounts()) == 3
+
+    async def test_being_told_to_wait_is_no_failure_and_holds_everybody_back(self, bench: Bench) -> None:
+        limited = ModelCallError(
+            "slow", kind=FailureKind.RETRY, code="rate_limit", status=429, retry_after=0.01
+        )
+        script = Script([limited] * 5 + [REPLY])
+        assert await bench.call(script, attempts=1) is REPLY
+        assert script.pauses == [0.01] * 5
+
+    async def test_an_item_that_can_never_succeed_is_not_tried_again(self, bench: Bench) -> None:
+        error = ModelCallError("too long", kind=FailureKind.ITEM, code="context_length_exceeded", status=400)
+        with pytest.raises(CallFailedError, match="context_length_exceeded"):
+            await bench.call(Script([error]))
+        assert await bench.accounts() == [(1, "item", "context_length_exceeded", 400, None)]
+
+    async def test_an_error_of_the_whole_job_stops_it(self, bench: Bench) -> None:
+        error = ModelCallError("no credit", kind=FailureKind.JOB, code="insufficient_quota", status=429)
+        with pytest.raises(JobMustStopError, match="no credit") as caught:
+            await bench.call(Script([error]))
+        assert (caught.value.code, caught.value.model) == ("insufficient_quota", "simulated/writer")
+        assert await bench.accounts() == [(1, "job", "insufficient_quota", 429, None)]
+
+    async def test_without_the_limiter_no_call_goes_out(self, bench: Bench) -> None:
+        script = Script([REPLY], limiter_failures=3)
+        assert await bench.call(script) is REPLY
+        assert (script.acquired, len(script.requests)) == (1, 1)
+
+    async def test_a_limiter_that_vanishes_on_the_pause_is_no_failure_of_the_call(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        limited = ModelCallError(
+            "slow", kind=FailureKind.RETRY, code="rate_limit", status=429, retry_after=0.01
+        )
+        script = Script([limited, REPLY])
+
+        async def gone(*_: object) -> None:
+            raise LimiterUnavailableError
+
+        monkeypatch.setattr(script, "pause", gone)
+        assert await bench.call(script) is REPLY
+
+
+class TestStop:
+    async def test_a_call_that_waits_for_a_slot_does_not_start(self, bench: Bench) -> None:
+        release = asyncio.Event()
+
+        async def slow() -> ChatReply:
+            await release.wait()
+            return REPLY
+
+        script = Script([slow, REPLY])
+        flying = asyncio.create_task(bench.call(script))
+        await script.started.wait()
+        waiting = asyncio.create_task(bench.call(script))
+        await asyncio.sleep(0.01)
+        bench.stop.set(StopReason.JOB_INACTIVE)
+        with pytest.raises(StoppedError):
+            await waiting
+        # What is on the wire is paid for: it is awaited and accounted for.
+        assert not flying.done()
+        release.set()
+        assert await flying is REPLY
+        assert await bench.accounts() == [(1, "ok", None, 200, 5.0)]
+        assert len(script.requests) == 1
+
+    async def test_a_call_on_the_wire_that_fails_is_not_tried_again(self, bench: Bench) -> None:
+        release = asyncio.Event()
+
+        async def slow() -> ChatReply:
+            await release.wait()
+            raise OVERLOADED
+
+        script = Script([slow, REPLY])
+        flying = asyncio.create_task(bench.call(script))
+        await script.started.wait()
+        bench.stop.set(StopReason.SHUTDOWN)
+        release.set()
+        with pytest.raises(StoppedError):
+            await flying
+        assert [row[:2] for row in await bench.accounts()] == [(1, "retry")]
+
+    async def test_waiting_before_the_next_attempt_ends_at_once(self, bench: Bench) -> None:
+        later = ModelCallError("later", kind=FailureKind.RETRY, code="overloaded", status=503, retry_after=60)
+        script = Script([later, REPLY])
+        waiting = asyncio.create_task(bench.call(script))
+        await script.started.wait()
+        await asyncio.sleep(0.01)
+        bench.stop.set(StopReason.SHUTDOWN)
+        with pytest.raises(StoppedError):
+            await asyncio.wait_for(waiting, 1)
+
+    async def test_stopped_calls_leave_their_slots_to_others(self, bench: Bench) -> None:
+        script = Script([OVERLOADED, REPLY])
+        caller_task = asyncio.create_task(bench.call(script))
+        await script.started.wait()
+        bench.stop.set(StopReason.SHUTDOWN)
+        with pytest.raises(StoppedError):
+            await caller_task
+        bench.stop = StopSignal()
+        assert await asyncio.wait_for(bench.call(script), 5) is REPLY

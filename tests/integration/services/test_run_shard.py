@@ -1,0 +1,441 @@
+"""Running, sweeping and finalizing on a real database. The model is scripted, so that every call is known."""
+
+import asyncio
+import contextlib
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+import structlog
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db import jobs, shards
+from app.db.jobs import JobRow
+from app.db.writer import ResultWriter
+from app.domain.draft import ResponseDraft
+from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
+from app.domain.status import JobStatus
+from app.instruments.loader import load_atomic
+from app.ports import FailureKind, ModelCallError, Price
+from app.services import lease_keeper
+from app.services.batch_writer import BatchWriter
+from app.services.control_job import ControlDependencies, cancel_job, pause_job, resume_job
+from app.services.finalize_job import finalize_job
+from app.services.job_context import JobContexts
+from app.services.lease_keeper import LeaseKeeper
+from app.services.model_caller import ModelCaller
+from app.services.run_shard import MAX_SHARD_FAILURES, ShardDependencies, run_shard
+from app.services.stop_signal import StopReason, StopSignal
+from app.services.sweep import sweep
+from tests.integration.jobs import (
+    TENANT,
+    RecordingQueue,
+    claimed,
+    execute,
+    expire,
+    new_job,
+    scalar,
+    segmenter,
+    shard_ids,
+    take,
+    whole_run,
+)
+
+TEXT = "I stay at home. I read alone."
+
+
+@dataclass
+class Provider:
+    """Writes two sentences and judges each a 2; a call can be held up, or made to fail."""
+
+    calls: list[str] = field(default_factory=list)
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+    gate: asyncio.Event | None = None
+    error: Exception | None = None
+    text: str = TEXT
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        # The id names job, stage, place and attempt; without the first and the last it names what was asked for.
+        self.calls.append(request.request_id.partition("/")[2].rpartition("/")[0])
+        self.called.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        return ChatReply("2" if "judging" in self.calls[-1] else self.text, FinishReason.STOP, Usage(10, 4))
+
+    async def acquire(self, connection: str, model: str, tokens: int) -> None:
+        """There is no limit."""
+
+    async def pause(self, connection: str, model: str, seconds: float) -> None:
+        """There is nobody to hold back."""
+
+    def price(self, connection: str, model: str, usage: Usage) -> Price:
+        return Price(None, None)
+
+
+class Worker:
+    """A worker process, as far as shards can tell."""
+
+    def __init__(self, engine: AsyncEngine, provider: Provider) -> None:
+        self.engine = engine
+        self.provider = provider
+        self.queue = RecordingQueue()
+        writer = BatchWriter(ResultWriter(engine))
+        self.deps = ShardDependencies(
+            engine=engine,
+            writer=writer,
+            caller=ModelCaller(
+                chat=provider,
+                limiter=provider,
+                prices=provider,
+                writer=writer,
+                attempts=1,
+                deadline_seconds=5.0,
+                in_flight=lambda *_: 4,
+            ),
+            leases=LeaseKeeper(engine, 20.0),
+            contexts=JobContexts(engine),
+            queue=self.queue,
+            segmenter=segmenter(),
+            refusals=load_atomic().refusal,
+            owner="a worker",
+            lease_seconds=20.0,
+            window=2,
+        )
+        self.control = ControlDependencies(engine, self.queue, 2)
+
+    async def run(self, shard_id: int) -> None:
+        await run_shard(self.deps, shard_id)
+
+    async def run_all(self, job: JobRow) -> None:
+        for shard_id in await shard_ids(self.engine, job.id):
+            await self.run(shard_id)
+
+    async def finalize(self, job: JobRow) -> JobRow:
+        await finalize_job(self.engine, self.deps.contexts, job.id)
+        return await self.job(job)
+
+    async def job(self, job: JobRow) -> JobRow:
+        async with self.engine.connect() as connection:
+            found = await jobs.get_job(connection, TENANT, job.id)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+async def worker(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Worker]:
+    monkeypatch.setattr(lease_keeper, "JOB_CHECK_SECONDS", 0.02)
+    made = Worker(engine, Provider())
+    async with made.deps.writer.running(), made.deps.leases.running():
+        yield made
+
+
+class TestRunShard:
+    async def test_it_does_everything_once_and_ends_the_job(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        job = await new_job(engine)
+        await worker.run_all(job)
+        # 2 runs of 1 text of 2 sentences: 2 generations, 4 judgements.
+        assert Counter(path.split("/")[0] for path in worker.provider.calls) == {
+            "generation": 2,
+            "judging": 4,
+        }
+        assert worker.queue.finals == [job.id]
+        ended = await worker.finalize(job)
+        assert (ended.status, ended.completeness) == (JobStatus.COMPLETED, "full")
+        async with engine.connect() as connection:
+            stored = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
+        assert stored["cells"][0]["metrics"]["mean"] == stored["cells"][0]["metrics"]["mean"] | {"value": 2.0}
+
+    async def test_what_is_recorded_is_not_asked_for_again(self, engine: AsyncEngine, worker: Worker) -> None:
+        job = await new_job(engine)
+        dead = await claimed(engine, job.id)
+        rows = [
+            row for row in whole_run(dead, 1) if row != whole_run(dead, 1)[-1]
+        ]  # the last verdict is missing
+        await ResultWriter(engine).write({(dead.shard_id, dead.token): rows})
+        await expire(engine, dead)
+        await worker.run_all(job)
+        assert sorted(worker.provider.calls) == [
+            "generation/0/0/0",
+            "judging/0/0/0/0/0/0",
+            "judging/0/0/0/1/0/0",
+            "judging/0/1/0/1/0/0",
+        ]
+        assert (await worker.finalize(job)).completeness == "full"
+
+    async def test_running_it_again_asks_for_nothing(self, engine: AsyncEngine, worker: Worker) -> None:
+        job = await new_job(engine)
+        await worker.run_all(job)
+        worker.provider.calls.clear()
+        await worker.run_all(job)
+        assert worker.provider.calls == []
+
+    async def test_a_refusal_is_not_sent_to_the_judge(self, engine: AsyncEngine, worker: Worker) -> None:
+        worker.provider.text = "I'm sorry, but I can't help with that."
+        job = await new_job(engine)
+        await worker.run_all(job)
+        assert {path.split("/")[0] for path in worker.provider.calls} == {"generation"}
+        assert await scalar(engine, "SELECT count(*) FROM verdicts WHERE status = 'refused'") == 2
+
+    async def test_a_failed_item_leaves_the_job_partial(self, engine: AsyncEngine, worker: Worker) -> None:
+        job = await new_job(engine)
+        first, complete = True, worker.provider.complete
+
+        async def once_too_long(request: ChatRequest) -> ChatReply:
+            nonlocal first
+            if first:
+                first = False
+                raise ModelCallError("too long", kind=FailureKind.ITEM, code="too_long", status=400)
+            return await complete(request)
+
+        worker.deps.caller._chat = type("Chat", (), {"complete": staticmethod(once_too_long)})()
+        await worker.run_all(job)
+        ended = await worker.finalize(job)
+        assert (ended.status, ended.completeness) == (JobStatus.COMPLETED, "partial")
+        assert (
+            await scalar(engine, "SELECT error FROM responses WHERE status = 'failed'")
+            == "too_long: too long"
+        )
+
+    async def test_a_job_whose_first_calls_are_turned_down_fails(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        worker.provider.error = ModelCallError(
+            "no such", kind=FailureKind.JOB, code="model_not_found", status=404
+        )
+        job = await new_job(engine)
+        await worker.run_all(job)
+        ended = await worker.finalize(job)
+        assert (ended.status, ended.status_reason) == (JobStatus.FAILED, "model_not_found")
+        assert ended.error == {"code": "model_not_found", "detail": "no such", "model": "simulated/writer"}
+
+    async def test_a_job_that_got_somewhere_is_paused_instead(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        job = await new_job(engine, iterations=40)
+        first, *others = await shard_ids(engine, job.id)
+        await worker.run(first)
+        worker.provider.error = ModelCallError(
+            "no credit", kind=FailureKind.JOB, code="insufficient_quota", status=429
+        )
+        await worker.run(others[0])
+        assert (await worker.job(job)).status is JobStatus.PAUSED
+        worker.provider.error = None
+        await resume_job(worker.control, TENANT, job.id)
+        for shard_id in others:
+            await worker.run(shard_id)
+        ended = await worker.finalize(job)
+        assert (ended.status, ended.completeness, ended.error) == (JobStatus.COMPLETED, "full", None)
+
+    async def test_an_error_of_ours_gives_the_shard_back_until_it_is_hopeless(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        worker.provider.error = RuntimeError("a bug")
+        job = await new_job(engine)
+        with structlog.testing.capture_logs() as logs:
+            for attempt in range(1, MAX_SHARD_FAILURES + 1):
+                await worker.run_all(job)
+                assert await scalar(engine, "SELECT failures FROM shards") == attempt
+        assert [entry["event"] for entry in logs] == ["shard failed"] * MAX_SHARD_FAILURES
+        paused = await worker.job(job)
+        assert (paused.status, paused.status_reason) == (JobStatus.PAUSED, "internal_error")
+        assert "a bug" in str(paused.error)
+
+    async def test_existing_texts_are_only_judged(self, engine: AsyncEngine, worker: Worker) -> None:
+        texts = tuple(ResponseDraft("E-low", "essay", TEXT, run=run) for run in (0, 7))
+        job = await new_job(engine, models=(), instructions=None, responses=texts)
+        await worker.run_all(job)
+        assert Counter(path.split("/")[0] for path in worker.provider.calls) == {"judging": 4}
+        assert (await worker.finalize(job)).completeness == "full"
+
+    async def test_finalizing_twice_at_once_is_finalizing(self, engine: AsyncEngine, worker: Worker) -> None:
+        job = await new_job(engine)
+        await worker.run_all(job)
+        await asyncio.gather(*(worker.finalize(job) for _ in range(5)))
+        assert (await worker.job(job)).status is JobStatus.COMPLETED
+        assert await scalar(engine, "SELECT count(*) FROM job_results") == 1
+
+    async def test_a_job_with_open_shards_is_not_finalized(self, engine: AsyncEngine, worker: Worker) -> None:
+        job = await new_job(engine)
+        assert (await worker.finalize(job)).status is JobStatus.QUEUED
+
+
+class TestStops:
+    async def test_after_a_cancellation_no_call_starts_and_what_is_paid_for_is_kept(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        worker.provider.gate = asyncio.Event()
+        job = await new_job(engine)
+        running = asyncio.create_task(worker.run_all(job))
+        await worker.provider.called.wait()
+        await cancel_job(worker.control, TENANT, job.id)
+        assert worker.queue.finals == []  # its last lease is still held
+        await asyncio.sleep(0.1)
+        on_the_wire = len(worker.provider.calls)
+        worker.provider.gate.set()
+        await running
+        assert len(worker.provider.calls) == on_the_wire
+        assert worker.queue.finals == [job.id]
+        ended = await worker.finalize(job)
+        assert (ended.status, ended.completeness) == (JobStatus.CANCELLED, "partial")
+        # The calls on the wire were awaited, and their answers are there.
+        assert await scalar(engine, "SELECT count(*) FROM calls WHERE outcome = 'ok'") == on_the_wire
+        assert await scalar(engine, "SELECT count(*) FROM responses") == on_the_wire
+
+    async def test_a_paused_job_goes_on_where_it_stopped(self, engine: AsyncEngine, worker: Worker) -> None:
+        worker.provider.gate = asyncio.Event()
+        job = await new_job(engine)
+        running = asyncio.create_task(worker.run_all(job))
+        await worker.provider.called.wait()
+        await pause_job(worker.control, TENANT, job.id)
+        await asyncio.sleep(0.1)
+        worker.provider.gate.set()
+        await running
+        await resume_job(worker.control, TENANT, job.id)
+        await worker.run_all(job)
+        assert (await worker.finalize(job)).completeness == "full"
+        assert len(worker.provider.calls) == len(set(worker.provider.calls)) == 6
+
+    async def test_a_worker_that_lost_its_lease_stops_and_its_rows_are_refused(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        worker.provider.gate = asyncio.Event()
+        job = await new_job(engine)
+        running = asyncio.create_task(worker.run_all(job))
+        await worker.provider.called.wait()
+        await execute(engine, "UPDATE shards SET lease_expires_at = clock_timestamp() - interval '1 second'")
+        assert await take(engine, (await shard_ids(engine, job.id))[0], "another worker") is not None
+        worker.provider.gate.set()
+        await running
+        assert await scalar(engine, "SELECT count(*) FROM responses") == 0
+        assert await scalar(engine, "SELECT count(*) FROM calls") == 2
+        assert await scalar(engine, "SELECT lease_owner FROM shards") == "another worker"
+
+
+class TestLeaseKeeper:
+    async def test_it_renews_and_notices_a_loss(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        keeper, stop = LeaseKeeper(engine, 0.4), StopSignal()
+        async with keeper.running():
+            with keeper.holding(claim, stop):
+                await asyncio.sleep(0.6)
+                assert stop.reason is None
+                assert await scalar(engine, "SELECT lease_expires_at > clock_timestamp() FROM shards")
+                await execute(engine, "UPDATE shards SET lease_token = lease_token + 1")
+                await asyncio.sleep(0.3)
+        assert stop.reason is StopReason.LEASE_LOST
+
+    async def test_a_shard_that_one_process_holds_twice_is_kept_for_the_new_claim(
+        self, engine: AsyncEngine
+    ) -> None:
+        old = await claimed(engine, (await new_job(engine)).id)
+        await expire(engine, old)
+        new = await take(engine, old.shard_id)
+        assert new is not None
+        keeper, stop_old, stop_new = LeaseKeeper(engine, 0.4), StopSignal(), StopSignal()
+        async with keeper.running():
+            with keeper.holding(new, stop_new):
+                with keeper.holding(old, stop_old):
+                    await asyncio.sleep(0.2)
+                await expire(engine, new)
+                await asyncio.sleep(0.2)
+                assert await scalar(engine, "SELECT lease_expires_at > clock_timestamp() FROM shards")
+        assert (stop_old.reason, stop_new.reason) == (StopReason.LEASE_LOST, None)
+
+    @pytest.mark.parametrize("end", ["UPDATE jobs SET status = 'paused'", "DELETE FROM jobs"])
+    async def test_it_stops_the_shards_of_jobs_that_may_not_call(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch, end: str
+    ) -> None:
+        monkeypatch.setattr(lease_keeper, "JOB_CHECK_SECONDS", 0.02)
+        claim = await claimed(engine, (await new_job(engine)).id)
+        keeper, stop = LeaseKeeper(engine, 20), StopSignal()
+        async with keeper.running():
+            with keeper.holding(claim, stop):
+                await execute(engine, end)
+                await asyncio.sleep(0.2)
+        assert stop.reason is StopReason.JOB_INACTIVE
+
+    async def test_after_a_shutdown_new_shards_stop_at_once(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        keeper, before, after = LeaseKeeper(engine, 20), StopSignal(), StopSignal()
+        with contextlib.ExitStack() as held:
+            held.enter_context(keeper.holding(claim, before))
+            keeper.stop_all(StopReason.SHUTDOWN)
+            held.enter_context(keeper.holding(await claimed(engine, (await new_job(engine)).id), after))
+            assert before.reason is after.reason is StopReason.SHUTDOWN
+
+
+class TestSweep:
+    async def swept(self, engine: AsyncEngine, *, window: int = 2) -> tuple[list[int], list[str]]:
+        queue = RecordingQueue()
+        counted = await sweep(engine, queue, window)
+        assert (counted.shards, counted.jobs) == (len(queue.shards), len(queue.finals))
+        return queue.shards, queue.finals
+
+    async def test_there_is_nothing_to_wake_in_a_healthy_job(self, engine: AsyncEngine) -> None:
+        await new_job(engine)
+        assert await self.swept(engine) == ([], [])
+
+    async def test_what_was_committed_but_never_announced_is_announced(self, engine: AsyncEngine) -> None:
+        job = await new_job(engine, iterations=200)
+        await execute(engine, "UPDATE shards SET announced_at = NULL")
+        assert await self.swept(engine) == ((await shard_ids(engine, job.id))[:2], [])
+
+    async def test_a_lease_that_ran_out_is_announced_at_once_and_once(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        await execute(engine, "UPDATE shards SET announced_at = announced_at - interval '10 seconds'")
+        await expire(engine, claim)
+        assert await self.swept(engine) == ([claim.shard_id], [])
+        assert await self.swept(engine) == ([], [])
+
+    async def test_a_message_that_nobody_took_is_sent_again_after_a_while(self, engine: AsyncEngine) -> None:
+        job = await new_job(engine)
+        await execute(engine, "UPDATE shards SET announced_at = announced_at - interval '31 seconds'")
+        assert await self.swept(engine) == (await shard_ids(engine, job.id), [])
+
+    @pytest.mark.parametrize("status", ["paused", "cancelling", "finalizing", "completed"])
+    async def test_an_inactive_jobs_shards_are_left_alone(self, engine: AsyncEngine, status: str) -> None:
+        await new_job(engine)
+        await execute(engine, "UPDATE shards SET announced_at = NULL")
+        await execute(engine, "UPDATE jobs SET status = :status", status=status)
+        assert (await self.swept(engine))[0] == []
+
+    @pytest.mark.parametrize("status", ["queued", "running", "finalizing"])
+    async def test_a_lost_finalization_is_asked_for_again(self, engine: AsyncEngine, status: str) -> None:
+        job = await new_job(engine)
+        await execute(engine, "UPDATE shards SET done = true")
+        long_ago = "UPDATE jobs SET status = :status, updated_at = now() - interval '11 seconds'"
+        await execute(engine, long_ago, status=status)
+        assert await self.swept(engine) == ([], [job.id])
+
+    async def test_a_cancelled_job_ends_when_its_last_lease_has_run_out(self, engine: AsyncEngine) -> None:
+        job = await new_job(engine)
+        claim = await claimed(engine, job.id)
+        await execute(engine, "UPDATE jobs SET status = 'cancelling'")
+        assert await self.swept(engine) == ([], [])
+        await expire(engine, claim)
+        assert await self.swept(engine) == ([], [job.id])
+
+    async def test_a_job_that_somebody_refills_is_left_to_them(self, engine: AsyncEngine) -> None:
+        job = await new_job(engine, iterations=200, window=1)
+        async with engine.begin() as connection:
+            await jobs.lock_job(connection, job.id)
+            assert len(await shards.refill(connection, job.id, 4)) == 3
+            assert await asyncio.wait_for(self.swept(engine, window=4), 5) == ([], [])
+        assert await scalar(engine, "SELECT count(*) FROM shards WHERE announced_at IS NOT NULL") == 4
+
+    async def test_yesterdays_idempotency_keys_are_forgotten(self, engine: AsyncEngine) -> None:
+        job = await new_job(engine)
+        await execute(
+            engine,
+            "INSERT INTO idempotency_keys (tenant, key, body_hash, job_id, created_at) VALUES"
+            " ('t', 'old', '', :job, now() - interval '25 hours'), ('t', 'new', '', :job, now())",
+            job=job.id,
+        )
+        await self.swept(engine)
+        assert await scalar(engine, "SELECT key FROM idempotency_keys") == "new"

@@ -1,0 +1,10 @@
+from app.db.migrate import check, upgrade
+
+
+class TestMigrations:
+    def test_a_migrated_database_has_the_tables_that_the_code_declares(self, database_url: str) -> None:
+        check(database_url)
+
+    def test_migrating_twice_changes_nothing(self, database_url: str) -> None:
+        upgrade(database_url)
+        check(database_url)

@@ -1,0 +1,54 @@
+"""Drafts, and a catalog of the built-in instrument with two connections."""
+
+from typing import Any
+
+import pytest
+
+from app.domain.draft import DimensionDraft, JobDraft, ModelDraft, PersonaDraft, ResponseDraft
+from app.domain.errors import InvalidJobError
+from app.domain.resolve import Catalog, Resolution, resolve
+from app.domain.spec import InstrumentRef
+from app.instruments.loader import load_atomic
+
+INSTRUMENT = load_atomic()
+CATALOG = Catalog(
+    instrument=InstrumentRef("v1", "abc", "by hand"),
+    dimensions=INSTRUMENT.dimensions,
+    personas=INSTRUMENT.personas,
+    persona_sets=INSTRUMENT.persona_sets,
+    instructions=INSTRUMENT.instructions,
+    tasks=INSTRUMENT.tasks,
+    model_problem=lambda connection, name: (
+        None if connection in {"sim", "acme"} else f"no connection {connection}"
+    ),
+    is_simulated=lambda connection: connection == "sim",
+)
+DUO = PersonaDraft("duo", "a warm but anxious neighbour", {"A": "high", "N": "low"})
+POLITICS = DimensionDraft("p", "politics", "1 to 5, or 9", levels=("left", "right"))
+
+
+def draft(**changes: Any) -> JobDraft:
+    usual: dict[str, Any] = {
+        "personas": ("E-low",),
+        "tasks": ("essay",),
+        "models": (ModelDraft("acme/m"),),
+        "judges": (ModelDraft("acme/j"),),
+        "instructions": (1,),
+        "iterations": 2,
+    }
+    return JobDraft(**(usual | changes))
+
+
+def texts(*responses: ResponseDraft, **changes: Any) -> JobDraft:
+    return draft(**({"models": (), "instructions": None, "responses": responses} | changes))
+
+
+def resolved(**changes: Any) -> Resolution:
+    return resolve(draft(**changes), CATALOG)
+
+
+def wrong(job: JobDraft) -> dict[str, str]:
+    """What is wrong with a draft: messages by pointer."""
+    with pytest.raises(InvalidJobError) as caught:
+        resolve(job, CATALOG)
+    return {error.pointer: error.message for error in caught.value.errors}

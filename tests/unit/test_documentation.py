@@ -1,0 +1,38 @@
+"""What the documents say of the code, compared with the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text("utf-8")
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+
+class TestSettings:
+    def test_the_table_of_variables_has_each_setting_with_its_default(self) -> None:
+        rows = re.findall(r"^\| `([A-Z_]+)` \| (?:`([^`]*)`|–) \|", OPERATIONS, re.MULTILINE)
+        documented = {name: default for name, default in rows if name == name.upper()}
+        actual = {
+            str(field.validation_alias or f"ASSAY_{name.upper()}"): ""
+            if field.default is None
+            else str(field.default)
+            for name, field in Settings.model_fields.items()
+        }
+        assert documented == actual
+
+
+class TestLinks:
+    @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+    def test_every_link_and_every_named_file_leads_somewhere(self, page: Path) -> None:
+        text = page.read_text("utf-8")
+        linked = [target.split("#")[0] for target in re.findall(r"\]\((?!https?://)([^)#][^)]*)\)", text)]
+        missing = [target for target in linked if not (page.parent / target).exists()]
+        named = re.findall(
+            r"`((?:app|workers|embedded|simulator|migrations|tests|docs|benchmarks)/[\w./-]+)`", text
+        )
+        missing += [name for name in named if not (ROOT / name).exists()]
+        assert missing == []

@@ -1,0 +1,80 @@
+"""Rules of docs/architecture.md that an import graph does not show; the others are contracts in pyproject.toml."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("app", "workers", "simulator", "embedded", "migrations")
+
+SCIENCE = {"numpy", "scipy", "nltk"}
+INPUT_OUTPUT = {"asyncio", "http", "io", "logging", "os", "pathlib", "shutil", "socket", "sqlite3", "ssl"} | {
+    *("subprocess", "tempfile", "threading", "time", "urllib")
+}
+DATABASE_HANDLES = {"AsyncConnection", "AsyncEngine"}
+
+
+def sources(*places: str) -> list[Path]:
+    found = [path for place in places for path in sorted((ROOT / place).rglob("*.py"))]
+    assert found
+    return found
+
+
+def imported(path: Path) -> Iterator[tuple[str, str]]:
+    """Each imported (module, name); the name is empty where the module itself is imported."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+class TestDomain:
+    @pytest.mark.parametrize("path", sources("app/domain"), ids=lambda path: path.stem)
+    def test_it_is_pure_and_needs_only_the_sciences(self, path: Path) -> None:
+        allowed = (sys.stdlib_module_names - INPUT_OUTPUT) | SCIENCE | {"app"}
+        used = {module.split(".")[0] for module, _ in imported(path)}
+        assert used <= allowed
+
+
+class TestDatabase:
+    def test_outside_db_its_handles_are_passed_on_and_its_errors_caught_but_no_sql_is_made(self) -> None:
+        makers = [
+            f"{path.relative_to(ROOT)}: {module} {name}"
+            for path in sources("app", "workers")
+            if path.parent != ROOT / "app" / "db"
+            for module, name in imported(path)
+            if module.startswith("sqlalchemy")
+            and not (
+                module == "sqlalchemy.exc"
+                or (module == "sqlalchemy.ext.asyncio" and name in DATABASE_HANDLES)
+            )
+        ]
+        assert makers == []
+
+
+class TestEnvironment:
+    def test_only_the_settings_read_it(self) -> None:
+        readers = {
+            path.relative_to(ROOT).as_posix()
+            for path in sources("app", "workers")
+            if re.search(r"\bos\.(environ|getenv)\b", path.read_text("utf-8"))
+            or any(module == "os" and name in {"environ", "getenv"} for module, name in imported(path))
+        }
+        assert readers == {"app/settings.py"}
+
+
+class TestLocks:
+    @pytest.mark.parametrize("path", sorted(ROOT.glob("requirements*.lock")), ids=lambda path: path.name)
+    def test_each_package_is_pinned_and_hashed_and_no_index_is_named(self, path: Path) -> None:
+        text = path.read_text("utf-8")
+        assert re.findall(r"https?://|--index|--extra-index|--find-links|@ ", text) == []
+        pins = re.findall(r"^([a-z0-9][^\s;=]*)==", text, re.MULTILINE)
+        blocks = [block for block in re.split(r"\n(?=[a-z0-9])", text) if not block.startswith("#")]
+        assert len(pins) == len(blocks)
+        assert all("--hash=sha256:" in block for block in blocks)
