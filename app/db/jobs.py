@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.tables import Cell, IdempotencyKey, Job, JobResult, Response, Shard
+from app.db.tables import Cell, IdempotencyKey, Job, JobResult, Preparation, Response, Shard
 from app.domain.status import ACTIVE, JobStatus
 
 
@@ -61,13 +61,39 @@ class NewCell:
 
 
 @dataclass(frozen=True, slots=True)
+class NewStep:
+    """A step of a preparation that is over before it begins, because its outcome was given; see ``preparations``."""
+
+    persona: int
+    kind: str
+    task: str
+    content: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NewPreparation:
+    """A row of ``shards`` that prepares a persona, with the numbers of its steps."""
+
+    persona: int
+    environments: int
+    questions: int
+    exemplars: int
+    planned_exactly: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NewShard:
-    """A row of ``shards``, its cell named by ordinal; the counts are known beforehand for existing texts only."""
+    """A row of ``shards``, its cell named by ordinal; the counts are known beforehand for existing texts only.
+
+    ``after`` is the persona whose preparation has to come first.
+    """
 
     cell: int
     run_start: int
     run_stop: int
     planned_responses: int
+    after: int | None = None
+    planned_exactly: bool = True
     responses_answered: int = 0
     verdicts_due: int = 0
 
@@ -112,6 +138,8 @@ async def insert_job(
     cells: Sequence[NewCell],
     shards: Sequence[NewShard],
     responses: Sequence[NewResponse] = (),
+    preparations: Sequence[NewPreparation] = (),
+    steps: Sequence[NewStep] = (),
 ) -> None:
     """Writes a job with all its parts."""
     await connection.execute(
@@ -137,12 +165,15 @@ async def insert_job(
         ],
     )
     ids = {row.ordinal: row.id for row in rows}
+    prepared_by = await _insert_preparations(connection, job, preparations, steps)
     await connection.execute(
         insert(Shard),
         [
             {"tenant": job.tenant, "job_id": job.id, "cell_id": ids[s.cell], "run_start": s.run_start}
             | {"run_stop": s.run_stop, "planned_responses": s.planned_responses}
             | {"responses_answered": s.responses_answered, "verdicts_due": s.verdicts_due}
+            | {"prerequisite_id": None if s.after is None else prepared_by[s.after]}
+            | {"planned_exactly": s.planned_exactly}
             for s in shards
         ],
     )
@@ -157,6 +188,38 @@ async def insert_job(
                 for r in responses
             ],
         )
+
+
+async def _insert_preparations(
+    connection: AsyncConnection,
+    job: NewJob,
+    preparations: Sequence[NewPreparation],
+    steps: Sequence[NewStep],
+) -> dict[int, int]:
+    """The ids of the shards that prepare the personas, by persona."""
+    if not preparations:
+        return {}
+    rows = await connection.execute(
+        insert(Shard).returning(Shard.persona, Shard.id),
+        [
+            {"tenant": job.tenant, "job_id": job.id, "kind": "preparation", "persona": p.persona}
+            | {"run_start": 0, "run_stop": 0, "planned_responses": 0, "planned_exactly": p.planned_exactly}
+            | {"environments_planned": p.environments, "questions_planned": p.questions}
+            | {"exemplars_planned": p.exemplars}
+            for p in preparations
+        ],
+    )
+    if steps:
+        await connection.execute(
+            insert(Preparation),
+            [
+                {"tenant": job.tenant, "job_id": job.id, "persona": s.persona, "kind": s.kind}
+                | {"task": s.task, "item": 0, "ask": 0, "status": "ready", "content": list(s.content)}
+                | {"dropped": 0, "error": None}
+                for s in steps
+            ],
+        )
+    return {row.persona: row.id for row in rows}
 
 
 async def claim_idempotency_key(
@@ -349,6 +412,7 @@ async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> N
     of_job = "(SELECT id FROM cells WHERE job_id = :job AND tenant = :tenant)"
     for statement in (
         f"DELETE FROM verdicts WHERE cell_id IN {of_job}",
+        f"DELETE FROM grades WHERE cell_id IN {of_job}",
         (
             "DELETE FROM calls USING shards WHERE calls.shard_id = shards.id"
             " AND shards.job_id = :job AND shards.tenant = :tenant"

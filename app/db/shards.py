@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to write a shard's results, until its lease runs out or somebody else claims it.
+    """The right to write a response shard's results, until its lease runs out or somebody else claims it.
 
     Attributes:
         shard_id: Which shard.
@@ -31,6 +31,38 @@ class Claim:
     run_start: int
     run_stop: int
 
+    @property
+    def place(self) -> int:
+        """What the shard's calls are named by in their job: the cell."""
+        return self.cell
+
+
+@dataclass(frozen=True, slots=True)
+class PreparationClaim:
+    """The right to write what prepares a persona; otherwise as :class:`Claim`.
+
+    Attributes:
+        shard_id: Which shard.
+        token: The fencing token under which it was claimed.
+        tenant: Whose job it is.
+        job_id: Which job.
+        persona: Index among the job's personas.
+    """
+
+    shard_id: int
+    token: int
+    tenant: str
+    job_id: str
+    persona: int
+
+    @property
+    def place(self) -> int:
+        """What the shard's calls are named by in their job: the persona."""
+        return self.persona
+
+
+AnyClaim = Claim | PreparationClaim
+
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
@@ -44,10 +76,16 @@ class StoredResponse:
     unit_ends: Sequence[int]
 
 
+PREPARED = (
+    "(s.prerequisite_id IS NULL OR EXISTS (SELECT FROM shards p WHERE p.id = s.prerequisite_id AND p.done))"
+)
+"""Whether a shard ``s`` can be worked on as far as its prerequisite goes."""
+
+
 async def refill(connection: AsyncConnection, job_id: str, window: int) -> list[int]:
     """Announces further shards of a job, so that at most ``window`` are announced and not done.
 
-    The caller holds the lock on the job's row: two at once would each announce a window.
+    Those that a finished preparation has opened come before further preparations. The caller holds the lock on the job's row: two at once would each announce a window.
 
     Returns:
         The shards to tell the queue of, after the transaction has committed.
@@ -55,7 +93,8 @@ async def refill(connection: AsyncConnection, job_id: str, window: int) -> list[
     rows = await connection.execute(
         text(
             "UPDATE shards SET announced_at = clock_timestamp() WHERE id IN ("
-            " SELECT id FROM shards WHERE job_id = :job AND NOT done AND announced_at IS NULL ORDER BY id"
+            " SELECT id FROM shards s WHERE job_id = :job AND NOT done AND announced_at IS NULL"
+            f" AND {PREPARED} ORDER BY coalesce(prerequisite_id, id), id"
             " LIMIT greatest(0, :window - (SELECT count(*) FROM shards"
             "  WHERE job_id = :job AND NOT done AND announced_at IS NOT NULL))"
             " FOR UPDATE SKIP LOCKED) RETURNING id"
@@ -103,8 +142,10 @@ async def withdraw(connection: AsyncConnection, job_id: str) -> None:
     )
 
 
-async def claim(connection: AsyncConnection, shard_id: int, owner: str, lease_seconds: float) -> Claim | None:
-    """Leases a shard, by the database's clock, if its job is active and nobody else holds it.
+async def claim(
+    connection: AsyncConnection, shard_id: int, owner: str, lease_seconds: float
+) -> AnyClaim | None:
+    """Leases a shard, by the database's clock, if its job is active, its persona prepared and nobody else holds it.
 
     The job's row is share-locked first: a job that is cancelled before this commits is not claimed.
     """
@@ -112,18 +153,21 @@ async def claim(connection: AsyncConnection, shard_id: int, owner: str, lease_se
         text(
             "WITH job AS (SELECT jobs.id FROM jobs JOIN shards ON shards.job_id = jobs.id"
             "  WHERE shards.id = :shard AND jobs.status IN ('queued', 'running') FOR SHARE OF jobs)"
-            " UPDATE shards SET lease_token = lease_token + 1, lease_owner = :owner,"
+            " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner,"
             " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
-            " FROM job, cells WHERE shards.id = :shard AND shards.job_id = job.id AND NOT done"
-            " AND cells.id = shards.cell_id"
-            " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
-            " RETURNING shards.id, lease_token, shards.tenant, shards.job_id, cell_id, cells.ordinal,"
-            " run_start, run_stop"
+            " FROM job WHERE s.id = :shard AND s.job_id = job.id AND NOT done"
+            f" AND {PREPARED} AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+            " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, cell_id,"
+            " (SELECT ordinal FROM cells WHERE cells.id = cell_id), run_start, run_stop"
         ),
         {"shard": shard_id, "owner": owner, "seconds": lease_seconds},
     )
     row = rows.first()
-    return None if row is None else Claim(*row)
+    if row is None:
+        return None
+    if row.persona is not None:
+        return PreparationClaim(row.id, row.lease_token, row.tenant, row.job_id, row.persona)
+    return Claim(row.id, row.lease_token, row.tenant, row.job_id, *row[5:])
 
 
 async def start_job(connection: AsyncConnection, job_id: str) -> None:
@@ -137,7 +181,9 @@ async def start_job(connection: AsyncConnection, job_id: str) -> None:
     )
 
 
-async def renew(connection: AsyncConnection, claims: Sequence[Claim], lease_seconds: float) -> set[Claim]:
+async def renew(
+    connection: AsyncConnection, claims: Sequence[AnyClaim], lease_seconds: float
+) -> set[AnyClaim]:
     """Keeps the leases of claims that are still valid.
 
     Returns:
@@ -163,7 +209,7 @@ async def renew(connection: AsyncConnection, claims: Sequence[Claim], lease_seco
     return {claim for claim in claims if (claim.shard_id, claim.token) in ours}
 
 
-async def release(connection: AsyncConnection, held: Claim, *, failed: bool) -> int:
+async def release(connection: AsyncConnection, held: AnyClaim, *, failed: bool) -> int:
     """Gives an unfinished shard back, so that it is announced again with the next refill.
 
     Args:
@@ -210,6 +256,18 @@ async def stored_verdicts(connection: AsyncConnection, held: Claim) -> set[tuple
     return {(run, item, unit, trait, judge) for run, item, unit, trait, judge in rows}
 
 
+async def stored_grades(connection: AsyncConnection, held: Claim) -> set[tuple[int, int, int]]:
+    """The (run, item, judge) of the grades that a shard already has."""
+    rows = await connection.execute(
+        text(
+            "SELECT run, item, judge FROM grades"
+            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+        ),
+        _range(held),
+    )
+    return {(run, item, judge) for run, item, judge in rows}
+
+
 def _range(held: Claim) -> dict[str, Any]:
     return {"cell": held.cell_id, "start": held.run_start, "stop": held.run_stop, "tenant": held.tenant}
 
@@ -220,7 +278,8 @@ COUNTS = (
     "  FROM responses r WHERE r.cell_id = s.cell_id AND r.run >= s.run_start AND r.run < s.run_stop) r,"
     " LATERAL (SELECT count(*) FILTER (WHERE status <> 'failed') AS answered,"
     "  count(*) FILTER (WHERE status = 'failed') AS failed"
-    "  FROM verdicts v WHERE v.cell_id = s.cell_id AND v.run >= s.run_start AND v.run < s.run_stop) v"
+    "  FROM (SELECT cell_id, run, status FROM verdicts UNION ALL SELECT cell_id, run, status FROM grades) v"
+    "  WHERE v.cell_id = s.cell_id AND v.run >= s.run_start AND v.run < s.run_stop) v"
 )
 """What the rows of a shard ``s`` amount to: the one place where that is counted."""
 
@@ -248,6 +307,33 @@ async def finish(connection: AsyncConnection, held: Claim) -> bool:
     )
     if rows.first() is None:
         return False
+    await _store_usage(connection, held.shard_id)
+    return True
+
+
+async def finish_preparation(connection: AsyncConnection, held: PreparationClaim) -> bool:
+    """Ends a preparation if all its steps have ended and the claim still holds.
+
+    Returns:
+        Whether it ended now.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET done = true, lease_owner = NULL, lease_expires_at = NULL"
+            " WHERE id = :shard AND lease_token = :token AND NOT done AND planned_exactly"
+            " AND environments_planned + questions_planned + exemplars_planned = (SELECT count(*)"
+            "  FROM preparations WHERE job_id = :job AND persona = :persona AND status <> 'incomplete')"
+            " RETURNING id"
+        ),
+        {"shard": held.shard_id, "token": held.token, "job": held.job_id, "persona": held.persona},
+    )
+    if rows.first() is None:
+        return False
+    await _store_usage(connection, held.shard_id)
+    return True
+
+
+async def _store_usage(connection: AsyncConnection, shard_id: int) -> None:
     await connection.execute(
         text(
             "INSERT INTO shard_usage (shard_id, stage, model, tenant, calls, failed_calls, input_tokens,"
@@ -255,9 +341,8 @@ async def finish(connection: AsyncConnection, held: Claim) -> bool:
             f" SELECT shard_id, {USAGE_COLUMNS} FROM calls WHERE shard_id = :shard"
             " GROUP BY shard_id, stage, connection, model, tenant ON CONFLICT DO NOTHING"
         ),
-        {"shard": held.shard_id},
+        {"shard": shard_id},
     )
-    return True
 
 
 USAGE_COLUMNS = (

@@ -148,6 +148,12 @@ class Shard(Base):
     run_start: Mapped[int] = mapped_column(SmallInteger)
     run_stop: Mapped[int]
     planned_responses: Mapped[int]
+    environments_planned: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    questions_planned: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    exemplars_planned: Mapped[int] = mapped_column(server_default=text("0"))
+    """Steps of a preparation by their kind: rows of ``preparations`` that end one."""
+    planned_exactly: Mapped[bool] = mapped_column(server_default=text("true"))
+    """Whether what is planned is known; until a persona's environments are, it may be estimated."""
     done: Mapped[bool] = mapped_column(server_default=text("false"))
     announced_at: Mapped[datetime | None]
     lease_token: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
@@ -255,16 +261,22 @@ class Grade(Base):
     score: Mapped[int | None] = mapped_column(SmallInteger)
     raw: Mapped[str | None]
     """The judge's reply, justification and all; null where it was not asked or never answered."""
+    error: Mapped[str | None]
+    """Why there is no reply."""
 
 
 class Preparation(Base):
-    """What a reasoner made for a persona, once for all models: environments, questions, or one question's exemplars."""
+    """One ask of a step that prepares a persona: finding environments, questions, or one question's exemplars.
+
+    A row holds everything that the step has so far, so the last row of a step is its outcome and a step that was
+    interrupted goes on after its last row. What was given with the job has a single row, of ask 0.
+    """
 
     __tablename__ = "preparations"
     __table_args__ = (
         CheckConstraint("kind IN ('environments', 'questions', 'exemplars')", name="kind"),
-        CheckConstraint("status IN ('ready', 'failed')", name="status"),
-        CheckConstraint("(status = 'failed') = (error IS NOT NULL)", name="error"),
+        CheckConstraint("status IN ('incomplete', 'ready', 'failed')", name="status"),
+        CheckConstraint("(status = 'ready') = (error IS NULL)", name="error"),
     )
 
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
@@ -275,13 +287,16 @@ class Preparation(Base):
     """The task's id; empty for environments, which serve all tasks."""
     item: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
     """The question's index, of exemplars; 0 for the others."""
+    ask: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    """How many times the reasoner has been asked, this time included."""
     tenant: Mapped[str]
     status: Mapped[str]
     content: Mapped[list[Any]] = mapped_column(JSONB)
-    """Environments, questions, or the five exemplars from score 1 to 5; what there is of them where it failed."""
+    """Environments, questions, or the five exemplars from score 1 to 5: all that the step has after this ask."""
     dropped: Mapped[int]
-    """What the reasoner gave and was not used: environments outside the pool, repeated questions."""
+    """What the step's replies gave and was not used: environments outside the pool, repeated questions."""
     error: Mapped[str | None]
+    """What is missing, and why."""
 
 
 class QuestionSet(Base):

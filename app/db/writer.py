@@ -43,6 +43,36 @@ class VerdictRow(NamedTuple):
     raw: str | None
 
 
+class GradeRow(NamedTuple):
+    """A row of ``grades``."""
+
+    cell_id: int
+    run: int
+    item: int
+    judge: int
+    tenant: str
+    status: str
+    score: int | None
+    raw: str | None
+    error: str | None
+
+
+class PreparationRow(NamedTuple):
+    """A row of ``preparations``; its content as JSON text."""
+
+    job_id: str
+    persona: int
+    kind: str
+    task: str
+    item: int
+    ask: int
+    tenant: str
+    status: str
+    content: str
+    dropped: int
+    error: str | None
+
+
 class CallRow(NamedTuple):
     """A row of ``calls``."""
 
@@ -53,9 +83,9 @@ class CallRow(NamedTuple):
     stage: str
     connection: str
     model: str
-    cell_id: int
-    run: int
-    item: int
+    cell_id: int | None
+    run: int | None
+    item: int | None
     unit: int | None
     trait: int | None
     judge: int | None
@@ -73,10 +103,18 @@ class CallRow(NamedTuple):
     system_fingerprint: str | None
     provider_request_id: str | None
     started_at: datetime
+    persona: int | None = None
+    task: str | None = None
 
 
-Row = ResponseRow | VerdictRow | CallRow
-TABLES: dict[type[Row], str] = {ResponseRow: "responses", VerdictRow: "verdicts", CallRow: "calls"}
+Row = ResponseRow | VerdictRow | GradeRow | PreparationRow | CallRow
+TABLES: dict[type[Row], str] = {
+    ResponseRow: "responses",
+    VerdictRow: "verdicts",
+    GradeRow: "grades",
+    PreparationRow: "preparations",
+    CallRow: "calls",
+}
 
 
 Held = tuple[int, int]

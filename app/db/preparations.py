@@ -1,0 +1,204 @@
+"""Preparations: what a reasoner has made for a job's personas, and the question sets that come of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select, text
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.shards import PreparationClaim
+from app.db.tables import QuestionSet
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStep:
+    """Where a step stands after its last ask; see :class:`app.db.tables.Preparation`."""
+
+    persona: int
+    kind: str
+    task: str
+    item: int
+    ask: int
+    status: str
+    content: Sequence[str]
+    dropped: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepCounts:
+    """Steps of one kind.
+
+    Attributes:
+        planned: All of them.
+        ready: Those that ended well.
+        failed: Those that were given up.
+        running: Open ones of preparations that somebody works on right now.
+        exact: Whether ``planned`` is known.
+    """
+
+    planned: int
+    ready: int
+    failed: int
+    running: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """What the steps of one kind and task took.
+
+    Attributes:
+        kind: Environments, questions or exemplars.
+        task: The task's id; empty for environments.
+        steps: Steps that have ended, those included that failed.
+        failed: Steps that were given up.
+        asks: How often the reasoner was asked for them.
+        dropped: What its replies gave and was not used.
+    """
+
+    kind: str
+    task: str
+    steps: int
+    failed: int
+    asks: int
+    dropped: int
+
+
+_LAST = (
+    "SELECT DISTINCT ON (persona, kind, task, item) persona, kind, task, item, ask, status, content,"
+    " dropped, error FROM preparations WHERE job_id = :job AND tenant = :tenant"
+)
+_OF_EACH_STEP = " ORDER BY persona, kind, task, item, ask DESC"
+
+
+async def steps_of_persona(
+    connection: AsyncConnection, tenant: str, job_id: str, persona: int, task: str | None = None
+) -> list[StoredStep]:
+    """The steps of one persona's preparation; those of one task, if one is named."""
+    where = " AND persona = :persona" + ("" if task is None else " AND task = :task")
+    rows = await connection.execute(
+        text(_LAST + where + _OF_EACH_STEP),
+        {"job": job_id, "tenant": tenant, "persona": persona} | ({} if task is None else {"task": task}),
+    )
+    return [StoredStep(*row) for row in rows]
+
+
+async def questions_of_job(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> dict[tuple[int, str], StoredStep]:
+    """The questions that there are, by persona and task; of steps that are over only."""
+    rows = await connection.execute(
+        text(_LAST + " AND kind = 'questions' AND status <> 'incomplete'" + _OF_EACH_STEP),
+        {"job": job_id, "tenant": tenant},
+    )
+    return {(row.persona, row.task): StoredStep(*row) for row in rows}
+
+
+async def environments_of_job(connection: AsyncConnection, tenant: str, job_id: str) -> dict[int, StoredStep]:
+    """The environments of each persona that has some."""
+    rows = await connection.execute(
+        text(_LAST + " AND kind = 'environments' AND status <> 'incomplete'" + _OF_EACH_STEP),
+        {"job": job_id, "tenant": tenant},
+    )
+    return {row.persona: StoredStep(*row) for row in rows}
+
+
+async def asks(connection: AsyncConnection, tenant: str, job_id: str) -> list[Asks]:
+    """What preparing a job took, by kind and task."""
+    rows = await connection.execute(
+        text(
+            "SELECT kind, task, count(*), count(*) FILTER (WHERE status = 'failed'), sum(ask)::bigint,"
+            " sum(dropped)::bigint FROM preparations WHERE job_id = :job AND tenant = :tenant"
+            " AND status <> 'incomplete' GROUP BY kind, task ORDER BY kind, task"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return [Asks(*row) for row in rows]
+
+
+async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, StepCounts]:
+    """How far a job's preparations are, by kind of step; empty for a job that has none."""
+    rows = await connection.execute(
+        text(
+            "SELECT k.kind, sum(k.planned), coalesce(sum(p.ready), 0), coalesce(sum(p.failed), 0),"
+            " coalesce(sum(k.planned - coalesce(p.ready, 0) - coalesce(p.failed, 0))"
+            "  FILTER (WHERE s.lease_expires_at > clock_timestamp() AND NOT s.done), 0),"
+            " bool_and(s.planned_exactly OR k.kind <> 'exemplars')"
+            " FROM shards s CROSS JOIN LATERAL (VALUES ('environments', s.environments_planned),"
+            "  ('questions', s.questions_planned), ('exemplars', s.exemplars_planned)) k (kind, planned)"
+            " LEFT JOIN (SELECT persona, kind, count(*) FILTER (WHERE status = 'ready') AS ready,"
+            "   count(*) FILTER (WHERE status = 'failed') AS failed FROM preparations"
+            "   WHERE job_id = :job AND tenant = :tenant GROUP BY persona, kind) p ON p.persona = s.persona AND p.kind = k.kind"
+            " WHERE s.job_id = :job AND s.tenant = :tenant AND s.kind = 'preparation' GROUP BY k.kind"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return {kind: StepCounts(*map(int, numbers), exact=exact) for kind, *numbers, exact in rows}
+
+
+async def fix_plan(
+    connection: AsyncConnection, held: PreparationClaim, questions: Mapping[str, int]
+) -> bool:
+    """Replaces what was estimated, once a persona's environments tell how many questions there will be.
+
+    Args:
+        connection: Where.
+        held: The claim on the preparation.
+        questions: Questions by task.
+
+    Returns:
+        Whether the claim still holds.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET exemplars_planned = :exemplars, planned_exactly = true"
+            " WHERE id = :shard AND lease_token = :token AND NOT done RETURNING id"
+        ),
+        {"shard": held.shard_id, "token": held.token, "exemplars": sum(questions.values())},
+    )
+    if rows.first() is None:
+        return False
+    await connection.execute(
+        text(
+            "UPDATE shards s SET planned_responses = (run_stop - run_start) * n.number, planned_exactly = true"
+            " FROM cells c JOIN unnest(CAST(:tasks AS text[]), CAST(:numbers AS int[])) AS n (task, number)"
+            " ON n.task = c.task WHERE c.id = s.cell_id AND s.prerequisite_id = :shard"
+        ),
+        {"shard": held.shard_id, "tasks": list(questions), "numbers": list(questions.values())},
+    )
+    return True
+
+
+async def all_done(connection: AsyncConnection, job_id: str) -> bool:
+    """Whether every persona of a job is prepared."""
+    rows = await connection.execute(
+        text("SELECT NOT EXISTS (SELECT FROM shards WHERE job_id = :job AND kind = 'preparation' AND NOT done)"),
+        {"job": job_id},
+    )
+    return bool(rows.scalar_one())
+
+
+async def store_question_set(
+    connection: AsyncConnection, tenant: str, set_id: str, name: str | None, content: Mapping[str, Any]
+) -> None:
+    """Keeps a question set; the same content is kept once."""
+    statement = upsert(QuestionSet).values(tenant=tenant, id=set_id, name=name, content=content)
+    await connection.execute(statement.on_conflict_do_nothing())
+
+
+async def question_set(connection: AsyncConnection, tenant: str, set_id: str) -> dict[str, Any] | None:
+    """The content of a tenant's question set: questions by task by persona description."""
+    rows = await connection.execute(
+        select(QuestionSet.content).where(QuestionSet.tenant == tenant, QuestionSet.id == set_id)
+    )
+    row = rows.first()
+    return None if row is None else row.content
+
+
+def encoded(content: Sequence[str]) -> str:
+    """A step's content as the writer takes it."""
+    return json.dumps(list(content), ensure_ascii=False)
