@@ -77,12 +77,45 @@ class ResponseDraft:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskDraft:
+    """A task with options that only PersonaGym's tasks take; ``None`` where an option was not given.
+
+    Attributes:
+        task: The task's id.
+        atomic: Whether the answers' sentences are judged too.
+        questions: How many questions are made up.
+        questions_per_environment: Whether that many for each environment.
+        runs: How often each question is answered.
+    """
+
+    task: str
+    atomic: bool | None = None
+    questions: int | None = None
+    questions_per_environment: bool | None = None
+    runs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsDraft:
+    """Questions that exist already.
+
+    Attributes:
+        by_persona: Questions by task by persona. A persona goes by its id or its description, a task by its id or
+            any of its names. ``None`` for a set that was not found.
+        set_id: The question set from which they come, where they do; it may cover more than the job.
+    """
+
+    by_persona: Mapping[str, Mapping[str, tuple[str, ...]]] | None
+    set_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JobDraft:
     """A job as it was asked for.
 
     Attributes:
         personas: Ids of personas or persona sets, or personas written out.
-        tasks: Task ids.
+        tasks: Task ids, or tasks with options.
         judges: At least one.
         models: Models under test; empty where ``responses`` are given.
         responses: Existing texts to be judged; ``None`` where models generate them.
@@ -91,10 +124,15 @@ class JobDraft:
             contain ``{persona}``.
         iterations: Repetitions under each instruction.
         seed: Seed of everything random on our side.
+        reasoner: Who makes up what PersonaGym's tasks ask.
+        questions: Questions that exist already.
+        environments: Names of environments, for all personas or by persona id; ``None`` where they are selected.
+        environment_pool: Names of the environments to select from; ``None`` for the built-in ones.
+        gym_instruction: Id of PersonaGym's persona instruction; ``None`` for the usual one.
     """
 
     personas: tuple[str | PersonaDraft, ...]
-    tasks: tuple[str, ...]
+    tasks: tuple[str | TaskDraft, ...]
     judges: tuple[ModelDraft, ...]
     models: tuple[ModelDraft, ...] = ()
     responses: tuple[ResponseDraft, ...] | None = None
@@ -102,3 +140,8 @@ class JobDraft:
     instructions: tuple[int | str, ...] | None = None
     iterations: int = 5
     seed: int = 0
+    reasoner: ModelDraft | None = None
+    questions: QuestionsDraft | None = None
+    environments: tuple[str, ...] | Mapping[str, tuple[str, ...]] | None = None
+    environment_pool: tuple[str, ...] | None = None
+    gym_instruction: str | None = None

@@ -27,3 +27,8 @@ class InvalidJobError(Exception):
     def __init__(self, errors: Sequence[FieldError]) -> None:
         super().__init__("; ".join(f"{error.pointer}: {error.message}" for error in errors))
         self.errors = tuple(errors)
+
+
+def escape_pointer(token: str) -> str:
+    """One reference token of a JSON pointer (RFC 6901, section 3)."""
+    return token.replace("~", "~0").replace("/", "~1")

@@ -48,6 +48,10 @@ class Model:
 class Stage(StrEnum):
     """The stage of a job to which a call belongs."""
 
+    ENVIRONMENTS = "environments"
+    """Finding the environments of a persona; this and the next two make up PersonaGym's preparation."""
+    QUESTIONS = "questions"
+    EXEMPLARS = "exemplars"
     GENERATION = "generation"
     JUDGING = "judging"
 

@@ -1,9 +1,10 @@
 """From a job's specification to cells, runs, items and shards, and what they will take."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from app.domain.dimension import Dimension
+from app.domain.gym import GymSpec, GymTaskSpec
 from app.domain.model import Model, Stage, Usage
 from app.domain.persona import Persona
 from app.domain.prompts import scoring_prompt, system_prompt, user_prompt
@@ -28,17 +29,32 @@ class Cell:
     Attributes:
         ordinal: Position among the job's cells, from 0.
         model: Index of the model in the specification.
-        persona: The persona.
+        person: Index of the persona in the specification.
+        persona: The persona, with the traits on which this cell's responses are judged.
         task: The task.
         dimensions: The dimensions of the persona's traits, in the traits' order.
-        items: What is asked in each run.
+        runs: How often each item is asked; 0 for existing texts.
     """
 
     ordinal: int
     model: int
+    person: int
     persona: Persona
-    task: AtomicTask
+    task: AtomicTask | GymTaskSpec
     dimensions: tuple[Dimension, ...]
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicCell(Cell):
+    """A cell of an atomic task.
+
+    Attributes:
+        task: The task.
+        items: What is asked in each run.
+    """
+
+    task: AtomicTask
     items: tuple[Item, ...]
 
     def traits_of(self, item: Item) -> Iterator[tuple[int, Dimension]]:
@@ -49,6 +65,21 @@ class Cell:
     def verdicts_per_unit(self) -> float:
         """Traits on which a unit is judged, as a mean over the items."""
         return sum(len(item.dimensions) for item in self.items) / len(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class GymCell(Cell):
+    """A cell of a PersonaGym task; its questions are known when its persona has been prepared.
+
+    Attributes:
+        task: The task, with what the job makes of it.
+        questions: How many questions are expected.
+        exact: Whether that is how many there will be.
+    """
+
+    task: GymTaskSpec
+    questions: int
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +95,61 @@ class ShardPlan:
 def cells_of(spec: JobSpec) -> tuple[Cell, ...]:
     """Every cell of a job, in the order persona, task, model, so that models progress side by side."""
     cells: list[Cell] = []
-    by_id = {dimension.id: dimension for dimension in spec.dimensions}
-    for persona in spec.personas:
-        dimensions = tuple(by_id[trait.dimension] for trait in persona.traits)
-        for task in spec.tasks:
-            items = items_for(task, dimensions)
-            for model in range(len(spec.models)):
-                cells.append(Cell(len(cells), model, persona, task, dimensions, items))
+    for person, persona in enumerate(spec.personas):
+        for task in spec.tasks if persona.traits else ():
+            cells += _atomic_cells(spec, len(cells), person, task)
+        if spec.gym is not None:
+            for gym_task in spec.gym.tasks:
+                cells += _gym_cells(spec, spec.gym, len(cells), person, gym_task)
     return tuple(cells)
+
+
+def _atomic_cells(spec: JobSpec, first: int, person: int, task: AtomicTask) -> list[AtomicCell]:
+    persona = spec.personas[person]
+    by_id = {dimension.id: dimension for dimension in spec.dimensions}
+    dimensions = tuple(by_id[trait.dimension] for trait in persona.traits)
+    items = items_for(task, dimensions)
+    return [
+        AtomicCell(first + model, model, person, persona, task, dimensions, spec.runs, items)
+        for model in range(len(spec.models))
+    ]
+
+
+def _gym_cells(spec: JobSpec, gym: GymSpec, first: int, person: int, task: GymTaskSpec) -> list[GymCell]:
+    persona = spec.personas[person]
+    judged = gym.judged_as(persona, task)
+    dimensions = (gym.dimension,) if task.atomic else ()
+    count, exact = gym.question_count(persona, task)
+    return [
+        GymCell(first + model, model, person, judged, task, dimensions, task.runs, count, exact)
+        for model in range(len(spec.models))
+    ]
+
+
+def atomic(cells: Iterable[Cell]) -> list[AtomicCell]:
+    """The cells of atomic tasks among these."""
+    return [cell for cell in cells if isinstance(cell, AtomicCell)]
+
+
+def gym(cells: Iterable[Cell]) -> list[GymCell]:
+    """The cells of PersonaGym tasks among these."""
+    return [cell for cell in cells if isinstance(cell, GymCell)]
 
 
 def shards_of(spec: JobSpec, cells: Sequence[Cell]) -> list[ShardPlan]:
     """Cuts the generating cells' runs into shards of about :data:`CALLS_PER_SHARD` calls."""
     return [
-        ShardPlan(cell.ordinal, start, stop, (stop - start) * len(cell.items))
+        ShardPlan(cell.ordinal, start, stop, (stop - start) * responses_per_run(cell))
         for cell in cells
-        for start, stop in _slices(range(spec.runs), _runs_per_shard(spec, cell))
+        for start, stop in _slices(range(cell.runs), _runs_per_shard(spec, cell))
     ]
+
+
+def responses_per_run(cell: Cell) -> int:
+    """Responses that a run of a cell has, as far as is known."""
+    if isinstance(cell, AtomicCell):
+        return len(cell.items)
+    return cell.questions if isinstance(cell, GymCell) else 0
 
 
 def shards_of_provided(
@@ -102,8 +171,12 @@ def shards_of_provided(
 
 
 def _runs_per_shard(spec: JobSpec, cell: Cell) -> int:
-    units = cell.task.expected_units
-    calls_per_run = len(cell.items) * (1 + units * cell.verdicts_per_unit * len(spec.judges))
+    units, judges = cell.task.expected_units, len(spec.judges)
+    if isinstance(cell, AtomicCell):
+        judgements = units * cell.verdicts_per_unit * judges
+    else:
+        judgements = judges * (1 + units * len(cell.dimensions))
+    calls_per_run = responses_per_run(cell) * (1 + judgements)
     return max(1, round(CALLS_PER_SHARD / calls_per_run))
 
 
@@ -118,9 +191,9 @@ class StageEstimate:
     """What a stage is expected to take on one model.
 
     Attributes:
-        stage: Generation or judging.
+        stage: Which stage.
         model: The model.
-        calls: Number of calls; exact for generation, estimated for judging.
+        calls: Number of calls; exact for generation (but for questions per environment), estimated for judging.
         usage: Estimated tokens.
     """
 
@@ -131,13 +204,15 @@ class StageEstimate:
 
 
 def estimate(spec: JobSpec, cells: Sequence[Cell]) -> list[StageEstimate]:
-    """Calls and tokens of a generating job by stage and model, before anything is spent."""
+    """Calls and tokens of a generating job's atomic cells by stage and model, before anything is spent."""
     generation = [
-        _generation_estimate(spec, model, [c for c in cells if c.model == n])
+        _generation_estimate(spec, model, [c for c in atomic(cells) if c.model == n])
         for n, model in enumerate(spec.models)
     ]
     responses = [
-        (cell, item, float(spec.runs), cell.task.expected_units) for cell in cells for item in cell.items
+        (cell, item, float(spec.runs), cell.task.expected_units)
+        for cell in atomic(cells)
+        for item in cell.items
     ]
     return generation + [_judging_estimate(judge, responses) for judge in spec.judges]
 
@@ -152,11 +227,14 @@ def estimate_provided(
         cells: Its cells.
         units: (cell, item, number of sentences) of each text; exact, since the texts exist.
     """
-    responses = [(cells[cell], cells[cell].items[item], 1.0, float(count)) for cell, item, count in units]
+    by_ordinal = {cell.ordinal: cell for cell in atomic(cells)}
+    responses = [
+        (by_ordinal[cell], by_ordinal[cell].items[item], 1.0, float(count)) for cell, item, count in units
+    ]
     return [_judging_estimate(judge, responses) for judge in spec.judges]
 
 
-def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[Cell]) -> StageEstimate:
+def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[AtomicCell]) -> StageEstimate:
     calls = sum(len(cell.items) for cell in cells) * spec.runs
     characters = sum(
         spec.iterations
@@ -171,7 +249,7 @@ def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[Cell]) -> 
     )
 
 
-def _judging_estimate(judge: Model, responses: Sequence[tuple[Cell, Item, float, float]]) -> StageEstimate:
+def _judging_estimate(judge: Model, responses: Sequence[tuple[AtomicCell, Item, float, float]]) -> StageEstimate:
     unit = "x" * EXPECTED_UNIT_CHARACTERS
     calls = characters = 0.0
     for cell, item, repetitions, units in responses:

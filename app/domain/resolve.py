@@ -6,12 +6,22 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from app.domain.dimension import Dimension, Scale
-from app.domain.draft import DimensionDraft, JobDraft, ModelDraft, PersonaDraft
-from app.domain.errors import FieldError, InvalidJobError
+from app.domain.draft import DimensionDraft, JobDraft, ModelDraft, PersonaDraft, TaskDraft
+from app.domain.errors import FieldError, InvalidJobError, escape_pointer
+from app.domain.gym_resolve import (
+    GivenStep,
+    GymCatalog,
+    GymResolution,
+    fields_given,
+    options_given,
+    resolve_gym,
+)
+from app.domain.instrument import InstrumentRef
 from app.domain.model import Model, ModelParameters
 from app.domain.persona import Persona, Trait
-from app.domain.plan import Cell, cells_of
-from app.domain.spec import InstrumentRef, JobSpec, ProvidedResponse
+from app.domain.personagym.task import GymTask
+from app.domain.plan import AtomicCell, Cell, atomic, cells_of
+from app.domain.spec import JobSpec, ProvidedResponse
 from app.domain.task import AtomicTask, ItemSource, item_count
 
 T = TypeVar("T")
@@ -39,7 +49,8 @@ class Catalog:
         personas: Built-in personas by id.
         persona_sets: Persona ids by set id.
         instructions: The persona instructions in their order.
-        tasks: Tasks by id.
+        tasks: Atomic tasks by id.
+        gym: What PersonaGym's tasks are made of.
         model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
         is_simulated: Whether a connection leads to the simulator.
     """
@@ -50,17 +61,19 @@ class Catalog:
     persona_sets: Mapping[str, tuple[str, ...]]
     instructions: tuple[str, ...]
     tasks: Mapping[str, AtomicTask]
+    gym: GymCatalog
     model_problem: Callable[[str, str], str | None]
     is_simulated: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A specification with its cells and, for existing texts, where each belongs."""
+    """A specification with its cells, with where each existing text belongs, and with what else exists already."""
 
     spec: JobSpec
     cells: tuple[Cell, ...]
     provided: tuple[ProvidedResponse, ...]
+    given: tuple[GivenStep, ...] = ()
 
 
 def resolve(draft: JobDraft, catalog: Catalog) -> Resolution:
@@ -83,7 +96,7 @@ class _Resolver:
     def resolve(self) -> Resolution:
         dimensions = self._dimensions()
         personas = self._personas(dimensions)
-        tasks = self._tasks()
+        tasks, gym_tasks = self._tasks()
         provided = self.draft.responses is not None
         models = self._writers() if provided else self._models("models", self.draft.models)
         if not provided and not self.draft.models:
@@ -91,8 +104,9 @@ class _Resolver:
         judges = [_at_temperature_zero(judge) for judge in self._models("judges", self.draft.judges)]
         if not judges:
             self._fail("/judges", "name at least one judge")
-        instructions = () if provided else self._instructions()
-        self._check_combinations(personas, tasks, dimensions)
+        instructions = () if provided else self._instructions(tasks)
+        self._check_combinations(personas, tasks, dimensions, alone=not gym_tasks)
+        gym = self._gym(gym_tasks, personas)
         self._raise_if_wrong()
 
         used = {trait.dimension for persona in personas for trait in persona.traits}
@@ -107,13 +121,14 @@ class _Resolver:
             seed=self.draft.seed,
             instrument=self.catalog.instrument,
             provided=provided,
+            gym=None if gym is None else gym.spec,
         )
         if spec.runs > MAX_RUN:
             self._fail("/iterations", f"instructions × iterations = {spec.runs} runs; at most {MAX_RUN}")
         cells = cells_of(spec)
         placed = self._place_responses(spec, cells)
         self._raise_if_wrong()
-        return Resolution(spec, cells, placed)
+        return Resolution(spec, cells, placed, () if gym is None else gym.given)
 
     def _fail(self, pointer: str, message: str) -> None:
         self.errors.append(FieldError(pointer, message))
@@ -170,12 +185,12 @@ class _Resolver:
             if dimension is None:
                 known = ", ".join(dimensions)
                 self._fail(
-                    f"{pointer}/traits/{_escape(id_)}", f"no dimension is called {id_!r}; known: {known}"
+                    f"{pointer}/traits/{escape_pointer(id_)}", f"no dimension is called {id_!r}; known: {known}"
                 )
             elif level not in dimension.scale.levels:
                 levels = ", ".join(dimension.scale.levels)
                 self._fail(
-                    f"{pointer}/traits/{_escape(id_)}",
+                    f"{pointer}/traits/{escape_pointer(id_)}",
                     f"dimension {id_!r} has no level {level!r}; its levels: {levels}",
                 )
         traits = tuple(Trait(id_, level) for id_, level in draft.traits.items())
@@ -183,35 +198,66 @@ class _Resolver:
 
     # -- tasks, models, instructions --------------------------------------------------------------------------
 
-    def _tasks(self) -> list[AtomicTask]:
+    def _tasks(self) -> tuple[list[AtomicTask], list[tuple[int, GymTask]]]:
+        """The atomic tasks, and PersonaGym's with their positions in the draft."""
         found: list[AtomicTask] = []
-        for n, (id_, again) in enumerate(_with_repeats(self.draft.tasks)):
-            if id_ not in self.catalog.tasks:
-                known = ", ".join(self.catalog.tasks)
-                self._fail(f"/tasks/{n}", f"no task is called {id_!r}; known: {known}")
-            elif again:
-                self._fail(f"/tasks/{n}", f"task {id_!r} is named more than once")
-            else:
+        of_gym: list[tuple[int, GymTask]] = []
+        ids = [task.task if isinstance(task, TaskDraft) else task for task in self.draft.tasks]
+        for n, (id_, again) in enumerate(_with_repeats(ids)):
+            pointer = f"/tasks/{n}/task" if isinstance(self.draft.tasks[n], TaskDraft) else f"/tasks/{n}"
+            if again:
+                self._fail(pointer, f"task {id_!r} is named more than once")
+            elif id_ in self.catalog.tasks:
                 found.append(self.catalog.tasks[id_])
-        return found
+                for option in options_given(self.draft.tasks[n]):
+                    self._fail(f"/tasks/{n}/{option}", f"only PersonaGym's tasks take it; {id_!r} is none")
+            elif id_ in self.catalog.gym.tasks:
+                of_gym.append((n, self.catalog.gym.tasks[id_]))
+                if self.draft.responses is not None:
+                    self._fail(pointer, f"task {id_!r} writes its own texts; it can't grade existing ones")
+            else:
+                known = ", ".join([*self.catalog.tasks, *self.catalog.gym.tasks])
+                self._fail(pointer, f"no task is called {id_!r}; known: {known}")
+        return found, of_gym
+
+    def _gym(self, tasks: list[tuple[int, GymTask]], personas: list[Persona]) -> GymResolution | None:
+        """The PersonaGym part, if the job has one."""
+        reasoner = self._model("/reasoner", self.draft.reasoner) if self.draft.reasoner is not None else None
+        if tasks:
+            return resolve_gym(
+                self.draft,
+                self.catalog.gym,
+                tasks=tasks,
+                personas=personas,
+                reasoner=reasoner,
+                pointer_of=self._pointer_of,
+                fail=self._fail,
+            )
+        for field in fields_given(self.draft):
+            self._fail(f"/{field}", "only PersonaGym's tasks take it, and the job has none")
+        return None
 
     def _models(self, field: str, drafts: Iterable[ModelDraft]) -> list[Model]:
         found: list[Model] = []
         labels: set[str] = set()
         for n, draft in enumerate(drafts):
-            connection, _, name = draft.model.partition("/")
-            label = draft.label or draft.model
-            problem = self.catalog.model_problem(connection, name)
-            if not name:
-                self._fail(f"/{field}/{n}", f"{draft.model!r} is not of the form connection/model")
-            elif problem is not None:
-                self._fail(f"/{field}/{n}", problem)
-            elif label in labels:
-                self._fail(f"/{field}/{n}", f"{label!r} is named more than once; give one of them a label")
-            labels.add(label)
-            simulated = problem is None and self.catalog.is_simulated(connection)
-            found.append(Model(label, connection, name, draft.parameters, simulated))
+            model = self._model(f"/{field}/{n}", draft)
+            if model.label in labels:
+                message = f"{model.label!r} is named more than once; give one of them a label"
+                self._fail(f"/{field}/{n}", message)
+            labels.add(model.label)
+            found.append(model)
         return found
+
+    def _model(self, pointer: str, draft: ModelDraft) -> Model:
+        connection, _, name = draft.model.partition("/")
+        problem = self.catalog.model_problem(connection, name)
+        if not name:
+            self._fail(pointer, f"{draft.model!r} is not of the form connection/model")
+        elif problem is not None:
+            self._fail(pointer, problem)
+        simulated = problem is None and self.catalog.is_simulated(connection)
+        return Model(draft.label or draft.model, connection, name, draft.parameters, simulated)
 
     def _writers(self) -> list[Model]:
         """Those who wrote the existing texts, in the order in which they first appear. They are never called."""
@@ -231,7 +277,13 @@ class _Resolver:
             self._fail(f"/responses/{first}/model", f"at most {MAX_WRITERS} different models can be compared")
         return [Model(label, "", label) for label in labels]
 
-    def _instructions(self) -> tuple[str, ...]:
+    def _instructions(self, tasks: list[AtomicTask]) -> tuple[str, ...]:
+        if not tasks:
+            if self.draft.instructions is not None:
+                self._fail(
+                    "/instructions", "only atomic tasks take them; PersonaGym's take gym_instruction"
+                )
+            return ()
         if self.draft.instructions is None:
             return self.catalog.instructions
         found: list[str] = []
@@ -252,24 +304,34 @@ class _Resolver:
         return tuple(found)
 
     def _check_combinations(
-        self, personas: list[Persona], tasks: list[AtomicTask], dimensions: Mapping[str, Dimension]
+        self,
+        personas: list[Persona],
+        tasks: list[AtomicTask],
+        dimensions: Mapping[str, Dimension],
+        *,
+        alone: bool,
     ) -> None:
-        """Every persona must be measurable by every task, and all of it small enough to be laid out."""
+        """Every persona must be measurable by every task, and all of it small enough to be laid out.
+
+        Beside PersonaGym's tasks (not ``alone``), personas without traits are left to those.
+        """
         items = 0
         for persona in personas:
             pointer = self._pointer_of(persona.id)
-            if tasks and not persona.traits:
+            if alone and tasks and not persona.traits:
                 self._fail(
                     pointer,
                     f"persona {persona.id!r} has no traits, but {_listed(tasks)} measures traits: "
                     'add for example "traits": {"E": "low"}',
                 )
             known = tuple(dimensions[t.dimension] for t in persona.traits if t.dimension in dimensions)
-            for task in tasks:
+            for task in tasks if persona.traits else ():
                 for dimension in known:
                     if not item_count(task, (dimension,)):
                         self._fail(pointer, _lacking(persona, task, dimension))
                 items += item_count(task, known)
+        if tasks and not alone and not any(persona.traits for persona in personas):
+            self._fail("/personas", f"{_listed(tasks)} measures traits, and no persona has any")
         if items > MAX_ITEMS:
             self._fail("/personas", f"{items:,} questions and contexts in one run; at most {MAX_ITEMS:,}")
 
@@ -283,7 +345,7 @@ class _Resolver:
     # -- existing texts ---------------------------------------------------------------------------------------
 
     def _place_responses(self, spec: JobSpec, cells: tuple[Cell, ...]) -> tuple[ProvidedResponse, ...]:
-        by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in cells}
+        by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in atomic(cells)}
         personas = {persona.id for persona in spec.personas}
         tasks = {task.id for task in spec.tasks}
         placed: list[ProvidedResponse] = []
@@ -319,7 +381,7 @@ class _Resolver:
             placed.append(ProvidedResponse(cell.ordinal, run, item, instruction, draft.text))
         return tuple(placed)
 
-    def _item_index(self, item: str | None, cell: Cell, pointer: str) -> int | None:
+    def _item_index(self, item: str | None, cell: AtomicCell, pointer: str) -> int | None:
         if item is None:
             if len(cell.items) == 1:
                 return 0
@@ -369,7 +431,3 @@ def _lacking(persona: Persona, task: AtomicTask, dimension: Dimension) -> str:
         f"the dimension has no {needed}"
     )
 
-
-def _escape(token: str) -> str:
-    """One reference token of a JSON pointer (RFC 6901, section 3)."""
-    return token.replace("~", "~0").replace("/", "~1")

@@ -3,24 +3,11 @@
 from dataclasses import dataclass
 
 from app.domain.dimension import Dimension
+from app.domain.gym import GymSpec
+from app.domain.instrument import InstrumentRef
 from app.domain.model import Model
 from app.domain.persona import Persona
 from app.domain.task import AtomicTask
-
-
-@dataclass(frozen=True, slots=True)
-class InstrumentRef:
-    """Which version of the measuring device a job uses.
-
-    Attributes:
-        version: For example ``"v1"``.
-        content_hash: SHA-256 over its content, in hexadecimal.
-        segmenter: Name of the sentence segmenter, for example ``"punkt-en-v1"``.
-    """
-
-    version: str
-    content_hash: str
-    segmenter: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +34,17 @@ class JobSpec:
     """What a job does.
 
     Attributes:
-        personas: The personas, with traits.
+        personas: The personas. The atomic tasks measure those with traits, PersonaGym's all.
         dimensions: Every dimension that a trait names.
-        tasks: The tasks, with the words that they send.
+        tasks: The atomic tasks, with the words that they send.
         models: The models under test; for existing texts, their writers (which are never called).
-        judges: The judges; each judges every unit alone.
-        instructions: The persona instructions; with existing texts, empty.
+        judges: The judges; each judges every unit, and grades every PersonaGym answer, alone.
+        instructions: The persona instructions of the atomic tasks; with existing texts, empty.
         iterations: Repetitions under each instruction.
         seed: Seed of everything random on our side.
         instrument: Which measuring device.
         provided: Whether the texts already exist.
+        gym: The job's PersonaGym tasks, if it has any.
     """
 
     personas: tuple[Persona, ...]
@@ -69,11 +57,18 @@ class JobSpec:
     seed: int
     instrument: InstrumentRef
     provided: bool = False
+    gym: GymSpec | None = None
 
     @property
     def runs(self) -> int:
-        """Runs of a cell: instructions × iterations (Table 12 and section 4.2: 6 × 5 = 30)."""
+        """Runs of an atomic cell: instructions × iterations (Table 12 and section 4.2: 6 × 5 = 30)."""
         return len(self.instructions) * self.iterations
+
+    @property
+    def called(self) -> tuple[Model, ...]:
+        """Every model that the job calls, in the order of its stages."""
+        reasoner = () if self.gym is None else (self.gym.reasoner,)
+        return (*reasoner, *(() if self.provided else self.models), *self.judges)
 
     def dimension(self, id_: str) -> Dimension:
         """The dimension with this id.
