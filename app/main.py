@@ -18,6 +18,7 @@ from app.bootstrap import configure_logging, load_operator_connections
 from app.db.engine import connect
 from app.domain.segmentation import Segmenter, Unit
 from app.instruments.loader import AtomicInstrument, load_atomic
+from app.instruments.personagym_loader import load_personagym
 from app.llm.prices import GenaiPriceBook
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
@@ -72,12 +73,12 @@ def _services(settings: Settings) -> Services:
     redis = Redis.from_url(settings.require_redis_url(), socket_timeout=3, socket_connect_timeout=3)
     queue = CeleryQueue(make_celery(settings.require_redis_url()))
     connections = load_operator_connections(settings)
-    instrument = load_atomic()
+    instrument, gym = load_atomic(), load_personagym()
     contexts = JobContexts(engine)
     segmenter = _LateSegmenter(instrument)
     submission = SubmissionDependencies(
         engine=engine,
-        catalog=make_catalog(instrument, segmenter.name, connections),
+        catalog=make_catalog(instrument, gym, segmenter.name, connections),
         queue=queue,
         segmenter=segmenter,
         refusals=instrument.refusal,
@@ -88,6 +89,7 @@ def _services(settings: Settings) -> Services:
         engine=engine,
         redis=redis,
         instrument=instrument,
+        gym=gym,
         connections=connections,
         submission=submission,
         planning=PlanDependencies(submission, connections, GenaiPriceBook(connections)),

@@ -31,7 +31,8 @@ from app.services.finalize_job import finalize_job
 from app.services.job_context import JobContexts
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import ModelCaller
-from app.services.run_shard import ShardDependencies, run_shard
+from app.services.run_shard import run_shard
+from app.services.shard_work import ShardDependencies
 from app.services.stop_signal import StopReason
 from app.settings import Settings
 

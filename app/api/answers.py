@@ -118,7 +118,8 @@ class Plan(Answer):
 
     object: Literal["plan"]
     cells: int = Field(description="Cells of the results: model × persona × task × trait.")
-    runs_per_cell: int | None
+    persona_scores: int = Field(description="PersonaScores of the results: persona × model.")
+    runs_per_cell: int | None = Field(description="Of the atomic tasks.")
     responses: int
     calls: int
     estimated: bool = Field(description="Whether judging is estimated; it is exact for existing texts.")
@@ -182,7 +183,20 @@ class Results(BaseModel):
     completeness: Completeness
     simulated: bool
     cells: list[CellResult]
-    persona_scores: list[dict[str, Any]]
+    persona_scores: list[dict[str, Any]] = Field(
+        description="PersonaScore and task scores of each persona and model, with what they leave out."
+    )
+    persona_score_totals: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="Means and standard deviations over personas, by model; the model's refusal rate.",
+    )
+    judge_agreement: list[dict[str, Any]] = Field(
+        default_factory=list, description="How well each two judges' grades agree, by task."
+    )
+    preparation: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="What the reasoner was asked, by kind and task, and what was dropped.",
+    )
     totals: list[TotalResult]
     judges: list[dict[str, Any]]
     started_at: datetime | None
@@ -210,6 +224,17 @@ class UnitAnswer(Answer):
     span: tuple[int, int] = Field(description="Offsets in the response's text, in Unicode code points.")
     text: str = Field(description="The sentence as the judge read it.")
     verdicts: list[VerdictAnswer]
+
+
+class GradeAnswer(Answer):
+    """One judge's grade of a whole response, by its question's rubric."""
+
+    judge: str
+    status: Literal["scored", "refused", "unparsed", "failed"]
+    score: int | None
+    justification: str | None
+    raw: str | None
+    error: str | None = Field(description="Why there is no reply.")
 
 
 class ItemAnswer(Answer):
@@ -245,6 +270,9 @@ class ResponseAnswer(Answer):
     finish_reason: str | None
     usage: ResponseUsage | None
     units: list[UnitAnswer]
+    question: str | None = Field(description="What a PersonaGym task asked; `null` for other tasks.")
+    grades: list[GradeAnswer] = Field(description="Grades of a PersonaGym response, one for each judge.")
+    score: float | None = Field(description="The mean over the judges that gave a score.")
 
 
 class ResponseList(Answer):
@@ -297,7 +325,8 @@ class TaskAnswer(Answer):
 
     id: str
     title: str
-    prompt: str
+    framework: Literal["atomic", "personagym"]
+    prompt: str | None = Field(description="`null` where each persona is asked questions of its own.")
     scoring_prompt: str
     expected_units: float
 

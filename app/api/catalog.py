@@ -6,6 +6,8 @@ from fastapi.responses import JSONResponse
 from app.api import answers
 from app.api.dependencies import ServicesDep, no_unknown_parameters
 from app.api.openapi import PROBLEMS, answers_with
+from app.domain.gym import EXPECTED_UNITS
+from app.domain.personagym.prompts import rubric_outline
 
 router = APIRouter(
     prefix="/v1", tags=["catalog"], dependencies=[Depends(no_unknown_parameters)], responses=PROBLEMS
@@ -16,7 +18,8 @@ router = APIRouter(
 async def personas(services: ServicesDep) -> Response:
     """Built-in personas, their sets, and the instructions that assign them (atomic paper, Table 12)."""
     instrument = services.instrument
-    sets = {name: list(ids) for name, ids in instrument.persona_sets.items()}
+    catalog = services.submission.catalog
+    sets = {name: list(ids) for name, ids in catalog.persona_sets.items()}
     data = [
         {
             "id": persona.id,
@@ -24,7 +27,7 @@ async def personas(services: ServicesDep) -> Response:
             "traits": [{"dimension": t.dimension, "level": t.level} for t in persona.traits],
             "sets": [name for name, ids in sets.items() if persona.id in ids],
         }
-        for persona in instrument.personas.values()
+        for persona in catalog.personas.values()
     ]
     return JSONResponse({"data": data, "sets": sets, "instructions": list(instrument.instructions)})
 
@@ -37,11 +40,23 @@ async def tasks(services: ServicesDep) -> Response:
         {
             "id": task.id,
             "title": task.title,
+            "framework": "atomic",
             "prompt": task.prompt,
             "scoring_prompt": task.scoring_prompt,
             "expected_units": task.expected_units,
         }
         for task in instrument.tasks.values()
+    ]
+    data += [
+        {
+            "id": task.id,
+            "title": task.title,
+            "framework": "personagym",
+            "prompt": None,
+            "scoring_prompt": rubric_outline(services.gym.prompts, task),
+            "expected_units": EXPECTED_UNITS,
+        }
+        for task in services.gym.tasks.values()
     ]
     dimensions = [
         {
@@ -56,7 +71,12 @@ async def tasks(services: ServicesDep) -> Response:
         }
         for dimension in instrument.dimensions.values()
     ]
-    version = {"version": instrument.version, "sha256": instrument.content_hash}
+    version = {
+        "version": instrument.version,
+        "sha256": instrument.content_hash,
+        "personagym_version": services.gym.version,
+        "personagym_sha256": services.gym.content_hash,
+    }
     return JSONResponse({"data": data, "dimensions": dimensions, "instrument": version})
 
 

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.api.problems import ProblemError
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
+from app.instruments.personagym_loader import PersonaGymInstrument
 from app.llm.connections import Connections
 from app.services.control_job import ControlDependencies
 from app.services.errors import NotFoundError
@@ -30,6 +31,7 @@ class Services:
     engine: AsyncEngine
     redis: Redis
     instrument: AtomicInstrument
+    gym: PersonaGymInstrument
     connections: Connections
     submission: SubmissionDependencies
     planning: PlanDependencies

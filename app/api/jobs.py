@@ -1,6 +1,5 @@
 """`/v1/jobs`: submit, plan, list, follow, control, delete; results, responses, reports."""
 
-import asyncio
 import base64
 import hashlib
 import json
@@ -71,10 +70,9 @@ async def submit(
 
 
 @router.post("/plan", responses=answers_with(answers.Plan), summary="Plan a job")
-async def plan(body: JobIn, services: ServicesDep) -> Response:
+async def plan(body: JobIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Says what a job would take and cost. Nothing is spent and nothing is stored."""
-    # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
-    return JSONResponse(await asyncio.to_thread(plan_job, services.planning, body.to_draft()))
+    return JSONResponse(await plan_job(services.planning, tenant, body.to_draft()))
 
 
 @router.get("", responses=answers_with(answers.JobList), summary="List jobs")

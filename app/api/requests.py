@@ -11,8 +11,10 @@ from app.domain.draft import (
     JobDraft,
     ModelDraft,
     PersonaDraft,
+    QuestionsDraft,
     ResponseDraft,
     ScaleDraft,
+    TaskDraft,
 )
 from app.domain.model import ModelParameters
 
@@ -164,12 +166,36 @@ class ResponseIn(Body):
     model: Line = Field("provided", description="Who wrote it, as results shall name it.")
 
 
+class TaskIn(Body):
+    """A task with options that only PersonaGym's tasks take."""
+
+    task: Annotated[str, Field(max_length=100)] = Field(
+        description="The task's id.", examples=["expected_action"]
+    )
+    atomic: bool | None = Field(
+        None, description="Also judge every sentence of the answers for its consistency with the persona."
+    )
+    questions: int | None = Field(
+        None, ge=1, le=200, description="Questions for each persona; 10, as in the paper, unless given."
+    )
+    questions_per_environment: bool | None = Field(
+        None, description="Make that many questions for each of a persona's environments."
+    )
+    runs: int | None = Field(
+        None, ge=1, le=1000, description="How often each question is answered; once unless given."
+    )
+
+
 def _kind(value: object) -> str:
     return "name" if isinstance(value, str) else "object"
 
 
 PersonaRef = Annotated[
     Annotated[Identifier, Tag("name")] | Annotated[PersonaIn, Tag("object")], Discriminator(_kind)
+]
+TaskRef = Annotated[
+    Annotated[str, Field(max_length=100), Tag("name")] | Annotated[TaskIn, Tag("object")],
+    Discriminator(_kind),
 ]
 ModelRef = Annotated[Annotated[Line, Tag("name")] | Annotated[ModelIn, Tag("object")], Discriminator(_kind)]
 
@@ -180,6 +206,25 @@ def _instruction_kind(value: object) -> str:
 
 InstructionRef = Annotated[
     Annotated[Prose, Tag("text")] | Annotated[int, Tag("number")], Discriminator(_instruction_kind)
+]
+
+EnvironmentNames = Annotated[list[Line], Field(max_length=500)]
+
+
+def _listing(value: object) -> str:
+    return "list" if isinstance(value, list) else "by persona"
+
+
+Environments = Annotated[
+    Annotated[EnvironmentNames, Tag("list")]
+    | Annotated[dict[Text, EnvironmentNames], Field(max_length=10_000), Tag("by persona")],
+    Discriminator(_listing),
+]
+QuestionsByPersona = Annotated[
+    dict[Text, dict[Text, Annotated[list[Prose], Field(max_length=1000)]]], Field(max_length=10_000)
+]
+Questions = Annotated[
+    Annotated[Identifier, Tag("name")] | Annotated[QuestionsByPersona, Tag("object")], Discriminator(_kind)
 ]
 
 EXAMPLE: JsonDict = {
@@ -206,13 +251,14 @@ class JobIn(Body):
         max_length=1000,
         description="Ids of personas or persona sets (`GET /v1/personas`), or personas written out.",
     )
-    tasks: list[Annotated[str, Field(max_length=100)]] = Field(
-        min_length=1, max_length=50, description="Task ids (`GET /v1/tasks`)."
+    tasks: list[TaskRef] = Field(
+        min_length=1, max_length=50, description="Task ids (`GET /v1/tasks`), or tasks with options."
     )
     judges: list[ModelRef] = Field(
         min_length=1,
         max_length=10,
-        description="Judges; each judges every sentence alone. Temperature 0 unless given.",
+        description="Judges; each judges every sentence, and grades every PersonaGym answer, alone."
+        " Temperature 0 unless given.",
     )
     models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models under test.")
     responses: list[ResponseIn] | None = Field(
@@ -224,11 +270,34 @@ class JobIn(Body):
     instructions: Literal["all"] | Annotated[list[InstructionRef], Field(min_length=1, max_length=50)] = (
         Field(
             "all",
-            description="Persona instructions: all six of the paper, or some by number (from 1), or texts.",
+            description="Persona instructions of the atomic tasks: all six of the paper, or some by number"
+            " (from 1), or texts.",
         )
     )
     iterations: int = Field(5, ge=1, le=1000, description="Repetitions under each instruction.")
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of everything random on the service's side.")
+    reasoner: ModelRef | None = Field(
+        None,
+        description="Selects environments and makes up questions and exemplars; PersonaGym's tasks need one."
+        " Temperature and top_p 0.9 unless given.",
+    )
+    questions: Questions | None = Field(
+        None,
+        description="Questions that exist already: a question set's id, or questions by task by persona (id or"
+        " description). What is missing is made up.",
+        examples=[{"a cowboy": {"expected_action": ["A storm comes up on the range. What do you do?"]}}],
+    )
+    environments: Environments | None = Field(
+        None, description="Environments, for all personas or by persona id, instead of selecting them."
+    )
+    environment_pool: EnvironmentNames | None = Field(
+        None, description="Environments to select from, instead of the built-in 150."
+    )
+    gym_instruction: Identifier | None = Field(
+        None,
+        description="PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror`"
+        " (its section 3.2).",
+    )
     protocol: Literal["paper"] = Field("paper", description="The papers' words and definitions.")
     metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
         default_factory=dict, max_length=16, description="Labels of your own; jobs can be listed by them."
@@ -241,7 +310,7 @@ class JobIn(Body):
             personas=tuple(
                 p if isinstance(p, str) else PersonaDraft(**p.model_dump()) for p in self.personas
             ),
-            tasks=tuple(self.tasks),
+            tasks=tuple(t if isinstance(t, str) else TaskDraft(**t.model_dump()) for t in self.tasks),
             judges=tuple(_model_draft(judge) for judge in self.judges),
             models=tuple(_model_draft(model) for model in self.models),
             responses=None
@@ -251,7 +320,30 @@ class JobIn(Body):
             instructions=instructions,
             iterations=self.iterations,
             seed=self.seed,
+            reasoner=None if self.reasoner is None else _model_draft(self.reasoner),
+            questions=_questions_draft(self.questions),
+            environments=_environments(self.environments),
+            environment_pool=None if self.environment_pool is None else tuple(self.environment_pool),
+            gym_instruction=self.gym_instruction,
         )
+
+
+def _questions_draft(given: str | dict[str, dict[str, list[str]]] | None) -> QuestionsDraft | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return QuestionsDraft(None, given)
+    return QuestionsDraft(
+        {who: {task: tuple(asked) for task, asked in of.items()} for who, of in given.items()}
+    )
+
+
+def _environments(
+    given: list[str] | dict[str, list[str]] | None,
+) -> tuple[str, ...] | dict[str, tuple[str, ...]] | None:
+    if isinstance(given, dict):
+        return {who: tuple(names) for who, names in given.items()}
+    return None if given is None else tuple(given)
 
 
 def _model_draft(model: str | ModelIn) -> ModelDraft:

@@ -137,12 +137,13 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> dict[
         ),
         {"job": job_id, "tenant": tenant},
     )
-    return {kind: StepCounts(*map(int, numbers), exact=exact) for kind, *numbers, exact in rows}
+    return {
+        kind: StepCounts(int(planned), int(ready), int(failed), int(running), exact)
+        for kind, planned, ready, failed, running, exact in rows
+    }
 
 
-async def fix_plan(
-    connection: AsyncConnection, held: PreparationClaim, questions: Mapping[str, int]
-) -> bool:
+async def fix_plan(connection: AsyncConnection, held: PreparationClaim, questions: Mapping[str, int]) -> bool:
     """Replaces what was estimated, once a persona's environments tell how many questions there will be.
 
     Args:
@@ -176,7 +177,9 @@ async def fix_plan(
 async def all_done(connection: AsyncConnection, job_id: str) -> bool:
     """Whether every persona of a job is prepared."""
     rows = await connection.execute(
-        text("SELECT NOT EXISTS (SELECT FROM shards WHERE job_id = :job AND kind = 'preparation' AND NOT done)"),
+        text(
+            "SELECT NOT EXISTS (SELECT FROM shards WHERE job_id = :job AND kind = 'preparation' AND NOT done)"
+        ),
         {"job": job_id},
     )
     return bool(rows.scalar_one())

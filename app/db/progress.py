@@ -17,8 +17,9 @@ class Counts:
         answered: Responses there are, refusals included.
         failed: Responses whose calls never succeeded.
         due: Verdicts that those responses call for.
-        judged: Verdicts there are, whatever they say.
+        judged: Verdicts and grades there are, whatever they say.
         unjudged: Verdicts whose calls never succeeded.
+        estimated: Shards of which it is not known yet how many responses they will have.
     """
 
     planned: int = 0
@@ -27,6 +28,7 @@ class Counts:
     due: int = 0
     judged: int = 0
     unjudged: int = 0
+    estimated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,12 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> tuple
     rows = await connection.execute(
         text(
             "SELECT false AS leased, sum(planned_responses), sum(responses_answered), sum(responses_failed),"
-            " sum(verdicts_due), sum(verdicts_answered), sum(verdicts_failed)"
+            " sum(verdicts_due), sum(verdicts_answered), sum(verdicts_failed),"
+            " count(*) FILTER (WHERE NOT planned_exactly AND kind = 'responses')"
             " FROM shards WHERE job_id = :job AND tenant = :tenant AND (done OR lease_token = 0)"
             " HAVING count(*) > 0"
             " UNION ALL SELECT coalesce(lease_expires_at > clock_timestamp(), false), planned_responses,"
-            "  r.answered, r.failed, r.due, v.answered, v.failed"
+            "  r.answered, r.failed, r.due, v.answered, v.failed, 0"
             f" FROM shards s, {COUNTS}"
             " WHERE job_id = :job AND tenant = :tenant AND NOT done AND lease_token > 0"
         ),

@@ -9,6 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 EXPORT_PAGE = 200
 
+Position = tuple[int, int, int]
+"""(cell ordinal, run, item): what names a response in its job."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
@@ -90,6 +93,44 @@ class VerdictRecord:
     status: str
     score: int | None
     raw: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GradeRecord:
+    """A grade as it is stored, its cell named by ordinal."""
+
+    cell: int
+    run: int
+    item: int
+    judge: int
+    status: str
+    score: int | None
+    raw: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgements:
+    """What judges said about one response: verdicts in the order of its units, grades in that of the judges."""
+
+    verdicts: list[VerdictRecord]
+    grades: list[GradeRecord]
+
+
+async def grades(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> AsyncIterator[tuple[int, int, int, int, str, int | None]]:
+    """Every grade as (cell ordinal, run, item, judge, status, score)."""
+    rows = await connection.stream(
+        text(
+            "SELECT c.ordinal, g.run, g.item, g.judge, g.status, g.score"
+            " FROM cells c JOIN grades g ON g.cell_id = c.id"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND g.tenant = :tenant"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    async for cell, run, item, judge, status, score in rows:
+        yield cell, run, item, judge, status, score
 
 
 async def scores(connection: AsyncConnection, tenant: str, job_id: str) -> AsyncIterator[ScoreRow]:
@@ -203,8 +244,8 @@ async def response_page(
     return [ResponseRecord(*row) for row in rows]
 
 
-async def verdicts_of(
-    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[tuple[int, int, int]]
+async def _verdicts_of(
+    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[Position]
 ) -> list[VerdictRecord]:
     """The verdicts on these responses, each named by (cell ordinal, run, item), in the order of their units."""
     rows = await connection.execute(
@@ -217,21 +258,56 @@ async def verdicts_of(
             "  AND v.tenant = :tenant"
             " ORDER BY c.ordinal, v.run, v.item, v.unit, v.trait, v.judge"
         ),
-        {
-            "job": job_id,
-            "tenant": tenant,
-            "cells": [cell for cell, _, _ in responses],
-            "runs": [run for _, run, _ in responses],
-            "items": [item for _, _, item in responses],
-        },
+        _wanted(tenant, job_id, responses),
     )
     return [VerdictRecord(*row) for row in rows]
 
 
+async def _grades_of(
+    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[Position]
+) -> list[GradeRecord]:
+    """The grades of these responses, in the order of the judges."""
+    rows = await connection.execute(
+        text(
+            "SELECT c.ordinal, g.run, g.item, g.judge, g.status, g.score, g.raw, g.error"
+            " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[]))"
+            "  AS wanted (cell, run, item)"
+            " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell"
+            " JOIN grades g ON g.cell_id = c.id AND g.run = wanted.run AND g.item = wanted.item"
+            "  AND g.tenant = :tenant"
+            " ORDER BY c.ordinal, g.run, g.item, g.judge"
+        ),
+        _wanted(tenant, job_id, responses),
+    )
+    return [GradeRecord(*row) for row in rows]
+
+
+def _wanted(tenant: str, job_id: str, responses: Sequence[Position]) -> dict[str, Any]:
+    return {
+        "job": job_id,
+        "tenant": tenant,
+        "cells": [cell for cell, _, _ in responses],
+        "runs": [run for _, run, _ in responses],
+        "items": [item for _, _, item in responses],
+    }
+
+
+async def judgements_of(
+    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[Position]
+) -> dict[Position, Judgements]:
+    """Everything that judges said about these responses, each named by (cell ordinal, run, item)."""
+    found = {key: Judgements([], []) for key in responses}
+    for verdict in await _verdicts_of(connection, tenant, job_id, responses):
+        found[verdict.cell, verdict.run, verdict.item].verdicts.append(verdict)
+    for grade in await _grades_of(connection, tenant, job_id, responses):
+        found[grade.cell, grade.run, grade.item].grades.append(grade)
+    return found
+
+
 async def stream_responses(
     connection: AsyncConnection, tenant: str, job_id: str
-) -> AsyncIterator[tuple[ResponseRecord, list[VerdictRecord]]]:
-    """Every response with its verdicts, page by page, so that memory stays flat however large the job."""
+) -> AsyncIterator[tuple[ResponseRecord, Judgements]]:
+    """Every response with its judgements, page by page, so that memory stays flat however large the job."""
     after: tuple[int, int, int] | None = None
     while True:
         page = await response_page(
@@ -246,9 +322,7 @@ async def stream_responses(
         if not page:
             return
         keys = [(response.cell, response.run, response.item) for response in page]
-        found: dict[tuple[int, int, int], list[VerdictRecord]] = {key: [] for key in keys}
-        for verdict in await verdicts_of(connection, tenant, job_id, keys):
-            found[verdict.cell, verdict.run, verdict.item].append(verdict)
+        found = await judgements_of(connection, tenant, job_id, keys)
         for key, response in zip(keys, page, strict=True):
             yield response, found[key]
         after = keys[-1]

@@ -1,13 +1,14 @@
 """What a job does of PersonaGym, with every name looked up (PersonaGym paper, sections 3 and 4)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.domain.dimension import Dimension
 from app.domain.instrument import InstrumentRef
 from app.domain.model import Model
-from app.domain.personagym.task import GymPrompts, GymTask
 from app.domain.persona import Persona, Trait
+from app.domain.personagym.task import GymPrompts, GymTask
+from app.domain.task import Item
 
 QUESTIONS = 10
 """Questions for each persona and task (section 4.1: 200 personas, 10,000 questions, five tasks)."""
@@ -125,3 +126,15 @@ def with_sampling(model: Model) -> Model:
         top_p=SAMPLING if own.top_p is None else own.top_p,
     )
     return replace(model, parameters=parameters)
+
+
+def question_item(number: int, questions: Sequence[str], dimensions: Sequence[Dimension]) -> Item:
+    """A question as an item of its cell; its text is empty where the reasoner made up fewer.
+
+    Args:
+        number: Which question, from 0.
+        questions: Those that there are.
+        dimensions: The dimensions on which the answer's sentences are judged.
+    """
+    text = questions[number] if number < len(questions) else ""
+    return Item(number, f"Q-{number + 1}", text, tuple(dimension.id for dimension in dimensions))

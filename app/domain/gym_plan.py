@@ -158,7 +158,5 @@ def merged(estimates: Sequence[StageEstimate]) -> list[StageEstimate]:
 
 
 def _summed(estimates: Sequence[StageEstimate]) -> StageEstimate:
-    usage = Usage(
-        sum(e.usage.input_tokens for e in estimates), sum(e.usage.output_tokens for e in estimates)
-    )
+    usage = Usage(sum(e.usage.input_tokens for e in estimates), sum(e.usage.output_tokens for e in estimates))
     return StageEstimate(estimates[0].stage, estimates[0].model, sum(e.calls for e in estimates), usage)

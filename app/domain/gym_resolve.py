@@ -275,7 +275,9 @@ class _Questions:
             id_ = self._ids.get(name.strip())
             pointer = f"/questions/{escape_pointer(name)}"
             if id_ is None:
-                self._unknown(self._draft, pointer, f"the job has no persona of that id or description: {name!r}")
+                self._unknown(
+                    self._draft, pointer, f"the job has no persona of that id or description: {name!r}"
+                )
             elif id_ in found:
                 self._fail(pointer, f"persona {id_!r} is named more than once")
             else:

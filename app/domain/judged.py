@@ -1,6 +1,7 @@
 """A response with its units and everybody's verdicts on them: what readers of a report look at."""
 
 from dataclasses import dataclass
+from statistics import fmean
 
 from app.domain.model import Usage
 from app.domain.verdict import VerdictStatus
@@ -52,6 +53,27 @@ class JudgedUnit:
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseGrade:
+    """One judge's grade of a whole PersonaGym response.
+
+    Attributes:
+        judge: The judge's label.
+        status: What became of the grading; never ``not_applicable``.
+        score: Where ``status`` is ``scored``: 1 to 5.
+        justification: The judge's reasons; ``None`` without a reply. Untrusted text.
+        raw: The judge's reply; ``None`` where it was not asked or never answered. Untrusted text.
+        error: Why there is no reply.
+    """
+
+    judge: str
+    status: VerdictStatus
+    score: int | None
+    justification: str | None
+    raw: str | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedResponse:
     """A response and all that was found about it.
 
@@ -72,6 +94,8 @@ class JudgedResponse:
         finish_reason: Why the model stopped; ``None`` for existing texts.
         usage: Tokens, if the provider counted them.
         units: The sentences.
+        question: What a PersonaGym task asked; ``None`` for other tasks.
+        grades: Grades of a PersonaGym response, ordered by judge; not all may be there yet.
     """
 
     id: str
@@ -90,6 +114,14 @@ class JudgedResponse:
     finish_reason: str | None
     usage: Usage | None
     units: tuple[JudgedUnit, ...]
+    question: str | None = None
+    grades: tuple[ResponseGrade, ...] = ()
+
+    @property
+    def score(self) -> float | None:
+        """The mean over the judges that gave a score; ``None`` where none did."""
+        scores = [grade.score for grade in self.grades if grade.score is not None]
+        return fmean(scores) if scores else None
 
     def to_json(self) -> dict[str, object]:
         """The response in the HTTP contract's form."""
@@ -112,7 +144,21 @@ class JudgedResponse:
             if self.usage is None
             else {"input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens},
             "units": [_unit_json(unit) for unit in self.units],
+            "question": self.question,
+            "grades": [_grade_json(grade) for grade in self.grades],
+            "score": self.score,
         }
+
+
+def _grade_json(grade: ResponseGrade) -> dict[str, object]:
+    return {
+        "judge": grade.judge,
+        "status": grade.status.value,
+        "score": grade.score,
+        "justification": grade.justification,
+        "raw": grade.raw,
+        "error": grade.error,
+    }
 
 
 def _unit_json(unit: JudgedUnit) -> dict[str, object]:

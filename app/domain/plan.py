@@ -44,6 +44,10 @@ class Cell:
     dimensions: tuple[Dimension, ...]
     runs: int
 
+    def traits_of(self, item: Item) -> Iterator[tuple[int, Dimension]]:
+        """The traits (by index) on which the item's responses are judged, with their dimensions."""
+        return ((n, d) for n, d in enumerate(self.dimensions) if d.id in item.dimensions)
+
 
 @dataclass(frozen=True, slots=True)
 class AtomicCell(Cell):
@@ -56,10 +60,6 @@ class AtomicCell(Cell):
 
     task: AtomicTask
     items: tuple[Item, ...]
-
-    def traits_of(self, item: Item) -> Iterator[tuple[int, Dimension]]:
-        """The traits (by index) on which the item's responses are judged, with their dimensions."""
-        return ((n, d) for n, d in enumerate(self.dimensions) if d.id in item.dimensions)
 
     @property
     def verdicts_per_unit(self) -> float:
@@ -249,7 +249,9 @@ def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[AtomicCell
     )
 
 
-def _judging_estimate(judge: Model, responses: Sequence[tuple[AtomicCell, Item, float, float]]) -> StageEstimate:
+def _judging_estimate(
+    judge: Model, responses: Sequence[tuple[AtomicCell, Item, float, float]]
+) -> StageEstimate:
     unit = "x" * EXPECTED_UNIT_CHARACTERS
     calls = characters = 0.0
     for cell, item, repetitions, units in responses:

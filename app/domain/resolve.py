@@ -185,7 +185,8 @@ class _Resolver:
             if dimension is None:
                 known = ", ".join(dimensions)
                 self._fail(
-                    f"{pointer}/traits/{escape_pointer(id_)}", f"no dimension is called {id_!r}; known: {known}"
+                    f"{pointer}/traits/{escape_pointer(id_)}",
+                    f"no dimension is called {id_!r}; known: {known}",
                 )
             elif level not in dimension.scale.levels:
                 levels = ", ".join(dimension.scale.levels)
@@ -280,9 +281,7 @@ class _Resolver:
     def _instructions(self, tasks: list[AtomicTask]) -> tuple[str, ...]:
         if not tasks:
             if self.draft.instructions is not None:
-                self._fail(
-                    "/instructions", "only atomic tasks take them; PersonaGym's take gym_instruction"
-                )
+                self._fail("/instructions", "only atomic tasks take them; PersonaGym's take gym_instruction")
             return ()
         if self.draft.instructions is None:
             return self.catalog.instructions
@@ -430,4 +429,3 @@ def _lacking(persona: Persona, task: AtomicTask, dimension: Dimension) -> str:
         f"task {task.id!r} can't measure persona {persona.id!r} on dimension {dimension.id!r}: "
         f"the dimension has no {needed}"
     )
-

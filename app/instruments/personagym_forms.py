@@ -1,14 +1,6 @@
 """The forms of PersonaGym's data files: what each file must hold, and the domain values that it becomes."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
-
-from app.domain.dimension import Dimension, Scale
-from app.domain.persona import Persona, Trait
-from app.domain.personagym.task import GRADE_SCALE, Environment, GymPrompts, GymTask
-from app.instruments.forms import Id, Text, Texts, offered_scores, placeholders, require_distinct
 
 _PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "environment_selection": frozenset({"persona", "environments_list"}),

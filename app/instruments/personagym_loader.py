@@ -31,17 +31,37 @@ class PersonaGymInstrument:
 def load_personagym(version: str = "v1") -> PersonaGymInstrument:
     """The instrument that comes with the package."""
     root = files("app.instruments") / "personagym" / version
-    read = {n: yaml.safe_load((root / f"{n}.yaml").read_text()) for n in
-            ("tasks", "prompts", "environments", "personas", "consistency")}
+    read = {
+        n: yaml.safe_load((root / f"{n}.yaml").read_text())
+        for n in ("tasks", "prompts", "environments", "personas", "consistency")
+    }
     c = read["consistency"]
     s = c["scale"]
     personas = {p["id"]: Persona(p["id"], p["description"]) for p in read["personas"]["personas"]}
     return PersonaGymInstrument(
-        version, "0" * 64,
-        {t["id"]: GymTask(t["id"], t["title"], tuple(t["aliases"]), t["description"], tuple(t["guidelines"]), t["question_criteria"], frozenset(t["from_paper"])) for t in read["tasks"]["tasks"]},
+        version,
+        "0" * 64,
+        {
+            t["id"]: GymTask(
+                t["id"],
+                t["title"],
+                tuple(t["aliases"]),
+                t["description"],
+                tuple(t["guidelines"]),
+                t["question_criteria"],
+                frozenset(t["from_paper"]),
+            )
+            for t in read["tasks"]["tasks"]
+        },
         GymPrompts(**read["prompts"]),
         tuple(Environment(n, cat) for cat, ns in read["environments"]["environments"].items() for n in ns),
-        personas, {"personagym-50": tuple(personas)},
-        Dimension(c["id"], c["name"], Scale(s["minimum"], s["maximum"], tuple(s["levels"]), s["not_applicable"]), c["options"]),
+        personas,
+        {"personagym-50": tuple(personas)},
+        Dimension(
+            c["id"],
+            c["name"],
+            Scale(s["minimum"], s["maximum"], tuple(s["levels"]), s["not_applicable"]),
+            c["options"],
+        ),
         c["target_level"],
     )

@@ -57,8 +57,9 @@ VERDICT_COLUMNS = (
     Column(
         "raw", _TEXT, "The judge's reply, word for word; missing where it was not asked or never answered."
     ),
+    Column("judged", _TEXT, "What the row judges: sentence, or response for a PersonaGym grade (1 to 5)."),
 )
-"""One row for each verdict. A response without a sentence (failed, empty) and a sentence without a verdict keep a
+"""One row for each verdict, and for each PersonaGym grade one without dimension and sentence. A response without a sentence (failed, empty) and a sentence without a verdict keep a
 row for each dimension on which they were to be judged, with the fields that do not exist missing."""
 
 METRICS = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom")

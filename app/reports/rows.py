@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from app.domain.judged import JudgedResponse, JudgedUnit, UnitVerdict
+from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.reports.columns import GENERATION_COUNTS, METRICS, RC_ATOM_PARTS, RESPONSE_COUNTS, UNIT_STATUSES
 
 Value = str | int | float | bool | None
@@ -38,17 +38,24 @@ def verdict_rows(response: JudgedResponse) -> Iterator[Row]:
         else:
             for dimension in response.levels:
                 yield _row(response, dimension, unit, None)
+    if response.question is not None:
+        for grade in response.grades or (None,):
+            yield _row(response, None, None, grade, judged="response")
 
 
 def _row(
-    response: JudgedResponse, dimension: str, unit: JudgedUnit | None, verdict: UnitVerdict | None
+    response: JudgedResponse,
+    dimension: str | None,
+    unit: JudgedUnit | None,
+    verdict: UnitVerdict | ResponseGrade | None,
+    judged: str = "sentence",
 ) -> Row:
     return (
         response.model,
         response.persona,
         response.task,
         dimension,
-        response.levels[dimension],
+        None if dimension is None else response.levels[dimension],
         response.item,
         response.item_text,
         response.run,
@@ -59,11 +66,13 @@ def _row(
         response.error,
         *((None,) * 4 if unit is None else (unit.index, unit.start, unit.end, unit.text)),
         *((None,) * 5 if verdict is None else _verdict_values(verdict)),
+        judged,
     )
 
 
-def _verdict_values(verdict: UnitVerdict) -> Row:
-    return verdict.judge, verdict.status.value, verdict.score, verdict.in_character, verdict.raw
+def _verdict_values(verdict: UnitVerdict | ResponseGrade) -> Row:
+    in_character = verdict.in_character if isinstance(verdict, UnitVerdict) else None
+    return verdict.judge, verdict.status.value, verdict.score, in_character, verdict.raw
 
 
 def cell_rows(results: Mapping[str, Any]) -> list[Row]:

@@ -12,7 +12,7 @@ from psycopg import OperationalError
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from app.db.shards import Claim
+from app.db.shards import AnyClaim
 from app.db.writer import Held, ResultWriter, Row
 
 log = structlog.get_logger(__name__)
@@ -37,7 +37,7 @@ class Batch:
         self.stale: set[Held] = set()
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def durable(self, claim: Claim) -> None:
+    async def durable(self, claim: AnyClaim) -> None:
         """Waits until the batch is committed.
 
         Raises:
@@ -62,7 +62,7 @@ class BatchWriter:
         self._room = asyncio.Event()
         self._room.set()
 
-    def add(self, claim: Claim, *rows: Row) -> Batch:
+    def add(self, claim: AnyClaim, *rows: Row) -> Batch:
         """Puts rows into the batch that is open; they are written in the order in which they were added."""
         if self._open is None:
             self._open = Batch()
@@ -126,5 +126,5 @@ class BatchWriter:
                 await asyncio.sleep(0.5)
 
 
-def _held(claim: Claim) -> Held:
+def _held(claim: AnyClaim) -> Held:
     return claim.shard_id, claim.token

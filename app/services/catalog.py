@@ -1,16 +1,21 @@
 """What jobs can name: the instrument's words and the operator's connections."""
 
+from app.domain.gym_resolve import GymCatalog
+from app.domain.instrument import InstrumentRef
 from app.domain.resolve import Catalog
-from app.domain.spec import InstrumentRef
 from app.instruments.loader import AtomicInstrument
+from app.instruments.personagym_loader import PersonaGymInstrument
 from app.llm.connections import Connections
 
 
-def make_catalog(instrument: AtomicInstrument, segmenter: str, connections: Connections) -> Catalog:
+def make_catalog(
+    instrument: AtomicInstrument, gym: PersonaGymInstrument, segmenter: str, connections: Connections
+) -> Catalog:
     """The catalog of this installation.
 
     Args:
-        instrument: The words.
+        instrument: The atomic tasks' words.
+        gym: PersonaGym's.
         segmenter: Name of the sentence segmenter.
         connections: The operator's.
     """
@@ -31,10 +36,18 @@ def make_catalog(instrument: AtomicInstrument, segmenter: str, connections: Conn
     return Catalog(
         instrument=InstrumentRef(instrument.version, instrument.content_hash, segmenter),
         dimensions=instrument.dimensions,
-        personas=instrument.personas,
-        persona_sets=instrument.persona_sets,
+        personas={**instrument.personas, **gym.personas},
+        persona_sets={**instrument.persona_sets, **gym.persona_sets},
         instructions=instrument.instructions,
         tasks=instrument.tasks,
+        gym=GymCatalog(
+            instrument=InstrumentRef(gym.version, gym.content_hash, segmenter),
+            tasks=gym.tasks,
+            prompts=gym.prompts,
+            environments=gym.environments,
+            dimension=gym.consistency,
+            target_level=gym.target_level,
+        ),
         model_problem=model_problem,
         is_simulated=is_simulated,
     )

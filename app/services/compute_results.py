@@ -3,20 +3,22 @@
 import asyncio
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db import progress, readouts
+from app.db import preparations, progress, readouts
 from app.db.jobs import JobRow
+from app.db.preparations import Asks, StoredStep
 from app.db.progress import Counts, UsageRow
 from app.db.readouts import ResponseTally, ScoreRow
+from app.domain.gym_results import RESPONSE_STATUSES, Grade, GradedCell, gym_results
 from app.domain.metrics.cell import combine_judges, measure
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
-from app.domain.plan import Cell
+from app.domain.plan import Cell, GymCell, gym, responses_per_run
 from app.domain.results import CellResult, ResponseStatuses
 from app.domain.spec import JobSpec
 from app.domain.totals import summarize
@@ -24,6 +26,7 @@ from app.domain.verdict import VerdictStatus
 from app.services.job_context import JobContext
 from app.services.job_view import cost_json, time_json, usage_json
 from app.services.manifest import manifest
+from app.services.question_sets import questions_of, set_id
 
 FULL, PARTIAL = "full", "partial"
 
@@ -37,6 +40,10 @@ class JobRows:
 
     scores: _Scores
     tallies: dict[int, ResponseTally]
+    grades: dict[int, list[Grade]]
+    """By cell."""
+    questions: dict[tuple[int, str], StoredStep]
+    asks: list[Asks]
     counts: Counts
     usage: list[UsageRow]
     snapshots: list[Any]
@@ -47,10 +54,16 @@ async def read_rows(connection: AsyncConnection, job: JobRow) -> JobRows:
     grouped: _Scores = defaultdict(list)
     async for row in readouts.scores(connection, job.tenant, job.id):
         grouped[row.cell, row.trait, row.judge].append(row)
+    grades: dict[int, list[Grade]] = defaultdict(list)
+    async for cell, run, item, judge, status, score in readouts.grades(connection, job.tenant, job.id):
+        grades[cell].append(Grade(run, item, judge, status, score))
     counts, _ = await progress.counts(connection, job.tenant, job.id)
     return JobRows(
         grouped,
         await readouts.response_tallies(connection, job.tenant, job.id),
+        grades,
+        await preparations.questions_of_job(connection, job.tenant, job.id),
+        await preparations.asks(connection, job.tenant, job.id),
         counts,
         await progress.usage(connection, job.tenant, job.id),
         await readouts.snapshots(connection, job.tenant, job.id),
@@ -82,12 +95,12 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         "name": job.name,
         "completeness": completeness,
         **results,
-        "persona_scores": [],
+        **_gym_results(context, rows),
         "started_at": time_json(job.started_at),
         "computed_at": time_json(datetime.now(UTC)),
         "usage": usage_json(rows.usage),
         "cost": cost_json(rows.usage),
-        "manifest": manifest(job, context, rows.snapshots),
+        "manifest": manifest(job, context, rows.snapshots, _question_set(context, rows)),
     }
     return completeness, json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -116,17 +129,55 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellRe
         task=cell.task.id,
         dimension=dimension.id,
         level=level,
-        runs=spec.runs or (tally.runs if tally else 0),  # existing texts come in as many runs as there are
+        runs=cell.runs or (tally.runs if tally else 0),  # existing texts come in as many runs as there are
         metrics=combine_judges(list(by_judge.values())),
         by_judge=by_judge,
         scale=dimension.scale,
         simulated=model.simulated or any(judge.simulated for judge in spec.judges),
-        statuses=_statuses(spec, cell, tally),
+        statuses=_statuses(cell, tally, _planned(cell, rows)),
     )
 
 
-def _statuses(spec: JobSpec, cell: Cell, tally: ResponseTally | None) -> ResponseStatuses:
-    planned = spec.runs * len(cell.items)
+def _planned(cell: Cell, rows: JobRows) -> int:
+    """Responses that a cell shall have; 0 for existing texts, which are not planned."""
+    step = rows.questions.get((cell.person, cell.task.id)) if isinstance(cell, GymCell) else None
+    known = len(step.content) if step is not None and step.status == "ready" else 0
+    return cell.runs * (known or responses_per_run(cell))
+
+
+def _gym_results(context: JobContext, rows: JobRows) -> dict[str, Any]:
+    """PersonaScores and what they rest on; nothing but an empty list for a job without PersonaGym tasks."""
+    spec = context.spec
+    if spec.gym is None:
+        return {"persona_scores": []}
+    cells = [_graded_cell(spec, cell, rows) for cell in gym(context.cells)]
+    steps = [asdict(asks) for asks in rows.asks]
+    return {**gym_results(cells, [judge.label for judge in spec.judges]), "preparation": steps}
+
+
+def _graded_cell(spec: JobSpec, cell: GymCell, rows: JobRows) -> GradedCell:
+    tally = rows.tallies.get(cell.ordinal)
+    statuses = {} if tally is None else {name: getattr(tally, name) for name in RESPONSE_STATUSES}
+    return GradedCell(
+        model=spec.models[cell.model].label,
+        persona=cell.persona.id,
+        task=cell.task.id,
+        planned=_planned(cell, rows),
+        responses=statuses,
+        grades=rows.grades.get(cell.ordinal, []),
+    )
+
+
+def _question_set(context: JobContext, rows: JobRows) -> str | None:
+    """The id of the set as which the job's questions are kept, once all are there."""
+    spec = context.spec
+    if spec.gym is None or len(rows.questions) < len(spec.personas) * len(spec.gym.tasks):
+        return None
+    content = questions_of(spec, rows.questions)
+    return set_id(content) if content else None
+
+
+def _statuses(cell: Cell, tally: ResponseTally | None, planned: int) -> ResponseStatuses:
     if tally is None:
         return ResponseStatuses(planned=planned)
     return ResponseStatuses(

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs
+from app.domain.gym import GymSpec
 from app.domain.plan import Cell, cells_of
 from app.domain.spec import JobSpec
 
@@ -32,6 +33,17 @@ class JobContext:
 
     spec: JobSpec
     cells: tuple[Cell, ...]
+
+    @property
+    def gym(self) -> GymSpec:
+        """The PersonaGym part of a job that has one.
+
+        Raises:
+            ValueError: If it has none.
+        """
+        if self.spec.gym is None:
+            raise ValueError("the job has no PersonaGym task")
+        return self.spec.gym
 
 
 class JobContexts:

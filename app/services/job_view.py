@@ -6,8 +6,9 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import jobs, progress
+from app.db import jobs, preparations, progress
 from app.db.jobs import JobRow
+from app.db.preparations import StepCounts
 from app.db.progress import Counts, UsageRow
 from app.domain.model import Stage
 from app.domain.status import JobStatus
@@ -40,9 +41,10 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
         if job is None:
             raise NotFoundError(job_id)
         total, leased = await progress.counts(connection, tenant, job_id)
+        steps = await preparations.counts(connection, tenant, job_id)
         usage = await progress.usage(connection, tenant, job_id)
     return job_json(job) | {
-        "progress": progress_json(job, total, leased),
+        "progress": preparation_json(job, steps) | progress_json(job, total, leased),
         "usage": usage_json(usage),
         "cost": cost_json(usage),
     }
@@ -78,13 +80,35 @@ def time_json(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
+AT_WORK = frozenset({JobStatus.RUNNING, JobStatus.CANCELLING, JobStatus.PAUSED})
+
+
+def preparation_json(job: JobRow, steps: Mapping[str, StepCounts]) -> Json:
+    """The stages of PersonaGym's preparation, in their order, for a job that has them.
+
+    They count steps: a persona's environments, a task's questions, a question's exemplars. What was given counts as
+    succeeded, as existing texts do.
+    """
+    return {
+        stage.value: _stage(
+            found.planned,
+            succeeded=found.ready,
+            failed=found.failed,
+            running=found.running if job.status in AT_WORK else 0,
+        )
+        | {"estimated": not found.exact}
+        for stage in Stage
+        if (found := steps.get(stage.value)) is not None
+    }
+
+
 def progress_json(job: JobRow, total: Counts, leased: Counts) -> Json:
     """Each stage's parts, which always add up to its total.
 
     How many verdicts there will be is known only when all texts exist; until then the total is estimated from the
     sentences per response so far, or from the plan.
     """
-    at_work = job.status in {JobStatus.RUNNING, JobStatus.CANCELLING, JobStatus.PAUSED}
+    at_work = job.status in AT_WORK
     unwritten = total.planned - total.answered - total.failed
     generation = _stage(
         total.planned,
@@ -102,8 +126,8 @@ def progress_json(job: JobRow, total: Counts, leased: Counts) -> Json:
         running=(leased.due - leased.judged - leased.unjudged) if at_work else 0,
     )
     return {
-        Stage.GENERATION.value: generation | {"estimated": False},
-        Stage.JUDGING.value: judging | {"estimated": unwritten > 0},
+        Stage.GENERATION.value: generation | {"estimated": total.estimated > 0},
+        Stage.JUDGING.value: judging | {"estimated": unwritten > 0 or total.estimated > 0},
     }
 
 

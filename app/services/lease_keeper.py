@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs, shards
-from app.db.shards import Claim
+from app.db.shards import AnyClaim
 from app.services.stop_signal import StopReason, StopSignal
 
 log = structlog.get_logger(__name__)
@@ -26,11 +26,11 @@ class LeaseKeeper:
     def __init__(self, engine: AsyncEngine, lease_seconds: float) -> None:
         self._engine = engine
         self._lease_seconds = lease_seconds
-        self._held: dict[Claim, StopSignal] = {}
+        self._held: dict[AnyClaim, StopSignal] = {}
         self._stopped_for: StopReason | None = None
 
     @contextlib.contextmanager
-    def holding(self, claim: Claim, stop: StopSignal) -> Iterator[None]:
+    def holding(self, claim: AnyClaim, stop: StopSignal) -> Iterator[None]:
         """Keeps a claim alive inside the block; after :meth:`stop_all` it is stopped from the start."""
         if self._stopped_for is not None:
             stop.set(self._stopped_for)

@@ -5,23 +5,28 @@ from platform import python_version
 from typing import Any
 
 from app.db.jobs import JobRow
+from app.domain.gym import QUESTIONS, GymSpec
 from app.domain.model import Model
-from app.domain.plan import Cell
+from app.domain.plan import Cell, atomic
 from app.domain.prompts import drops_article
 from app.domain.spec import JobSpec
 from app.services.job_context import JobContext
 
 PAPER_INSTRUCTIONS, PAPER_ITERATIONS = 6, 5
+PAPER_GYM_TASKS, PAPER_EVALUATORS = 5, 2
 PACKAGES = ("persona-assay", "nltk", "numpy", "scipy", "openai", "anthropic", "genai-prices")
 
 
-def manifest(job: JobRow, context: JobContext, snapshots: list[Any]) -> dict[str, Any]:
+def manifest(
+    job: JobRow, context: JobContext, snapshots: list[Any], question_set: str | None = None
+) -> dict[str, Any]:
     """The manifest of a job's results.
 
     Args:
         job: The job.
         context: Its specification and cells.
         snapshots: The model snapshots that providers reported.
+        question_set: The set as which the job's PersonaGym questions are kept.
     """
     spec = context.spec
     return {
@@ -40,7 +45,29 @@ def manifest(job: JobRow, context: JobContext, snapshots: list[Any]) -> dict[str
         "seed": spec.seed,
         "existing_texts": spec.provided,
         "simulated": job.simulated,
+        **({} if spec.gym is None else {"personagym": _gym(spec.gym, question_set)}),
         "deviations": deviations(spec, context.cells),
+    }
+
+
+def _gym(gym: GymSpec, question_set: str | None) -> dict[str, Any]:
+    return {
+        "instrument": {"version": gym.instrument.version, "sha256": gym.instrument.content_hash},
+        "instruction": gym.instruction,
+        "reasoner": _model(gym.reasoner),
+        "question_set": question_set,
+        "environment_pool": len(gym.pool),
+        "own_environment_pool": gym.own_pool,
+        "tasks": [
+            {
+                "task": task.id,
+                "questions": task.questions,
+                "questions_per_environment": task.per_environment,
+                "runs": task.runs,
+                "atomic": task.atomic,
+            }
+            for task in gym.tasks
+        ],
     }
 
 
@@ -63,7 +90,55 @@ def _model(model: Model) -> dict[str, Any]:
 
 
 def deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
-    """Every way in which a job departs from the atomic paper's protocol, as sentences for people."""
+    """Every way in which a job departs from the papers' protocols, as sentences for people."""
+    of_gym = [] if spec.gym is None else gym_deviations(spec, spec.gym)
+    if spec.gym is not None and not spec.tasks:
+        return [*of_gym, *_judge_deviations(spec)]
+    return [*_atomic_deviations(spec, cells), *_judge_deviations(spec), *of_gym]
+
+
+def _judge_deviations(spec: JobSpec) -> list[str]:
+    return [
+        f"Judge {judge.label} ran at temperature {judge.parameters.temperature}; the paper's at 0."
+        for judge in spec.judges
+        if judge.parameters.temperature != 0
+    ]
+
+
+def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:
+    """Every way in which a job departs from PersonaGym's protocol."""
+    names = {task.id: task.task for task in gym.tasks}
+    ours = [t.title for t in names.values() if "guidelines" not in t.from_paper]
+    criteria = [t.title for t in names.values() if "question_criteria" not in t.from_paper]
+    found = [
+        "PersonaGym: each response is graded in a call of its own, and its final score is read strictly."
+    ]
+    if not gym.own_pool:
+        found.append(
+            "PersonaGym: the pool of environments is this project's; the paper does not print its own."
+        )
+    if ours:
+        found.append(f"PersonaGym: the paper does not print the rubrics of {', '.join(ours)}; ours are used.")
+    if criteria:
+        found.append(
+            f"PersonaGym: the question criteria of {', '.join(criteria)} are ours, for the same reason."
+        )
+    if gym.instruction != gym.prompts.default_instruction:
+        found.append(
+            f"PersonaGym: the persona instruction is {gym.instruction!r}, not the paper's appendix's."
+        )
+    if len(gym.tasks) != PAPER_GYM_TASKS:
+        found.append(f"PersonaGym: {len(gym.tasks)} tasks; the paper has {PAPER_GYM_TASKS}.")
+    if any(t.questions != QUESTIONS or t.per_environment or gym.questions for t in gym.tasks):
+        found.append(f"PersonaGym: not {QUESTIONS} generated questions for each persona and task.")
+    if len(spec.judges) != PAPER_EVALUATORS:
+        found.append(f"PersonaGym: {len(spec.judges)} judges; the paper has {PAPER_EVALUATORS}.")
+    if any(task.atomic for task in gym.tasks):
+        found.append("PersonaGym: responses are judged by sentence too, with this project's own prompt.")
+    return found
+
+
+def _atomic_deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
     found = [
         "Judges' replies are read strictly; the paper's released code takes the first digit that it finds.",
         "Refusals are recognised by anchored phrases and by the provider's own signal, not by key words anywhere.",
@@ -83,14 +158,9 @@ def deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
             found.append(
                 '"You are a {persona}." loses its "a" before descriptions that bring their own article.'
             )
-    found += [
-        f"Judge {judge.label} ran at temperature {judge.parameters.temperature}; the paper's at 0."
-        for judge in spec.judges
-        if judge.parameters.temperature != 0
-    ]
     if len(spec.judges) > 1:
         found.append(f"{len(spec.judges)} judges, each alone; their metrics are averaged. The paper has one.")
-    if any(cell.persona.id not in PAPER_PERSONAS for cell in cells):
+    if any(cell.persona.id not in PAPER_PERSONAS for cell in atomic(cells)):
         found.append("Personas beyond the paper's fifteen.")
     return found
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from uuid import uuid4
 
-from app.db.shards import Claim
+from app.db.shards import AnyClaim, Claim
 from app.db.writer import CallRow
 from app.domain.model import ChatReply, ChatRequest, Model, Stage, Usage
 from app.ports import (
@@ -38,24 +38,33 @@ class CallKey:
     """What a call is for.
 
     Attributes:
-        stage: Generation or judging.
-        run: The response's run.
-        item: The response's item.
-        unit: The judged unit, when judging.
-        trait: The judged trait, when judging.
-        judge: The judge, when judging.
+        stage: Which stage.
+        run: The response's run; none while a persona is prepared.
+        item: The response's item, or the question whose exemplars are made.
+        unit: The judged unit, when judging a sentence.
+        trait: The judged trait, when judging a sentence.
+        judge: The judge, when judging or grading.
+        task: The task for which a persona is prepared.
+        ask: How many times the reasoner has been asked, this time included.
     """
 
     stage: Stage
-    run: int
-    item: int
+    run: int | None = None
+    item: int | None = None
     unit: int | None = None
     trait: int | None = None
     judge: int | None = None
+    task: str | None = None
+    ask: int | None = None
 
-    def path(self, cell: int) -> str:
-        """The same identity as a path, equal in every job of the same specification."""
-        parts = (self.stage.value, cell, self.run, self.item, self.unit, self.trait, self.judge)
+    def path(self, place: int) -> str:
+        """The same identity as a path, equal in every job of the same specification.
+
+        Args:
+            place: The cell's ordinal, or the persona's index while it is prepared.
+        """
+        answer = (self.run, self.item, self.unit, self.trait, self.judge)
+        parts = (self.stage.value, place, self.task, *answer, self.ask)
         return "/".join(str(part) for part in parts if part is not None)
 
 
@@ -117,7 +126,7 @@ class ModelCaller:
         user: str,
         *,
         key: CallKey,
-        claim: Claim,
+        claim: AnyClaim,
         stop: StopSignal,
     ) -> ChatReply:
         """The model's reply, after as many attempts as it takes.
@@ -127,7 +136,7 @@ class ModelCaller:
             CallFailedError: If the item can't succeed, or did not within the attempts allowed.
             JobMustStopError: If the provider says that nothing can succeed.
         """
-        path = f"{claim.job_id}/{key.path(claim.cell)}"
+        path = f"{claim.job_id}/{key.path(claim.place)}"
         attempt = failures = 0
         while True:
             attempt += 1
@@ -147,7 +156,7 @@ class ModelCaller:
                     await self._back_off(error, attempt, limited=limited, model=model)
 
     async def _attempt(
-        self, request: ChatRequest, key: CallKey, claim: Claim, stop: StopSignal, attempt: int
+        self, request: ChatRequest, key: CallKey, claim: AnyClaim, stop: StopSignal, attempt: int
     ) -> ChatReply:
         """One attempt. Once it has been sent it is awaited and accounted for, even if the shard is stopped."""
         model = request.model
@@ -201,7 +210,7 @@ class ModelCaller:
         self,
         request: ChatRequest,
         key: CallKey,
-        claim: Claim,
+        claim: AnyClaim,
         attempt: int,
         started_at: datetime,
         started: float,
@@ -214,7 +223,7 @@ class ModelCaller:
             stage=key.stage.value,
             connection=request.model.connection,
             model=request.model.name,
-            cell_id=claim.cell_id,
+            cell_id=claim.cell_id if isinstance(claim, Claim) else None,
             run=key.run,
             item=key.item,
             unit=key.unit,
@@ -234,6 +243,8 @@ class ModelCaller:
             system_fingerprint=None,
             provider_request_id=None,
             started_at=started_at,
+            persona=None if isinstance(claim, Claim) else claim.persona,
+            task=key.task,
         )
 
     def _with_reply(self, row: CallRow, reply: ChatReply) -> CallRow:

@@ -1,15 +1,21 @@
 """Says what a job would take, before anything is spent."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
 from app.domain.draft import JobDraft
-from app.domain.model import Model, Stage, Usage
+from app.domain.model import Stage, Usage
 from app.domain.plan import StageEstimate
 from app.llm.capabilities import unsupported_parameters
 from app.llm.connections import Connections
 from app.ports import PriceBook
-from app.services.submit_job import PreparedJob, SubmissionDependencies, prepare_job
+from app.services.submit_job import (
+    PreparedJob,
+    SubmissionDependencies,
+    prepare_job,
+    with_question_set,
+)
 
 FEWEST_UNITS, MOST_UNITS = 0.55, 1.5
 """How far the twelve models' sentences per response lie from their mean at most (atomic paper, Table 15)."""
@@ -26,26 +32,33 @@ class PlanDependencies:
     prices: PriceBook
 
 
-def plan_job(deps: PlanDependencies, draft: JobDraft) -> dict[str, Any]:
+async def plan_job(deps: PlanDependencies, tenant: str, draft: JobDraft) -> dict[str, Any]:
     """The plan of a job in the HTTP contract's form.
 
     Raises:
         InvalidJobError: If the job can't be run as it is described.
     """
+    complete = await with_question_set(deps.submission.engine, tenant, draft)
+    # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
+    return await asyncio.to_thread(_plan, deps, complete)
+
+
+def _plan(deps: PlanDependencies, draft: JobDraft) -> dict[str, Any]:
     prepared = prepare_job(deps.submission, draft)
     spec, cells = prepared.resolution.spec, prepared.resolution.cells
     estimates = [e for e in prepared.estimates if e.calls]
     return {
         "object": "plan",
         "cells": sum(len(cell.dimensions) for cell in cells),
-        "runs_per_cell": spec.runs if not spec.provided else None,
+        "persona_scores": len(spec.personas) * len(spec.models) if spec.gym is not None else 0,
+        "runs_per_cell": spec.runs or None,
         "responses": prepared.planned_responses,
         "calls": prepared.calls,
         "estimated": not spec.provided,
         "stages": [_stage(deps, e) for e in estimates],
         "cost": _cost(deps, estimates, exact=spec.provided),
         "shortest_seconds": round(max((_seconds(deps, e) for e in estimates), default=0.0), 1),
-        "simulated": any(model.simulated for model in (*spec.models, *spec.judges)),
+        "simulated": any(model.simulated for model in (*spec.models, *spec.called)),
         "warnings": _warnings(deps, prepared),
     }
 
@@ -79,7 +92,7 @@ def _cost(deps: PlanDependencies, estimates: list[StageEstimate], *, exact: bool
 
 def _price(deps: PlanDependencies, estimate: StageEstimate, share: float) -> float | None:
     usage = estimate.usage
-    if estimate.stage is Stage.GENERATION:
+    if estimate.stage is not Stage.JUDGING:
         scaled = Usage(usage.input_tokens, round(usage.output_tokens * share))
     else:
         scaled = Usage(round(usage.input_tokens * share), round(usage.output_tokens * share))
@@ -98,19 +111,33 @@ def _seconds(deps: PlanDependencies, estimate: StageEstimate) -> float:
 def _warnings(deps: PlanDependencies, prepared: PreparedJob) -> list[str]:
     spec = prepared.resolution.spec
     found: list[str] = []
-    models: tuple[Model, ...] = spec.judges if spec.provided else (*spec.models, *spec.judges)
-    for model in models:
+    for model in spec.called:
         connection = deps.connections.get(model.connection)
         if connection is not None:
             found += [
                 f"{model.label} refuses the parameter {name}; it will not be sent."
                 for name in unsupported_parameters(connection.kind, model)
             ]
-    if not spec.provided and spec.runs == 1:
+    if spec.runs == 1:
         found.append("One run a cell: RC and RC_atom compare runs and will be missing.")
     if not spec.provided and len(spec.instructions) > 1 and spec.iterations == 1:
         found.append("One iteration: RC_atom mixes retest with the wording of the instructions.")
+    found += _gym_warnings(prepared)
     unpriced = _cost(deps, list(prepared.estimates), exact=spec.provided)["unpriced_models"]
     if unpriced:
         found.append(f"No price is known for {', '.join(unpriced)}; their calls are not in the cost.")
+    return found
+
+
+def _gym_warnings(prepared: PreparedJob) -> list[str]:
+    spec = prepared.resolution.spec
+    if spec.gym is None:
+        return []
+    found: list[str] = []
+    if not prepared.exact:
+        found.append("How many questions there will be depends on the environments, which are not known yet.")
+    if spec.tasks and not all(persona.traits for persona in spec.personas):
+        found.append("Personas without traits are measured by PersonaGym's tasks only.")
+    if any(task.atomic and task.runs == 1 for task in spec.gym.tasks):
+        found.append("One run of a PersonaGym task judged by sentence: its RC and RC_atom will be missing.")
     return found

@@ -1,22 +1,31 @@
 """Reads responses with their units and verdicts: page by page for the API, as a stream for reports."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import readouts
+from app.db import preparations, readouts
 from app.db.jobs import JobRow
-from app.db.readouts import ResponseRecord, VerdictRecord
-from app.domain.judged import JudgedResponse, JudgedUnit, UnitVerdict
+from app.db.preparations import StoredStep
+from app.db.readouts import GradeRecord, Judgements, ResponseRecord, VerdictRecord
+from app.domain.gym import question_item
+from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.model import Usage
-from app.domain.plan import Cell
+from app.domain.personagym.replies import read_final_score
+from app.domain.personagym.task import GRADE_SCALE
+from app.domain.plan import AtomicCell, Cell, GymCell
 from app.domain.segmentation import units_at
+from app.domain.spec import JobSpec
+from app.domain.task import Item
 from app.domain.verdict import VerdictStatus
 from app.services.job_context import JobContext
 
 Position = tuple[int, int, int]
 """(cell ordinal, run, item): what orders and names a job's responses."""
+
+Questions = Mapping[tuple[int, str], StoredStep]
+"""PersonaGym's questions by persona and task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +69,25 @@ async def read_page(
         )
         page, more = records[:limit], len(records) > limit
         keys = [_position(record) for record in page]
-        verdicts = await readouts.verdicts_of(connection, job.tenant, job.id, keys)
-    found: dict[Position, list[VerdictRecord]] = {key: [] for key in keys}
-    for verdict in verdicts:
-        found[verdict.cell, verdict.run, verdict.item].append(verdict)
-    judged = [_judged(job, context, record, found[_position(record)]) for record in page]
+        found = await readouts.judgements_of(connection, job.tenant, job.id, keys)
+        questions = await _questions(connection, job, context)
+    judged = [_judged(job, context, record, found[_position(record)], questions) for record in page]
     return judged, keys[-1] if more else None
 
 
 async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
     """Every response, in order, with flat memory."""
     async with engine.connect() as connection:
-        async for record, verdicts in readouts.stream_responses(connection, job.tenant, job.id):
-            yield _judged(job, context, record, verdicts)
+        questions = await _questions(connection, job, context)
+        async for record, found in readouts.stream_responses(connection, job.tenant, job.id):
+            yield _judged(job, context, record, found, questions)
+
+
+async def _questions(connection: AsyncConnection, job: JobRow, context: JobContext) -> Questions:
+    """What the job's PersonaGym tasks ask."""
+    if context.spec.gym is None:
+        return {}
+    return await preparations.questions_of_job(connection, job.tenant, job.id)
 
 
 def _position(record: ResponseRecord) -> Position:
@@ -93,14 +108,21 @@ def _levels_in_scores(cells: Sequence[Cell]) -> dict[tuple[int, int], tuple[int,
     return bounds
 
 
+def _item(cell: Cell, record: ResponseRecord, questions: Questions) -> Item:
+    if isinstance(cell, AtomicCell):
+        return cell.items[record.item]
+    step = questions.get((cell.person, cell.task.id))
+    return question_item(record.item, () if step is None else step.content, cell.dimensions)
+
+
 def _judged(
-    job: JobRow, context: JobContext, record: ResponseRecord, verdicts: Sequence[VerdictRecord]
+    job: JobRow, context: JobContext, record: ResponseRecord, found: Judgements, questions: Questions
 ) -> JudgedResponse:
     spec, cell = context.spec, context.cells[record.cell]
-    item = cell.items[record.item]
-    generated = not spec.provided
+    gym = isinstance(cell, GymCell)
+    item = _item(cell, record, questions)
     by_unit: dict[int, list[UnitVerdict]] = {}
-    for verdict in verdicts:
+    for verdict in found.verdicts:
         by_unit.setdefault(verdict.unit, []).append(_verdict(context, cell, verdict))
     return JudgedResponse(
         id=f"resp_{job.id.removeprefix('job_')}-{record.cell}-{record.run}-{record.item}",
@@ -112,7 +134,7 @@ def _judged(
         item_text=item.text,
         run=record.run,
         instruction=None if record.instruction is None else record.instruction + 1,
-        iteration=record.run % spec.iterations if generated else None,
+        iteration=_iteration(spec, record.run, gym=gym),
         status=record.status,
         text=record.text,
         error=record.error,
@@ -124,6 +146,26 @@ def _judged(
             JudgedUnit(unit.index, unit.start, unit.end, unit.text, tuple(by_unit.get(unit.index, ())))
             for unit in units_at(record.text or "", record.unit_starts, record.unit_ends)
         ),
+        question=item.text if gym else None,
+        grades=tuple(_grade(context, grade) for grade in found.grades),
+    )
+
+
+def _iteration(spec: JobSpec, run: int, *, gym: bool) -> int | None:
+    if spec.provided:
+        return None
+    return run if gym else run % spec.iterations
+
+
+def _grade(context: JobContext, record: GradeRecord) -> ResponseGrade:
+    justification = None if record.raw is None else read_final_score(record.raw, GRADE_SCALE)[1]
+    return ResponseGrade(
+        judge=context.spec.judges[record.judge].label,
+        status=VerdictStatus(record.status),
+        score=record.score,
+        justification=justification,
+        raw=record.raw,
+        error=record.error,
     )
 
 

@@ -3,18 +3,29 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, shards
-from app.db.jobs import JobRow, NewCell, NewJob, NewResponse, NewShard
+from app.db import jobs, preparations, shards
+from app.db.jobs import JobRow, NewCell, NewJob, NewPreparation, NewResponse, NewShard, NewStep
 from app.domain.draft import JobDraft
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.gym_plan import estimate_gym, merged, preparations_of
 from app.domain.model import Stage
-from app.domain.plan import StageEstimate, estimate, estimate_provided, shards_of, shards_of_provided
+from app.domain.plan import (
+    GymCell,
+    StageEstimate,
+    atomic,
+    estimate,
+    estimate_provided,
+    gym,
+    responses_per_run,
+    shards_of,
+    shards_of_provided,
+)
 from app.domain.refusal import RefusalRules
 from app.domain.resolve import Catalog, Resolution, resolve
 from app.domain.segmentation import Segmenter
@@ -48,7 +59,7 @@ class Submission:
         draft: What to run.
         name: For people.
         metadata: Free labels, by which jobs can be listed.
-        request: The body as it came, to be shown again; existing texts are left out of it.
+        request: The body as it came, to be shown again; existing texts and questions are left out of it.
         idempotency_key: The client's key, if it gave one.
     """
 
@@ -66,6 +77,7 @@ class PreparedJob:
     resolution: Resolution
     shards: tuple[NewShard, ...]
     responses: tuple[NewResponse, ...]
+    preparations: tuple[NewPreparation, ...]
     estimates: tuple[StageEstimate, ...]
 
     @property
@@ -77,6 +89,11 @@ class PreparedJob:
     def expected_verdicts(self) -> int:
         """Judge calls, estimated for texts that don't exist yet."""
         return sum(e.calls for e in self.estimates if e.stage is Stage.JUDGING)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the number of responses is known."""
+        return all(shard.planned_exactly for shard in self.shards)
 
     @property
     def calls(self) -> int:
@@ -100,14 +117,42 @@ def prepare_job(deps: SubmissionDependencies, draft: JobDraft) -> PreparedJob:
     else:
         responses = ()
         # Before anything is estimated: estimating a job a thousand times too large would take minutes.
-        _refuse_beyond(deps.max_planned_calls, spec.runs * sum(len(cell.items) for cell in cells))
-        estimates = estimate(spec, cells)
-        planned = tuple(
-            NewShard(s.cell, s.run_start, s.run_stop, s.responses) for s in shards_of(spec, cells)
-        )
-    prepared = PreparedJob(resolution, planned, responses, tuple(estimates))
+        _refuse_beyond(deps.max_planned_calls, sum(cell.runs * responses_per_run(cell) for cell in cells))
+        estimates = _estimates(resolution)
+        planned = tuple(_generating_shards(resolution))
+    prepared = PreparedJob(resolution, planned, responses, _preparations(resolution), tuple(estimates))
     _refuse_beyond(deps.max_planned_calls, prepared.calls)
     return prepared
+
+
+def _estimates(resolution: Resolution) -> list[StageEstimate]:
+    spec, cells = resolution.spec, resolution.cells
+    of_atomic = estimate(spec, cells)
+    return of_atomic if spec.gym is None else merged([*of_atomic, *estimate_gym(spec, spec.gym, gym(cells))])
+
+
+def _generating_shards(resolution: Resolution) -> Iterator[NewShard]:
+    for shard in shards_of(resolution.spec, resolution.cells):
+        cell = resolution.cells[shard.cell]
+        prepared = isinstance(cell, GymCell)
+        yield NewShard(
+            shard.cell,
+            shard.run_start,
+            shard.run_stop,
+            shard.responses,
+            after=cell.person if prepared else None,
+            planned_exactly=cell.exact if isinstance(cell, GymCell) else True,
+        )
+
+
+def _preparations(resolution: Resolution) -> tuple[NewPreparation, ...]:
+    spec = resolution.spec
+    if spec.gym is None:
+        return ()
+    return tuple(
+        NewPreparation(p.person, p.environments, p.questions, p.exemplars, p.exact)
+        for p in preparations_of(spec, spec.gym)
+    )
 
 
 def _refuse_beyond(allowed: int, calls: int) -> None:
@@ -118,13 +163,14 @@ def _refuse_beyond(allowed: int, calls: int) -> None:
 
 def _provided_rows(deps: SubmissionDependencies, resolution: Resolution) -> tuple[NewResponse, ...]:
     judges = len(resolution.spec.judges)
+    cells = {cell.ordinal: cell for cell in atomic(resolution.cells)}
     rows: list[NewResponse] = []
     for n, response in enumerate(resolution.provided):
         units = deps.segmenter.segment(response.text)
         if len(units) > MAX_UNITS:
             message = f"{len(units):,} sentences; at most {MAX_UNITS:,}"
             raise InvalidJobError([FieldError(f"/responses/{n}/text", message)])
-        item = resolution.cells[response.cell].items[response.item]
+        item = cells[response.cell].items[response.item]
         rows.append(
             NewResponse(
                 cell=response.cell,
@@ -172,8 +218,9 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
             held = await jobs.find_idempotency_key(connection, tenant, submission.idempotency_key)
             if held is not None:
                 return await _earlier_job(connection, tenant, held, body_hash)
+    draft = await with_question_set(deps.engine, tenant, submission.draft)
     # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
-    prepared = await asyncio.to_thread(prepare_job, deps, submission.draft)
+    prepared = await asyncio.to_thread(prepare_job, deps, draft)
     job_id = new_id("job")
     async with deps.engine.connect() as connection:
         await _insert(connection, tenant, job_id, submission, prepared)
@@ -191,6 +238,15 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     if row is None:
         raise RuntimeError(f"{job_id} vanished inside its own transaction")
     return row
+
+
+async def with_question_set(engine: AsyncEngine, tenant: str, draft: JobDraft) -> JobDraft:
+    """The draft with the content of the question set that it names, if it names one that there is."""
+    if draft.questions is None or draft.questions.set_id is None:
+        return draft
+    async with engine.connect() as connection:
+        content = await preparations.question_set(connection, tenant, draft.questions.set_id)
+    return replace(draft, questions=replace(draft.questions, by_persona=content))
 
 
 async def _earlier_job(
@@ -216,9 +272,9 @@ async def _insert(
             id=job_id,
             tenant=tenant,
             name=submission.name,
-            request={k: v for k, v in submission.request.items() if k != "responses"},
+            request=_shown(submission.request),
             spec=encode_spec(spec),
-            simulated=any(model.simulated for model in (*spec.models, *spec.judges)),
+            simulated=any(model.simulated for model in (*spec.models, *spec.called)),
             metadata=submission.metadata,
             planned_responses=prepared.planned_responses,
             expected_verdicts=prepared.expected_verdicts,
@@ -229,7 +285,17 @@ async def _insert(
         ],
         prepared.shards,
         prepared.responses,
+        prepared.preparations,
+        [NewStep(s.person, s.kind, s.task, s.content) for s in resolution.given],
     )
+
+
+def _shown(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A body without what would make every poll of the job as large as its input."""
+    shown = {name: value for name, value in request.items() if name != "responses"}
+    if isinstance(shown.get("questions"), dict):
+        del shown["questions"]
+    return shown
 
 
 def _hash(request: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from app.db.writer import CallRow, ResponseRow, VerdictRow
 from app.domain.draft import JobDraft, ModelDraft
 from app.domain.punkt import PunktSegmenter
 from app.instruments.loader import load_atomic
+from app.instruments.personagym_loader import load_personagym
 from app.llm.connections import load_connections
 from app.services.catalog import make_catalog
 from app.services.submit_job import Submission, SubmissionDependencies, submit_job
@@ -50,7 +51,7 @@ def submission_dependencies(
     connections = load_connections(None, {}, "http://127.0.0.1:9")
     return SubmissionDependencies(
         engine=engine,
-        catalog=make_catalog(load_atomic(), segmenter().name, connections),
+        catalog=make_catalog(load_atomic(), load_personagym(), segmenter().name, connections),
         queue=queue,
         segmenter=segmenter(),
         refusals=load_atomic().refusal,
@@ -89,7 +90,9 @@ async def shard_ids(engine: AsyncEngine, job_id: str) -> list[int]:
 
 async def take(engine: AsyncEngine, shard_id: int, owner: str = "a worker") -> Claim | None:
     async with engine.begin() as connection:
-        return await shards.claim(connection, shard_id, owner, LEASE_SECONDS)
+        found = await shards.claim(connection, shard_id, owner, LEASE_SECONDS)
+    assert found is None or isinstance(found, Claim)
+    return found
 
 
 async def claimed(engine: AsyncEngine, job_id: str) -> Claim:

@@ -1,4 +1,5 @@
 """Stand-in until the domain's own readers arrive."""
+
 import ast
 import json
 import re

@@ -6,11 +6,14 @@ import pytest
 
 from app.domain.draft import DimensionDraft, JobDraft, ModelDraft, PersonaDraft, ResponseDraft
 from app.domain.errors import InvalidJobError
+from app.domain.gym_resolve import GymCatalog
+from app.domain.instrument import InstrumentRef
 from app.domain.resolve import Catalog, Resolution, resolve
-from app.domain.spec import InstrumentRef
 from app.instruments.loader import load_atomic
+from app.instruments.personagym_loader import load_personagym
 
 INSTRUMENT = load_atomic()
+GYM = load_personagym()
 CATALOG = Catalog(
     instrument=InstrumentRef("v1", "abc", "by hand"),
     dimensions=INSTRUMENT.dimensions,
@@ -18,6 +21,14 @@ CATALOG = Catalog(
     persona_sets=INSTRUMENT.persona_sets,
     instructions=INSTRUMENT.instructions,
     tasks=INSTRUMENT.tasks,
+    gym=GymCatalog(
+        instrument=InstrumentRef("v1", "def", "by hand"),
+        tasks=GYM.tasks,
+        prompts=GYM.prompts,
+        environments=GYM.environments,
+        dimension=GYM.consistency,
+        target_level=GYM.target_level,
+    ),
     model_problem=lambda connection, name: (
         None if connection in {"sim", "acme"} else f"no connection {connection}"
     ),

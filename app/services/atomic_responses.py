@@ -1,0 +1,55 @@
+"""Makes, or only reads, the responses of an atomic task, and has every sentence judged."""
+
+from app.db.shards import Claim, StoredResponse
+from app.domain.dimension import Dimension
+from app.domain.model import Model
+from app.domain.plan import AtomicCell
+from app.domain.prompts import scoring_prompt, system_prompt, user_prompt
+from app.domain.segmentation import Unit
+from app.domain.task import Item
+from app.services.job_context import JobContext
+from app.services.responses import Responses
+from app.services.shard_work import ShardDependencies, finish_all
+from app.services.stop_signal import StopSignal
+
+
+class AtomicResponses(Responses):
+    """The work of one claim on an atomic cell."""
+
+    def __init__(
+        self, deps: ShardDependencies, claim: Claim, stop: StopSignal, context: JobContext, cell: AtomicCell
+    ) -> None:
+        super().__init__(deps, claim, stop, context, cell)
+        self.atomic = cell
+
+    async def run(self) -> None:
+        """Does everything that is missing and waits until it is durable."""
+        stored = await self._read_stored()
+        if self.spec.provided:
+            work = [self._judge_units(r, self.atomic.items[r.item]) for r in stored.values()]
+        else:
+            work = [
+                self._respond(run, item, stored.get((run, item.index)))
+                for run in range(self.claim.run_start, self.claim.run_stop)
+                for item in self.atomic.items
+            ]
+        await finish_all(work, self.stop)
+        await self._all_durable()
+
+    async def _respond(self, run: int, item: Item, stored: StoredResponse | None) -> None:
+        if stored is None:
+            stored = await self._generate(run, item)
+        await self._judge_units(stored, item)
+
+    def _model(self) -> Model:
+        return self.spec.models[self.cell.model]
+
+    def _prompts(self, run: int, item: Item) -> tuple[str, str]:
+        instruction = self.spec.instructions[self._instruction(run)]
+        return system_prompt(instruction, self.cell.persona), user_prompt(self.atomic.task, item)
+
+    def _instruction(self, run: int) -> int:
+        return self.spec.instruction_of(run)
+
+    def _unit_prompt(self, item: Item, dimension: Dimension, unit: Unit) -> str:
+        return scoring_prompt(self.atomic.task, dimension, item, unit.text)

@@ -1,0 +1,221 @@
+"""Makes and judges the responses of one claim: what atomic and PersonaGym tasks have in common.
+
+A response is split and judged as soon as it is durable; nothing waits for other responses.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+
+import structlog
+
+from app.db import shards
+from app.db.shards import Claim, StoredResponse
+from app.db.writer import ResponseRow, VerdictRow
+from app.domain.dimension import Dimension
+from app.domain.model import ChatReply, Model, Stage
+from app.domain.plan import Cell
+from app.domain.segmentation import Unit, units_at
+from app.domain.task import Item
+from app.domain.verdict import Verdict, VerdictStatus, parse_verdict
+from app.services.batch_writer import Batch
+from app.services.job_context import JobContext
+from app.services.model_caller import CallFailedError, CallKey
+from app.services.shard_work import REFUSING, ShardDependencies, finish_all
+from app.services.stop_signal import StopSignal
+
+log = structlog.get_logger(__name__)
+
+
+class Responses(ABC):
+    """The work of one claim on responses."""
+
+    def __init__(
+        self, deps: ShardDependencies, claim: Claim, stop: StopSignal, context: JobContext, cell: Cell
+    ) -> None:
+        self.deps = deps
+        self.claim = claim
+        self.stop = stop
+        self.spec = context.spec
+        self.cell = cell
+        self.recorded: set[tuple[int, int, int, int, int]] = set()
+        self.last_batch: Batch | None = None
+
+    # -- what the kinds of tasks differ in ------------------------------------------------------------------------
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Does everything that is missing and waits until it is durable."""
+
+    @abstractmethod
+    def _model(self) -> Model:
+        """Who writes."""
+
+    @abstractmethod
+    def _prompts(self, run: int, item: Item) -> tuple[str, str]:
+        """System and user prompt of a response."""
+
+    @abstractmethod
+    def _instruction(self, run: int) -> int:
+        """Index of the persona instruction of a run."""
+
+    @abstractmethod
+    def _unit_prompt(self, item: Item, dimension: Dimension, unit: Unit) -> str:
+        """Asks a judge about one sentence."""
+
+    def _verdicts_due(self, item: Item, units: int) -> int:
+        """Judge calls that a response of so many sentences takes."""
+        return units * len(item.dimensions) * len(self.spec.judges)
+
+    # -- what they share ------------------------------------------------------------------------------------------
+
+    async def _read_stored(self) -> dict[tuple[int, int], StoredResponse]:
+        """The responses that there are, by run and item."""
+        async with self.deps.engine.connect() as connection:
+            stored = {(r.run, r.item): r for r in await shards.stored_responses(connection, self.claim)}
+            self.recorded = await shards.stored_verdicts(connection, self.claim)
+        return stored
+
+    async def _all_durable(self) -> None:
+        if self.last_batch is not None:
+            await self.last_batch.durable(self.claim)
+
+    async def _generate(self, run: int, item: Item) -> StoredResponse:
+        model = self._model()
+        if model.parameters.seed is not None:
+            # One seed for all runs would make them the same text; consecutive ones keep them reproducible.
+            model = replace(model, parameters=replace(model.parameters, seed=model.parameters.seed + run))
+        key = CallKey(Stage.GENERATION, run, item.index)
+        system, user = self._prompts(run, item)
+        try:
+            reply = await self.deps.caller.call(
+                model, system, user, key=key, claim=self.claim, stop=self.stop
+            )
+        except CallFailedError as error:
+            row = self._response_row(run, item, "failed", None, (), error=str(error))
+        else:
+            row = self._answered_row(run, item, reply)
+        return await self._store(row)
+
+    async def _store(self, row: ResponseRow) -> StoredResponse:
+        """Writes a response and waits for it: its verdicts may not outlive it."""
+        batch = self.deps.writer.add(self.claim, row)
+        await batch.durable(self.claim)
+        return StoredResponse(row.run, row.item, row.status, row.text, row.unit_starts, row.unit_ends)
+
+    def _answered_row(self, run: int, item: Item, reply: ChatReply) -> ResponseRow:
+        text = reply.text
+        refused = reply.finish_reason in REFUSING or self.deps.refusals.is_refusal(text)
+        units = self.deps.segmenter.segment(text)
+        row = self._response_row(run, item, "refused" if refused else "answered", text, units)
+        usage = reply.usage
+        return row._replace(
+            finish_reason=reply.finish_reason.value,
+            input_tokens=usage.input_tokens if usage else None,
+            output_tokens=usage.output_tokens if usage else None,
+        )
+
+    def _response_row(
+        self,
+        run: int,
+        item: Item,
+        status: str,
+        text: str | None,
+        units: Sequence[Unit],
+        *,
+        error: str | None = None,
+    ) -> ResponseRow:
+        return ResponseRow(
+            cell_id=self.claim.cell_id,
+            run=run,
+            item=item.index,
+            tenant=self.claim.tenant,
+            instruction=self._instruction(run),
+            status=status,
+            text=text,
+            unit_starts=[unit.start for unit in units],
+            unit_ends=[unit.end for unit in units],
+            verdicts_due=0 if text is None else self._verdicts_due(item, len(units)),
+            finish_reason=None,
+            error=error,
+            input_tokens=None,
+            output_tokens=None,
+        )
+
+    async def _judge_units(self, response: StoredResponse, item: Item) -> None:
+        """Judges every unit of a durable response that has no verdict yet; a refusal's units are not sent."""
+        if response.text is None:
+            return
+        units = units_at(response.text, response.unit_starts, response.unit_ends)
+        missing = [
+            (unit, trait, dimension, judge)
+            for unit in units
+            for trait, dimension in self.cell.traits_of(item)
+            for judge in range(len(self.spec.judges))
+            if (response.run, response.item, unit.index, trait, judge) not in self.recorded
+        ]
+        if response.status == "refused":
+            refused = Verdict(VerdictStatus.REFUSED)
+            for unit, trait, _, judge in missing:
+                self._record(response, unit, trait, judge, refused, None)
+            return
+        await finish_all(
+            [
+                self._judge_unit(response, item, unit, trait, dimension, judge)
+                for unit, trait, dimension, judge in missing
+            ],
+            self.stop,
+        )
+
+    async def _judge_unit(
+        self,
+        response: StoredResponse,
+        item: Item,
+        unit: Unit,
+        trait: int,
+        dimension: Dimension,
+        judge: int,
+    ) -> None:
+        key = CallKey(Stage.JUDGING, response.run, response.item, unit.index, trait, judge)
+        prompt = self._unit_prompt(item, dimension, unit)
+        try:
+            reply = await self.deps.caller.call(
+                self.spec.judges[judge], None, prompt, key=key, claim=self.claim, stop=self.stop
+            )
+        except CallFailedError as error:
+            self._warn_of_failure(key, error)
+            self._record(response, unit, trait, judge, Verdict(VerdictStatus.FAILED), None)
+            return
+        raw = reply.text
+        if reply.finish_reason in REFUSING:
+            verdict = Verdict(VerdictStatus.REFUSED)
+        else:
+            verdict = parse_verdict(raw, dimension.scale)
+        self._record(response, unit, trait, judge, verdict, raw)
+
+    def _warn_of_failure(self, key: CallKey, error: CallFailedError) -> None:
+        path = key.path(self.claim.cell)
+        log.warning("verdict failed", job=self.claim.job_id, path=path, error=str(error))
+
+    def _record(
+        self,
+        response: StoredResponse,
+        unit: Unit,
+        trait: int,
+        judge: int,
+        verdict: Verdict,
+        raw: str | None,
+    ) -> None:
+        row = VerdictRow(
+            cell_id=self.claim.cell_id,
+            run=response.run,
+            item=response.item,
+            unit=unit.index,
+            trait=trait,
+            judge=judge,
+            tenant=self.claim.tenant,
+            status=verdict.status.value,
+            score=verdict.score,
+            raw=raw,
+        )
+        self.last_batch = self.deps.writer.add(self.claim, row)

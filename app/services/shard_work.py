@@ -1,0 +1,76 @@
+"""What all kinds of shards share: what working on one takes, and how its many calls are awaited."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.model import FinishReason
+from app.domain.refusal import RefusalRules
+from app.domain.segmentation import Segmenter
+from app.ports import Queue
+from app.services.batch_writer import BatchWriter
+from app.services.job_context import JobContexts
+from app.services.lease_keeper import LeaseKeeper
+from app.services.model_caller import JobMustStopError, ModelCaller
+from app.services.stop_signal import StoppedError, StopReason, StopSignal
+
+REFUSING = frozenset({FinishReason.REFUSAL, FinishReason.CONTENT_FILTER})
+
+
+@dataclass(frozen=True, slots=True)
+class ShardDependencies:
+    """What running shards takes; built once a process."""
+
+    engine: AsyncEngine
+    writer: BatchWriter
+    caller: ModelCaller
+    leases: LeaseKeeper
+    contexts: JobContexts
+    queue: Queue
+    segmenter: Segmenter
+    refusals: RefusalRules
+    owner: str
+    lease_seconds: float
+    window: int
+
+
+class ShardWork(Protocol):
+    """The work of one claim."""
+
+    async def run(self) -> None:
+        """Does everything that is missing and waits until it is durable."""
+        ...
+
+
+async def finish_all(work: Sequence[Coroutine[Any, Any, None]], stop: StopSignal) -> None:
+    """Awaits everything, also when some of it fails: what is on the wire is paid for and must be recorded.
+
+    Raises:
+        JobMustStopError: If any call said so; it stops the others first.
+        StoppedError: If the shard was stopped.
+        Exception: The first of any other errors.
+    """
+
+    async def guarded(coroutine: Coroutine[Any, Any, None]) -> None:
+        try:
+            await coroutine
+        except (StoppedError, asyncio.CancelledError):
+            raise
+        except BaseException:
+            stop.set(StopReason.JOB_INACTIVE)
+            raise
+
+    outcomes = await asyncio.gather(*(guarded(c) for c in work), return_exceptions=True)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    for error in sorted(errors, key=_rank):
+        raise error
+
+
+def _rank(error: BaseException) -> int:
+    """What a failed shard is told apart by: the most telling error first."""
+    if isinstance(error, JobMustStopError):
+        return 0
+    return 2 if isinstance(error, StoppedError) else 1
