@@ -46,6 +46,11 @@ WRONG: dict[str, tuple[Json, str]] = {
     "unknown persona": (job_body(personas=["E-low", "X-low"]), "/personas/1"),
     "unknown task": (job_body(tasks=["essay", "sonnet"]), "/tasks/1"),
     "unknown connection": (job_body(models=["nobody/gpt"]), "/models/0"),
+    "unknown simulated model": (job_body(models=["simulated/nobody"]), "/models/0"),
+    "persona with a built-in id": (
+        job_body(personas=[{"id": "E-low", "description": "somebody else", "traits": {"E": "low"}}]),
+        "/personas/0/id",
+    ),
     "unknown model": (job_body(models=["acme/acme-1", "acme/acme-9"]), "/models/1"),
     "unknown judge": (job_body(judges=[{"model": "acme/acme-9"}]), "/judges/0"),
     "model without connection": (job_body(models=["gpt-4o"]), "/models/0"),
