@@ -111,7 +111,7 @@ def _judged(
         item=item.id,
         item_text=item.text,
         run=record.run,
-        instruction=None if record.instruction is None else record.instruction + 1,
+        instruction=record.instruction,
         iteration=record.run % spec.iterations if generated else None,
         status=record.status,
         text=record.text,

@@ -56,7 +56,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     "model without connection": (job_body(models=["gpt-4o"]), "/models/0"),
     "connection without model": (job_body(models=["simulated/"]), "/models/0"),
     "unknown instruction": (job_body(instructions=[1, 7]), "/instructions/1"),
-    "instruction zero": (job_body(instructions=[0]), "/instructions/0"),
+    "negative instruction": (job_body(instructions=[-1]), "/instructions/0"),
     "instruction without persona": (job_body(instructions=["Be brief."]), "/instructions/0"),
     "unknown trait": (job_body(personas=[persona(traits={"Z": "low"})]), "/personas/0/traits/Z"),
     "unknown level": (job_body(personas=[persona(traits={"A": "lo"})]), "/personas/0/traits/A"),
