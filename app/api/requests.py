@@ -161,7 +161,10 @@ class ResponseIn(Body):
         None, ge=0, le=MAX_RUN, description="Which repetition; in the given order if left out."
     )
     instruction: int | None = Field(
-        None, ge=1, le=1000, description="Number of the persona instruction under which it was written."
+        None,
+        ge=0,
+        le=999,
+        description="Number, from 0, of the persona instruction under which it was written.",
     )
     model: Line = Field("provided", description="Who wrote it, as results shall name it.")
 
@@ -271,7 +274,7 @@ class JobIn(Body):
         Field(
             "all",
             description="Persona instructions of the atomic tasks: all six of the paper, or some by number"
-            " (from 1), or texts.",
+            " (from 0, as `GET /v1/personas` lists them), or texts.",
         )
     )
     iterations: int = Field(5, ge=1, le=1000, description="Repetitions under each instruction.")

@@ -62,7 +62,7 @@ class ResponseDraft:
         text: The response. Untrusted text.
         item: The item's id, for example ``"E-3"``; may be left out where the cell has a single item.
         run: The repetition to which it belongs, from 0; numbered in the order given when left out.
-        instruction: Number of the persona instruction (from 1) under which it was written, if known: pairs of runs that
+        instruction: Number of the persona instruction (from 0) under which it was written, if known: pairs of runs that
             share one are compared apart in RC_atom.
         model: Who wrote it, as results shall name it.
     """
@@ -120,7 +120,7 @@ class JobDraft:
         models: Models under test; empty where ``responses`` are given.
         responses: Existing texts to be judged; ``None`` where models generate them.
         dimensions: Dimensions beyond the built-in ones.
-        instructions: ``None`` for all built-in instructions; else numbers of built-in ones (from 1) or texts that
+        instructions: ``None`` for all built-in instructions; else numbers of built-in ones (from 0) or texts that
             contain ``{persona}``.
         iterations: Repetitions under each instruction.
         seed: Seed of everything random on our side.

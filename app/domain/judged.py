@@ -86,7 +86,7 @@ class JudgedResponse:
         item: The item's id.
         item_text: The question or context; empty where the task has none.
         run: Repetition, from 0.
-        instruction: Number of the persona instruction, from 1; ``None`` if unknown.
+        instruction: Number of the persona instruction, from 0, in the order of the manifest; ``None`` if unknown.
         iteration: Repetition under that instruction, from 0; ``None`` if unknown.
         status: ``answered``, ``refused`` or ``failed``.
         text: ``None`` where the call failed. Untrusted text.

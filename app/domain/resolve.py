@@ -294,10 +294,10 @@ class _Resolver:
                 if "{persona}" not in chosen:
                     self._fail(pointer, "an instruction must contain {persona}")
                 found.append(chosen)
-            elif not 1 <= chosen <= len(self.catalog.instructions):
-                self._fail(pointer, f"instructions are numbered 1 to {len(self.catalog.instructions)}")
+            elif not 0 <= chosen < len(self.catalog.instructions):
+                self._fail(pointer, f"instructions are numbered 0 to {len(self.catalog.instructions) - 1}")
             else:
-                found.append(self.catalog.instructions[chosen - 1])
+                found.append(self.catalog.instructions[chosen])
         if not found and not self.errors:
             self._fail("/instructions", 'name at least one instruction, or "all"')
         return tuple(found)
@@ -374,10 +374,9 @@ class _Resolver:
                     f"run {run} of item {cell.items[item].id!r} for this model, persona and task is given twice",
                 )
             taken.add((cell.ordinal, run, item))
-            instruction = None if draft.instruction is None else draft.instruction - 1
-            if instructions.setdefault((cell.ordinal, run), instruction) != instruction:
+            if instructions.setdefault((cell.ordinal, run), draft.instruction) != draft.instruction:
                 self._fail(f"{pointer}/instruction", f"run {run} has responses under another instruction")
-            placed.append(ProvidedResponse(cell.ordinal, run, item, instruction, draft.text))
+            placed.append(ProvidedResponse(cell.ordinal, run, item, draft.instruction, draft.text))
         return tuple(placed)
 
     def _item_index(self, item: str | None, cell: AtomicCell, pointer: str) -> int | None:

@@ -39,7 +39,7 @@ VERDICT_COLUMNS = (
     Column("item", _TEXT, "Id of the question or context."),
     Column("item_text", _TEXT, "The question or context; empty where the task has none."),
     Column("run", _INTEGER, "Repetition of the cell, from 0."),
-    Column("instruction", _INTEGER, "Number of the persona instruction, from 1; missing if unknown."),
+    Column("instruction", _INTEGER, "Number of the persona instruction, from 0; missing if unknown."),
     Column("iteration", _INTEGER, "Repetition under that instruction, from 0; missing if unknown."),
     Column("response_id", _TEXT, "Id of the response."),
     Column("response_status", _TEXT, "answered, refused or failed."),

@@ -153,7 +153,8 @@ class ModelCaller:
                 if error.kind is FailureKind.ITEM or exhausted:
                     raise CallFailedError(f"{error.code}: {error}") from error
                 with stop.interruptible():
-                    await self._back_off(error, attempt, limited=limited, model=model)
+                    known = limited and error.retry_after is not None
+                    await self._back_off(error, failures if known else attempt, limited=limited, model=model)
 
     async def _attempt(
         self, request: ChatRequest, key: CallKey, claim: AnyClaim, stop: StopSignal, attempt: int
@@ -198,12 +199,13 @@ class ModelCaller:
             except LimiterUnavailableError:
                 await asyncio.sleep(LONGEST_WAIT_FOR_LIMITER_SECONDS * random.uniform(0.5, 1))  # noqa: S311
 
-    async def _back_off(self, error: ModelCallError, attempt: int, *, limited: bool, model: Model) -> None:
+    async def _back_off(self, error: ModelCallError, steps: int, *, limited: bool, model: Model) -> None:
+        """Waits what the provider asked for, and at random up to a bound that doubles with every step."""
         if limited and error.retry_after is not None:
             # Everybody waits, not only this call: the limit is the connection's.
             with contextlib.suppress(LimiterUnavailableError):  # this process waits all the same
                 await self._limiter.pause(model.connection, model.name, error.retry_after)
-        ceiling = min(LONGEST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(attempt, 10))
+        ceiling = min(LONGEST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(steps, 10))
         await asyncio.sleep((error.retry_after or 0) + random.uniform(0, ceiling))  # noqa: S311 - jitter
 
     def _row(

@@ -133,7 +133,7 @@ def _judged(
         item=item.id,
         item_text=item.text,
         run=record.run,
-        instruction=None if record.instruction is None else record.instruction + 1,
+        instruction=record.instruction,
         iteration=_iteration(spec, record.run, gym=gym),
         status=record.status,
         text=record.text,

@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db import jobs, shards
 from app.ports import Queue
 
-UNCLAIMED_SECONDS = 30.0
+UNCLAIMED_SECONDS = 10.0
 """An announced shard may wait this long in the queue before it is announced once more."""
 
 UNFINALIZED_SECONDS = 10.0

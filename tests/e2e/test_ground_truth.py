@@ -64,7 +64,7 @@ def job(stack: Stack, connection: str) -> Json:
         "tasks": list(TASKS),
         "models": [f"{connection}/sim-drifting", f"{connection}/sim-refusing"],
         "judges": [f"{connection}/sim-judge"],
-        "instructions": [1, 3, 6],
+        "instructions": [0, 2, 5],
         "iterations": ITERATIONS,
     }
     return stack.ended(stack.submit(body)) | {"models": body["models"]}
@@ -182,7 +182,7 @@ def critic(stack: Stack) -> Json:
         "models": ["simulated/sim-erratic"],
         "judges": list(JUDGES),
         "dimensions": [FORMALITY],
-        "instructions": [1, 2, 4],
+        "instructions": [0, 1, 3],
         "iterations": ITERATIONS,
     }
     return stack.ended(stack.submit(body))

@@ -1,5 +1,6 @@
 """A stack whose parts are killed, and a job's result as it is when nothing happens."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,6 +24,7 @@ ENVIRONMENT = {
     "ASSAY_SWEEP_SECONDS": "0.3",
 }
 
+KNOWN_MODEL = "gpt-4o-2024-08-06"
 JOB: Json = {
     "personas": ["E-high", "E-low", "C-neutral"],
     "tasks": ["essay", "social_media_post"],
@@ -51,15 +53,19 @@ class FaultyWorld:
 
 
 class _Refusal(BaseHTTPRequestHandler):
-    """A provider that knows no key."""
+    """A provider that knows one model, and no key."""
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        body = b'{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}'
-        self.send_response(401)
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["model"]
+        if asked == KNOWN_MODEL:
+            status, code, message = 401, "invalid_api_key", "Incorrect API key provided"
+        else:
+            status, code, message = 404, "model_not_found", f"The model `{asked}` does not exist"
+        body = json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}})
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(body.encode())
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the overridden method's name for it
         """Says nothing."""
@@ -67,7 +73,7 @@ class _Refusal(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def provider_without_our_key() -> Iterator[str]:
-    """The base URL of a server that answers 401 to everything."""
+    """The base URL of a server that answers 401, and 404 where the model is another than `KNOWN_MODEL`."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Refusal) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/v1"

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 
 from tests.e2e.stack import Stack
-from tests.faults.conftest import IN_FLIGHT, JOB, SLOTS, Undisturbed
+from tests.faults.conftest import IN_FLIGHT, JOB, KNOWN_MODEL, SLOTS, Undisturbed
 from tests.faults.test_kill_worker import assert_same, identities
 
 STOPPING_SECONDS = 1.0
@@ -73,23 +73,23 @@ class TestPausedJob:
 
 class TestJobThatCannotRun:
     def test_with_a_wrong_key_fails_and_says_so(self, slow: Stack) -> None:
-        job = slow.ended(slow.submit(JOB | {"models": ["openai/gpt-4o-2024-08-06"]}), 20)
+        job = slow.ended(slow.submit(JOB | {"models": [f"openai/{KNOWN_MODEL}"]}), 20)
         assert (job["status"], job["status_reason"]) == ("failed", "invalid_api_key")
-        assert job["error"]["model"] == "openai/gpt-4o-2024-08-06"
+        assert job["error"]["model"] == f"openai/{KNOWN_MODEL}"
         assert "Incorrect API key" in job["error"]["detail"]
         assert job["usage"]["calls"] <= IN_FLIGHT * SLOTS
 
     def test_with_a_model_that_the_provider_has_not_fails_and_says_so(self, slow: Stack) -> None:
-        job = slow.ended(slow.submit(JOB | {"models": ["simulated/sim-fathful"]}), 20)
+        job = slow.ended(slow.submit(JOB | {"models": ["openai/gpt-4p"]}), 20)
         assert (job["status"], job["status_reason"]) == ("failed", "model_not_found")
-        assert job["error"]["model"] == "simulated/sim-fathful"
+        assert job["error"]["model"] == "openai/gpt-4p"
         assert job["usage"]["calls"] <= IN_FLIGHT * SLOTS
 
     def test_with_a_judge_that_the_provider_has_not_keeps_its_texts_and_says_so(self, slow: Stack) -> None:
-        job_id = slow.submit(JOB | {"judges": ["simulated-anthropic/sim-jugde"]})
+        job_id = slow.submit(JOB | {"judges": ["openai/gpt-4p"]})
         job = slow.until(job_id, lambda job: job["status"] not in {"queued", "running"}, 20)
-        assert (job["status"], job["status_reason"]) == ("paused", "not_found_error")
-        assert job["error"]["model"] == "simulated-anthropic/sim-jugde"
+        assert (job["status"], job["status_reason"]) == ("paused", "model_not_found")
+        assert job["error"]["model"] == "openai/gpt-4p"
         assert slow.act(job_id, "cancel")["status"] in {"cancelling", "cancelled"}
         assert slow.ended(job_id, 20)["progress"]["generation"]["succeeded"] > 0
 

@@ -65,8 +65,8 @@ def draft(**changes: Any) -> JobDraft:
     usual: dict[str, Any] = {
         "personas": ("E-low",),
         "tasks": ("essay",),
-        "models": (ModelDraft("simulated/writer"),),
-        "judges": (ModelDraft("simulated/judge"),),
+        "models": (ModelDraft("simulated/sim-faithful"),),
+        "judges": (ModelDraft("simulated/sim-judge"),),
         "instructions": (1,),
         "iterations": 2,
     }
@@ -168,7 +168,7 @@ def call_row(claim: Claim, *, outcome: str = "ok", stage: str = "generation") ->
         shard_id=claim.shard_id,
         stage=stage,
         connection="simulated",
-        model="writer",
+        model="sim-faithful",
         cell_id=claim.cell_id,
         run=0,
         item=0,

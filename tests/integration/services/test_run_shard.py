@@ -213,7 +213,11 @@ class TestRunShard:
         await worker.run_all(job)
         ended = await worker.finalize(job)
         assert (ended.status, ended.status_reason) == (JobStatus.FAILED, "model_not_found")
-        assert ended.error == {"code": "model_not_found", "detail": "no such", "model": "simulated/writer"}
+        assert ended.error == {
+            "code": "model_not_found",
+            "detail": "no such",
+            "model": "simulated/sim-faithful",
+        }
 
     async def test_a_job_that_got_somewhere_is_paused_instead(
         self, engine: AsyncEngine, worker: Worker

@@ -30,8 +30,8 @@ class TestNames:
     def test_without_a_choice_all_six_instructions_are_used(self) -> None:
         assert resolved(instructions=None).spec.instructions == INSTRUMENT.instructions
 
-    def test_instructions_are_numbers_from_one_or_texts(self) -> None:
-        spec = resolved(instructions=(6, "Be {persona}!"), iterations=5).spec
+    def test_instructions_are_numbers_from_zero_or_texts(self) -> None:
+        spec = resolved(instructions=(5, "Be {persona}!"), iterations=5).spec
         assert spec.instructions == (INSTRUMENT.instructions[5], "Be {persona}!")
         assert (spec.runs, [spec.instruction_of(run) for run in (0, 4, 5, 9)]) == (10, [0, 0, 1, 1])
 
@@ -66,7 +66,7 @@ class TestNames:
 class TestErrors:
     def test_all_of_them_are_told_at_once(self) -> None:
         errors = wrong(
-            draft(personas=("x",), tasks=("y",), models=(ModelDraft("z/1"),), judges=(), instructions=(0,))
+            draft(personas=("x",), tasks=("y",), models=(ModelDraft("z/1"),), judges=(), instructions=(6,))
         )
         assert list(errors) == ["/personas/0", "/tasks/0", "/models/0", "/judges", "/instructions/0"]
 
@@ -148,9 +148,9 @@ class TestExistingTexts:
         ]
         assert [p.cell for p in resolution.provided] == [0, 1, 0]
 
-    def test_instructions_are_numbered_from_one_outside_and_from_zero_inside(self) -> None:
+    def test_a_text_keeps_its_instructions_number(self) -> None:
         given = ResponseDraft("E-low", "essay", "x", instruction=3)
-        assert [p.instruction for p in resolve(texts(given, TEXT), CATALOG).provided] == [2, None]
+        assert [p.instruction for p in resolve(texts(given, TEXT), CATALOG).provided] == [3, None]
 
     @pytest.mark.parametrize(
         ("response", "pointer"),

@@ -5,7 +5,15 @@ import pytest
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
 
-from app.llm.connections import Connection, Connections, ConnectionsError, Limits, load_connections
+from app.llm.connections import (
+    SIMULATED_MODELS,
+    Connection,
+    Connections,
+    ConnectionsError,
+    Limits,
+    load_connections,
+)
+from simulator.profiles import MODELS
 
 EXAMPLE = (Path(__file__).parents[3] / "assay.example.yaml").read_text()
 EXAMPLE_KEYS = {
@@ -70,6 +78,10 @@ class TestSimulator:
             ("simulated", "openai", "http://127.0.0.1:9000/v1", True),
             ("simulated-anthropic", "anthropic", "http://127.0.0.1:9000", True),
         ]
+
+    def test_offers_what_the_simulator_offers(self) -> None:
+        # The product never imports the simulator; here the two are held together.
+        assert set(SIMULATED_MODELS) == set(MODELS)
 
 
 class TestFile:
