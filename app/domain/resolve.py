@@ -104,7 +104,7 @@ class _Resolver:
         judges = [_at_temperature_zero(judge) for judge in self._models("judges", self.draft.judges)]
         if not judges:
             self._fail("/judges", "name at least one judge")
-        instructions = () if provided else self._instructions(tasks)
+        instructions = () if provided else self._instructions(needed=bool(tasks) or not gym_tasks)
         self._check_combinations(personas, tasks, dimensions, alone=not gym_tasks)
         gym = self._gym(gym_tasks, personas)
         self._raise_if_wrong()
@@ -278,8 +278,8 @@ class _Resolver:
             self._fail(f"/responses/{first}/model", f"at most {MAX_WRITERS} different models can be compared")
         return [Model(label, "", label) for label in labels]
 
-    def _instructions(self, tasks: list[AtomicTask]) -> tuple[str, ...]:
-        if not tasks:
+    def _instructions(self, *, needed: bool) -> tuple[str, ...]:
+        if not needed:
             if self.draft.instructions is not None:
                 self._fail("/instructions", "only atomic tasks take them; PersonaGym's take gym_instruction")
             return ()

@@ -134,7 +134,7 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellRe
         by_judge=by_judge,
         scale=dimension.scale,
         simulated=model.simulated or any(judge.simulated for judge in spec.judges),
-        statuses=_statuses(cell, tally, _planned(cell, rows)),
+        statuses=_statuses(tally, _planned(cell, rows)),
     )
 
 
@@ -177,7 +177,7 @@ def _question_set(context: JobContext, rows: JobRows) -> str | None:
     return set_id(content) if content else None
 
 
-def _statuses(cell: Cell, tally: ResponseTally | None, planned: int) -> ResponseStatuses:
+def _statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:
     if tally is None:
         return ResponseStatuses(planned=planned)
     return ResponseStatuses(

@@ -5,7 +5,7 @@ from platform import python_version
 from typing import Any
 
 from app.db.jobs import JobRow
-from app.domain.gym import QUESTIONS, GymSpec
+from app.domain.gym import QUESTIONS, GymSpec, with_sampling
 from app.domain.model import Model
 from app.domain.plan import Cell, atomic
 from app.domain.prompts import drops_article
@@ -45,16 +45,17 @@ def manifest(
         "seed": spec.seed,
         "existing_texts": spec.provided,
         "simulated": job.simulated,
-        **({} if spec.gym is None else {"personagym": _gym(spec.gym, question_set)}),
+        **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec.models, question_set)}),
         "deviations": deviations(spec, context.cells),
     }
 
 
-def _gym(gym: GymSpec, question_set: str | None) -> dict[str, Any]:
+def _gym(gym: GymSpec, models: tuple[Model, ...], question_set: str | None) -> dict[str, Any]:
     return {
         "instrument": {"version": gym.instrument.version, "sha256": gym.instrument.content_hash},
         "instruction": gym.instruction,
         "reasoner": _model(gym.reasoner),
+        "persona_agents": [_model(with_sampling(model)) for model in models],
         "question_set": question_set,
         "environment_pool": len(gym.pool),
         "own_environment_pool": gym.own_pool,

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs, shards
-from app.db.shards import Claim
+from app.db.shards import AnyClaim, Claim
 from app.db.writer import ResultWriter, Row
 from tests.integration.jobs import (
     LEASE_SECONDS,
@@ -36,7 +36,7 @@ async def release(engine: AsyncEngine, claim: Claim, *, failed: bool = False) ->
         return await shards.release(connection, claim, failed=failed)
 
 
-async def renew(engine: AsyncEngine, *claims: Claim) -> set[Claim]:
+async def renew(engine: AsyncEngine, *claims: Claim) -> set[AnyClaim]:
     async with engine.begin() as connection:
         return await shards.renew(connection, claims, LEASE_SECONDS)
 

@@ -6,6 +6,7 @@ from app.domain.draft import ModelDraft, ResponseDraft
 from app.domain.model import Stage, Usage
 from app.domain.plan import (
     CALLS_PER_SHARD,
+    atomic,
     cells_of,
     estimate,
     estimate_provided,
@@ -35,13 +36,13 @@ class TestCells:
         assert len(cells) == 2 * 2 * 2
 
     def test_a_post_of_two_traits_is_written_once_and_judged_on_each(self) -> None:
-        (cell,) = resolved(personas=(DUO,), tasks=("social_media_post",)).cells
+        (cell,) = atomic(resolved(personas=(DUO,), tasks=("social_media_post",)).cells)
         (post,) = cell.items
         assert [(trait, dimension.id) for trait, dimension in cell.traits_of(post)] == [(0, "A"), (1, "N")]
         assert cell.verdicts_per_unit == 2
 
     def test_an_answer_is_judged_on_the_trait_that_its_question_asks_for(self) -> None:
-        (cell,) = resolved(personas=(DUO,), tasks=("questionnaire",)).cells
+        (cell,) = atomic(resolved(personas=(DUO,), tasks=("questionnaire",)).cells)
         judged = [(item.index, item.id, [n for n, _ in cell.traits_of(item)]) for item in cell.items]
         assert (judged[0], judged[10], len(judged)) == ((0, "A-1", [0]), (10, "N-1", [1]), 20)
         assert cell.verdicts_per_unit == 1
@@ -82,7 +83,7 @@ class TestShards:
             assert shard.run_start < shard.run_stop
             runs = range(shard.run_start, shard.run_stop)
             covered[shard.cell] += runs
-            cell = resolution.cells[shard.cell]
+            cell = atomic(resolution.cells)[shard.cell]
             assert shard.responses == len(runs) * len(cell.items)
             per_run = len(cell.items) * (1 + cell.task.expected_units * cell.verdicts_per_unit * judges)
             assert len(runs) == 1 or len(runs) * per_run <= 1.5 * CALLS_PER_SHARD
@@ -125,7 +126,7 @@ class TestEstimates:
 
     def test_input_tokens_are_the_prompts_characters_by_four(self) -> None:
         resolution = resolved(instructions=(1, 5), iterations=3)
-        (cell,) = resolution.cells
+        (cell,) = atomic(resolution.cells)
         prompts = sum(
             len(system_prompt(instruction, cell.persona)) + len(user_prompt(cell.task, cell.items[0]))
             for instruction in resolution.spec.instructions

@@ -3,6 +3,7 @@ import pytest
 from app.domain.draft import DimensionDraft, ModelDraft, PersonaDraft, ResponseDraft, ScaleDraft
 from app.domain.model import ModelParameters
 from app.domain.persona import Persona, Trait
+from app.domain.plan import atomic
 from app.domain.resolve import MAX_RUN, resolve
 from tests.unit.domain.jobs import CATALOG, DUO, INSTRUMENT, POLITICS, draft, resolved, texts, wrong
 
@@ -59,7 +60,7 @@ class TestNames:
         )
         persona = PersonaDraft("x", "a citizen", {"p": "right"})
         resolution = resolved(dimensions=(own,), personas=(persona,), tasks=("essay", "social_media_post"))
-        assert [cell.items[0].text for cell in resolution.cells] == ["A vote.", ""]
+        assert [cell.items[0].text for cell in atomic(resolution.cells)] == ["A vote.", ""]
         assert resolution.spec.dimensions[0].scale.level_of(5) == "right"
 
 
@@ -75,7 +76,8 @@ class TestErrors:
         assert errors == {
             "/personas/0/traits/E": "dimension 'E' has no level 'mid'; its levels: low, neutral, high",
             "/personas/0/traits/Z": "no dimension is called 'Z'; known: O, C, E, A, N",
-            "/tasks/0": "no task is called 'poem'; known: questionnaire, essay, social_media_post",
+            "/tasks/0": "no task is called 'poem'; known: questionnaire, essay, social_media_post, expected_action,"
+            " action_justification, linguistic_habits, persona_consistency, toxicity_control",
         }
 
     def test_a_persona_that_is_there_twice_is_named_once(self) -> None:
