@@ -1,5 +1,7 @@
 """What jobs can name: the instrument's words and the operator's connections."""
 
+from dataclasses import replace
+
 from app.domain.gym_resolve import GymCatalog
 from app.domain.instrument import InstrumentRef
 from app.domain.resolve import Catalog
@@ -43,10 +45,10 @@ def make_catalog(
         gym=GymCatalog(
             instrument=InstrumentRef(gym.version, gym.content_hash, segmenter),
             tasks=gym.tasks,
-            prompts=gym.prompts,
+            prompts=replace(gym.prompts, instructions=dict(gym.prompts.instructions)),
             environments=gym.environments,
             dimension=gym.consistency,
-            target_level=gym.target_level,
+            target_level=gym.target.level,
         ),
         model_problem=model_problem,
         is_simulated=is_simulated,

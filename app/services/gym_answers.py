@@ -13,8 +13,8 @@ from app.db.writer import GradeRow
 from app.domain.dimension import Dimension
 from app.domain.gym import GymSpec, question_item, with_sampling
 from app.domain.model import ChatReply, Model, Stage
+from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.prompts import rubric_prompt, sentence_prompt
-from app.domain.personagym.replies import read_final_score
 from app.domain.personagym.task import GRADE_SCALE
 from app.domain.plan import GymCell
 from app.domain.prompts import system_prompt
@@ -124,7 +124,7 @@ class GymAnswers(Responses):
         self._record_grade(response, judge, reply)
 
     def _record_grade(self, response: StoredResponse, judge: int, reply: ChatReply) -> None:
-        verdict, _ = read_final_score(reply.text, GRADE_SCALE)
+        verdict = read_final_score(reply.text).verdict
         status, score = verdict.status, verdict.score
         if reply.finish_reason in REFUSING:
             status, score = VerdictStatus.REFUSED, None

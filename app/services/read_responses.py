@@ -12,8 +12,7 @@ from app.db.readouts import GradeRecord, Judgements, ResponseRecord, VerdictReco
 from app.domain.gym import question_item
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.model import Usage
-from app.domain.personagym.replies import read_final_score
-from app.domain.personagym.task import GRADE_SCALE
+from app.domain.personagym.grades import read_final_score
 from app.domain.plan import AtomicCell, Cell, GymCell
 from app.domain.segmentation import units_at
 from app.domain.spec import JobSpec
@@ -158,7 +157,7 @@ def _iteration(spec: JobSpec, run: int, *, gym: bool) -> int | None:
 
 
 def _grade(context: JobContext, record: GradeRecord) -> ResponseGrade:
-    justification = None if record.raw is None else read_final_score(record.raw, GRADE_SCALE)[1]
+    justification = None if record.raw is None else read_final_score(record.raw).justification
     return ResponseGrade(
         judge=context.spec.judges[record.judge].label,
         status=VerdictStatus(record.status),

@@ -158,7 +158,7 @@ class TestWholeJob:
         rates = {t["model"]: t["refusal_rate"]["value"] for t in results["persona_score_totals"]}
         assert rates["simulated/sim-drifting"] == 0
         refused = written["sim-refusing", True]
-        assert 0 < refused
+        assert refused > 0
         assert rates["simulated-anthropic/sim-refusing"] == pytest.approx(refused / 144)
         graded = {t["model"]: t["grades"]["scored"] for t in results["persona_score_totals"]}
         assert graded["simulated-anthropic/sim-refusing"] == 144 * len(JUDGES)
@@ -203,7 +203,9 @@ class TestWholeJob:
             )
             assert_agrees(atomic[model, persona], {"dimension": "persona_consistency", **truth})
 
-    def test_responses_show_question_grades_and_score(self, stack: Stack, job: Json, answers: Answers) -> None:
+    def test_responses_show_question_grades_and_score(
+        self, stack: Stack, job: Json, answers: Answers
+    ) -> None:
         shown = list(stack.responses(job["id"]))
         assert len(shown) == 288
         for response in shown:
@@ -222,7 +224,11 @@ class TestFrozenQuestions:
         self, stack: Stack, job: Json, results: Json
     ) -> None:
         set_id = results["manifest"]["personagym"]["question_set"]
-        body = JOB | {"personas": list(PERSONAS[:2]), "models": ["simulated/sim-faithful"], "questions": set_id}
+        body = JOB | {
+            "personas": list(PERSONAS[:2]),
+            "models": ["simulated/sim-faithful"],
+            "questions": set_id,
+        }
         body["tasks"] = ["expected_action"]
         again = stack.ended(stack.submit(body))
         assert (again["status"], again["completeness"]) == ("completed", "full")

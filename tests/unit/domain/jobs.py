@@ -27,7 +27,7 @@ CATALOG = Catalog(
         prompts=GYM.prompts,
         environments=GYM.environments,
         dimension=GYM.consistency,
-        target_level=GYM.target_level,
+        target_level=GYM.target.level,
     ),
     model_problem=lambda connection, name: (
         None if connection in {"sim", "acme"} else f"no connection {connection}"
