@@ -13,7 +13,7 @@ from app.db.preparations import StoredStep
 from app.db.shards import PreparationClaim
 from app.db.writer import PreparationRow
 from app.domain.gym import GymTaskSpec
-from app.domain.model import ChatReply, Stage
+from app.domain.model import ChatReply, FinishReason, Stage
 from app.domain.personagym.prompts import environment_prompt, question_prompt, score_examples_prompt
 from app.domain.personagym.replies import read_exemplars, read_questions, select_environments
 from app.services.batch_writer import StaleClaimError
@@ -43,7 +43,7 @@ class Reading:
 
 Prompt = Callable[[Sequence[str]], str]
 """What to ask, given what the step has."""
-Reader = Callable[[str, Sequence[str]], Reading]
+Reader = Callable[[ChatReply, Sequence[str]], Reading]
 """What a reply adds to what the step has."""
 
 _Key = tuple[str, str, int]
@@ -85,11 +85,9 @@ class Preparation:
     async def _environments(self) -> StoredStep:
         text = environment_prompt(self.gym.prompts, self.persona.description, self.gym.pool)
 
-        def read(reply: str, _: Sequence[str]) -> Reading:
-            selection = select_environments(reply, self.gym.pool)
-            problem = (
-                None if selection.ok and selection.chosen else "the reply lists no environment of the pool"
-            )
+        def read(reply: ChatReply, _: Sequence[str]) -> Reading:
+            selection = select_environments(reply.text, self.gym.pool, cut=_is_cut(reply))
+            problem = None if selection.ok else "the reply is no complete list of environments of the pool"
             return Reading(selection.chosen, selection.unknown_count, problem)
 
         return await self._step((Stage.ENVIRONMENTS, "", 0), lambda _: text, read)
@@ -115,11 +113,13 @@ class Preparation:
             prompts, description = self.gym.prompts, self.persona.description
             return question_prompt(prompts, task.task, description, where, missing, content)
 
-        def read(reply: str, content: Sequence[str]) -> Reading:
-            found = read_questions(reply, environment_and_missing(content)[1], content)
+        def read(reply: ChatReply, content: Sequence[str]) -> Reading:
+            missing = environment_and_missing(content)[1]
+            found = read_questions(reply.text, missing, content, cut=_is_cut(reply))
             has = (*content, *found.accepted)
             problem = None if len(has) == count else f"{len(has)} of {count} questions"
-            return Reading(has, found.duplicates, problem)
+            dropped = found.duplicates + found.near_duplicates + found.unusable + found.surplus
+            return Reading(has, dropped, problem)
 
         return await self._step(key, ask, read, MAX_ASKS * (count // portion))
 
@@ -132,8 +132,8 @@ class Preparation:
         question = questions.content[number]
         text = score_examples_prompt(self.gym.prompts, task.task, self.persona.description, question)
 
-        def read(reply: str, _: Sequence[str]) -> Reading:
-            found = read_exemplars(reply)
+        def read(reply: ChatReply, _: Sequence[str]) -> Reading:
+            found = read_exemplars(reply.text, cut=_is_cut(reply))
             if found is None:
                 return Reading((), 0, "the reply is no example for each score")
             return Reading([found[score] for score in sorted(found)], 0, None)
@@ -170,7 +170,7 @@ class Preparation:
 
     @staticmethod
     def _reading(reply: ChatReply, read: Reader, content: Sequence[str]) -> Reading:
-        reading = read(reply.text, content)
+        reading = read(reply, content)
         if reading.problem is not None and reply.finish_reason in REFUSING:
             return replace(reading, problem=f"{reading.problem}; the reasoner refused")
         return reading
@@ -195,6 +195,10 @@ class Preparation:
             error=step.error,
         )
         await self.deps.writer.add(self.claim, row).durable(self.claim)
+
+
+def _is_cut(reply: ChatReply) -> bool:
+    return reply.finish_reason is FinishReason.LENGTH
 
 
 def _advanced(step: StoredStep, reading: Reading, most: int) -> StoredStep:

@@ -32,7 +32,7 @@ JOB: Json = {
     "judges": list(JUDGES),
     "reasoner": "simulated/sim-reasoner",
 }
-ORDER = tuple(task for task in TASKS if task != ATOMIC) + (ATOMIC,)
+ORDER = (*(task for task in TASKS if task != ATOMIC), ATOMIC)
 """The order of the cells: persona, task, model."""
 
 Answers = dict[tuple[str, str, str], dict[tuple[int, int], list[int]]]
@@ -187,15 +187,15 @@ class TestWholeJob:
                 given[int(cell), int(run), int(judge)][int(item), int(unit)] = entry["given"]
         atomic = {(c["model"], c["persona"]): c for c in results["cells"]}
         assert len(atomic) == len(results["cells"]) == 12
-        for cell in {cell for cell, _, _ in given}:
-            model, persona, task = place_of(cell)
+        for ordinal in {ordinal for ordinal, _, _ in given}:
+            model, persona, task = place_of(ordinal)
             assert task == ATOMIC
             if "refusing" in model:
                 continue  # its refusals' sentences count without being sent
             truth = over_judges(
                 [
                     cell_truth(
-                        [text for run in range(RUNS) for text in texts_of(given[cell, run, judge], run)],
+                        [text for run in range(RUNS) for text in texts_of(given[ordinal, run, judge], run)],
                         Scale(1, 5, 3, target=2),
                     )
                     for judge in range(2)
