@@ -261,7 +261,8 @@ class _Questions:
         self._tasks = {task.id for _, task in tasks}
         by_description = {persona.description.strip(): persona.id for persona in personas}
         self._ids = by_description | {persona.id: persona.id for persona in personas}
-        self._fail = fail
+        self._note = fail
+        self._failed = False
 
     def given(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """Questions by task id by persona id, of the job's personas and tasks."""
@@ -282,9 +283,13 @@ class _Questions:
                 self._fail(pointer, f"persona {id_!r} is named more than once")
             else:
                 found[id_] = self._by_task(by_task, pointer)
-        if not any(found.values()):
+        if not any(found.values()) and not self._failed:
             self._fail("/questions", "none of the questions belongs to a persona and a task of the job")
         return found
+
+    def _fail(self, pointer: str, message: str) -> None:
+        self._failed = True
+        self._note(pointer, message)
 
     def _unknown(self, draft: QuestionsDraft, pointer: str, message: str) -> None:
         if draft.set_id is None:  # a stored set may cover more than one job
