@@ -118,16 +118,28 @@ class Judgements:
 
 
 async def grades(
-    connection: AsyncConnection, tenant: str, job_id: str
+    connection: AsyncConnection, tenant: str, job_id: str, cells: Sequence[int], judges: int
 ) -> AsyncIterator[tuple[int, int, int, int, str, int | None]]:
-    """Every grade as (cell ordinal, run, item, judge, status, score)."""
+    """Every grade as (cell ordinal, run, item, judge, status, score).
+
+    Args:
+        connection: Where.
+        tenant: Whose.
+        job_id: Which job's.
+        cells: The cells whose responses are graded. A failed response there counts as failed for every judge.
+        judges: How many judges there are.
+    """
     rows = await connection.stream(
         text(
-            "SELECT c.ordinal, g.run, g.item, g.judge, g.status, g.score"
+            "SELECT c.ordinal, g.run, g.item, g.judge::int, g.status, g.score"
             " FROM cells c JOIN grades g ON g.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND g.tenant = :tenant"
+            " UNION ALL SELECT c.ordinal, r.run, r.item, judge, 'failed', NULL"
+            " FROM cells c JOIN responses r ON r.cell_id = c.id, generate_series(0, :judges - 1) judge"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant"
+            " AND r.status = 'failed' AND c.ordinal = ANY(:cells)"
         ),
-        {"job": job_id, "tenant": tenant},
+        {"job": job_id, "tenant": tenant, "cells": list(cells), "judges": judges},
     )
     async for cell, run, item, judge, status, score in rows:
         yield cell, run, item, judge, status, score

@@ -1,60 +1,37 @@
-"""PersonaScores and what they rest on, in the HTTP contract's form (PersonaGym paper, section 4 and Table 1)."""
+"""A job's PersonaGym results in the HTTP contract's form (PersonaGym paper, section 4, Table 1 and Figure 4)."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from statistics import fmean, stdev
+from dataclasses import asdict, dataclass
 
-import numpy as np
-from scipy.stats import rankdata
+from app.domain.metrics.metric import Metric
+from app.domain.personagym.agreement import Agreement, agreements
+from app.domain.personagym.scores import (
+    Grade,
+    ModelTotal,
+    PersonaResult,
+    Spread,
+    model_totals,
+    persona_results,
+)
 
 Json = dict[str, object]
 
-TASKS_OF_THE_PAPER = 5
-GRADE_STATUSES = ("scored", "refused", "unparsed", "failed")
 RESPONSE_STATUSES = ("answered", "refused", "failed")
-
-NO_GRADE = "no_grade: no judge gave a score to any answer"
-TASK_MISSING = (
-    "task_missing: a task of the job has no score, and a mean over the others would not be comparable"
-)
-NO_PERSONA = "no_persona: no persona has the score"
 NO_ANSWER = "no_answer: there is no answer"
-TOO_FEW = "too_few: fewer than two answers have a score from both judges"
-CONSTANT = "constant: a judge gave the same score to all answers"
+PAPER_TASKS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Grade:
-    """One judge's grade of one answer.
-
-    Attributes:
-        run: The answer's run.
-        item: The question.
-        judge: The judge's index.
-        status: One of ``GRADE_STATUSES``.
-        score: Where ``status`` is ``scored``.
-    """
-
-    run: int
-    item: int
-    judge: int
-    status: str
-    score: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class GradedCell:
-    """All grades of one model × persona × task.
+class GymTally:
+    """The responses of one model × persona × task.
 
     Attributes:
         model: The model's label.
         persona: The persona's id.
         task: The task's id.
-        planned: Answers that the cell shall have.
-        responses: Answers by status.
-        grades: The grades, in any order.
+        planned: Responses that the cell shall have.
+        responses: Responses by status, one of ``RESPONSE_STATUSES``.
     """
 
     model: str
@@ -62,162 +39,94 @@ class GradedCell:
     task: str
     planned: int
     responses: Mapping[str, int]
-    grades: Sequence[Grade]
-
-    def question_scores(self) -> list[float]:
-        """The score of each question that has one: the mean over judges and, where there are several, over runs."""
-        answers: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for grade in self.grades:
-            if grade.score is not None:
-                answers[grade.item][grade.run].append(grade.score)
-        return [fmean(fmean(judges) for judges in runs.values()) for _, runs in sorted(answers.items())]
 
 
-def gym_results(cells: Sequence[GradedCell], judges: Sequence[str]) -> Json:
-    """A job's PersonaGym results: by persona, by model, and how well the judges agree.
+def gym_results(tallies: Sequence[GymTally], grades: Sequence[Grade], tasks: Sequence[str]) -> Json:
+    """PersonaScores by persona and by model, and how well the judges agree.
 
     Args:
-        cells: The job's PersonaGym cells.
-        judges: The judges' labels, in their order.
+        tallies: The responses of every cell.
+        grades: Every grade; a failed response has failed grades.
+        tasks: Ids of the job's tasks.
     """
-    by_persona: dict[tuple[str, str], list[GradedCell]] = defaultdict(list)
-    for cell in cells:
-        by_persona[cell.model, cell.persona].append(cell)
-    scores = [_persona_json(by_persona[key]) for key in sorted(by_persona)]
+    results = persona_results(grades, tasks)
     return {
-        "persona_scores": scores,
-        "persona_score_totals": [
-            _model_json(model, [c for c in cells if c.model == model], scores)
-            for model in sorted({cell.model for cell in cells})
-        ],
-        "judge_agreement": [
-            _agreement(cells, task, judges, pair)
-            for task in sorted({cell.task for cell in cells})
-            for pair in combinations(range(len(judges)), 2)
-        ],
+        "persona_scores": [_persona(result, tallies) for result in results],
+        "persona_score_totals": [_model(total, tallies) for total in model_totals(results)],
+        "judge_agreement": [_agreement(found) for found in agreements(grades, tasks)],
     }
 
 
-def _persona_json(cells: Sequence[GradedCell]) -> Json:
-    tasks = {cell.task: _mean(cell.question_scores(), NO_GRADE) for cell in cells}
-    values = [task["value"] for task in tasks.values()]
-    known = [value for value in values if isinstance(value, float)]
-    if len(known) == len(values):
-        score: Json = {"value": fmean(known), "n": sum(len(cell.question_scores()) for cell in cells)}
-    else:
-        score = {"value": None, "n": 0, "reason": TASK_MISSING}
+def _persona(result: PersonaResult, tallies: Sequence[GymTally]) -> Json:
+    own = [t for t in tallies if (t.model, t.persona) == (result.model, result.persona)]
+    questions = sum(task.score.n for task in result.tasks.values())
     return {
-        "model": cells[0].model,
-        "persona": cells[0].persona,
-        "persona_score": score,
-        "tasks": {cell.task: tasks[cell.task] | _exclusions([cell]) for cell in cells},
-        "tasks_of_five": f"{len(cells)} of {TASKS_OF_THE_PAPER}",
-        **_exclusions(cells),
-    }
-
-
-def _model_json(model: str, cells: Sequence[GradedCell], scores: Sequence[Json]) -> Json:
-    own = [score for score in scores if score["model"] == model]
-    refused = sum(cell.responses.get("refused", 0) for cell in cells)
-    written = refused + sum(cell.responses.get("answered", 0) for cell in cells)
-    rate: Json = {"value": refused / written, "n": written} if written else _missing(NO_ANSWER)
-    tasks = sorted({cell.task for cell in cells})
-    return {
-        "model": model,
-        "persona_score": _over_personas([_value(score["persona_score"]) for score in own]),
+        "model": result.model,
+        "persona": result.persona,
+        # The mean is over tasks, but what it rests on are questions.
+        "persona_score": _metric(result.persona_score)
+        | {"n": questions if result.persona_score.value is not None else 0},
+        "tasks_in_job": len(result.tasks),
+        "tasks_in_paper": PAPER_TASKS,
         "tasks": {
-            task: _over_personas([_value(_member(score["tasks"], task)) for score in own]) for task in tasks
+            id_: _metric(task.score)
+            | {
+                "questions": task.questions,
+                "grades": asdict(task.grades) | {"total": task.grades.total},
+                "by_judge": {judge: _metric(score) for judge, score in task.by_judge.items()},
+                "responses": _responses([t for t in own if t.task == id_]),
+            }
+            for id_, task in result.tasks.items()
         },
-        "personas": len(own),
-        "refusal_rate": rate,
-        **_exclusions(cells),
+        "responses": _responses(own),
     }
 
 
-def _over_personas(values: Sequence[float | None]) -> Json:
-    """Mean and sample standard deviation over the personas that have the score, as in Table 1."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return _missing(NO_PERSONA) | {"sd": None, "left_out": len(values)}
+def _model(total: ModelTotal, tallies: Sequence[GymTally]) -> Json:
+    own = [tally for tally in tallies if tally.model == total.model]
     return {
-        "value": fmean(known),
-        "sd": stdev(known) if len(known) > 1 else None,
-        "n": len(known),
-        "left_out": len(values) - len(known),
+        "model": total.model,
+        "persona_score": _spread(total.persona_score),
+        "tasks": {id_: _spread(spread) for id_, spread in total.tasks.items()},
+        "refusal_rate": _refusal_rate(own),
+        "responses": _responses(own),
+        "grades": asdict(total.grades) | {"total": total.grades.total},
     }
 
 
-def _agreement(cells: Sequence[GradedCell], task: str, judges: Sequence[str], pair: tuple[int, int]) -> Json:
-    """How well two judges agree on the answers that both scored."""
-    first, second = _joint(cells, task, pair)
-    found: Json = {"task": task, "judges": [judges[pair[0]], judges[pair[1]]], "n": len(first)}
-    if len(first) < 2:  # noqa: PLR2004 - the least that can be correlated
-        reason = {"value": None, "reason": TOO_FEW}
-        return found | {"weighted_kappa": reason, "spearman": reason, "mean_absolute_difference": reason}
-    differences = np.abs(first - second)
-    return found | {
-        "weighted_kappa": _or_constant(_weighted_kappa(first, second)),
-        "spearman": _or_constant(_correlation(rankdata(first), rankdata(second))),
-        "mean_absolute_difference": {"value": float(differences.mean())},
-    }
+def _refusal_rate(tallies: Sequence[GymTally]) -> Json:
+    """Refusals among the responses that there are, as in Figure 4."""
+    refused = sum(tally.responses.get("refused", 0) for tally in tallies)
+    written = refused + sum(tally.responses.get("answered", 0) for tally in tallies)
+    return _metric(Metric(refused / written, written) if written else Metric.missing(NO_ANSWER))
 
 
-_Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
-
-
-def _joint(cells: Sequence[GradedCell], task: str, pair: tuple[int, int]) -> tuple[_Floats, _Floats]:
-    both: list[tuple[int, int]] = []
-    for cell in (cell for cell in cells if cell.task == task):
-        of_answer: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
-        for grade in cell.grades:
-            if grade.score is not None:
-                of_answer[grade.run, grade.item][grade.judge] = grade.score
-        both += [(s[pair[0]], s[pair[1]]) for s in of_answer.values() if pair[0] in s and pair[1] in s]
-    columns = np.array(both, dtype=np.float64).reshape(-1, 2)
-    return columns[:, 0], columns[:, 1]
-
-
-def _weighted_kappa(first: _Floats, second: _Floats) -> float | None:
-    """Cohen's κ with quadratic weights: 1 − observed over expected squared difference."""
-    expected = float(np.mean((first[:, None] - second[None, :]) ** 2))
-    return None if expected == 0 else 1 - float(np.mean((first - second) ** 2)) / expected
-
-
-def _correlation(first: _Floats, second: _Floats) -> float | None:
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return None
-    return float(np.corrcoef(first, second)[0, 1])
-
-
-def _or_constant(value: float | None) -> Json:
-    return {"value": None, "reason": CONSTANT} if value is None else {"value": value}
-
-
-def _exclusions(cells: Sequence[GradedCell]) -> Json:
-    responses: Counter[str] = Counter()
-    grades: Counter[str] = Counter()
-    for cell in cells:
-        responses.update(cell.responses)
-        grades.update(grade.status for grade in cell.grades)
+def _responses(tallies: Sequence[GymTally]) -> Json:
+    counts: Counter[str] = Counter()
+    for tally in tallies:
+        counts.update(tally.responses)
     return {
-        "responses": {"planned": sum(cell.planned for cell in cells)}
-        | {status: responses[status] for status in RESPONSE_STATUSES},
-        "grades": {"total": grades.total()} | {status: grades[status] for status in GRADE_STATUSES},
+        "planned": sum(tally.planned for tally in tallies),
+        **{status: counts[status] for status in RESPONSE_STATUSES},
     }
 
 
-def _mean(values: Sequence[float], reason: str) -> Json:
-    return {"value": fmean(values), "n": len(values)} if values else _missing(reason)
+def _agreement(found: Agreement) -> Json:
+    return {
+        "task": found.task,
+        "judges": list(found.judges),
+        "n": found.jointly_scored,
+        "quadratic_kappa": _metric(found.quadratic_kappa),
+        "spearman": _metric(found.spearman),
+        "mean_absolute_difference": _metric(found.mean_absolute_difference),
+    }
 
 
-def _missing(reason: str) -> Json:
-    return {"value": None, "n": 0, "reason": reason}
+def _spread(spread: Spread) -> Json:
+    return _metric(spread.mean) | {"sd": spread.sd, "left_out": spread.left_out}
 
 
-def _member(mapping: object, name: str) -> object:
-    return mapping.get(name) if isinstance(mapping, dict) else None
-
-
-def _value(metric: object) -> float | None:
-    value = _member(metric, "value")
-    return value if isinstance(value, float) else None
+def _metric(metric: Metric) -> Json:
+    if metric.reason is not None:
+        return {"value": None, "n": 0, "reason": metric.reason}
+    return {"value": metric.value, "n": metric.n}

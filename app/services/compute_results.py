@@ -15,14 +15,15 @@ from app.db.jobs import JobRow
 from app.db.preparations import Asks, StoredStep
 from app.db.progress import Counts, UsageRow
 from app.db.readouts import ResponseTally, ScoreRow
-from app.domain.gym_results import RESPONSE_STATUSES, Grade, GradedCell, gym_results
+from app.domain.gym_results import RESPONSE_STATUSES, GymTally, gym_results
 from app.domain.metrics.cell import combine_judges, measure
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
+from app.domain.personagym.scores import Grade
 from app.domain.plan import Cell, GymCell, gym, responses_per_run
 from app.domain.results import CellResult, ResponseStatuses
 from app.domain.spec import JobSpec
 from app.domain.totals import summarize
-from app.domain.verdict import VerdictStatus
+from app.domain.verdict import Verdict, VerdictStatus
 from app.services.job_context import JobContext
 from app.services.job_view import cost_json, time_json, usage_json
 from app.services.manifest import manifest
@@ -40,8 +41,7 @@ class JobRows:
 
     scores: _Scores
     tallies: dict[int, ResponseTally]
-    grades: dict[int, list[Grade]]
-    """By cell."""
+    grades: list[Grade]
     questions: dict[tuple[int, str], StoredStep]
     asks: list[Asks]
     counts: Counts
@@ -49,19 +49,16 @@ class JobRows:
     snapshots: list[Any]
 
 
-async def read_rows(connection: AsyncConnection, job: JobRow) -> JobRows:
+async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
     """Reads everything that a job's results are computed from."""
     grouped: _Scores = defaultdict(list)
     async for row in readouts.scores(connection, job.tenant, job.id):
         grouped[row.cell, row.trait, row.judge].append(row)
-    grades: dict[int, list[Grade]] = defaultdict(list)
-    async for cell, run, item, judge, status, score in readouts.grades(connection, job.tenant, job.id):
-        grades[cell].append(Grade(run, item, judge, status, score))
     counts, _ = await progress.counts(connection, job.tenant, job.id)
     return JobRows(
         grouped,
         await readouts.response_tallies(connection, job.tenant, job.id),
-        grades,
+        await _grades(connection, job, context),
         await preparations.questions_of_job(connection, job.tenant, job.id),
         await preparations.asks(connection, job.tenant, job.id),
         counts,
@@ -70,13 +67,31 @@ async def read_rows(connection: AsyncConnection, job: JobRow) -> JobRows:
     )
 
 
+async def _grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[Grade]:
+    graded = {cell.ordinal: cell for cell in gym(context.cells)}
+    judges = [judge.label for judge in context.spec.judges]
+    found = readouts.grades(connection, job.tenant, job.id, list(graded), len(judges))
+    return [
+        Grade(
+            model=context.spec.models[graded[cell].model].label,
+            persona=graded[cell].persona.id,
+            task=graded[cell].task.id,
+            question=str(item),
+            run=run,
+            judge=judges[judge],
+            verdict=Verdict(VerdictStatus(status), score),
+        )
+        async for cell, run, item, judge, status, score in found
+    ]
+
+
 async def compute_results(connection: AsyncConnection, job: JobRow, context: JobContext) -> tuple[str, str]:
     """A job's results as they stand.
 
     Returns:
         Completeness (``"full"`` or ``"partial"``) and the results as JSON text.
     """
-    rows = await read_rows(connection, job)
+    rows = await read_rows(connection, job, context)
     return await asyncio.to_thread(render_results, job, context, rows)
 
 
@@ -150,21 +165,19 @@ def _gym_results(context: JobContext, rows: JobRows) -> dict[str, Any]:
     spec = context.spec
     if spec.gym is None:
         return {"persona_scores": []}
-    cells = [_graded_cell(spec, cell, rows) for cell in gym(context.cells)]
-    steps = [asdict(asks) for asks in rows.asks]
-    return {**gym_results(cells, [judge.label for judge in spec.judges]), "preparation": steps}
+    tallies = [_gym_tally(spec, cell, rows) for cell in gym(context.cells)]
+    results = gym_results(tallies, rows.grades, [task.id for task in spec.gym.tasks])
+    return {**results, "preparation": [asdict(asks) for asks in rows.asks]}
 
 
-def _graded_cell(spec: JobSpec, cell: GymCell, rows: JobRows) -> GradedCell:
+def _gym_tally(spec: JobSpec, cell: GymCell, rows: JobRows) -> GymTally:
     tally = rows.tallies.get(cell.ordinal)
-    statuses = {} if tally is None else {name: getattr(tally, name) for name in RESPONSE_STATUSES}
-    return GradedCell(
+    return GymTally(
         model=spec.models[cell.model].label,
         persona=cell.persona.id,
         task=cell.task.id,
         planned=_planned(cell, rows),
-        responses=statuses,
-        grades=rows.grades.get(cell.ordinal, []),
+        responses={} if tally is None else {name: getattr(tally, name) for name in RESPONSE_STATUSES},
     )
 
 
