@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from redis.asyncio import Redis
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api import catalog, health, jobs, problems
+from app.api import catalog, health, jobs, problems, question_sets
 from app.api.dependencies import Services
 from app.bootstrap import configure_logging, load_operator_connections
 from app.db.engine import connect
@@ -63,6 +63,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(RequestContext)
     problems.install(app)
     app.include_router(jobs.router)
+    app.include_router(question_sets.router)
     app.include_router(catalog.router)
     app.include_router(health.router)
     return app

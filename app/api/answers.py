@@ -339,6 +339,17 @@ class TaskList(Answer):
     instrument: dict[str, str]
 
 
+class QuestionSet(Answer):
+    """An immutable set of questions."""
+
+    id: str = Field(examples=["qset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
+    object: Literal["question_set"]
+    name: str | None
+    questions: dict[str, dict[str, list[str]]] = Field(
+        description="Questions by task id by persona description."
+    )
+
+
 class ConnectionAnswer(Answer):
     """A configured connection; its key is never shown."""
 

@@ -230,6 +230,25 @@ Questions = Annotated[
     Annotated[Identifier, Tag("name")] | Annotated[QuestionsByPersona, Tag("object")], Discriminator(_kind)
 ]
 
+QUESTIONS_EXAMPLE: JsonDict = {
+    "name": "frontier life",
+    "questions": {"a cowboy": {"Expected Action": ["A storm comes up on the range. What do you do?"]}},
+}
+
+
+class QuestionSetIn(Body):
+    """Questions to be kept as a set; PersonaGym's published files go in as they are, by persona description."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, json_schema_extra={"examples": [QUESTIONS_EXAMPLE]}
+    )
+
+    name: Line | None = Field(None, description="For people.")
+    questions: QuestionsByPersona = Field(
+        min_length=1, description="Questions by task (id, title or alias) by persona description."
+    )
+
+
 EXAMPLE: JsonDict = {
     "name": "two models, three tasks",
     "personas": ["big-five", {"id": "blunt", "description": "a blunt critic", "traits": {"A": "low"}}],

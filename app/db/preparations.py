@@ -193,13 +193,17 @@ async def store_question_set(
     await connection.execute(statement.on_conflict_do_nothing())
 
 
-async def question_set(connection: AsyncConnection, tenant: str, set_id: str) -> dict[str, Any] | None:
-    """The content of a tenant's question set: questions by task by persona description."""
+async def question_set(
+    connection: AsyncConnection, tenant: str, set_id: str
+) -> tuple[str | None, dict[str, Any]] | None:
+    """Name and content of a tenant's question set: questions by task by persona description."""
     rows = await connection.execute(
-        select(QuestionSet.content).where(QuestionSet.tenant == tenant, QuestionSet.id == set_id)
+        select(QuestionSet.name, QuestionSet.content).where(
+            QuestionSet.tenant == tenant, QuestionSet.id == set_id
+        )
     )
     row = rows.first()
-    return None if row is None else row.content
+    return None if row is None else (row.name, row.content)
 
 
 def encoded(content: Sequence[str]) -> str:

@@ -245,8 +245,9 @@ async def with_question_set(engine: AsyncEngine, tenant: str, draft: JobDraft) -
     if draft.questions is None or draft.questions.set_id is None:
         return draft
     async with engine.connect() as connection:
-        content = await preparations.question_set(connection, tenant, draft.questions.set_id)
-    return replace(draft, questions=replace(draft.questions, by_persona=content))
+        found = await preparations.question_set(connection, tenant, draft.questions.set_id)
+    by_persona = None if found is None else found[1]
+    return replace(draft, questions=replace(draft.questions, by_persona=by_persona))
 
 
 async def _earlier_job(

@@ -355,13 +355,17 @@ class TestWhenAPartIsDown:
 class TestCatalog:
     def test_personas(self, api: Service) -> None:
         personas = api.get("/v1/personas").json()
-        assert len(personas["data"]) == len(personas["sets"]["big-five"]) == 15
+        assert len(personas["sets"]["big-five"]) == 15
+        assert len(personas["sets"]["personagym-50"]) == 50
+        assert len(personas["data"]) == 15 + 50
         assert personas["data"][0]["sets"] == ["big-five"]
         assert len(personas["instructions"]) == 6
 
     def test_tasks(self, api: Service) -> None:
         tasks = api.get("/v1/tasks").json()
-        assert [task["id"] for task in tasks["data"]] == ["questionnaire", "essay", "social_media_post"]
+        atomic = [task["id"] for task in tasks["data"] if task["framework"] == "atomic"]
+        assert atomic == ["questionnaire", "essay", "social_media_post"]
+        assert sum(task["framework"] == "personagym" for task in tasks["data"]) == 5
         assert [(d["id"], len(d["questions"])) for d in tasks["dimensions"]] == [(d, 10) for d in "OCEAN"]
 
     def test_models_show_limits_and_no_keys(self, api: Service) -> None:

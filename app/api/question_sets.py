@@ -1,0 +1,56 @@
+"""`/v1/question-sets`: immutable sets of PersonaGym questions, named by their content."""
+
+import re
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Response
+from fastapi.responses import JSONResponse
+
+from app.api import answers
+from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
+from app.api.requests import QuestionSetIn
+from app.api.strict_json import StrictRoute
+from app.services.errors import NotFoundError
+from app.services.question_sets import find_question_set, keep_questions
+
+router = APIRouter(
+    prefix="/v1/question-sets",
+    tags=["question sets"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+_SET_ID = re.compile(r"qset_[0-9a-f]{32}")
+
+
+def _set_id(set_id: Annotated[str, Path(description="A set's id.")]) -> str:
+    """The set that a path names; what is no id can name none, so nothing else ever sees it."""
+    if _SET_ID.fullmatch(set_id) is None:
+        raise NotFoundError("such question set")
+    return set_id
+
+
+SetId = Annotated[str, Depends(_set_id)]
+
+
+@router.post(
+    "", status_code=201, responses=answers_with(answers.QuestionSet, 201), summary="Keep questions as a set"
+)
+async def create(body: QuestionSetIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Keeps questions by persona description and task. The same questions are the same set, whoever sends them when."""
+    found = await keep_questions(
+        services.engine, tenant, body.name, body.questions, services.submission.catalog.gym.tasks
+    )
+    location = {"Location": f"/v1/question-sets/{found['id']}"}
+    return JSONResponse(found, HTTPStatus.CREATED, location)
+
+
+@router.get(
+    "/{set_id}", responses=answers_with(answers.QuestionSet) | NOT_FOUND, summary="Read a question set"
+)
+async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """A set with its questions. Finished jobs name theirs in the manifest."""
+    return JSONResponse(await find_question_set(services.engine, tenant, set_id))
