@@ -36,7 +36,6 @@ TABLES = (
     "verdicts",
     "grades",
     "preparations",
-    "question_sets",
     "calls",
     "job_results",
 )

@@ -236,7 +236,9 @@ class TestRunningJob:
 class TestDelete:
     def test_nothing_of_a_deleted_job_is_left(self, stack: Service) -> None:
         before = stack.rows()
-        job = stack.submit(job_body(), headers={"Idempotency-Key": "to-be-deleted"})
+        both = ["essay", {"task": "expected_action", "questions": 1}]
+        body = job_body(tasks=both, reasoner="simulated/sim-reasoner")
+        job = stack.submit(body, headers={"Idempotency-Key": "to-be-deleted"})
         stack.wait(job["id"], "completed")
         assert all(count > before[table] for table, count in stack.rows().items())
         assert stack.http.delete(f"/v1/jobs/{job['id']}").status_code == 204
