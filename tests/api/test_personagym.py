@@ -64,12 +64,13 @@ class TestBadInput:
         assert pointers(answer) == [pointer]
 
 
-class TestFinishedJob:
-    @pytest.fixture(scope="class")
-    def job(self, stack: Service) -> Json:
-        submitted = stack.submit(gym_body(questions=ASKED, tasks=["toxicity_control"]))
-        return stack.wait(submitted["id"], "completed")
+@pytest.fixture(scope="module")
+def job(stack: Service) -> Json:
+    submitted = stack.submit(gym_body(questions=ASKED, tasks=["toxicity_control"]))
+    return stack.wait(submitted["id"], "completed")
 
+
+class TestFinishedJob:
     def test_given_questions_count_as_prepared_and_are_not_shown_with_every_poll(self, job: Json) -> None:
         assert "questions" not in job["spec"]
         assert list(job["progress"]) == ["environments", "questions", "exemplars", "generation", "judging"]

@@ -19,9 +19,11 @@ between words. On the paper's personas, 0.73 and more are found only among the p
 the highest of any other pair."""
 
 _DIGITS = re.compile(r"\d+")
-_WITHOUT_CONTENT = frozenset(
-    ["a", "an", "the", "and", "or", "but", "nor", "of", "in", "on", "at", "to", "from", "for", "by", "with", "into", "over", "who", "whose", "whom", "which", "that", "this", "is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "his", "her", "hers", "him", "he", "she", "they", "them", "their", "theirs", "its", "it", "s", "year", "years", "yr", "old", "aged", "age", "while", "as", "also"]
-)
+_FUNCTION_WORDS = """
+a an the and or but nor of in on at to from for by with into over who whose whom which that this is are was were be been
+being has have had his her hers him he she they them their theirs its it s year years yr old aged age while as also
+"""
+_WITHOUT_CONTENT = frozenset(_FUNCTION_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from app.domain.dimension import Scale
 from app.domain.personagym.task import GRADE_SCALE
-from app.domain.verdict import UNPARSED, Verdict, VerdictStatus, parse_verdict
+from app.domain.refusal import RefusalRules
+from app.domain.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus, parse_verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,9 @@ class _Statement:
     value: str
 
 
-def read_final_score(reply: str, scale: Scale = GRADE_SCALE) -> GradeRead:
+def read_final_score(
+    reply: str, scale: Scale = GRADE_SCALE, refusals: RefusalRules | None = None
+) -> GradeRead:
     """Reads the last sentence of the form "Therefore, the final score is 4".
 
     The score is read by :func:`app.domain.verdict.parse_verdict`, so that ``**4**``, ``4/5`` and ``4 out of 5`` are 4, and
@@ -41,11 +44,14 @@ def read_final_score(reply: str, scale: Scale = GRADE_SCALE) -> GradeRead:
     Args:
         reply: The reply, as the evaluator gave it. Untrusted, of any length; read in linear time.
         scale: The rubric's scores.
+        refusals: How refusals begin, besides those of judging, which are known without them.
     """
     text = _answer(reply)
     statements = _statements(text)
     if not statements:
-        return GradeRead(_without_statement(text, scale), text)
+        verdict = _without_statement(text, scale)
+        refused = verdict == UNPARSED and refusals is not None and refusals.is_refusal(text)
+        return GradeRead(REFUSED if refused else verdict, text)
     last = statements[-1]
     verdict = _score_of(last.value, scale)
     others = {_score_of(statement.value, scale).score for statement in statements} - {None, verdict.score}

@@ -102,6 +102,7 @@ def read_question_file(text: str, tasks: Iterable[GymTask]) -> QuestionsFile:
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _LONGEST_DESCRIPTION = 20_000
 _LONGEST_QUESTION = 20_000
+_LONGEST_NAME = 300
 _COLUMNS = ("description", "id", "traits")
 
 
@@ -235,7 +236,9 @@ def _persona_errors(value: Mapping[str, object], pointer: str) -> Iterable[Field
             f"{pointer}/id", "must have 1 to 100 letters, digits and . _ : -, the first a letter or digit"
         )
     traits = value.get("traits", {})
-    if not isinstance(traits, dict) or not all(isinstance(level, str) for level in traits.values()):
+    if not isinstance(traits, dict) or any(
+        _text_fault(word, _LONGEST_NAME) for pair in traits.items() for word in pair
+    ):
         yield FieldError(f"{pointer}/traits", "must map dimensions to levels")
 
 
@@ -261,12 +264,13 @@ def _traits(text: str, pointer: str) -> tuple[object, list[FieldError]]:
     """The traits in a CSV cell: a JSON object, or ``dimension=level`` separated by semicolons."""
     if text.startswith("{"):
         return _json(text, pointer)
-    pairs = [[side.strip() for side in part.split("=", 1)] for part in text.split(";") if part.strip()]
-    if any(len(pair) != 2 or not all(pair) for pair in pairs):  # noqa: PLR2004 - two sides of an equals sign
+    parts = [part.partition("=") for part in text.split(";") if part.strip()]
+    pairs = [(dimension.strip(), level.strip()) for dimension, _, level in parts]
+    if not all(dimension and level for dimension, level in pairs):
         return None, [FieldError(pointer, "must read like E=low; A=high, or be a JSON object")]
-    if len({dimension for dimension, _ in pairs}) != len(pairs):
+    if len(dict(pairs)) != len(pairs):
         return None, [FieldError(pointer, "names a dimension twice")]
-    return {dimension: level for dimension, level in pairs}, []
+    return dict(pairs), []
 
 
 class _RepeatedKeyError(ValueError):
@@ -301,5 +305,5 @@ def _key(name: str) -> str:
 
 
 def _escaped(name: str) -> str:
-    """A name as a JSON pointer's token (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
+    """A name as a JSON pointer's token (RFC 6901), without lone surrogates."""
+    return name.encode(errors="replace").decode().replace("~", "~0").replace("/", "~1")

@@ -15,8 +15,12 @@ from app.domain.dimension import Scale
 from app.domain.personagym.similarity import jaccard, normalised, shingles
 from app.domain.personagym.task import GRADE_SCALE
 
-NEAR_DUPLICATE = 0.8
-"""Jaccard similarity of the shingles from which two questions count as the same one reworded."""
+NEAR_DUPLICATE = 0.7
+"""Jaccard similarity of the shingles from which two questions count as the same one reworded.
+
+Measured: one word exchanged in a question of thirteen gives 0.79, one added 0.88; different questions on the same situation
+have 0.56, and 0.56 was the most that 1,575 pairs of questions put together from the same 48 sentences reached.
+"""
 _SHORTEST_QUESTION = 10
 _LONGEST_QUESTION = 4000
 _MOST_LISTS = 20
