@@ -7,8 +7,6 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-EXPORT_PAGE = 200
-
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
@@ -226,29 +224,3 @@ async def verdicts_of(
         },
     )
     return [VerdictRecord(*row) for row in rows]
-
-
-async def stream_responses(
-    connection: AsyncConnection, tenant: str, job_id: str
-) -> AsyncIterator[tuple[ResponseRecord, list[VerdictRecord]]]:
-    """Every response with its verdicts, page by page, so that memory stays flat however large the job."""
-    after: tuple[int, int, int] | None = None
-    while True:
-        page = await response_page(
-            connection,
-            tenant,
-            job_id,
-            cells=None,
-            out_of_character=None,
-            after=after,
-            limit=EXPORT_PAGE,
-        )
-        if not page:
-            return
-        keys = [(response.cell, response.run, response.item) for response in page]
-        found: dict[tuple[int, int, int], list[VerdictRecord]] = {key: [] for key in keys}
-        for verdict in await verdicts_of(connection, tenant, job_id, keys):
-            found[verdict.cell, verdict.run, verdict.item].append(verdict)
-        for key, response in zip(keys, page, strict=True):
-            yield response, found[key]
-        after = keys[-1]

@@ -81,11 +81,8 @@ def read_atomic(root: Traversable, version: str) -> AtomicInstrument:
     Raises:
         InstrumentError: If there is no such version, or a file is missing or not valid.
     """
-    versions = sorted(entry.name for entry in (root / "atomic").iterdir() if entry.is_dir())
-    if version not in versions:
-        raise InstrumentError(f"there is no atomic instrument {version!r}; there are: {', '.join(versions)}")
-    source = _Source(root)
-    directory = f"atomic/{version}"
+    source = Source(root)
+    directory = source.directory("atomic", version)
     dimensions = source.read(f"{directory}/dimensions.yaml", DimensionsFile).to_domain()
     personas = source.read(f"{directory}/personas.yaml", PersonasFile, context=dimensions)
     instructions = source.read(f"{directory}/instructions.yaml", InstructionsFile).instructions
@@ -105,12 +102,25 @@ def read_atomic(root: Traversable, version: str) -> AtomicInstrument:
     )
 
 
-class _Source:
+class Source:
     """Reads and checks files below a directory and remembers their content for the hash."""
 
     def __init__(self, root: Traversable) -> None:
         self._root = root
         self._content: dict[str, object] = {}
+
+    def directory(self, instrument: str, version: str) -> str:
+        """The path of an instrument's version.
+
+        Raises:
+            InstrumentError: If there is no such version.
+        """
+        versions = sorted(entry.name for entry in (self._root / instrument).iterdir() if entry.is_dir())
+        if version not in versions:
+            raise InstrumentError(
+                f"there is no {instrument} instrument {version!r}; there are: {', '.join(versions)}"
+            )
+        return f"{instrument}/{version}"
 
     def read(self, path: str, form: type[_FormT], context: object = None) -> _FormT:
         """The content of one file.

@@ -19,6 +19,9 @@ Position = tuple[int, int, int]
 """(cell ordinal, run, item): what orders and names a job's responses."""
 
 
+EXPORT_PAGE = 200
+
+
 @dataclass(frozen=True, slots=True)
 class ResponseFilter:
     """Which responses to show; ``None`` and ``False`` mean all."""
@@ -69,10 +72,14 @@ async def read_page(
 
 
 async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
-    """Every response, in order, with flat memory."""
-    async with engine.connect() as connection:
-        async for record, verdicts in readouts.stream_responses(connection, job.tenant, job.id):
-            yield _judged(job, context, record, verdicts)
+    """Every response, in order, with flat memory. No connection is held while the reader takes its time."""
+    after: Position | None = None
+    while True:
+        page, after = await read_page(engine, job, context, ResponseFilter(), after=after, limit=EXPORT_PAGE)
+        for response in page:
+            yield response
+        if after is None:
+            return
 
 
 def _position(record: ResponseRecord) -> Position:
@@ -86,10 +93,7 @@ def _levels_in_scores(cells: Sequence[Cell]) -> dict[tuple[int, int], tuple[int,
         for n, dimension in enumerate(cell.dimensions):
             scale, level = dimension.scale, cell.persona.traits[n].level
             inside = [s for s in range(scale.minimum, scale.maximum + 1) if scale.level_of(s) == level]
-            # A scale with more levels than scores has levels that no score can reach.
-            bounds[cell.ordinal, n] = (
-                (inside[0], inside[-1]) if inside else (scale.maximum + 1, scale.maximum)
-            )
+            bounds[cell.ordinal, n] = (inside[0], inside[-1])
     return bounds
 
 

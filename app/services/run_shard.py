@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import jobs, shards
@@ -32,6 +33,9 @@ from app.services.model_caller import CallFailedError, CallKey, JobMustStopError
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 
 log = structlog.get_logger(__name__)
+
+MAX_GENERATED_UNITS = 1_000
+"""A model that writes more sentences than this has lost itself; judging them would cost a call each."""
 
 MAX_SHARD_FAILURES = 5
 """After so many errors of ours in one shard the job is paused instead of trying for ever."""
@@ -79,8 +83,7 @@ async def _work(deps: ShardDependencies, claim: Claim, stop: StopSignal) -> None
     except (StoppedError, StaleClaimError):
         await _give_back(deps, claim)
     except JobMustStopError as error:
-        await _halt(deps, claim, error)
-        await _give_back(deps, claim)
+        await _give_back(deps, claim, await _halt(deps, claim, error))
     except Exception as error:
         # Whatever it is, the shard goes back: what is recorded stays, what is missing is found by the next claim.
         log.exception("shard failed", job=claim.job_id, shard=claim.shard_id)
@@ -132,7 +135,7 @@ async def _give_back(deps: ShardDependencies, claim: Claim, error: Exception | N
                 leave=list(ACTIVE),
                 to=JobStatus.PAUSED,
                 reason="internal_error",
-                error={"code": "internal_error", "detail": repr(error), "shard": claim.shard_id},
+                error={"code": "internal_error", "detail": type(error).__name__, "shard": claim.shard_id},
             )
         elif status in ACTIVE and error is None:
             announced = await shards.refill(connection, claim.job_id, deps.window)
@@ -141,24 +144,32 @@ async def _give_back(deps: ShardDependencies, claim: Claim, error: Exception | N
         await deps.queue.announce_finalize(claim.job_id)
 
 
-async def _halt(deps: ShardDependencies, claim: Claim, error: JobMustStopError) -> None:
+async def _halt(deps: ShardDependencies, claim: Claim, error: JobMustStopError) -> Exception | None:
     """Stops the job.
 
     A job that has got somewhere is paused: what is paid for is kept, and it can be resumed once the cause is mended.
     One whose very first calls are turned down (a misspelt model, a wrong key) fails at once.
+
+    Returns:
+        What kept it from being stopped, if anything did.
     """
     detail = {"code": error.code, "detail": str(error), "model": error.model}
-    async with deps.engine.begin() as connection:
-        hopeless = not await jobs.any_call_succeeded(connection, claim.job_id)
-        await jobs.move(
-            connection,
-            claim.job_id,
-            leave=list(ACTIVE),
-            to=JobStatus.FINALIZING if hopeless else JobStatus.PAUSED,
-            reason=error.code,
-            error=detail,
-        )
+    try:
+        async with deps.engine.begin() as connection:
+            hopeless = not await jobs.any_call_succeeded(connection, claim.job_id)
+            await jobs.move(
+                connection,
+                claim.job_id,
+                leave=list(ACTIVE),
+                to=JobStatus.FINALIZING if hopeless else JobStatus.PAUSED,
+                reason=error.code,
+                error=detail,
+            )
+    except SQLAlchemyError as failure:
+        log.exception("job not stopped", job=claim.job_id, code=error.code)
+        return failure
     log.warning("job stopped", job=claim.job_id, failed=hopeless, **detail)
+    return None
 
 
 class _ShardRun:
@@ -223,6 +234,9 @@ class _ShardRun:
         text = reply.text
         refused = reply.finish_reason in REFUSING or self.deps.refusals.is_refusal(text)
         units = self.deps.segmenter.segment(text)
+        if len(units) > MAX_GENERATED_UNITS:
+            why = f"runaway: {len(units):,} sentences; at most {MAX_GENERATED_UNITS:,} are judged"
+            return self._response_row(run, item, instruction, "failed", None, (), error=why)
         row = self._response_row(run, item, instruction, "refused" if refused else "answered", text, units)
         usage = reply.usage
         return row._replace(

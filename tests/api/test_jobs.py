@@ -33,7 +33,9 @@ class TestSubmit:
 
     def test_it_writes_the_plan_and_no_results(self, api: Service) -> None:
         # 1 persona × 2 tasks × 2 models = 4 cells of 1 × 2 runs; each cell fits into one shard.
-        api.submit(job_body(tasks=["essay", "social_media_post"], models=["acme/acme-1", "simulated/sim-erratic"]))
+        api.submit(
+            job_body(tasks=["essay", "social_media_post"], models=["acme/acme-1", "simulated/sim-erratic"])
+        )
         assert api.rows() == dict.fromkeys(api.rows(), 0) | {"jobs": 1, "cells": 4, "shards": 4}
 
     def test_progress_knows_the_generations_and_estimates_the_judgements(self, api: Service) -> None:

@@ -1,0 +1,1 @@
+"""PersonaGym: questions made for each persona, answers graded by rubric, and PersonaScore."""

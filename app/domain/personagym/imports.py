@@ -1,0 +1,309 @@
+"""Reads what users bring along: personas as JSON, JSON Lines or CSV, and published question files."""
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.domain.draft import PersonaDraft
+from app.domain.errors import FieldError
+from app.domain.personagym.similarity import normalised
+from app.domain.personagym.task import GymTask
+
+
+class PersonaFormat(StrEnum):
+    """The forms in which personas may be brought along."""
+
+    JSON = "json"
+    """A list of descriptions or of objects, a mapping from id to either, or ``{"personas": …}``."""
+    JSONL = "jsonl"
+    """One description or object a line."""
+    CSV = "csv"
+    """A header with ``description`` and perhaps ``id`` and ``traits``; traits as JSON or as ``E=low; A=high``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonasRead:
+    """The personas of a file, or everything that is wrong with it.
+
+    Attributes:
+        personas: In the file's order, with different ids; empty if there are errors. Untrusted texts.
+        errors: One for each thing wrong. A pointer leads to the JSON value, or begins with ``/lines/<number>``.
+    """
+
+    personas: tuple[PersonaDraft, ...]
+    errors: tuple[FieldError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsFile:
+    """The questions of a published file, or everything that is wrong with it.
+
+    Attributes:
+        questions: Questions by the task's id, in the file's order; empty if there are errors. Untrusted texts.
+        errors: One for each thing wrong.
+    """
+
+    questions: Mapping[str, tuple[str, ...]]
+    errors: tuple[FieldError, ...] = ()
+
+
+def read_personas(text: str, form: PersonaFormat) -> PersonasRead:
+    """Reads personas.
+
+    A persona is a description, or an object with ``description`` and perhaps ``id`` and ``traits`` (level by dimension).
+    One without an id gets ``persona-<n>``, n being its position from 1. Dimensions and levels are looked up later.
+
+    Args:
+        text: The file's content. Untrusted.
+        form: Its form.
+    """
+    reader = _Reader()
+    if form is PersonaFormat.JSON:
+        reader.read_json(text)
+    elif form is PersonaFormat.JSONL:
+        reader.read_jsonl(text)
+    else:
+        reader.read_csv(text)
+    return reader.result()
+
+
+def read_question_file(text: str, tasks: Iterable[GymTask]) -> QuestionsFile:
+    """Reads a persona's questions as PersonaGym publishes them: a JSON object of lists of questions by task.
+
+    A task may be named by its id, its title or an alias; case, spaces and punctuation do not count. So ``Toxicity`` and
+    ``Toxicity Control`` are the same task, and a file may not have both.
+
+    Args:
+        text: The file's content. Untrusted.
+        tasks: The tasks that there are.
+    """
+    content, errors = _json(text, "")
+    names = {_key(name): task.id for task in tasks for name in (task.id, task.title, *task.aliases)}
+    if not errors and not (isinstance(content, dict) and content):
+        errors = [FieldError("", "must be an object that maps a task to its list of questions")]
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in content.items() if isinstance(content, dict) else ():
+        pointer = f"/{_escaped(name)}"
+        task = names.get(_key(name))
+        if task is None:
+            known = ", ".join(sorted(set(names.values())))
+            errors.append(FieldError(pointer, f"no task is called {name!r}; known: {known}"))
+        elif task in found:
+            errors.append(FieldError(pointer, f"names the task {task} a second time"))
+        else:
+            errors += _question_errors(value, pointer)
+            found[task] = tuple(value) if isinstance(value, list) else ()
+    return QuestionsFile({}, tuple(errors)) if errors else QuestionsFile(found)
+
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
+_LONGEST_DESCRIPTION = 20_000
+_LONGEST_QUESTION = 20_000
+_LONGEST_NAME = 300
+_COLUMNS = ("description", "id", "traits")
+
+
+class _Reader:
+    """One reading; collects errors so that the user mends them all at once."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[str, PersonaDraft | None]] = []
+        self._errors: list[FieldError] = []
+
+    def result(self) -> PersonasRead:
+        named = {persona.id for _, persona in self._found if persona is not None and persona.id}
+        personas: list[PersonaDraft] = []
+        ids: set[str] = set()
+        for position, (pointer, persona) in enumerate(self._found, 1):
+            if persona is None:
+                continue
+            id_ = persona.id or f"persona-{position}"
+            if id_ in ids or (not persona.id and id_ in named):
+                self._fail(f"{pointer}/id", f"the id {id_!r} is given to two personas")
+            ids.add(id_)
+            personas.append(PersonaDraft(id_, persona.description, persona.traits))
+        if not self._found and not self._errors:
+            self._fail("", "must have at least one persona")
+        return PersonasRead((), tuple(self._errors)) if self._errors else PersonasRead(tuple(personas))
+
+    def read_json(self, text: str) -> None:
+        content, errors = _json(text, "")
+        self._errors += errors
+        if errors:
+            return
+        start = ""
+        if isinstance(content, dict) and list(content) == ["personas"]:
+            content, start = content["personas"], "/personas"
+        if isinstance(content, list):
+            for n, value in enumerate(content):
+                self._add(f"{start}/{n}", value)
+        elif isinstance(content, dict):
+            for id_, value in content.items():
+                self._add_named(f"{start}/{_escaped(id_)}", id_, value)
+        else:
+            self._fail(start, "must be a list of personas or an object that maps ids to personas")
+
+    def read_jsonl(self, text: str) -> None:
+        for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), 1):
+            if line.strip():
+                pointer = f"/lines/{number}"
+                content, errors = _json(line, pointer)
+                self._errors += errors
+                if not errors:
+                    self._add(pointer, content)
+
+    def read_csv(self, text: str) -> None:
+        rows = csv.reader(
+            re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+", text.removeprefix("\ufeff")), strict=True
+        )
+        header: list[str] | None = None
+        try:
+            for row in rows:
+                if not any(cell.strip() for cell in row):
+                    continue
+                if header is None:
+                    header = self._header(row, rows.line_num)
+                    if header is None:
+                        return
+                elif len(row) != len(header):
+                    self._fail(f"/lines/{rows.line_num}", f"has {len(row)} fields, the header {len(header)}")
+                else:
+                    self._add_row(f"/lines/{rows.line_num}", dict(zip(header, row, strict=True)))
+        except csv.Error as error:
+            self._fail(f"/lines/{rows.line_num}", f"not CSV: {error}")
+
+    def _header(self, row: Sequence[str], line: int) -> list[str] | None:
+        header = [cell.strip().casefold() for cell in row]
+        if "description" in header and set(header) <= set(_COLUMNS) and len(set(header)) == len(header):
+            return header
+        self._fail(
+            f"/lines/{line}", f"the header must have description, and besides only id and traits, not {row}"
+        )
+        return None
+
+    def _add_row(self, pointer: str, row: Mapping[str, str]) -> None:
+        value: dict[str, object] = {"description": row["description"]}
+        if row.get("id", "").strip():
+            value["id"] = row["id"].strip()
+        traits = row.get("traits", "").strip()
+        if traits:
+            value["traits"], errors = _traits(traits, f"{pointer}/traits")
+            self._errors += errors
+            if errors:
+                return
+        self._add(pointer, value)
+
+    def _add_named(self, pointer: str, id_: str, value: object) -> None:
+        if isinstance(value, dict) and "id" not in value:
+            self._add(pointer, {"id": id_, **value})
+        elif isinstance(value, str):
+            self._add(pointer, {"id": id_, "description": value})
+        else:
+            self._fail(pointer, "must be a description, or an object without an id of its own")
+
+    def _add(self, pointer: str, value: object) -> None:
+        if isinstance(value, str):
+            value = {"description": value}
+        if not isinstance(value, dict):
+            self._fail(pointer, "must be a description or an object with a description")
+            self._found.append((pointer, None))
+            return
+        errors = list(_persona_errors(value, pointer))
+        self._errors += errors
+        persona = (
+            None
+            if errors
+            else PersonaDraft(value.get("id", ""), value["description"].strip(), value.get("traits", {}))
+        )
+        self._found.append((pointer, persona))
+
+    def _fail(self, pointer: str, message: str) -> None:
+        self._errors.append(FieldError(pointer, message))
+
+
+def _persona_errors(value: Mapping[str, object], pointer: str) -> Iterable[FieldError]:
+    for name in value.keys() - set(_COLUMNS):
+        yield FieldError(f"{pointer}/{_escaped(name)}", "no such field; known: description, id, traits")
+    fault = _text_fault(value.get("description"), _LONGEST_DESCRIPTION)
+    if fault:
+        yield FieldError(f"{pointer}/description", fault)
+    id_ = value.get("id", "x")
+    if not isinstance(id_, str) or not _ID.fullmatch(id_):
+        yield FieldError(
+            f"{pointer}/id", "must have 1 to 100 letters, digits and . _ : -, the first a letter or digit"
+        )
+    traits = value.get("traits", {})
+    if not isinstance(traits, dict) or any(
+        _text_fault(word, _LONGEST_NAME) for pair in traits.items() for word in pair
+    ):
+        yield FieldError(f"{pointer}/traits", "must map dimensions to levels")
+
+
+def _question_errors(value: object, pointer: str) -> list[FieldError]:
+    if not isinstance(value, list) or not value:
+        return [FieldError(pointer, "must be a list of at least one question")]
+    faults = [_text_fault(question, _LONGEST_QUESTION) for question in value]
+    return [FieldError(f"{pointer}/{n}", fault) for n, fault in enumerate(faults) if fault]
+
+
+def _text_fault(value: object, longest: int) -> str | None:
+    """What keeps a value from being a text that a prompt can hold and the database store."""
+    if not isinstance(value, str) or not value.strip():
+        return "must be a text that is not empty"
+    if len(value) > longest:
+        return f"must have at most {longest} characters, not {len(value)}"
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        return "must contain neither the character U+0000 nor lone surrogates"
+    return None
+
+
+def _traits(text: str, pointer: str) -> tuple[object, list[FieldError]]:
+    """The traits in a CSV cell: a JSON object, or ``dimension=level`` separated by semicolons."""
+    if text.startswith("{"):
+        return _json(text, pointer)
+    parts = [part.partition("=") for part in text.split(";") if part.strip()]
+    pairs = [(dimension.strip(), level.strip()) for dimension, _, level in parts]
+    if not all(dimension and level for dimension, level in pairs):
+        return None, [FieldError(pointer, "must read like E=low; A=high, or be a JSON object")]
+    if len(dict(pairs)) != len(pairs):
+        return None, [FieldError(pointer, "names a dimension twice")]
+    return dict(pairs), []
+
+
+class _RepeatedKeyError(ValueError):
+    """A JSON object has a name twice; the usual reader would silently keep the last."""
+
+
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise _RepeatedKeyError(f"an object has the name {repeated!r} twice")
+    return members
+
+
+def _json(text: str, pointer: str) -> tuple[object, list[FieldError]]:
+    try:
+        return json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_members), []
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        return None, [FieldError(pointer, f"not JSON: {error.msg} ({place})")]
+    except _RepeatedKeyError as error:
+        return None, [FieldError(pointer, str(error))]
+    except (ValueError, RecursionError):
+        return None, [
+            FieldError(pointer, "not JSON that can be read: nested too deeply or a number too long")
+        ]
+
+
+def _key(name: str) -> str:
+    return normalised(name).replace(" ", "")
+
+
+def _escaped(name: str) -> str:
+    """A name as a JSON pointer's token (RFC 6901), without lone surrogates."""
+    return name.encode(errors="replace").decode().replace("~", "~0").replace("/", "~1")

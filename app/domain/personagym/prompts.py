@@ -1,0 +1,149 @@
+"""Builds PersonaGym's prompts from its templates (PersonaGym paper, appendix A).
+
+The system prompt is built by :func:`app.domain.prompts.system_prompt`, as in the atomic framework. Every template is
+filled in one pass, so that braces in personas, questions and responses, all untrusted, stay what they are.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from app.domain.dimension import Dimension
+from app.domain.personagym.task import GymPrompts, GymTask
+
+_PLACEHOLDER = re.compile(r"\{([a-z_ ]+)\}")
+
+
+def environment_prompt(prompts: GymPrompts, persona: str, pool: Sequence[str]) -> str:
+    """Asks the reasoner for the environments of a persona (appendix A.1).
+
+    Args:
+        prompts: The templates.
+        persona: The persona's description.
+        pool: Names of the environments to choose from.
+    """
+    return _fill(
+        prompts.environment_selection, {"persona": persona.strip(), "environments_list": _listed(pool)}
+    )
+
+
+def question_prompt(
+    prompts: GymPrompts,
+    task: GymTask,
+    persona: str,
+    environments: Sequence[str],
+    count: int,
+    existing: Sequence[str] = (),
+) -> str:
+    """Asks the reasoner for questions (appendix A.2).
+
+    Args:
+        prompts: The templates.
+        task: The task that the questions shall test.
+        persona: The persona's description.
+        environments: Names of the environments in which they shall be set.
+        count: How many questions; the paper's number is 10.
+        existing: Questions of an earlier reply, where only those are asked for that it lacked.
+    """
+    values = {
+        "count": str(count),
+        "persona": persona.strip(),
+        "environments": _listed(environments),
+        "task": task.title,
+        "question_quality_criteria": task.question_criteria,
+        "existing_questions": _listed(existing),
+    }
+    return _fill(prompts.further_questions if existing else prompts.question_generation, values)
+
+
+def score_examples_prompt(prompts: GymPrompts, task: GymTask, persona: str, question: str) -> str:
+    """Asks the reasoner for one example response for each score (appendix A.4).
+
+    Args:
+        prompts: The templates.
+        task: The task whose rubric the examples shall illustrate.
+        persona: The persona's description.
+        question: The question to which the examples respond.
+    """
+    values = {"persona": persona.strip(), "question": question, "rubric": rubric_outline(prompts, task)}
+    return _fill(prompts.score_examples, values)
+
+
+def rubric_outline(prompts: GymPrompts, task: GymTask) -> str:
+    """A task's rubric before anything is known of a persona; its other placeholders stay, as in Box A.4-1."""
+    return _fill(prompts.rubric, _outline_values(task))
+
+
+def rubric_prompt(
+    prompts: GymPrompts,
+    task: GymTask,
+    *,
+    persona: str,
+    question: str,
+    exemplars: Mapping[int, str],
+    response: str,
+) -> str:
+    """Asks an evaluator to grade one response (appendix A.6).
+
+    Args:
+        prompts: The templates.
+        task: The task that the question tests.
+        persona: The persona's description.
+        question: The question.
+        exemplars: An example response for each score.
+        response: The response to be graded.
+    """
+    values = {
+        **_outline_values(task),
+        "score_example": "\n".join(f"Score {score}: {exemplars[score]}" for score in sorted(exemplars)),
+        "persona": persona.strip(),
+        "question": question,
+        "response": response,
+    }
+    return _fill(prompts.rubric, values)
+
+
+def persona_generation_prompt(prompts: GymPrompts, count: int, existing: Sequence[str] = ()) -> str:
+    """Asks the reasoner for personas.
+
+    Args:
+        prompts: The templates.
+        count: How many.
+        existing: Descriptions that it must not repeat.
+    """
+    return _fill(prompts.persona_generation, {"count": str(count), "existing_personas": _listed(existing)})
+
+
+def sentence_prompt(
+    prompts: GymPrompts, dimension: Dimension, *, persona: str, question: str, unit_text: str
+) -> str:
+    """Asks a judge how consistent one sentence of a response is with the persona.
+
+    Args:
+        prompts: The templates.
+        dimension: Persona consistency, with its options.
+        persona: The persona's description.
+        question: The question that the response answers.
+        unit_text: The normalised sentence.
+    """
+    values = {
+        "persona": persona.strip(),
+        "question": question,
+        "atomic unit": unit_text,
+        "options": dimension.options,
+    }
+    return _fill(prompts.sentence_scoring, values)
+
+
+def _outline_values(task: GymTask) -> dict[str, str]:
+    guidelines = "\n".join(f"Score = {score}: {text}" for score, text in enumerate(task.guidelines, 1))
+    return {"task": task.title, "task_description": task.description, "guidelines": guidelines}
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """A list that reads the same as Python and as JSON."""
+    return json.dumps(list(texts), ensure_ascii=False)
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)

@@ -1,0 +1,87 @@
+"""Loads PersonaGym's instrument: its data files, checked once, as domain values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from types import MappingProxyType
+
+from app.domain.dimension import Dimension
+from app.domain.persona import Persona, Trait
+from app.domain.personagym.task import Environment, GymPrompts, GymTask
+from app.instruments.loader import Source
+from app.instruments.personagym_forms import (
+    ConsistencyFile,
+    EnvironmentsFile,
+    PersonasFile,
+    PromptsFile,
+    TasksFile,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaGymInstrument:
+    """Everything that PersonaGym asks with and grades by.
+
+    Attributes:
+        version: The instrument's version, for example ``"v1"``.
+        content_hash: SHA-256, in hexadecimal, of the parsed content of all its files; layout and comments do not count.
+        prompts: The templates.
+        tasks: The five evaluation tasks by id, in the order of the paper's section 2.
+        environments: The pool from which the reasoner selects.
+        personas: The built-in personas by id.
+        persona_sets: Ids of personas by the name of their set.
+        consistency: The dimension on which single sentences of a response are judged.
+        target: Every persona's stand on it.
+    """
+
+    version: str
+    content_hash: str
+    prompts: GymPrompts
+    tasks: Mapping[str, GymTask]
+    environments: tuple[Environment, ...]
+    personas: Mapping[str, Persona]
+    persona_sets: Mapping[str, tuple[str, ...]]
+    consistency: Dimension
+    target: Trait
+
+
+@cache
+def load_personagym(version: str = "v1") -> PersonaGymInstrument:
+    """The PersonaGym instrument that comes with the package, read once per process.
+
+    Raises:
+        InstrumentError: If there is no such version or its data are not valid.
+    """
+    return read_personagym(files("app.instruments"), version)
+
+
+def read_personagym(root: Traversable, version: str) -> PersonaGymInstrument:
+    """Reads and checks a PersonaGym instrument.
+
+    Args:
+        root: The directory that holds ``personagym/<version>/``.
+        version: Name of one of the directories in ``personagym``.
+
+    Raises:
+        InstrumentError: If there is no such version, or a file is missing or not valid.
+    """
+    source = Source(root)
+    directory = source.directory("personagym", version)
+    prompts = source.read(f"{directory}/prompts.yaml", PromptsFile).to_domain()
+    tasks = source.read(f"{directory}/tasks.yaml", TasksFile).to_domain()
+    environments = source.read(f"{directory}/environments.yaml", EnvironmentsFile).to_domain()
+    personas = source.read(f"{directory}/personas.yaml", PersonasFile)
+    consistency = source.read(f"{directory}/consistency.yaml", ConsistencyFile)
+    return PersonaGymInstrument(
+        version=version,
+        content_hash=source.content_hash(),
+        prompts=replace(prompts, instructions=MappingProxyType(prompts.instructions)),
+        tasks=MappingProxyType(tasks),
+        environments=environments,
+        personas=MappingProxyType(personas.to_domain()),
+        persona_sets=MappingProxyType(personas.persona_sets),
+        consistency=consistency.to_domain(),
+        target=Trait(consistency.id, consistency.target_level),
+    )
