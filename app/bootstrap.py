@@ -18,7 +18,10 @@ def configure_logging(level: str) -> None:
         structlog.processors.format_exc_info,
     ]
     if sys.stderr.isatty():
-        processors = [*processors[:-1], structlog.dev.ConsoleRenderer()]
+        processors = [
+            *processors[:-1],
+            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+        ]
     else:
         processors.append(structlog.processors.JSONRenderer())
     structlog.configure(

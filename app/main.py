@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 from fastapi import FastAPI
+from fastapi_swagger import patch_fastapi
 from redis.asyncio import Redis
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -57,11 +58,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=version("persona-assay"),
         description=DESCRIPTION,
         lifespan=lifespan,
+        docs_url=None,
         redoc_url=None,
+        swagger_ui_oauth2_redirect_url=None,
+        redirect_slashes=False,
     )
     app.state.max_body_bytes = loaded.max_body_bytes
     app.add_middleware(RequestContext)
     problems.install(app)
+    patch_fastapi(app)  # /docs without anything from the internet
     app.include_router(jobs.router)
     app.include_router(question_sets.router)
     app.include_router(catalog.router)

@@ -111,3 +111,7 @@ class Queue(Protocol):
     async def announce_finalize(self, job_id: str) -> None:
         """Tells a worker that a job can be finalized."""
         ...
+
+    async def length(self) -> int | None:
+        """How many messages wait for a worker; ``None`` if the queue can't be reached."""
+        ...

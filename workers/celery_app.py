@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+import structlog
 from celery.signals import worker_init, worker_shutdown, worker_shutting_down
 
 from app.bootstrap import configure_logging
@@ -10,6 +11,8 @@ from app.queue.celery_app import FINALIZE_JOB, RUN_SHARD, make_celery
 from app.queue.sender import CeleryQueue
 from app.settings import load_settings
 from workers.context import WorkerContext
+
+log = structlog.get_logger(__name__)
 
 settings = load_settings()
 app = make_celery(settings.require_redis_url())
@@ -32,7 +35,12 @@ def finalize_job(job_id: str) -> None:
 def _start(**_: Any) -> None:
     configure_logging(settings.log_level)
     os.nice(settings.worker_nice)
-    context.start()
+    try:
+        context.start()
+    except Exception as error:
+        # Celery goes on after an exception in a signal, and such a worker would swallow every message.
+        log.exception("the worker can't start")
+        raise SystemExit(1) from error
 
 
 @worker_shutting_down.connect

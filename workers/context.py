@@ -97,12 +97,15 @@ class WorkerContext:
         settings = self._settings
         connections = load_operator_connections(settings)
         instrument = load_atomic()
-        engine = connect(settings.require_database_url(), pool_size=8, application_name="assay worker")
+        url = settings.require_database_url()
+        engine = connect(url, pool_size=8, max_overflow=settings.slots, application_name="assay worker")
+        # Of their own: neither results nor leases wait behind shards for a connection.
+        vital = connect(url, pool_size=2, max_overflow=1, application_name="assay worker, results and leases")
         gateway = Gateway(connections)
         redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
         limiter = RedisRateLimiter(redis, connections.limits)
-        writer = BatchWriter(ResultWriter(engine))
-        leases = LeaseKeeper(engine, settings.lease_seconds)
+        writer = BatchWriter(ResultWriter(vital))
+        leases = LeaseKeeper(vital, settings.lease_seconds)
         caller = ModelCaller(
             chat=gateway,
             limiter=limiter,
@@ -130,6 +133,7 @@ class WorkerContext:
         await limiter.close()
         await redis.aclose()
         await engine.dispose()
+        await vital.dispose()
 
 
 def _collect_garbage_rarely() -> None:

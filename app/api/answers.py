@@ -42,7 +42,8 @@ class ModelUsage(Tokens):
 
     stage: str
     model: str
-    usd: float
+    usd: float | None = Field(description="`null` where no price is known.")
+    unpriced_calls: int
 
 
 class JobUsage(Tokens):
@@ -54,8 +55,10 @@ class JobUsage(Tokens):
 class Cost(Answer):
     """US dollars spent."""
 
-    usd: float
-    unpriced_calls: int = Field(description="Calls whose price is not known and that are not in the sum.")
+    usd: float | None = Field(description="`null` where no price is known.")
+    unpriced_calls: int = Field(
+        description="Calls that cost, or may have cost, something unknown and are not in the sum."
+    )
 
 
 class Job(Answer):
@@ -108,8 +111,8 @@ class PlanStage(Answer):
 class PlanCost(Answer):
     """The expected cost in US dollars."""
 
-    usd_low: float
-    usd_high: float
+    usd_low: float | None = Field(description="`null` where no price is known.")
+    usd_high: float | None
     unpriced_models: list[str]
 
 

@@ -139,7 +139,9 @@ class ModelIn(Body):
     seed: int | None = Field(
         None, ge=0, le=2**31, description="Run n of a cell is sent seed + n, so that runs differ."
     )
-    stop: list[Line] = Field(default_factory=list, max_length=8)
+    stop: list[Annotated[Text, Field(min_length=1, max_length=300)]] = Field(
+        default_factory=list, max_length=8
+    )
     extra: Annotated[dict[str, Any], AfterValidator(_extra)] = Field(
         default_factory=dict, max_length=50, description="Further fields of the provider's request body."
     )

@@ -1,4 +1,7 @@
-"""Jobs: making, finding, listing, moving from state to state, deleting. Every query names its tenant."""
+"""Jobs: making, finding, listing, moving from state to state, deleting.
+
+Whatever serves a client names its tenant; what workers and the sweeper use acts for all tenants.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -363,9 +366,22 @@ async def move(
     return moved.first() is not None
 
 
-async def lock_job(connection: AsyncConnection, job_id: str) -> JobStatus | None:
-    """Locks a job's row until the transaction ends, so that its shards' ends follow one another."""
-    rows = await connection.execute(select(Job.status).where(Job.id == job_id).with_for_update())
+async def lock_job(
+    connection: AsyncConnection, job_id: str, *, skip_locked: bool = False
+) -> JobStatus | None:
+    """Locks a job's row until the transaction ends, so that its shards' ends follow one another.
+
+    Args:
+        connection: Where.
+        job_id: Which job.
+        skip_locked: Not to wait for whoever holds the lock; the job then counts as missing.
+
+    Returns:
+        Where the job stands; ``None`` if it is missing.
+    """
+    rows = await connection.execute(
+        select(Job.status).where(Job.id == job_id).with_for_update(skip_locked=skip_locked)
+    )
     row = rows.first()
     return None if row is None else JobStatus(row.status)
 
@@ -423,14 +439,18 @@ async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> N
 
 
 async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> list[str]:
-    """Jobs that could be finalized but that nobody seems to be finalizing: the message was lost, or its worker."""
+    """Jobs that could be finalized but that nobody seems to be finalizing: the message was lost, or its worker.
+
+    Each is named at most once in ``quiet_seconds``, and not while somebody is finalizing it.
+    """
     rows = await connection.execute(
         text(
-            "SELECT id FROM jobs WHERE (status = 'finalizing'"
-            "  AND updated_at < clock_timestamp() - make_interval(secs => :quiet))"
-            " OR (status IN ('cancelling', 'running', 'queued') AND NOT EXISTS (SELECT FROM shards"
-            "  WHERE job_id = jobs.id AND NOT done AND"
-            "  (jobs.status <> 'cancelling' OR lease_expires_at > clock_timestamp())))"
+            "UPDATE jobs SET updated_at = clock_timestamp() WHERE id IN (SELECT id FROM jobs"
+            "  WHERE status IN ('finalizing', 'cancelling', 'running', 'queued')"
+            "  AND updated_at < clock_timestamp() - make_interval(secs => :quiet)"
+            "  AND NOT EXISTS (SELECT FROM shards WHERE job_id = jobs.id AND NOT done"
+            "   AND (jobs.status NOT IN ('cancelling', 'finalizing') OR lease_expires_at > clock_timestamp()))"
+            "  FOR UPDATE SKIP LOCKED) RETURNING id"
         ),
         {"quiet": quiet_seconds},
     )
@@ -438,12 +458,9 @@ async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> l
 
 
 async def active_jobs(connection: AsyncConnection) -> list[str]:
-    """Jobs whose shards may be worked on, oldest first, locked; those that somebody is changing are left out."""
+    """Jobs whose shards may be worked on, oldest first."""
     rows = await connection.execute(
-        select(Job.id)
-        .where(Job.status.in_([status.value for status in ACTIVE]))
-        .order_by(Job.created_at)
-        .with_for_update(skip_locked=True)
+        select(Job.id).where(Job.status.in_([status.value for status in ACTIVE])).order_by(Job.created_at)
     )
     return [row.id for row in rows]
 

@@ -42,7 +42,7 @@ class UsageRow:
     input_tokens: int
     output_tokens: int
     cached_input_tokens: int
-    usd: float
+    usd: float | None
     unpriced_calls: int
 
 

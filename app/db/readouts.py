@@ -7,8 +7,6 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-EXPORT_PAGE = 200
-
 Position = tuple[int, int, int]
 """(cell ordinal, run, item): what names a response in its job."""
 
@@ -314,27 +312,3 @@ async def judgements_of(
     for grade in await _grades_of(connection, tenant, job_id, responses):
         found[grade.cell, grade.run, grade.item].grades.append(grade)
     return found
-
-
-async def stream_responses(
-    connection: AsyncConnection, tenant: str, job_id: str
-) -> AsyncIterator[tuple[ResponseRecord, Judgements]]:
-    """Every response with its judgements, page by page, so that memory stays flat however large the job."""
-    after: tuple[int, int, int] | None = None
-    while True:
-        page = await response_page(
-            connection,
-            tenant,
-            job_id,
-            cells=None,
-            out_of_character=None,
-            after=after,
-            limit=EXPORT_PAGE,
-        )
-        if not page:
-            return
-        keys = [(response.cell, response.run, response.item) for response in page]
-        found = await judgements_of(connection, tenant, job_id, keys)
-        for key, response in zip(keys, page, strict=True):
-            yield response, found[key]
-        after = keys[-1]

@@ -105,25 +105,52 @@ async def refill(connection: AsyncConnection, job_id: str, window: int) -> list[
 
 
 async def announce_again(
-    connection: AsyncConnection, job_ids: Sequence[str], quiet_seconds: float
+    connection: AsyncConnection, job_id: str, *, quiet_seconds: float | None
 ) -> list[int]:
-    """Announced shards of these jobs that nobody holds: the message, or the worker, was lost.
+    """Announced shards of a job that nobody holds: the message, or the worker, was lost.
 
-    Those whose lease ran out are announced at once; those never claimed after ``quiet_seconds``, since they may
-    still wait in the queue.
+    Those whose lease ran out are announced at once. Those never claimed may still wait in the queue.
+
+    Args:
+        connection: Where.
+        job_id: Which job.
+        quiet_seconds: Announce never claimed shards after so long; ``None`` for not at all.
     """
     rows = await connection.execute(
         text(
             "UPDATE shards SET announced_at = clock_timestamp() WHERE id IN ("
-            " SELECT id FROM shards WHERE NOT done AND job_id = ANY(:jobs)"
+            " SELECT id FROM shards WHERE NOT done AND job_id = :job"
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " AND (announced_at < lease_expires_at"
-            "  OR announced_at < clock_timestamp() - make_interval(secs => :quiet))"
-            " FOR UPDATE SKIP LOCKED) RETURNING id"
+            "  OR announced_at < clock_timestamp() - make_interval(secs => CAST(:quiet AS double precision)))"
+            " ORDER BY id FOR UPDATE SKIP LOCKED) RETURNING id"
         ),
-        {"jobs": list(job_ids), "quiet": quiet_seconds},
+        {"job": job_id, "quiet": quiet_seconds},
     )
     return sorted(row.id for row in rows)
+
+
+async def unclaimed(connection: AsyncConnection) -> int:
+    """How many shards of active jobs are announced and held by nobody: as many messages should be in the queue."""
+    rows = await connection.execute(
+        text(
+            "SELECT count(*) FROM shards JOIN jobs ON jobs.id = shards.job_id"
+            " WHERE jobs.status IN ('queued', 'running') AND NOT done AND announced_at IS NOT NULL"
+            " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+        )
+    )
+    return int(rows.scalar_one())
+
+
+async def bar(connection: AsyncConnection, job_id: str) -> None:
+    """Ends every claim on a job's unfinished shards: nothing is written into a job that is over."""
+    await connection.execute(
+        text(
+            "UPDATE shards SET lease_token = lease_token + 1, lease_owner = NULL, lease_expires_at = NULL"
+            " WHERE job_id = :job AND NOT done AND lease_token > 0"
+        ),
+        {"job": job_id},
+    )
 
 
 async def withdraw(connection: AsyncConnection, job_id: str) -> None:
@@ -133,7 +160,7 @@ async def withdraw(connection: AsyncConnection, job_id: str) -> None:
     """
     await connection.execute(
         text(
-            "UPDATE shards SET announced_at = NULL WHERE id IN ("
+            "UPDATE shards SET announced_at = NULL, failures = 0 WHERE id IN ("
             " SELECT id FROM shards WHERE job_id = :job AND NOT done AND announced_at IS NOT NULL"
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " ORDER BY id FOR UPDATE SKIP LOCKED)"
@@ -335,13 +362,17 @@ async def finish_preparation(connection: AsyncConnection, held: PreparationClaim
 
 async def _store_usage(connection: AsyncConnection, shard_id: int) -> None:
     await connection.execute(
+        text(f"{STORE_USAGE} WHERE shard_id = :shard {GROUP_USAGE}"), {"shard": shard_id}
+    )
+
+
+async def refresh_usage(connection: AsyncConnection, job_id: str) -> None:
+    """Adds up the calls of a job's finished shards once more: a stale owner's came after its shard had ended."""
+    await connection.execute(
         text(
-            "INSERT INTO shard_usage (shard_id, stage, model, tenant, calls, failed_calls, input_tokens,"
-            " output_tokens, cached_input_tokens, usd, unpriced_calls)"
-            f" SELECT shard_id, {USAGE_COLUMNS} FROM calls WHERE shard_id = :shard"
-            " GROUP BY shard_id, stage, connection, model, tenant ON CONFLICT DO NOTHING"
+            f"{STORE_USAGE} WHERE shard_id IN (SELECT id FROM shards WHERE job_id = :job AND done) {GROUP_USAGE}"
         ),
-        {"shard": shard_id},
+        {"job": job_id},
     )
 
 
@@ -349,7 +380,19 @@ USAGE_COLUMNS = (
     "stage, connection || '/' || model AS model, tenant, count(*) AS calls,"
     " count(*) FILTER (WHERE outcome <> 'ok') AS failed_calls,"
     " coalesce(sum(input_tokens), 0) AS input_tokens, coalesce(sum(output_tokens), 0) AS output_tokens,"
-    " coalesce(sum(cached_input_tokens), 0) AS cached_input_tokens, coalesce(sum(usd), 0) AS usd,"
-    " count(*) FILTER (WHERE usd IS NULL AND input_tokens IS NOT NULL) AS unpriced_calls"
+    " coalesce(sum(cached_input_tokens), 0) AS cached_input_tokens, sum(usd) AS usd,"
+    " count(*) FILTER (WHERE usd IS NULL AND maybe_paid) AS unpriced_calls"
 )
 """What rows of ``calls`` amount to, grouped by stage, connection, model and tenant."""
+
+STORE_USAGE = (
+    "INSERT INTO shard_usage (shard_id, stage, model, tenant, calls, failed_calls, input_tokens,"
+    " output_tokens, cached_input_tokens, usd, unpriced_calls)"
+    f" SELECT shard_id, {USAGE_COLUMNS} FROM calls"
+)
+GROUP_USAGE = (
+    "GROUP BY shard_id, stage, connection, model, tenant ON CONFLICT (shard_id, stage, model) DO UPDATE SET"
+    " calls = excluded.calls, failed_calls = excluded.failed_calls, input_tokens = excluded.input_tokens,"
+    " output_tokens = excluded.output_tokens, cached_input_tokens = excluded.cached_input_tokens,"
+    " usd = excluded.usd, unpriced_calls = excluded.unpriced_calls"
+)

@@ -135,6 +135,7 @@ class Shard(Base):
         Index("ix_shards_job_id", "job_id", "done", "announced_at"),
         Index("ix_shards_open", "announced_at", postgresql_where=text("NOT done")),
         Index("ix_shards_prerequisite_id", "prerequisite_id"),
+        Index("ix_shards_cell_id", "cell_id"),
     )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -184,8 +185,10 @@ class ShardUsage(Base):
     input_tokens: Mapped[int] = mapped_column(BigInteger)
     output_tokens: Mapped[int] = mapped_column(BigInteger)
     cached_input_tokens: Mapped[int] = mapped_column(BigInteger)
-    usd: Mapped[float]
+    usd: Mapped[float | None]
+    """Null where no call has a known price."""
     unpriced_calls: Mapped[int]
+    """Calls that cost, or may have cost, something unknown."""
 
 
 class Response(Base):
@@ -356,6 +359,8 @@ class Call(Base):
     output_tokens: Mapped[int | None]
     cached_input_tokens: Mapped[int | None]
     usd: Mapped[float | None]
+    maybe_paid: Mapped[bool]
+    """Whether the provider may have charged for it: it answered, or we can't know that it did not."""
     latency_ms: Mapped[float]
     finish_reason: Mapped[str | None]
     model_snapshot: Mapped[str | None]

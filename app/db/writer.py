@@ -1,5 +1,6 @@
 """Writes results in batches: COPY into temporary tables, then INSERT … ON CONFLICT DO NOTHING, under the fence."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
@@ -97,6 +98,7 @@ class CallRow(NamedTuple):
     output_tokens: int | None
     cached_input_tokens: int | None
     usd: float | None
+    maybe_paid: bool
     latency_ms: float
     finish_reason: str | None
     model_snapshot: str | None
@@ -117,6 +119,9 @@ TABLES: dict[type[Row], str] = {
 }
 
 
+WRITE_SECONDS = 30.0
+"""A transaction that takes longer is given up: its connection may lead nowhere."""
+
 Held = tuple[int, int]
 """A shard's id and the fencing token under which rows of it were made. One process can hold a shard twice for a moment:
 when it has lost the lease without knowing and claims it anew."""
@@ -132,7 +137,8 @@ class ResultWriter:
         """Writes rows durably in one transaction.
 
         The shards' rows are share-locked against a new claim until the commit, so a row is written only while its
-        shard's fencing token is current. Calls are written whatever the token: what was paid is accounted.
+        shard's fencing token is current. Calls are written whatever the token, as long as the job has not been
+        deleted: what was paid is accounted.
 
         Args:
             batch: Rows by the claim under which they were made.
@@ -142,31 +148,37 @@ class ResultWriter:
 
         Raises:
             psycopg.Error: If the database failed; nothing was written, or everything was. Writing again is safe.
+            TimeoutError: If the database did not answer in time; likewise.
         """
-        async with self._engine.connect() as borrowed:
+        async with asyncio.timeout(WRITE_SECONDS), self._engine.connect() as borrowed:
             raw = await borrowed.get_raw_connection()
             connection = cast("psycopg.AsyncConnection[tuple[object, ...]]", raw.driver_connection)
             async with connection.transaction(), connection.cursor() as cursor:
-                stale = await _stale(cursor, batch.keys())
+                existing, stale = await _check(cursor, batch.keys())
                 for kind, table in TABLES.items():
                     rows = [
                         row
                         for held, of_claim in batch.items()
                         for row in of_claim
-                        if isinstance(row, kind) and (held not in stale or kind is CallRow)
+                        if isinstance(row, kind)
+                        and (held not in stale or (kind is CallRow and held[0] in existing))
                     ]
                     if rows:
                         await _insert(cursor, table, kind._fields, rows)
                 return stale
 
 
-async def _stale(cursor: psycopg.AsyncCursor[tuple[object, ...]], claims: Collection[Held]) -> set[Held]:
+async def _check(
+    cursor: psycopg.AsyncCursor[tuple[object, ...]], claims: Collection[Held]
+) -> tuple[set[int], set[Held]]:
+    """The shards that still exist, share-locked, and the claims that do not hold any more."""
     await cursor.execute(
-        "SELECT id, lease_token FROM shards JOIN unnest(%s::bigint[], %s::bigint[]) AS held (held_id, token)"
-        " ON id = held_id AND lease_token = token WHERE NOT done ORDER BY id FOR SHARE OF shards",
-        ([shard_id for shard_id, _ in claims], [token for _, token in claims]),
+        "SELECT id, lease_token, done FROM shards WHERE id = ANY(%s) ORDER BY id FOR SHARE",
+        ([shard_id for shard_id, _ in claims],),
     )
-    return set(claims) - cast("set[Held]", set(await cursor.fetchall()))
+    found = cast("list[tuple[int, int, bool]]", await cursor.fetchall())
+    valid = {(shard_id, token) for shard_id, token, done in found if not done}
+    return {shard_id for shard_id, _, _ in found}, set(claims) - valid
 
 
 async def _insert(

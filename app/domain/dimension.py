@@ -31,6 +31,12 @@ class Scale:
             raise ValueError(f"the scale's maximum ({self.maximum}) must exceed its minimum ({self.minimum})")
         if len(self.levels) < 2 or len(set(self.levels)) != len(self.levels):  # noqa: PLR2004 - two, plainly
             raise ValueError("a scale needs at least two levels with different names")
+        if {self.level_index(s, 1) for s in range(self.minimum, self.maximum + 1)} != set(
+            range(len(self.levels))
+        ):
+            raise ValueError(
+                f"{self.size} scores can't fill {len(self.levels)} equal levels: some level has no score"
+            )
         if self.minimum <= self.not_applicable <= self.maximum:
             raise ValueError(
                 f"the not-applicable option ({self.not_applicable}) must lie outside the scale "

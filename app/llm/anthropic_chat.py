@@ -9,6 +9,7 @@ from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.llm import errors, wire
 from app.llm.capabilities import DEFAULT_ANTHROPIC_MAX_TOKENS, sendable, sendable_extra
 from app.llm.connections import Connection
+from app.llm.texts import storable
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "end_turn": FinishReason.STOP,
@@ -55,7 +56,7 @@ class AnthropicChat:
         texts = [block.get("text") for block in blocks if block.get("type") == "text"]
         counts = body.get("usage")
         return ChatReply(
-            text=wire.storable("".join(text for text in texts if isinstance(text, str))),
+            text=storable("".join(text for text in texts if isinstance(text, str))),
             finish_reason=wire.finish_reason(body.get("stop_reason"), _FINISH_REASONS),
             usage=_usage(counts) if isinstance(counts, dict) else None,
             model_snapshot=wire.short_text(body.get("model")),

@@ -15,8 +15,10 @@ import aiohttp
 import httpx2
 from pydantic import SecretStr
 
+from app.llm.texts import storable
 from app.ports import FailureKind, ModelCallError
 
+LONGEST_WAIT_SECONDS = 3600.0
 _MESSAGE_LENGTH = 300
 _CODE = re.compile(r"[\w.-]{1,64}")
 _RESET_UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -146,9 +148,14 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     """Seconds that a provider asks to wait, from whichever of its headers says so; ``None`` if none does.
 
     ``retry-after-ms``, ``retry-after`` (seconds or HTTP date, RFC 9110 section 10.2.3), else the latest reset
-    of an exhausted allowance in OpenAI's ``x-ratelimit-*`` or Anthropic's ``anthropic-ratelimit-*`` headers.
+    of an exhausted allowance in OpenAI's ``x-ratelimit-*`` or Anthropic's ``anthropic-ratelimit-*`` headers. At most
+    an hour: after that it does no harm to ask again, and a nonsensical header must not hold everybody back for ever.
     """
-    now = now or datetime.now(UTC)
+    asked = _asked_to_wait(headers, now or datetime.now(UTC))
+    return None if asked is None else min(asked, LONGEST_WAIT_SECONDS)
+
+
+def _asked_to_wait(headers: Mapping[str, str], now: datetime) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -221,4 +228,4 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _readable(message: str, key: SecretStr | None) -> str:
     secret = key.get_secret_value() if key else ""
     shown = message.replace(secret, "[key]") if secret else message
-    return " ".join(shown.split())[:_MESSAGE_LENGTH]
+    return storable(" ".join(shown.split())[:_MESSAGE_LENGTH])

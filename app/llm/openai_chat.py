@@ -10,6 +10,7 @@ from app.domain.model import ChatReply, ChatRequest, FinishReason
 from app.llm import errors, wire
 from app.llm.capabilities import capabilities, sendable, sendable_extra
 from app.llm.connections import Connection
+from app.llm.texts import storable
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": FinishReason.STOP,
@@ -89,10 +90,10 @@ def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[str, Fin
     if finish_reason == "error":  # a router's provider broke off in the middle
         raise errors.malformed("the provider broke off the answer")
     if isinstance(refusal, str) and refusal:
-        return wire.storable(refusal), FinishReason.REFUSAL
+        return storable(refusal), FinishReason.REFUSAL
     if content is not None and not isinstance(content, str):
         raise errors.malformed("the answer's content is no text")
-    return wire.storable(content or ""), wire.finish_reason(finish_reason, _FINISH_REASONS)
+    return storable(content or ""), wire.finish_reason(finish_reason, _FINISH_REASONS)
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -19,6 +19,7 @@ from pydantic import SecretStr
 
 from app.domain.model import ChatRequest, FinishReason, Usage
 from app.llm import errors
+from app.llm.texts import storable
 
 CONNECTION_LIMITS = httpx2.Limits(
     max_connections=2000,  # never the bottleneck: concurrency is limited before a call gets here
@@ -27,6 +28,8 @@ CONNECTION_LIMITS = httpx2.Limits(
 )
 TIMEOUT = httpx2.Timeout(None, connect=10.0)
 """Reading has no limit of its own: the call's deadline is one around everything."""
+
+MOST_TOKENS = 2**31 - 1
 
 PLACEHOLDER_KEY = "none"
 """The SDKs demand a key where they are built; what is sent is decided by ``http_client``."""
@@ -112,17 +115,6 @@ def json_object(response: httpx2.Response) -> dict[str, Any]:
     )
 
 
-def storable(text: str) -> str:
-    """A model's text without NUL and lone surrogates, which JSON can carry and a database cannot."""
-    if "\0" in text:
-        text = text.replace("\0", "\ufffd")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
 def short_text(value: object) -> str | None:
     """An identifier from a reply or its headers, cut to 200 characters; ``None`` where there is no text."""
     return storable(value[:200]) if isinstance(value, str) and value else None
@@ -142,5 +134,6 @@ def usage(input_tokens: object, output_tokens: object, cached_input_tokens: obje
 
 
 def count(value: object) -> int | None:
-    """A number of tokens from a reply; ``None`` where it is no such number."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A number of tokens from a reply; ``None`` where it is none that a call can have."""
+    plausible = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+    return value if plausible and isinstance(value, int) else None

@@ -7,7 +7,7 @@ import structlog
 from celery import Celery
 from kombu.exceptions import KombuError
 
-from app.queue.celery_app import FINALIZE_JOB, RUN_SHARD
+from app.queue.celery_app import FINALIZE_JOB, QUEUE, RUN_SHARD
 
 log = structlog.get_logger(__name__)
 
@@ -26,6 +26,19 @@ class CeleryQueue:
     async def announce_finalize(self, job_id: str) -> None:
         """Tells a worker that a job can be finalized; see :class:`app.ports.Queue`."""
         await asyncio.to_thread(self._send, FINALIZE_JOB, [job_id])
+
+    async def length(self) -> int | None:
+        """How many messages wait for a worker; see :class:`app.ports.Queue`."""
+        return await asyncio.to_thread(self._length)
+
+    def _length(self) -> int | None:
+        try:
+            with self._celery.connection_for_write() as connection:
+                channel = connection.default_channel
+                return int(channel.queue_declare(QUEUE, passive=False, durable=True).message_count)
+        except (KombuError, OSError) as error:
+            log.warning("queue away", error=str(error))
+            return None
 
     def _send(self, task: str, payloads: Sequence[int | str]) -> None:
         try:

@@ -90,8 +90,14 @@ CELL_COLUMNS = (
     Column("runs_used", _INTEGER, "Runs with a scored sentence."),
     *(column for name in METRICS for column in _metric_columns(name)),
     *(column for part in RC_ATOM_PARTS for column in _metric_columns(f"rc_atom_{part}")),
-    *(Column(f"units_{name}", _INTEGER, f"Judged sentences: {name}.") for name in UNIT_STATUSES),
-    *(Column(f"responses_{name}", _INTEGER, f"Judged responses: {name}.") for name in RESPONSE_COUNTS),
+    *(
+        Column(f"units_{name}", _INTEGER, f"Verdicts, one for each sentence and judge: {name}.")
+        for name in UNIT_STATUSES
+    ),
+    *(
+        Column(f"responses_{name}", _INTEGER, f"Judged responses, once for each judge: {name}.")
+        for name in RESPONSE_COUNTS
+    ),
     *(Column(f"generation_{name}", _INTEGER, f"Before judging: {name}.") for name in GENERATION_COUNTS),
 )
 """One row for each cell of the results document."""

@@ -137,7 +137,7 @@ def _environment() -> Environment:
         finalize=_visible,
     )
     environment.filters |= {"fixed": _fixed, "percent": _percent, "grouped": _grouped, "points": _points}
-    environment.filters["moment"] = _moment
+    environment.filters |= {"moment": _moment, "dollars": _dollars}
     return environment
 
 
@@ -148,6 +148,10 @@ def _visible(value: Any) -> Any:
 
 def _fixed(value: float, digits: int = 2) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
+
+
+def _dollars(usd: float | None) -> str:
+    return "unknown" if usd is None else f"${usd:.4f}"
 
 
 def _percent(share: float, digits: int = 0) -> str:

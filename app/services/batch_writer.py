@@ -5,7 +5,7 @@ At low load a row is durable within one transaction's time; at high load batches
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import structlog
 from psycopg import OperationalError
@@ -19,6 +19,9 @@ log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = 60.0
 """How long a batch is offered to a database that is away, before its shards are given up."""
+
+AWAY = (OperationalError, DBAPIError, PoolTimeoutError, TimeoutError)
+"""Errors that say nothing against the rows: the database can't be reached, or does not answer."""
 
 BACKLOG_ROWS = 20_000
 """With more rows than this waiting, no further call starts: what is paid for must get to disk."""
@@ -35,6 +38,7 @@ class Batch:
         self.rows: dict[Held, list[Row]] = {}
         self.size = 0
         self.stale: set[Held] = set()
+        self.failed: dict[Held, Exception] = {}
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def durable(self, claim: AnyClaim) -> None:
@@ -42,9 +46,11 @@ class Batch:
 
         Raises:
             StaleClaimError: If the claim was no longer valid.
-            Exception: If the database refused the batch or stayed away.
+            Exception: If the database refused the claim's rows or stayed away.
         """
         await asyncio.shield(self.done)
+        if _held(claim) in self.failed:
+            raise self.failed[_held(claim)]
         if _held(claim) in self.stale:
             raise StaleClaimError
 
@@ -100,29 +106,40 @@ class BatchWriter:
             if batch is None:
                 continue
             try:
-                batch.stale = await self._write(batch)
-            except Exception as error:  # noqa: BLE001 - its shards are told; the batches after it must go on
-                log.error("batch lost", rows=batch.size, error=str(error))  # noqa: TRY400 - the text says it all
-                batch.done.set_exception(error)
-                batch.done.exception()  # a shard that is already gone won't ask
-            else:
-                batch.done.set_result(None)
+                await self._settle(batch)
             finally:
+                batch.done.set_result(None)
                 self._pending -= batch.size
                 if self._pending <= BACKLOG_ROWS:
                     self._room.set()
                 if not self._pending:
                     self._idle.set()
 
-    async def _write(self, batch: Batch) -> set[Held]:
+    async def _settle(self, batch: Batch) -> None:
+        """Writes a batch whole or, if a row in it is refused, claim by claim, so that one shard's row harms no other."""
+        try:
+            batch.stale = await self._write(batch.rows)
+        except Exception as error:  # noqa: BLE001 - its shards are told; the batches after it must go on
+            if len(batch.rows) == 1 or isinstance(error, AWAY):
+                log.error("rows lost", rows=batch.size, error=type(error).__name__)  # noqa: TRY400 - no texts in logs
+                batch.failed = dict.fromkeys(batch.rows, error)
+                return
+            for held, rows in batch.rows.items():
+                alone = Batch()
+                alone.rows, alone.size = {held: rows}, len(rows)
+                await self._settle(alone)
+                batch.stale |= alone.stale
+                batch.failed |= alone.failed
+
+    async def _write(self, rows: Mapping[Held, Sequence[Row]]) -> set[Held]:
         deadline = asyncio.get_running_loop().time() + RETRY_SECONDS
         while True:
             try:
-                return await self._writer.write(batch.rows)
-            except (OperationalError, DBAPIError, PoolTimeoutError) as error:
+                return await self._writer.write(rows)
+            except AWAY as error:
                 if asyncio.get_running_loop().time() > deadline:
                     raise
-                log.warning("database away, writing again", rows=batch.size, error=str(error))
+                log.warning("database away, writing again", error=type(error).__name__)
                 await asyncio.sleep(0.5)
 
 

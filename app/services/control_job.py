@@ -1,5 +1,6 @@
 """Cancels, pauses, resumes and deletes jobs. Each may be asked for any number of times."""
 
+import asyncio
 from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -9,6 +10,7 @@ from app.db.jobs import JobRow
 from app.domain.status import ACTIVE, JobStatus
 from app.ports import Queue
 from app.services.errors import NotFoundError, WrongStateError
+from app.services.lease_keeper import JOB_CHECK_SECONDS
 from app.services.run_shard import settle
 
 CANCELLED_BY_USER = "cancelled_by_user"
@@ -42,6 +44,7 @@ async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
         )
         status = await jobs.lock_job(connection, job_id)
         settled = status is JobStatus.CANCELLING and await settle(connection, job_id, status)
+    await _let_workers_notice(deps, job_id)
     if settled:
         await deps.queue.announce_finalize(job_id)
     return await _get(deps, tenant, job_id)
@@ -58,6 +61,7 @@ async def pause_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
         await jobs.move(
             connection, job_id, leave=list(ACTIVE), to=JobStatus.PAUSED, reason=PAUSED_BY_USER, tenant=tenant
         )
+    await _let_workers_notice(deps, job_id)
     job = await _get(deps, tenant, job_id)
     if job.status is not JobStatus.PAUSED:
         raise WrongStateError(f"a job that is {job.status} can't be paused", job.status)
@@ -100,6 +104,17 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
         if not job.status.is_terminal:
             raise WrongStateError(f"a job that is {job.status} can't be deleted; cancel it first", job.status)
         await jobs.delete_job(connection, tenant, job_id)
+
+
+async def _let_workers_notice(deps: ControlDependencies, job_id: str) -> None:
+    """Waits until the workers that hold shards of a stopped job have looked at its state twice over.
+
+    No call starts after that, unless a worker can't reach the database; such a worker stops with its lease.
+    """
+    async with deps.engine.connect() as connection:
+        _, leased = await jobs.open_work(connection, job_id)
+    if leased:
+        await asyncio.sleep(2 * JOB_CHECK_SECONDS)
 
 
 async def _get(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:

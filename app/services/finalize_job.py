@@ -3,11 +3,11 @@
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs
+from app.db import jobs, shards
 from app.db.jobs import JobRow
 from app.domain.status import ACTIVE, JobStatus
 from app.services.compute_results import PARTIAL, compute_results
-from app.services.job_context import JobContext, JobContexts
+from app.services.job_context import JobContexts
 from app.services.run_shard import ENDING, settle
 
 log = structlog.get_logger(__name__)
@@ -17,11 +17,17 @@ NOTHING_SUCCEEDED = "no_call_succeeded"
 
 async def finalize_job(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:
     """Finalizes a job whose work is over; does nothing to any other. Safe to run twice, also at once."""
+    async with engine.connect() as connection:
+        known = await jobs.get_job_of_any_tenant(connection, job_id)
+    if known is None:
+        return
+    # Before the transaction: a finalization takes one connection of the pool at a time.
+    context = await contexts.get(known.tenant, job_id)
     async with engine.begin() as connection:
         job = await _ready(connection, job_id)
         if job is None:
             return
-        context: JobContext = await contexts.get(job.tenant, job_id)
+        await shards.refresh_usage(connection, job_id)
         completeness, results = await compute_results(connection, job, context)
         await jobs.store_result(connection, job.tenant, job_id, completeness, results)
         await _end(connection, job, completeness)
@@ -29,20 +35,22 @@ async def finalize_job(engine: AsyncEngine, contexts: JobContexts, job_id: str) 
 
 
 async def _ready(connection: AsyncConnection, job_id: str) -> JobRow | None:
-    """The job, locked, if it can be finalized now."""
-    status = await jobs.lock_job(connection, job_id)
+    """The job, locked, if it can be finalized now and nobody else is at it."""
+    status = await jobs.lock_job(connection, job_id, skip_locked=True)
     if status not in {*ACTIVE, *ENDING} or not await settle(connection, job_id, status):
         return None
     return await jobs.get_job_of_any_tenant(connection, job_id)
 
 
 async def _end(connection: AsyncConnection, job: JobRow, completeness: str) -> None:
+    await shards.bar(connection, job.id)
     if job.status is JobStatus.CANCELLING:
         await _move(connection, job, JobStatus.CANCELLED, job.status_reason, job.error)
+    elif job.error is not None:
+        await _move(connection, job, JobStatus.FAILED, job.status_reason, job.error)
     elif completeness == PARTIAL and not await jobs.any_call_succeeded(connection, job.id):
-        reason = job.status_reason or NOTHING_SUCCEEDED
-        error = job.error or {"code": reason, "detail": "none of the job's calls succeeded"}
-        await _move(connection, job, JobStatus.FAILED, reason, error)
+        error: dict[str, object] = {"code": NOTHING_SUCCEEDED, "detail": "none of the job's calls succeeded"}
+        await _move(connection, job, JobStatus.FAILED, NOTHING_SUCCEEDED, error)
     else:
         await _move(connection, job, JobStatus.COMPLETED, None, None)
 

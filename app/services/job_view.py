@@ -147,7 +147,10 @@ def usage_json(rows: Sequence[UsageRow]) -> Json:
     """Calls and tokens in all, and by stage and model. ``calls`` counts every attempt that was sent."""
     return _sums(rows) | {
         "by_model": [
-            {"stage": row.stage, "model": row.model} | _sums([row]) | {"usd": row.usd} for row in rows
+            {"stage": row.stage, "model": row.model}
+            | _sums([row])
+            | {"usd": row.usd, "unpriced_calls": row.unpriced_calls}
+            for row in rows
         ]
     }
 
@@ -158,8 +161,9 @@ def _sums(rows: Sequence[UsageRow]) -> Json:
 
 
 def cost_json(rows: Sequence[UsageRow]) -> Mapping[str, Any]:
-    """US dollars spent, and how many calls have no known price and are therefore not in the sum."""
+    """US dollars spent, ``None`` if no price is known, and how many calls, their price unknown, are not in the sum."""
+    known = [row.usd for row in rows if row.usd is not None]
     return {
-        "usd": sum(row.usd for row in rows),
+        "usd": sum(known) if known or not rows else None,
         "unpriced_calls": sum(row.unpriced_calls for row in rows),
     }

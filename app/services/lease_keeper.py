@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import structlog
@@ -14,7 +15,7 @@ from app.services.stop_signal import StopReason, StopSignal
 
 log = structlog.get_logger(__name__)
 
-JOB_CHECK_SECONDS = 0.5
+JOB_CHECK_SECONDS = 0.25
 """How soon a worker notices that a job was cancelled or paused."""
 
 RENEWALS_PER_LEASE = 4
@@ -27,6 +28,7 @@ class LeaseKeeper:
         self._engine = engine
         self._lease_seconds = lease_seconds
         self._held: dict[AnyClaim, StopSignal] = {}
+        self._kept_at = float("-inf")
         self._stopped_for: StopReason | None = None
 
     @contextlib.contextmanager
@@ -34,6 +36,8 @@ class LeaseKeeper:
         """Keeps a claim alive inside the block; after :meth:`stop_all` it is stopped from the start."""
         if self._stopped_for is not None:
             stop.set(self._stopped_for)
+        if not self._held:
+            self._kept_at = time.monotonic()
         self._held[claim] = stop
         try:
             yield
@@ -69,12 +73,17 @@ class LeaseKeeper:
                 await step()
             except (SQLAlchemyError, OSError) as error:
                 # The fence, not this, protects the rows; the next round tries again.
-                log.warning("lease keeping failed", error=str(error))
+                log.warning("lease keeping failed", error=type(error).__name__)
+                if time.monotonic() - self._kept_at > self._lease_seconds:
+                    # By now others may have the shards; what is not on the wire yet would be paid for twice.
+                    for stop in list(self._held.values()):
+                        stop.set(StopReason.LEASE_LOST)
 
     async def _renew(self) -> None:
         held = list(self._held.items())
         async with self._engine.begin() as connection:
             ours = await shards.renew(connection, [claim for claim, _ in held], self._lease_seconds)
+        self._kept_at = time.monotonic()
         for claim, stop in held:
             if claim not in ours:
                 stop.set(StopReason.LEASE_LOST)

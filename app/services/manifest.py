@@ -1,5 +1,6 @@
 """What a result was made with: enough to make it again, and every way in which it departs from the papers."""
 
+from collections.abc import Iterator
 from importlib.metadata import version
 from platform import python_version
 from typing import Any
@@ -10,10 +11,12 @@ from app.domain.model import Model
 from app.domain.plan import Cell, atomic
 from app.domain.prompts import drops_article
 from app.domain.spec import JobSpec
+from app.instruments.loader import load_atomic
 from app.services.job_context import JobContext
 
 PAPER_INSTRUCTIONS, PAPER_ITERATIONS = 6, 5
 PAPER_GYM_TASKS, PAPER_EVALUATORS = 5, 2
+PAPER_SAMPLING = 1.0
 PACKAGES = ("persona-assay", "nltk", "numpy", "scipy", "openai", "anthropic", "genai-prices")
 
 
@@ -142,6 +145,7 @@ def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:
 def _atomic_deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
     found = [
         "Judges' replies are read strictly; the paper's released code takes the first digit that it finds.",
+        "Sentences are split by NLTK's Punkt with parameters of our own; the paper's are those of NLTK's English model.",
         "Refusals are recognised by anchored phrases and by the provider's own signal, not by key words anywhere.",
     ]
     if spec.provided:
@@ -151,10 +155,13 @@ def _atomic_deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
             found.append(
                 f"{spec.iterations} iterations of each instruction; the paper has {PAPER_ITERATIONS}."
             )
-        if len(spec.instructions) != PAPER_INSTRUCTIONS:
-            found.append(
-                f"{len(spec.instructions)} persona instructions; the paper has {PAPER_INSTRUCTIONS}."
-            )
+        own = len(set(spec.instructions) - set(load_atomic(spec.instrument.version).instructions))
+        if own:
+            found.append(f"{own} persona instructions are not the paper's.")
+        if len(spec.instructions) - own != PAPER_INSTRUCTIONS:
+            used = len(spec.instructions) - own
+            found.append(f"{used} of the paper's {PAPER_INSTRUCTIONS} persona instructions.")
+        found += [note for model in spec.models for note in _sampling(model)]
         if any(drops_article(instruction, p) for instruction in spec.instructions for p in spec.personas):
             found.append(
                 '"You are a {persona}." loses its "a" before descriptions that bring their own article.'
@@ -164,6 +171,18 @@ def _atomic_deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
     if any(cell.persona.id not in PAPER_PERSONAS for cell in atomic(cells)):
         found.append("Personas beyond the paper's fifteen.")
     return found
+
+
+def _sampling(model: Model) -> Iterator[str]:
+    """How a model is sampled otherwise than in appendix A.3: temperature and top_p 1, everything else left alone."""
+    parameters = model.parameters
+    for name, value in (("temperature", parameters.temperature), ("top_p", parameters.top_p)):
+        if value not in {None, PAPER_SAMPLING}:
+            yield f"{model.label} ran with {name} {value}; the paper's models with {PAPER_SAMPLING:g}."
+    if parameters.max_tokens is not None:
+        yield f"{model.label} wrote at most {parameters.max_tokens} tokens."
+    if parameters.seed is not None or parameters.stop or parameters.extra:
+        yield f"{model.label} ran with parameters of its own: seed, stop sequences or further fields."
 
 
 PAPER_PERSONAS = frozenset(

@@ -174,7 +174,13 @@ class ModelCaller:
         except ModelCallError as error:
             row = self._row(request, key, claim, attempt, started_at, started)
             self._writer.add(
-                claim, row._replace(outcome=error.kind.value, code=error.code, http_status=error.status)
+                claim,
+                row._replace(
+                    outcome=error.kind.value,
+                    code=error.code,
+                    http_status=error.status,
+                    maybe_paid=error.maybe_paid,
+                ),
             )
             raise
         finally:
@@ -239,6 +245,7 @@ class ModelCaller:
             output_tokens=None,
             cached_input_tokens=None,
             usd=None,
+            maybe_paid=True,
             latency_ms=(time.perf_counter() - started) * 1000,
             finish_reason=None,
             model_snapshot=None,

@@ -87,7 +87,12 @@ def _cost(deps: PlanDependencies, estimates: list[StageEstimate], *, exact: bool
             unpriced.append(estimate.model.label)
         else:
             low, high = low + of_low, high + of_high
-    return {"usd_low": round(low, 4), "usd_high": round(high, 4), "unpriced_models": sorted(set(unpriced))}
+    known = len(unpriced) < len(estimates) or not estimates
+    return {
+        "usd_low": round(low, 4) if known else None,
+        "usd_high": round(high, 4) if known else None,
+        "unpriced_models": sorted(set(unpriced)),
+    }
 
 
 def _price(deps: PlanDependencies, estimate: StageEstimate, share: float) -> float | None:

@@ -27,6 +27,9 @@ Questions = Mapping[tuple[int, str], StoredStep]
 """PersonaGym's questions by persona and task."""
 
 
+EXPORT_PAGE = 200
+
+
 @dataclass(frozen=True, slots=True)
 class ResponseFilter:
     """Which responses to show; ``None`` and ``False`` mean all."""
@@ -53,8 +56,12 @@ async def read_page(
     *,
     after: Position | None,
     limit: int,
+    questions: Questions | None = None,
 ) -> tuple[list[JudgedResponse], Position | None]:
-    """A page of responses, and the position after which the next one begins, if there is one."""
+    """A page of responses, and the position after which the next one begins, if there is one.
+
+    PersonaGym's questions are read anew unless they are given.
+    """
     cells = [cell for cell in context.cells if wanted.admits(context, cell)]
     async with engine.connect() as connection:
         records = await readouts.response_page(
@@ -69,17 +76,25 @@ async def read_page(
         page, more = records[:limit], len(records) > limit
         keys = [_position(record) for record in page]
         found = await readouts.judgements_of(connection, job.tenant, job.id, keys)
-        questions = await _questions(connection, job, context)
+        if questions is None:
+            questions = await _questions(connection, job, context)
     judged = [_judged(job, context, record, found[_position(record)], questions) for record in page]
     return judged, keys[-1] if more else None
 
 
 async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
-    """Every response, in order, with flat memory."""
+    """Every response, in order, with flat memory. No connection is held while the reader takes its time."""
     async with engine.connect() as connection:
         questions = await _questions(connection, job, context)
-        async for record, found in readouts.stream_responses(connection, job.tenant, job.id):
-            yield _judged(job, context, record, found, questions)
+    after: Position | None = None
+    while True:
+        page, after = await read_page(
+            engine, job, context, ResponseFilter(), after=after, limit=EXPORT_PAGE, questions=questions
+        )
+        for response in page:
+            yield response
+        if after is None:
+            return
 
 
 async def _questions(connection: AsyncConnection, job: JobRow, context: JobContext) -> Questions:
@@ -100,10 +115,7 @@ def _levels_in_scores(cells: Sequence[Cell]) -> dict[tuple[int, int], tuple[int,
         for n, dimension in enumerate(cell.dimensions):
             scale, level = dimension.scale, cell.persona.traits[n].level
             inside = [s for s in range(scale.minimum, scale.maximum + 1) if scale.level_of(s) == level]
-            # A scale with more levels than scores has levels that no score can reach.
-            bounds[cell.ordinal, n] = (
-                (inside[0], inside[-1]) if inside else (scale.maximum + 1, scale.maximum)
-            )
+            bounds[cell.ordinal, n] = (inside[0], inside[-1])
     return bounds
 
 

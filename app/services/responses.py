@@ -26,6 +26,9 @@ from app.services.stop_signal import StopSignal
 
 log = structlog.get_logger(__name__)
 
+MAX_GENERATED_UNITS = 1_000
+"""A model that writes more sentences than this has lost itself; judging them would cost a call each."""
+
 
 class Responses(ABC):
     """The work of one claim on responses."""
@@ -107,6 +110,9 @@ class Responses(ABC):
         text = reply.text
         refused = reply.finish_reason in REFUSING or self.deps.refusals.is_refusal(text)
         units = self.deps.segmenter.segment(text)
+        if len(units) > MAX_GENERATED_UNITS:
+            why = f"runaway: {len(units):,} sentences; at most {MAX_GENERATED_UNITS:,} are judged"
+            return self._response_row(run, item, "failed", None, (), error=why)
         row = self._response_row(run, item, "refused" if refused else "answered", text, units)
         usage = reply.usage
         return row._replace(

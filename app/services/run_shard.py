@@ -5,6 +5,7 @@ times, by anybody.
 """
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db import jobs, preparations, shards
@@ -51,8 +52,7 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
     except (StoppedError, StaleClaimError):
         await _give_back(deps, claim)
     except JobMustStopError as error:
-        await _halt(deps, claim, error)
-        await _give_back(deps, claim)
+        await _give_back(deps, claim, await _halt(deps, claim, error))
     except Exception as error:
         # Whatever it is, the shard goes back: what is recorded stays, what is missing is found by the next claim.
         log.exception("shard failed", job=claim.job_id, shard=claim.shard_id)
@@ -129,7 +129,7 @@ async def _give_back(deps: ShardDependencies, claim: AnyClaim, error: Exception 
                 leave=list(ACTIVE),
                 to=JobStatus.PAUSED,
                 reason="internal_error",
-                error={"code": "internal_error", "detail": repr(error), "shard": claim.shard_id},
+                error={"code": "internal_error", "detail": type(error).__name__, "shard": claim.shard_id},
             )
         elif status in ACTIVE and error is None:
             announced = await shards.refill(connection, claim.job_id, deps.window)
@@ -138,21 +138,29 @@ async def _give_back(deps: ShardDependencies, claim: AnyClaim, error: Exception 
         await deps.queue.announce_finalize(claim.job_id)
 
 
-async def _halt(deps: ShardDependencies, claim: AnyClaim, error: JobMustStopError) -> None:
+async def _halt(deps: ShardDependencies, claim: AnyClaim, error: JobMustStopError) -> Exception | None:
     """Stops the job.
 
     A job that has got somewhere is paused: what is paid for is kept, and it can be resumed once the cause is mended.
     One whose very first calls are turned down (a misspelt model, a wrong key) fails at once.
+
+    Returns:
+        What kept it from being stopped, if anything did.
     """
     detail = {"code": error.code, "detail": str(error), "model": error.model}
-    async with deps.engine.begin() as connection:
-        hopeless = not await jobs.any_call_succeeded(connection, claim.job_id)
-        await jobs.move(
-            connection,
-            claim.job_id,
-            leave=list(ACTIVE),
-            to=JobStatus.FINALIZING if hopeless else JobStatus.PAUSED,
-            reason=error.code,
-            error=detail,
-        )
+    try:
+        async with deps.engine.begin() as connection:
+            hopeless = not await jobs.any_call_succeeded(connection, claim.job_id)
+            await jobs.move(
+                connection,
+                claim.job_id,
+                leave=list(ACTIVE),
+                to=JobStatus.FINALIZING if hopeless else JobStatus.PAUSED,
+                reason=error.code,
+                error=detail,
+            )
+    except SQLAlchemyError as failure:
+        log.exception("job not stopped", job=claim.job_id, code=error.code)
+        return failure
     log.warning("job stopped", job=claim.job_id, failed=hopeless, **detail)
+    return None

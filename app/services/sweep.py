@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs, shards
+from app.domain.status import ACTIVE
 from app.ports import Queue
 
 UNCLAIMED_SECONDS = 10.0
-"""An announced shard may wait this long in the queue before it is announced once more."""
+"""An announced shard may wait this long before it is announced once more, if the queue has lost messages."""
 
 UNFINALIZED_SECONDS = 10.0
 
@@ -22,14 +23,26 @@ class Swept:
 
 
 async def sweep(engine: AsyncEngine, queue: Queue, window: int) -> Swept:
-    """One sweep over all tenants' jobs. Several at once do no harm: whatever is announced twice runs once."""
+    """One sweep over all tenants' jobs. Several at once do no harm: whatever is announced twice runs once.
+
+    Each job has a transaction of its own, so that none waits for the others' rows.
+    """
+    waiting = await queue.length()
     async with engine.begin() as connection:
         active = await jobs.active_jobs(connection)
-        announced = await shards.announce_again(connection, active, UNCLAIMED_SECONDS) if active else []
-        for job_id in active:
-            announced += await shards.refill(connection, job_id, window)
+        unclaimed = await shards.unclaimed(connection)
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
         await jobs.forget_idempotency_keys(connection)
+    # A queue that holds a message for every unclaimed shard has lost none; to repeat them would only make it grow.
+    lost_some = waiting is not None and waiting < unclaimed
+    announced: list[int] = []
+    for job_id in active:
+        async with engine.begin() as connection:
+            if await jobs.lock_job(connection, job_id, skip_locked=True) not in ACTIVE:
+                continue
+            quiet = UNCLAIMED_SECONDS if lost_some else None
+            announced += await shards.announce_again(connection, job_id, quiet_seconds=quiet)
+            announced += await shards.refill(connection, job_id, window)
     await queue.announce_shards(announced)
     for job_id in unsettled:
         await queue.announce_finalize(job_id)

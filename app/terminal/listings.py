@@ -36,9 +36,10 @@ def _plan_stages(plan: Json) -> Table:
     for name in ("calls", "input tokens", "output tokens", "cost"):
         table.add_column(name, justify="right", no_wrap=True)
     for stage in plan["stages"]:
-        cost = "unknown" if stage["usd"] is None else dollars(stage["usd"])
         tokens = (f"{stage['input_tokens']:,}", f"{stage['output_tokens']:,}")
-        table.add_row(stage["stage"], printable(stage["model"]), f"{stage['calls']:,}", *tokens, cost)
+        table.add_row(
+            stage["stage"], printable(stage["model"]), f"{stage['calls']:,}", *tokens, dollars(stage["usd"])
+        )
     return table
 
 

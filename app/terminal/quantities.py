@@ -12,8 +12,10 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
-def dollars(usd: float) -> str:
-    """An amount; small ones, which are the rule here, to a hundredth of a cent."""
+def dollars(usd: float | None) -> str:
+    """An amount, if it is known; small ones, which are the rule here, to a hundredth of a cent."""
+    if usd is None:
+        return "unknown"
     return f"${usd:,.4f}" if 0 < usd < CENTS_BELOW_USD else f"${usd:,.2f}"
 
 

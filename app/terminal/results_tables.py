@@ -98,7 +98,7 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
     }
     counts = {
         "cells\n(n)": [Text(f"{total['cells']:,}") for total in totals],
-        "sentences\nscored": [Text(_scored(total["units"])) for total in totals],
+        "verdicts\nscored": [Text(_scored(total["units"])) for total in totals],
         "refused\nresponses": [Text(_refused(results, total["model"])) for total in totals],
     }
     if max(map(len, names), default=0) + FIGURES_AND_COUNTS_WIDTH <= width:

@@ -36,6 +36,7 @@ def upgrade() -> None:
     sa.Column('output_tokens', sa.Integer(), nullable=True),
     sa.Column('cached_input_tokens', sa.Integer(), nullable=True),
     sa.Column('usd', sa.Double(), nullable=True),
+    sa.Column('maybe_paid', sa.Boolean(), nullable=False),
     sa.Column('latency_ms', sa.Double(), nullable=False),
     sa.Column('finish_reason', sa.Text(), nullable=True),
     sa.Column('model_snapshot', sa.Text(), nullable=True),
@@ -155,6 +156,7 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['job_id'], ['jobs.id'], name=op.f('fk_shards_job_id_jobs'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_shards'))
     )
+    op.create_index('ix_shards_cell_id', 'shards', ['cell_id'], unique=False)
     op.create_index('ix_shards_job_id', 'shards', ['job_id', 'done', 'announced_at'], unique=False)
     op.create_index('ix_shards_open', 'shards', ['announced_at'], unique=False, postgresql_where=sa.text('NOT done'))
     op.create_table('shard_usage',
@@ -167,7 +169,7 @@ def upgrade() -> None:
     sa.Column('input_tokens', sa.BigInteger(), nullable=False),
     sa.Column('output_tokens', sa.BigInteger(), nullable=False),
     sa.Column('cached_input_tokens', sa.BigInteger(), nullable=False),
-    sa.Column('usd', sa.Double(), nullable=False),
+    sa.Column('usd', sa.Double(), nullable=True),
     sa.Column('unpriced_calls', sa.Integer(), nullable=False),
     sa.ForeignKeyConstraint(['shard_id'], ['shards.id'], name=op.f('fk_shard_usage_shard_id_shards'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('shard_id', 'stage', 'model', name=op.f('pk_shard_usage'))
@@ -181,6 +183,7 @@ def downgrade() -> None:
     op.drop_table('shard_usage')
     op.drop_index('ix_shards_open', table_name='shards', postgresql_where=sa.text('NOT done'))
     op.drop_index('ix_shards_job_id', table_name='shards')
+    op.drop_index('ix_shards_cell_id', table_name='shards')
     op.drop_table('shards')
     op.drop_table('responses')
     op.drop_table('job_results')

@@ -30,11 +30,16 @@ LEASE_SECONDS = 20.0
 class RecordingQueue:
     """A queue that nobody listens to."""
 
+    waiting: int | None = 0
+
     shards: list[int] = field(default_factory=list)
     finals: list[str] = field(default_factory=list)
 
     async def announce_shards(self, shard_ids: Sequence[int]) -> None:
         self.shards += shard_ids
+
+    async def length(self) -> int | None:
+        return self.waiting
 
     async def announce_finalize(self, job_id: str) -> None:
         self.finals.append(job_id)
@@ -183,6 +188,7 @@ def call_row(claim: Claim, *, outcome: str = "ok", stage: str = "generation") ->
         output_tokens=4 if ok else None,
         cached_input_tokens=0 if ok else None,
         usd=0.5 if ok else None,
+        maybe_paid=ok,
         latency_ms=1.0,
         finish_reason=None,
         model_snapshot=None,

@@ -97,11 +97,27 @@ class TestBatchWriter:
             await rows.add(claim, response_row(claim)).durable(claim)
         assert await scalar(engine, "SELECT text FROM responses") == "One. Two."
 
+    async def test_a_row_that_is_refused_harms_no_other_shards_rows(self, engine: AsyncEngine) -> None:
+        guilty = await claimed(engine, (await new_job(engine)).id)
+        innocent = await claimed(engine, (await new_job(engine)).id)
+        rows = BatchWriter(ResultWriter(engine))
+        batches = {
+            rows.add(guilty, verdict_row(guilty, 0, 40_000)),  # more than a smallint holds
+            rows.add(innocent, response_row(innocent)),
+        }
+        assert len(batches) == 1
+        async with rows.running():
+            (batch,) = batches
+            await batch.durable(innocent)
+            with pytest.raises(psycopg.Error):
+                await batch.durable(guilty)
+        assert await scalar(engine, "SELECT cell_id FROM responses") == innocent.cell_id
+
     async def test_an_exhausted_pool_delays_rows_and_loses_none(
         self, engine: AsyncEngine, database_url: str
     ) -> None:
         claim = await claimed(engine, (await new_job(engine)).id)
-        small = connect(database_url, pool_size=1)
+        small = connect(database_url, pool_size=1, max_overflow=1)
         small.pool._timeout = 0.05  # type: ignore[attr-defined] # sooner than the 5 s that `connect` sets
         rows = BatchWriter(ResultWriter(small))
         async with rows.running():

@@ -219,6 +219,31 @@ class TestRunShard:
             "model": "simulated/sim-faithful",
         }
 
+    async def test_a_runaway_text_fails_instead_of_costing_a_call_for_each_sentence(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        worker.provider.text = "I like it. " * 1001
+        job = await new_job(engine)
+        await worker.run_all(job)
+        assert {path.split("/")[0] for path in worker.provider.calls} == {"generation"}
+        error = await scalar(engine, "SELECT DISTINCT error FROM responses")
+        assert error == "runaway: 1,001 sentences; at most 1,000 are judged"
+
+    async def test_a_stopped_job_keeps_its_reason_though_a_call_on_the_wire_succeeds(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        job = await new_job(engine)
+        await worker.run_all(job)
+        error = '{"code": "model_not_found", "detail": "no such", "model": "acme/x"}'
+        await execute(
+            engine,
+            "UPDATE jobs SET status = 'finalizing', status_reason = 'model_not_found', error = CAST(:e AS jsonb)",
+            e=error,
+        )
+        ended = await worker.finalize(job)
+        assert (ended.status, ended.status_reason) == (JobStatus.FAILED, "model_not_found")
+        assert ended.error == json.loads(error)
+
     async def test_a_job_that_got_somewhere_is_paused_instead(
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
@@ -249,7 +274,8 @@ class TestRunShard:
         assert [entry["event"] for entry in logs] == ["shard failed"] * MAX_SHARD_FAILURES
         paused = await worker.job(job)
         assert (paused.status, paused.status_reason) == (JobStatus.PAUSED, "internal_error")
-        assert "a bug" in str(paused.error)
+        assert paused.error is not None
+        assert paused.error["detail"] == "RuntimeError"  # its text might hold a persona or a response
 
     async def test_existing_texts_are_only_judged(self, engine: AsyncEngine, worker: Worker) -> None:
         texts = tuple(ResponseDraft("E-low", "essay", TEXT, run=run) for run in (0, 7))
@@ -376,8 +402,10 @@ class TestLeaseKeeper:
 
 
 class TestSweep:
-    async def swept(self, engine: AsyncEngine, *, window: int = 2) -> tuple[list[int], list[str]]:
-        queue = RecordingQueue()
+    async def swept(
+        self, engine: AsyncEngine, *, window: int = 2, waiting: int | None = 0
+    ) -> tuple[list[int], list[str]]:
+        queue = RecordingQueue(waiting)
         counted = await sweep(engine, queue, window)
         assert (counted.shards, counted.jobs) == (len(queue.shards), len(queue.finals))
         return queue.shards, queue.finals
@@ -401,6 +429,8 @@ class TestSweep:
     async def test_a_message_that_nobody_took_is_sent_again_after_a_while(self, engine: AsyncEngine) -> None:
         job = await new_job(engine)
         await execute(engine, "UPDATE shards SET announced_at = announced_at - interval '31 seconds'")
+        assert await self.swept(engine, waiting=1) == ([], [])  # it still waits in the queue
+        assert await self.swept(engine, waiting=None) == ([], [])  # the queue can't be reached
         assert await self.swept(engine) == (await shard_ids(engine, job.id), [])
 
     @pytest.mark.parametrize("status", ["paused", "cancelling", "finalizing", "completed"])
@@ -422,9 +452,11 @@ class TestSweep:
         job = await new_job(engine)
         claim = await claimed(engine, job.id)
         await execute(engine, "UPDATE jobs SET status = 'cancelling'")
+        await execute(engine, "UPDATE jobs SET updated_at = now() - interval '11 seconds'")
         assert await self.swept(engine) == ([], [])
         await expire(engine, claim)
         assert await self.swept(engine) == ([], [job.id])
+        assert await self.swept(engine) == ([], [])  # somebody has been told
 
     async def test_a_job_that_somebody_refills_is_left_to_them(self, engine: AsyncEngine) -> None:
         job = await new_job(engine, iterations=200, window=1)

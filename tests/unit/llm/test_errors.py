@@ -22,7 +22,8 @@ class TestRetryAfter:
             ({"retry-after": "Sat, 21 Nov 2026 11:00:00 GMT"}, 0.0),
             ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0s"}, 360.0),
             ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "20ms"}, 0.02),
-            ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1h2m3.5s"}, 3723.5),
+            ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "59m3.5s"}, 3543.5),
+            ({"retry-after": "31536000000"}, 3600.0),  # a thousand years: at most an hour at a time
             ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "later 5s"}, None),
             ({"x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "5s"}, None),
             (

@@ -1,0 +1,107 @@
+"""How evaluators' replies to a rubric are read."""
+
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.personagym.grades import read_final_score
+from app.domain.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus
+from app.instruments.loader import load_atomic
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "personagym_grades.yaml"
+
+
+def labelled_replies() -> list[tuple[str, Verdict]]:
+    content = yaml.safe_load(GOLDEN.read_text(encoding="utf-8"))
+    scored = content.pop("scored")
+    found = [
+        (raw, Verdict(VerdictStatus.SCORED, score)) for score, replies in scored.items() for raw in replies
+    ]
+    return found + [
+        (raw, Verdict(VerdictStatus(status))) for status, replies in content.items() for raw in replies
+    ]
+
+
+class TestLabelledReplies:
+    @pytest.mark.parametrize(("raw", "expected"), labelled_replies())
+    def test_reads_a_reply_as_a_careful_reader_does(self, raw: str, expected: Verdict) -> None:
+        assert read_final_score(raw).verdict == expected
+
+    def test_the_table_is_large_and_has_each_reply_once(self) -> None:
+        replies = [raw for raw, _ in labelled_replies()]
+        assert len(replies) >= 120
+        assert len(replies) == len(set(replies))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            "I cannot take on the role of this persona.",
+            "As an AI language model, I don't have a personality of my own.",
+        ],
+    )
+    def test_other_ways_to_refuse_are_known_by_rules(self, reply: str) -> None:
+        assert read_final_score(reply).verdict == UNPARSED
+        assert read_final_score(reply, refusals=load_atomic().refusal).verdict == REFUSED
+
+    def test_a_reply_with_a_final_score_is_none_however_it_begins(self) -> None:
+        reply = "I'm sorry, but I can't approve of that persona. Therefore, the final score is 1."
+        assert read_final_score(reply, refusals=load_atomic().refusal).verdict.score == 1
+
+
+class TestJustification:
+    @pytest.mark.parametrize(
+        ("reply", "justification"),
+        [
+            ("It fits. The tone is right. Therefore, the final score is 4.", "It fits. The tone is right."),
+            ("It fits.\n\nTherefore, the final score is **4**.", "It fits."),
+            ("Therefore, the final score is 4.", ""),
+            ("Therefore, the final score is 4. It fits.", "It fits."),
+            ("<think>Hm.</think>It fits. Therefore, the final score is 4.", "It fits."),
+            ("It fits. Or not.", "It fits. Or not."),
+        ],
+    )
+    def test_is_the_reply_without_its_final_sentence(self, reply: str, justification: str) -> None:
+        assert read_final_score(reply).justification == justification
+
+
+class TestAnyReply:
+    @given(
+        first=st.integers(1, 5),
+        second=st.integers(1, 5),
+        between=st.sampled_from([" ", "\n", " It is vague. "]),
+    )
+    def test_two_different_final_scores_are_none(self, first: int, second: int, between: str) -> None:
+        reply = f"Therefore, the final score is {first}.{between}Therefore, the final score is {second}."
+        expected = Verdict(VerdictStatus.SCORED, first) if first == second else UNPARSED
+        assert read_final_score(reply).verdict == expected
+
+    @given(number=st.integers())
+    def test_a_number_is_itself_or_nothing(self, number: int) -> None:
+        verdict = read_final_score(f"Therefore, the final score is {number}.").verdict
+        assert verdict == (Verdict(VerdictStatus.SCORED, number) if 1 <= number <= 5 else UNPARSED)
+
+    @given(reply=st.text())
+    def test_any_text_gives_a_score_on_the_scale_or_none(self, reply: str) -> None:
+        verdict = read_final_score(reply).verdict
+        assert verdict.score in ({1, 2, 3, 4, 5} if verdict.status is VerdictStatus.SCORED else {None})
+
+    @pytest.mark.parametrize(
+        "piece",
+        ["the final score is 4. ", "final score ", "final ", "score: ", " ", "\n", "4", ". ", "*", "(", "is ", "\"", "</think>"],
+    )  # fmt: skip
+    def test_a_hundred_kilobytes_are_read_at_once(self, piece: str) -> None:
+        body = piece * (100_000 // len(piece))
+        started = time.perf_counter()
+        for reply in (
+            body,
+            f"{body} Therefore, the final score is 4.",
+            f"Therefore, the final score is 4. {body}",
+        ):
+            read_final_score(reply)
+        assert time.perf_counter() - started < 5.0  # some 0.1 s; quadratic time would take minutes
