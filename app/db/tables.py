@@ -315,18 +315,6 @@ class QuestionSet(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
-class PersonaSet(Base):
-    """An immutable set of personas, named by its content."""
-
-    __tablename__ = "persona_sets"
-
-    tenant: Mapped[str] = mapped_column(primary_key=True)
-    id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str | None]
-    content: Mapped[list[Any]] = mapped_column(JSONB)
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-
-
 class Call(Base):
     """One attempt at one call: the accounting of everything that may have cost money."""
 

@@ -28,14 +28,6 @@ def upgrade() -> None:
     sa.CheckConstraint("status IN ('scored', 'refused', 'unparsed', 'failed')", name=op.f('ck_grades_status')),
     sa.PrimaryKeyConstraint('cell_id', 'run', 'item', 'judge', name=op.f('pk_grades'))
     )
-    op.create_table('persona_sets',
-    sa.Column('tenant', sa.Text(), nullable=False),
-    sa.Column('id', sa.Text(), nullable=False),
-    sa.Column('name', sa.Text(), nullable=True),
-    sa.Column('content', postgresql.JSONB(astext_type=sa.Text()), nullable=False),
-    sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
-    sa.PrimaryKeyConstraint('tenant', 'id', name=op.f('pk_persona_sets'))
-    )
     op.create_table('question_sets',
     sa.Column('tenant', sa.Text(), nullable=False),
     sa.Column('id', sa.Text(), nullable=False),
@@ -123,6 +115,5 @@ def downgrade() -> None:
     op.drop_column('calls', 'persona')
     op.drop_table('preparations')
     op.drop_table('question_sets')
-    op.drop_table('persona_sets')
     op.drop_table('grades')
     # ### end Alembic commands ###
