@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from app.domain.judged import JudgedResponse, JudgedUnit, UnitVerdict
+from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.verdict import VerdictStatus
+from app.reports.persona_scores import score_share
 from app.reports.targets import Targets
 
 SENTENCES = 80
@@ -42,6 +43,21 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class CardGrade:
+    """One judge's grade of a PersonaGym response.
+
+    Attributes:
+        judge: The judge's label.
+        found: The score, or in a word why there is none.
+        reasons: The justification, or the whole reply that has none, or why there is no reply. Untrusted text.
+    """
+
+    judge: str
+    found: str
+    reasons: str
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """A response.
 
@@ -56,12 +72,15 @@ class Card:
         run: Repetition, from 0.
         status: ``answered``, ``refused`` or ``failed``.
         error: Why the call failed.
-        sentences: What is shown of it.
+        whole: The text of a response whose sentences nobody judges, possibly cut; empty for others. Untrusted text.
+        sentences: What is shown of it, sentence by sentence.
         hidden: Sentences that are not shown.
         units: Sentences in all.
         out_of_character: Sentences that any judge finds out of character.
         acc_atom: Share of all scores in the persona's level; ``None`` without a score.
         deviation: Mean distance of the scores to the level, in widths of the scale.
+        score: The mean of the judges' grades, 1–5; ``None`` without one.
+        grades: PersonaGym's grades.
         quote: The sentence farthest out of character, and how it was judged.
         quote_rank: By what quotes are compared: distance, agreement of the judges, length that can be read.
     """
@@ -76,24 +95,35 @@ class Card:
     run: int
     status: str
     error: str | None
+    whole: str
     sentences: tuple[Sentence, ...]
     hidden: int
     units: int
     out_of_character: int
     acc_atom: float | None
     deviation: float
+    score: float | None
+    grades: tuple[CardGrade, ...]
     quote: Sentence | None
     quote_rank: tuple[float, ...]
 
     @property
     def badness(self) -> tuple[float, float]:
-        """By what the worst are found: ACC_atom, the lowest first, then the distance to the level."""
-        return (math.inf if self.acc_atom is None else self.acc_atom), self.deviation
+        """By what the worst are found: fidelity, the lowest first, then the distance to the level."""
+        return self.fidelity, self.deviation
+
+    @property
+    def fidelity(self) -> float:
+        """0–1: where the grade lies on its scale, or without a grade ACC_atom; infinite without either."""
+        if self.score is not None:
+            return score_share(self.score)
+        return math.inf if self.acc_atom is None else self.acc_atom
 
 
 def make_card(response: JudgedResponse, targets: Targets) -> Card:
     """How a response is shown."""
-    shown = tuple(_sentences(response, targets))
+    judged = response.question is None or any(unit.verdicts for unit in response.units)
+    shown = tuple(_sentences(response, targets)) if judged else ()
     scored = [v for unit in response.units for v in unit.verdicts if v.in_character is not None]
     quoted = max(response.units, key=lambda unit: _quote_rank(unit, response.levels, targets), default=None)
     return Card(
@@ -107,15 +137,24 @@ def make_card(response: JudgedResponse, targets: Targets) -> Card:
         run=response.run,
         status=response.status,
         error=None if response.error is None else _cut(response.error, SENTENCE_CHARACTERS),
+        whole="" if judged else _cut(response.text or "", CHARACTERS),
         sentences=shown,
-        hidden=len(response.units) - len(shown),
+        hidden=len(response.units) - len(shown) if judged else 0,
         units=len(response.units),
         out_of_character=sum(unit.out_of_character for unit in response.units),
         acc_atom=sum(v.in_character is True for v in scored) / len(scored) if scored else None,
         deviation=sum(abs(targets.deviation(v, response.levels)) for v in scored) / max(1, len(scored)),
+        score=response.score,
+        grades=tuple(_grade(grade) for grade in response.grades),
         quote=None if quoted is None else _sentence(quoted, response.levels, targets, new_paragraph=False),
         quote_rank=(0.0,) if quoted is None else _quote_rank(quoted, response.levels, targets),
     )
+
+
+def _grade(grade: ResponseGrade) -> CardGrade:
+    found = grade.status.value if grade.score is None else str(grade.score)
+    reasons = grade.justification or grade.raw or grade.error or ""
+    return CardGrade(grade.judge, found, _cut(reasons, SENTENCE_CHARACTERS))
 
 
 def _sentences(response: JudgedResponse, targets: Targets) -> Iterator[Sentence]:

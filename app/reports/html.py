@@ -15,6 +15,7 @@ from markupsafe import Markup
 from app.domain.judged import JudgedResponse
 from app.reports.cards import Card, make_card
 from app.reports.distributions import Distributions
+from app.reports.persona_scores import persona_scores, score_share, score_step
 from app.reports.selection import Selection
 from app.reports.summary import Summary
 from app.reports.targets import Targets
@@ -43,7 +44,7 @@ async def html_report(results: Mapping[str, Any], responses: AsyncIterator[Judge
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
     """
     targets = Targets(results["cells"])
-    selection = Selection(len({(c["model"], c["persona"], c["task"]) for c in results["cells"]}))
+    selection = Selection(_texts(results))
     distributions = Distributions(targets)
     async for response in responses:
         selection.add(make_card(response, targets))
@@ -51,6 +52,13 @@ async def html_report(results: Mapping[str, Any], responses: AsyncIterator[Judge
         if selection.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
     return await asyncio.to_thread(_render, results, Summary(results, targets), selection, distributions)
+
+
+def _texts(results: Mapping[str, Any]) -> int:
+    """How many model × persona × task there are; a PersonaGym task need not have cells."""
+    judged = {(c["model"], c["persona"], c["task"]) for c in results["cells"]}
+    graded = {(r["model"], r["persona"], task) for r in results["persona_scores"] for task in r["tasks"]}
+    return len(judged | graded)
 
 
 def _render(
@@ -66,6 +74,7 @@ def _render(
         styles=Markup(styles),  # noqa: S704 - our own files
         script=Markup(script),  # noqa: S704
         models=models,
+        gym=persona_scores(results),
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, selection.quotes(row.model)) for row in models],
@@ -89,9 +98,7 @@ def _fitting(cards: list[Card]) -> list[Card]:
         if left < 0:
             break
         chosen.append(card)
-    return sorted(
-        chosen, key=lambda card: (not card.out_of_character, card.badness[0], -card.deviation, card.id)
-    )
+    return sorted(chosen, key=lambda card: (card.fidelity, -card.deviation, card.id))
 
 
 def _cards_html(cards: list[Card]) -> Iterator[Markup]:
@@ -138,6 +145,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {"fixed": _fixed, "percent": _percent, "grouped": _grouped, "points": _points}
     environment.filters |= {"moment": _moment, "dollars": _dollars}
+    environment.filters |= {"score_share": score_share, "score_step": score_step}
     return environment
 
 

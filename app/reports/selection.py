@@ -9,7 +9,7 @@ from itertools import zip_longest
 from app.reports.cards import Card
 
 WORST = 400
-"""Responses with the lowest ACC_atom that are kept."""
+"""Responses with the lowest fidelity that are kept."""
 SAMPLE = 400
 """Responses of the even sample over all cells; each cell gets at least one."""
 QUOTES = 3
@@ -39,9 +39,10 @@ class Selection:
         self.seen += 1
         lottery = blake2b(card.id.encode(), digest_size=8).hexdigest()
         _keep(self._samples[card.model, card.persona, card.task], self._share, _Ranked((lottery,), card))
-        if card.out_of_character:
-            fidelity, deviation = card.badness
+        fidelity, deviation = card.badness
+        if fidelity < 1.0:
             _keep(self._worst, WORST, _Ranked((-fidelity, deviation, lottery), card))
+        if card.out_of_character:
             quoted = self._quotes[card.model]
             quoted[card.persona] = max(card, quoted.get(card.persona, card), key=_quote_key)
 

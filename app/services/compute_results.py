@@ -110,6 +110,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         "name": job.name,
         "completeness": completeness,
         **results,
+        "simulated": job.simulated,  # also where no sentence was judged
         **_gym_results(context, rows),
         "started_at": time_json(job.started_at),
         "computed_at": time_json(datetime.now(UTC)),

@@ -107,7 +107,7 @@ class JobProgress:
     def __rich__(self) -> RenderableType:
         """The stages' bars over a line of figures."""
         bars = Table.grid(padding=(0, 2, 0, 0), expand=True)
-        bars.add_column(width=11)
+        bars.add_column(width=12)
         bars.add_column(ratio=1)
         bars.add_column(justify="right", no_wrap=True)
         bars.add_column(justify="right", no_wrap=True)

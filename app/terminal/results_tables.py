@@ -38,6 +38,7 @@ LEVEL_WIDTH = 12
 FIGURES_AND_COUNTS_WIDTH = 64
 SIMULATED = "SIMULATED"
 OUT_OF_LEVEL = "*"
+PERSONA_SCORE = "PersonaScore"
 
 
 class Footnotes:
@@ -66,7 +67,9 @@ def results_view(results: Json, width: int) -> RenderableType:
         width: Columns that there are.
     """
     notes = Footnotes()
-    tables = list(_overview(results, width, notes))
+    tables = [_persona_scores(results, notes)] if results["persona_scores"] else []
+    if results["totals"]:
+        tables += _overview(results, width, notes)
     for model in dict.fromkeys(cell["model"] for cell in results["cells"]):
         tables += _model_tables(results, model, width, notes)
     parts: list[RenderableType] = [_heading(results)]
@@ -106,6 +109,34 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
     else:
         yield _by_model("Fidelity by model", names, figures)
         yield _by_model("Taken over", names, counts)
+
+
+def _persona_scores(results: Json, notes: Footnotes) -> Table:
+    """A line for each task of a model, then its PersonaScore: mean, standard deviation and n over personas."""
+    table = _table(Text("PersonaScore by model"))
+    table.add_column("model", overflow="fold")
+    table.add_column("task", overflow="fold")
+    for header in ("mean", "sd", "n"):
+        table.add_column(header, justify="right", no_wrap=True)
+    for total in results["persona_score_totals"]:
+        scores = {_words(task): spread for task, spread in total["tasks"].items()}
+        for position, (task, spread) in enumerate((scores | {PERSONA_SCORE: total["persona_score"]}).items()):
+            model = printable(total["model"]) if position == 0 else ""
+            table.add_row(model, task, *_spread(task, spread, notes))
+        table.add_section()
+    return table
+
+
+def _spread(task: str, spread: Json, notes: Footnotes) -> Iterator[Text]:
+    """Mean, standard deviation and n over personas."""
+    value, sd = spread["value"], spread["sd"]
+    if value is None:
+        yield Text(MISSING + notes.mark(f"{task} is missing: {_reason(spread)}"))
+    else:
+        mark = notes.mark(f"{counted(spread['left_out'], 'persona')} left out") if spread["left_out"] else ""
+        yield Text.assemble((f"{value:.2f}", heat((value - 1) / 4)), mark)  # the rubrics' scores are 1 to 5
+    yield Text(MISSING if sd is None else f"{sd:.2f}")
+    yield Text(f"{spread['n']:,}")
 
 
 def _by_model(title: str, names: Sequence[Text], columns: Mapping[str, Sequence[Text]]) -> Table:
@@ -219,8 +250,13 @@ def _is_out_of_level(mean: float | None, level: str | None, scale: Json) -> bool
 
 
 def _legend(results: Json) -> Iterator[Text]:
+    if results["persona_scores"]:
+        yield Text(
+            "PersonaScore is the mean over a job's tasks, from 1 to 5; n counts personas.", style="hint"
+        )
     if not results["cells"]:
-        yield Text("There are no cells yet.", style="hint")
+        if not results["persona_scores"]:
+            yield Text("There are no cells yet.", style="hint")
         return
     short = ", ".join(f"{SHORT_NAMES[m]} {NAMES[m]}" for m in DETAIL[1:])
     yield Text(

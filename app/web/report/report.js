@@ -9,7 +9,7 @@
     for (const card of cards) {
       const wanted =
         fields.every((field) => !form.elements[field].value || form.elements[field].value === card.dataset[field]) &&
-        (!form.elements.outside.checked || "outside" in card.dataset);
+        (!form.elements.outside?.checked || "outside" in card.dataset);
       card.hidden = !wanted;
       shown += wanted;
     }

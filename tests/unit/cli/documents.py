@@ -93,6 +93,7 @@ def results(
         "simulated": simulated,
         "cells": cells,
         "totals": [total | shared | {"metrics": metrics(total["cells"]) | changes} for total in totals],
+        "persona_scores": [],
     }
 
 

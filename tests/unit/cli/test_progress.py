@@ -114,3 +114,17 @@ class TestFollow:
         assert "━" in generation
         assert "900/900" in judging
         assert figures == "completed · 100 calls/s · cost $0.0123 · elapsed 0:10"
+
+    def test_the_stages_of_personagym_have_bars_with_whole_names(self) -> None:
+        text = io.StringIO()
+        console = Console(file=text, force_terminal=True, width=80, _environ={"TERM": "xterm-256color"})
+        names = ("environments", "questions", "exemplars", "generation", "judging")
+        done = {name: stage(10, 10) for name in names} | {"questions": stage(0, 0)}
+        follow([job("completed", progress=done)], console)
+        lines = text.getvalue().removeprefix("\x1b[?25l").splitlines()  # the cursor is hidden first
+        assert [line.split()[0] for line in lines if "━" in line] == [
+            "environments",
+            "exemplars",
+            "generation",
+            "judging",
+        ]

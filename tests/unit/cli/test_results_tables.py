@@ -6,6 +6,7 @@ from rich.console import Console
 from app.terminal.heat import heat
 from app.terminal.results_tables import results_view
 from tests.unit.cli.documents import metric, results
+from tests.unit.gym_sample import graded_response, gym_results_of
 
 
 def shown(document: dict[str, object], width: int = 100) -> str:
@@ -104,3 +105,37 @@ class TestHeat:
     @pytest.mark.parametrize(("value", "end"), [(-0.4, 0.0), (1.2, 1.0)])
     def test_values_beyond_the_ends_look_like_the_ends(self, value: float, end: float) -> None:
         assert heat(value) == heat(end)
+
+
+class TestPersonaScores:
+    def test_a_model_has_a_line_for_each_task_with_mean_deviation_and_personas(self) -> None:
+        # gym-01 has 5, gym-02 has 2: mean 3.5, sample deviation √(2 · 1.5²) = 2.12.
+        responses = [graded_response(5), graded_response(2, persona="gym-02")]
+        text = shown(results() | gym_results_of(responses))
+        assert line_with(text, "expected action").split() == [
+            "simulated/steady",
+            "expected",
+            "action",
+            "3.50",
+            "2.12",
+            "2",
+        ]
+        assert line_with(text, "PersonaScore  ").split()[1:] == ["3.50", "2.12", "2"]
+
+    def test_what_is_missing_or_left_out_is_said(self) -> None:
+        one = [graded_response(4), graded_response(None, persona="gym-02")]
+        text = shown(results() | gym_results_of(one))
+        assert line_with(text, "expected action").split()[3:] == ["4.00¹", "–", "1"]
+        assert "1 persona left out" in text
+        none = shown(results() | gym_results_of([graded_response(None)]))
+        assert "PersonaScore is missing: no persona has this score" in none
+
+    def test_a_job_of_personagym_alone_has_no_empty_tables(self) -> None:
+        text = shown(results() | gym_results_of([graded_response(4)]) | {"cells": [], "totals": []})
+        assert "PersonaScore by model" in text
+        assert "Fidelity" not in text
+        assert "ACC" not in text
+        assert "no cells" not in text
+
+    def test_without_personagym_tasks_there_is_none(self) -> None:
+        assert "PersonaScore" not in shown(results())

@@ -1,0 +1,89 @@
+"""PersonaGym's part of the results document as a page shows it (PersonaGym paper, Table 1)."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Json = Mapping[str, Any]
+
+PERSONA_ROWS = 40
+"""Personas that are shown, those with the lowest PersonaScore; a job of 50 personas has as many for each model."""
+HEAT_STEPS = 10
+_LOWEST, _HIGHEST = 1, 5
+"""The rubrics' scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaScores:
+    """A job's PersonaScores.
+
+    Attributes:
+        tasks: Ids of the tasks, in the job's order.
+        tasks_in_paper: How many tasks the paper's PersonaScore is over.
+        models: The document's totals, the highest PersonaScore first and those without one last.
+        personas: The document's scores by persona and model, the lowest first, at most ``PERSONA_ROWS``.
+        personas_in_all: How many of these there are.
+        agreement: The document's judge agreement, by task.
+        alone: Whether all of the job's tasks are PersonaGym's, so that PersonaScore is its main result.
+    """
+
+    tasks: Sequence[str]
+    tasks_in_paper: int
+    models: Sequence[Json]
+    personas: Sequence[Json]
+    personas_in_all: int
+    agreement: Mapping[str, Sequence[Json]]
+    alone: bool
+
+    @property
+    def ranked(self) -> Sequence[Json]:
+        """The models that have a PersonaScore, the highest first."""
+        return [total for total in self.models if _value(total) is not None]
+
+    @property
+    def highest(self) -> Mapping[str, float]:
+        """The best mean of each task, where there are models to compare."""
+        found = {}
+        for task in self.tasks:
+            values = [total["tasks"][task]["value"] for total in self.models]
+            known = [value for value in values if value is not None]
+            if len(known) > 1:
+                found[task] = max(known)
+        return found
+
+
+def persona_scores(results: Json) -> PersonaScores | None:
+    """What the results say about PersonaGym's tasks; ``None`` if the job has none of them."""
+    if "persona_score_totals" not in results:
+        return None
+    rows: Sequence[Json] = results["persona_scores"]
+    tasks = list(rows[0]["tasks"]) if rows else []
+    agreement: dict[str, list[Json]] = defaultdict(list)
+    for found in results["judge_agreement"]:
+        agreement[found["task"]].append(found)
+    return PersonaScores(
+        tasks=tasks,
+        tasks_in_paper=rows[0]["tasks_in_paper"] if rows else 0,
+        models=sorted(results["persona_score_totals"], key=lambda total: -_value(total, missing=-math.inf)),
+        personas=sorted(rows, key=lambda row: _value(row, missing=math.inf))[:PERSONA_ROWS],
+        personas_in_all=len(rows),
+        agreement=agreement,
+        alone={cell["task"] for cell in results["cells"]} <= set(tasks),
+    )
+
+
+def score_step(score: float) -> int:
+    """A score's colour, 0 (worst) to ``HEAT_STEPS`` - 1 (best)."""
+    return min(HEAT_STEPS - 1, int(score_share(score) * HEAT_STEPS))
+
+
+def score_share(score: float) -> float:
+    """A score's place between the rubrics' lowest and highest, 0–1."""
+    return (score - _LOWEST) / (_HIGHEST - _LOWEST)
+
+
+def _value(row: Json, missing: Any = None) -> Any:
+    value = row["persona_score"]["value"]
+    return missing if value is None else value

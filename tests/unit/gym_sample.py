@@ -1,0 +1,66 @@
+"""PersonaGym responses, and the results document's part about them by the real domain code."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from app.domain.gym_results import GymTally, gym_results
+from app.domain.judged import JudgedResponse, ResponseGrade
+from app.domain.personagym.scores import Grade
+from app.domain.verdict import Verdict, VerdictStatus
+
+JUDGES = ("simulated/judge-a", "simulated/judge-b")
+
+
+def graded_response(*scores: int | None, justification: str = "It fits.", **changes: Any) -> JudgedResponse:
+    """A response with a grade by each judge; ``None`` is a reply that could not be read."""
+    question = "What would you buy at this market?"
+    response = JudgedResponse(
+        id="r-1",
+        model="simulated/steady",
+        persona="gym-01",
+        levels={},
+        task="expected_action",
+        item="Q-1",
+        item_text=question,
+        run=0,
+        instruction=0,
+        iteration=0,
+        status="answered",
+        text="Tomatoes, as ever.",
+        error=None,
+        finish_reason="stop",
+        usage=None,
+        units=(),
+        question=question,
+        grades=tuple(
+            ResponseGrade(
+                judge=judge,
+                status=VerdictStatus.UNPARSED if score is None else VerdictStatus.SCORED,
+                score=score,
+                justification=None if score is None else justification,
+                raw=justification
+                if score is None
+                else f"{justification} Therefore, the final score is {score}.",
+            )
+            for judge, score in zip(JUDGES, scores, strict=False)
+        ),
+    )
+    return replace(response, **changes)
+
+
+def gym_results_of(responses: Sequence[JudgedResponse]) -> dict[str, Any]:
+    """The document's PersonaScores, totals and judge agreement."""
+    tasks = list(dict.fromkeys(response.task for response in responses))
+    statuses: dict[tuple[str, str, str], Counter[str]] = {}
+    for response in responses:
+        key = response.model, response.persona, response.task
+        statuses.setdefault(key, Counter())[response.status] += 1
+    tallies = [GymTally(*key, planned=counts.total(), responses=counts) for key, counts in statuses.items()]
+    grades = [
+        Grade(r.model, r.persona, r.task, r.item, r.run, grade.judge, Verdict(grade.status, grade.score))
+        for r in responses
+        for grade in r.grades
+    ]
+    return gym_results(tallies, grades, tasks)
