@@ -86,6 +86,9 @@ class TestWholeJob:
     def test_is_completed_in_full(self, job: Json) -> None:
         assert (job["status"], job["completeness"]) == ("completed", "full")
 
+    def test_is_called_simulated(self, results: Json) -> None:
+        assert results["simulated"] is True
+
     def test_prepares_each_persona_once_and_not_once_for_each_model(self, ledger: list[Json]) -> None:
         questions = len(PERSONAS) * len(TASKS) * QUESTIONS
         answered = questions // len(TASKS) * (len(TASKS) - 1 + RUNS) * len(MODELS)
