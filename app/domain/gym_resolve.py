@@ -1,6 +1,6 @@
 """From a job's draft to its PersonaGym part: looks every name up and says everything that is wrong, field by field."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.dimension import Dimension
@@ -10,7 +10,7 @@ from app.domain.gym import QUESTIONS, GymSpec, GymTaskSpec, with_sampling
 from app.domain.instrument import InstrumentRef
 from app.domain.model import Model
 from app.domain.persona import Persona
-from app.domain.personagym.task import Environment, GymPrompts, GymTask
+from app.domain.personagym.task import Environment, GymPrompts, GymTask, task_named
 
 MAX_QUESTIONS = 1_000
 """Questions of one task for one persona."""
@@ -129,19 +129,6 @@ def resolve_gym(
     )
     _check_effects(draft, spec, personas, [n for n, _ in tasks], fail)
     return GymResolution(spec, tuple(_given(spec, personas, questions)))
-
-
-def task_named(tasks: Iterable[GymTask], name: str) -> GymTask | None:
-    """The task that goes by a name: its id, its title or an alias; case, spaces and punctuation do not count."""
-    wanted = _letters(name)
-    for task in tasks:
-        if wanted in {_letters(known) for known in (task.id, task.title, *task.aliases)}:
-            return task
-    return None
-
-
-def _letters(name: str) -> str:
-    return "".join(character for character in name.casefold() if character.isalnum())
 
 
 def _task(draft: str | TaskDraft, task: GymTask) -> GymTaskSpec:

@@ -29,12 +29,13 @@ _ITEM_PLACEHOLDERS: Mapping[ItemSource, frozenset[str]] = {
 _SCORING_PLACEHOLDERS = frozenset({"dimension", "question", "atomic unit", "options"})
 
 
-def _placeholders(template: str) -> frozenset[str]:
+def placeholders(template: str) -> frozenset[str]:
+    """The names in braces in a template."""
     return frozenset(re.findall(r"\{([^{}]*)\}", template))
 
 
 def _instruction(template: str) -> str:
-    if _placeholders(template) != {"persona"}:
+    if placeholders(template) != {"persona"}:
         raise ValueError("must contain {persona} and no other placeholder")
     return template
 
@@ -43,43 +44,56 @@ def _lines(value: object) -> object:
     return tuple(value.splitlines()) if isinstance(value, str) else value
 
 
-def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
-    repeated = sorted({value for value in values if values.count(value) > 1})
+def distinct(values: tuple[str, ...]) -> tuple[str, ...]:
+    """The values, if none stands twice, also in another case.
+
+    Raises:
+        ValueError: If any does.
+    """
+    folded = [value.casefold() for value in values]
+    repeated = sorted({value for value in values if folded.count(value.casefold()) > 1})
     if repeated:
         raise ValueError(f"given twice: {', '.join(repeated)}")
     return values
 
 
-def _require_distinct_ids(ids: Iterable[str]) -> None:
-    _distinct(tuple(ids))
+def require_distinct(values: Iterable[str]) -> None:
+    """Refuses what stands twice, also in another case.
+
+    Raises:
+        ValueError: If anything does.
+    """
+    distinct(tuple(values))
 
 
-_Text = Annotated[str, StringConstraints(strict=True, min_length=1, pattern=r"^\S(?s:.*\S)?$")]
-_Id = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
-_Texts = Annotated[tuple[_Text, ...], Field(min_length=1), AfterValidator(_distinct)]
-_Lines = Annotated[_Texts, BeforeValidator(_lines)]
+Text = Annotated[str, StringConstraints(strict=True, min_length=1, pattern=r"^\S(?s:.*\S)?$")]
+Id = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+Texts = Annotated[tuple[Text, ...], Field(min_length=1), AfterValidator(distinct)]
+_Lines = Annotated[Texts, BeforeValidator(_lines)]
 _Words = Annotated[
     tuple[Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z.']*[a-z]$|^[a-z]$")], ...],
     Field(min_length=1),
-    AfterValidator(_distinct),
+    AfterValidator(distinct),
 ]
 
 
-class _Form(BaseModel):
+class Form(BaseModel):
+    """Base of all forms: unknown fields are errors."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DimensionForm(_Form):
+class DimensionForm(Form):
     """One dimension, but for the scale that all share."""
 
-    id: _Id
-    name: _Text
-    options: _Text
-    questions: _Texts
-    essay_context: _Text
+    id: Id
+    name: Text
+    options: Text
+    questions: Texts
+    essay_context: Text
 
 
-class DimensionsFile(_Form):
+class DimensionsFile(Form):
     """``dimensions.yaml``."""
 
     scale: Scale
@@ -87,7 +101,7 @@ class DimensionsFile(_Form):
 
     @model_validator(mode="after")
     def _check(self) -> "DimensionsFile":
-        _require_distinct_ids(dimension.id for dimension in self.dimensions)
+        require_distinct(dimension.id for dimension in self.dimensions)
         scores = [*range(self.scale.minimum, self.scale.maximum + 1), self.scale.not_applicable]
         for dimension in self.dimensions:
             offered = [int(number) for number in re.findall(r"(\d+)\)", dimension.options)]
@@ -100,25 +114,25 @@ class DimensionsFile(_Form):
         return {form.id: Dimension(scale=self.scale, **form.model_dump()) for form in self.dimensions}
 
 
-class PersonaForm(_Form):
+class PersonaForm(Form):
     """One built-in persona; ``traits`` maps a dimension's id to a level."""
 
-    id: _Id
-    description: _Text
+    id: Id
+    description: Text
     traits: Annotated[dict[str, str], Field(min_length=1)]
 
 
-class PersonasFile(_Form):
+class PersonasFile(Form):
     """``personas.yaml``; validated with the dimensions by id as context."""
 
     personas: Annotated[tuple[PersonaForm, ...], Field(min_length=1)]
-    persona_sets: dict[_Id, _Texts]
+    persona_sets: dict[Id, Texts]
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> "PersonasFile":
         dimensions: Mapping[str, Dimension] = info.context or {}
         ids = [persona.id for persona in self.personas]
-        _require_distinct_ids([*ids, *self.persona_sets])
+        require_distinct([*ids, *self.persona_sets])
         for persona in self.personas:
             for dimension, level in persona.traits.items():
                 if dimension not in dimensions or level not in dimensions[dimension].scale.levels:
@@ -139,33 +153,33 @@ class PersonasFile(_Form):
         }
 
 
-class InstructionsFile(_Form):
+class InstructionsFile(Form):
     """``instructions.yaml``."""
 
     instructions: Annotated[
-        tuple[Annotated[_Text, AfterValidator(_instruction)], ...],
+        tuple[Annotated[Text, AfterValidator(_instruction)], ...],
         Field(min_length=1),
-        AfterValidator(_distinct),
+        AfterValidator(distinct),
     ]
 
 
-class TaskForm(_Form):
+class TaskForm(Form):
     """One generation task."""
 
-    id: _Id
-    title: _Text
+    id: Id
+    title: Text
     item_source: ItemSource
     expected_units: Annotated[float, Field(gt=0)]
     expected_output_tokens: Annotated[int, Field(gt=0)]
-    prompt: _Text
-    scoring_prompt: _Text
+    prompt: Text
+    scoring_prompt: Text
 
     @model_validator(mode="after")
     def _check(self) -> "TaskForm":
         wanted = _ITEM_PLACEHOLDERS[self.item_source]
-        if _placeholders(self.prompt) != wanted:
+        if placeholders(self.prompt) != wanted:
             raise ValueError(f"prompt must contain exactly the placeholders {sorted(wanted)}")
-        found = _placeholders(self.scoring_prompt)
+        found = placeholders(self.scoring_prompt)
         if not {"atomic unit", "options"} <= found or not found <= _SCORING_PLACEHOLDERS:
             raise ValueError(
                 "scoring_prompt must contain {atomic unit} and {options}, and besides only {dimension} and {question}"
@@ -173,14 +187,14 @@ class TaskForm(_Form):
         return self
 
 
-class TasksFile(_Form):
+class TasksFile(Form):
     """``tasks.yaml``."""
 
     tasks: Annotated[tuple[TaskForm, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _check(self) -> "TasksFile":
-        _require_distinct_ids(task.id for task in self.tasks)
+        require_distinct(task.id for task in self.tasks)
         return self
 
     def to_domain(self) -> dict[str, AtomicTask]:
@@ -188,12 +202,12 @@ class TasksFile(_Form):
         return {form.id: AtomicTask(**form.model_dump()) for form in self.tasks}
 
 
-class RefusalFile(_Form):
+class RefusalFile(Form):
     """``refusal.yaml``; where several alternatives are possible, one a line."""
 
     window: Annotated[int, Field(gt=0)]
     sentences: Annotated[int, Field(gt=0)]
-    terms: dict[_Id, _Lines]
+    terms: dict[Id, _Lines]
     lead_ins: _Lines
     patterns: _Lines
 
@@ -211,10 +225,10 @@ class RefusalFile(_Form):
         return RefusalRules(**self.model_dump())
 
 
-class SegmentationFile(_Form):
+class SegmentationFile(Form):
     """``segmentation/punkt-….yaml``."""
 
-    name: _Text
+    name: Text
     never_final: _Words
     sometimes_final: _Words
     sentence_starters: _Words

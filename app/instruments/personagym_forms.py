@@ -1,14 +1,15 @@
 """The forms of PersonaGym's data files: what each file must hold, and the domain values that it becomes."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from app.domain.dimension import Dimension, Scale
 from app.domain.persona import Persona
 from app.domain.personagym.task import GRADE_SCALE, Environment, GymPrompts, GymTask
+from app.instruments.forms import Form, Id, Text, Texts, placeholders, require_distinct
 
 _QUESTIONS = frozenset({"count", "persona", "environments", "task", "question_quality_criteria"})
 _PLACEHOLDERS: Mapping[str, frozenset[str]] = {
@@ -25,43 +26,22 @@ _PLACEHOLDERS: Mapping[str, frozenset[str]] = {
 
 
 def _require(template: str, wanted: frozenset[str], name: str) -> None:
-    if set(re.findall(r"\{([^{}]*)\}", template)) != wanted:
+    if placeholders(template) != wanted:
         raise ValueError(f"{name} must contain exactly the placeholders {sorted(wanted)}")
 
 
-def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
-    folded = [value.casefold() for value in values]
-    repeated = sorted({value for value in values if folded.count(value.casefold()) > 1})
-    if repeated:
-        raise ValueError(f"given twice: {', '.join(repeated)}")
-    return values
-
-
-def _require_distinct(values: Iterable[str]) -> None:
-    _distinct(tuple(values))
-
-
-_Text = Annotated[str, StringConstraints(strict=True, min_length=1, pattern=r"^\S(?s:.*\S)?$")]
-_Id = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
-_Texts = Annotated[tuple[_Text, ...], Field(min_length=1), AfterValidator(_distinct)]
-
-
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PromptsFile(_Form):
+class PromptsFile(Form):
     """``prompts.yaml``."""
 
-    instructions: Annotated[dict[_Id, _Text], Field(min_length=1)]
-    default_instruction: _Id
-    environment_selection: _Text
-    question_generation: _Text
-    further_questions: _Text
-    rubric: _Text
-    score_examples: _Text
-    persona_generation: _Text
-    sentence_scoring: _Text
+    instructions: Annotated[dict[Id, Text], Field(min_length=1)]
+    default_instruction: Id
+    environment_selection: Text
+    question_generation: Text
+    further_questions: Text
+    rubric: Text
+    score_examples: Text
+    persona_generation: Text
+    sentence_scoring: Text
 
     @model_validator(mode="after")
     def _check(self) -> "PromptsFile":
@@ -78,27 +58,27 @@ class PromptsFile(_Form):
         return GymPrompts(**self.model_dump())
 
 
-class TaskForm(_Form):
+class TaskForm(Form):
     """One evaluation task."""
 
-    id: _Id
-    title: _Text
-    aliases: _Texts
+    id: Id
+    title: Text
+    aliases: Texts
     from_paper: frozenset[Literal["description", "guidelines", "question_criteria"]]
-    description: _Text
-    guidelines: Annotated[_Texts, Field(min_length=GRADE_SCALE.size, max_length=GRADE_SCALE.size)]
-    question_criteria: _Text
+    description: Text
+    guidelines: Annotated[Texts, Field(min_length=GRADE_SCALE.size, max_length=GRADE_SCALE.size)]
+    question_criteria: Text
 
 
-class TasksFile(_Form):
+class TasksFile(Form):
     """``tasks.yaml``."""
 
     tasks: Annotated[tuple[TaskForm, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _check(self) -> "TasksFile":
-        _require_distinct(task.id for task in self.tasks)
-        _require_distinct(name for task in self.tasks for name in (task.title, *task.aliases))
+        require_distinct(task.id for task in self.tasks)
+        require_distinct(name for task in self.tasks for name in (task.title, *task.aliases))
         return self
 
     def to_domain(self) -> dict[str, GymTask]:
@@ -106,14 +86,14 @@ class TasksFile(_Form):
         return {form.id: GymTask(**form.model_dump()) for form in self.tasks}
 
 
-class EnvironmentsFile(_Form):
+class EnvironmentsFile(Form):
     """``environments.yaml``: names by category."""
 
-    environments: Annotated[dict[_Id, _Texts], Field(min_length=1)]
+    environments: Annotated[dict[Id, Texts], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _check(self) -> "EnvironmentsFile":
-        _require_distinct(name for names in self.environments.values() for name in names)
+        require_distinct(name for names in self.environments.values() for name in names)
         return self
 
     def to_domain(self) -> tuple[Environment, ...]:
@@ -123,24 +103,24 @@ class EnvironmentsFile(_Form):
         )
 
 
-class PersonaForm(_Form):
+class PersonaForm(Form):
     """One persona."""
 
-    id: _Id
-    description: _Text
+    id: Id
+    description: Text
 
 
-class PersonasFile(_Form):
+class PersonasFile(Form):
     """``personas.yaml``."""
 
     personas: Annotated[tuple[PersonaForm, ...], Field(min_length=1)]
-    persona_sets: dict[_Id, _Texts]
+    persona_sets: dict[Id, Texts]
 
     @model_validator(mode="after")
     def _check(self) -> "PersonasFile":
         ids = [persona.id for persona in self.personas]
-        _require_distinct([*ids, *self.persona_sets])
-        _require_distinct(persona.description for persona in self.personas)
+        require_distinct([*ids, *self.persona_sets])
+        require_distinct(persona.description for persona in self.personas)
         for name, members in self.persona_sets.items():
             unknown = [member for member in members if member not in ids]
             if unknown:
@@ -152,14 +132,14 @@ class PersonasFile(_Form):
         return {form.id: Persona(form.id, form.description) for form in self.personas}
 
 
-class ConsistencyFile(_Form):
+class ConsistencyFile(Form):
     """``consistency.yaml``."""
 
-    id: _Id
-    name: _Text
+    id: Id
+    name: Text
     scale: Scale
-    target_level: _Id
-    options: _Text
+    target_level: Id
+    options: Text
 
     @model_validator(mode="after")
     def _check(self) -> "ConsistencyFile":

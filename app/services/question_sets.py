@@ -10,8 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db import preparations
 from app.db.preparations import StoredStep
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
-from app.domain.gym_resolve import task_named
-from app.domain.personagym.task import GymTask
+from app.domain.personagym.task import GymTask, task_named
 from app.domain.spec import JobSpec
 from app.services.errors import NotFoundError
 

@@ -9,8 +9,7 @@ from enum import StrEnum
 
 from app.domain.draft import PersonaDraft
 from app.domain.errors import FieldError
-from app.domain.personagym.similarity import normalised
-from app.domain.personagym.task import GymTask
+from app.domain.personagym.task import GymTask, task_named
 
 
 class PersonaFormat(StrEnum):
@@ -81,21 +80,21 @@ def read_question_file(text: str, tasks: Iterable[GymTask]) -> QuestionsFile:
         tasks: The tasks that there are.
     """
     content, errors = _json(text, "")
-    names = {_key(name): task.id for task in tasks for name in (task.id, task.title, *task.aliases)}
+    offered = tuple(tasks)
     if not errors and not (isinstance(content, dict) and content):
         errors = [FieldError("", "must be an object that maps a task to its list of questions")]
     found: dict[str, tuple[str, ...]] = {}
     for name, value in content.items() if isinstance(content, dict) else ():
         pointer = f"/{_escaped(name)}"
-        task = names.get(_key(name))
+        task = task_named(offered, name)
         if task is None:
-            known = ", ".join(sorted(set(names.values())))
+            known = ", ".join(sorted(each.id for each in offered))
             errors.append(FieldError(pointer, f"no task is called {name!r}; known: {known}"))
-        elif task in found:
-            errors.append(FieldError(pointer, f"names the task {task} a second time"))
+        elif task.id in found:
+            errors.append(FieldError(pointer, f"names the task {task.id} a second time"))
         else:
             errors += _question_errors(value, pointer)
-            found[task] = tuple(value) if isinstance(value, list) else ()
+            found[task.id] = tuple(value) if isinstance(value, list) else ()
     return QuestionsFile({}, tuple(errors)) if errors else QuestionsFile(found)
 
 
@@ -298,10 +297,6 @@ def _json(text: str, pointer: str) -> tuple[object, list[FieldError]]:
         return None, [
             FieldError(pointer, "not JSON that can be read: nested too deeply or a number too long")
         ]
-
-
-def _key(name: str) -> str:
-    return normalised(name).replace(" ", "")
 
 
 def _escaped(name: str) -> str:

@@ -1,6 +1,6 @@
 """What PersonaGym asks with: tasks, environments and templates (PersonaGym paper, sections 2 and 3, appendix A)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.domain.dimension import Scale
@@ -70,3 +70,16 @@ class GymPrompts:
     score_examples: str
     persona_generation: str
     sentence_scoring: str
+
+
+def task_named(tasks: Iterable[GymTask], name: str) -> GymTask | None:
+    """The task that goes by a name: its id, its title or an alias; case, spaces and punctuation do not count."""
+    wanted = _letters(name)
+    for task in tasks:
+        if wanted in {_letters(known) for known in (task.id, task.title, *task.aliases)}:
+            return task
+    return None
+
+
+def _letters(name: str) -> str:
+    return "".join(character for character in name.casefold() if character.isalnum())
