@@ -5,20 +5,19 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 
-import psycopg
 import pytest
 import redis
+from sqlalchemy import make_url
 
 from embedded.postgres import EmbeddedPostgres
 from embedded.valkey import EmbeddedValkey
+from tests.databases import Databases, databases_on
 
 TEMPLATE = "template_assay"
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 1 << 30  # a session's databases take less; a container's /dev/shm often has 64 MB
-_numbers = count(1)
 
 
 @contextmanager
@@ -49,31 +48,27 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 
 
 @pytest.fixture(scope="session")
-def maintenance(postgres: EmbeddedPostgres) -> Iterator[psycopg.Connection]:
-    """A connection that makes and drops databases."""
-    with psycopg.connect(libpq_url(postgres.url("postgres")), autocommit=True) as connection:
-        yield connection
+def databases(postgres: EmbeddedPostgres) -> Iterator[Databases]:
+    """Makes databases on the session's server."""
+    with databases_on(postgres) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
-def template_database(postgres: EmbeddedPostgres, maintenance: psycopg.Connection) -> str:
+def template_database(databases: Databases) -> Iterator[str]:
     """The name of a database with the current schema and no rows."""
     from app.db.migrate import upgrade
 
-    maintenance.execute(f"CREATE DATABASE {TEMPLATE}")
-    upgrade(postgres.url(TEMPLATE))
-    return TEMPLATE
+    with databases.new(TEMPLATE) as url:
+        upgrade(url)
+        yield str(make_url(url).database)
 
 
 @pytest.fixture
-def database_url(
-    postgres: EmbeddedPostgres, maintenance: psycopg.Connection, template_database: str
-) -> Iterator[str]:
+def database_url(databases: Databases, template_database: str) -> Iterator[str]:
     """The SQLAlchemy URL of a database of the test's own, with the current schema and no rows."""
-    name = f"test_{next(_numbers)}"
-    maintenance.execute(f"CREATE DATABASE {name} TEMPLATE {template_database} STRATEGY file_copy")
-    yield postgres.url(name)
-    maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with databases.new("test", template=template_database) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -89,8 +84,3 @@ def redis_url(valkey: EmbeddedValkey) -> Iterator[str]:
     yield valkey.url()
     with redis.Redis.from_url(valkey.url()) as client:
         client.flushall()
-
-
-def libpq_url(url: str) -> str:
-    """A SQLAlchemy URL in the form that psycopg itself takes."""
-    return url.replace("postgresql+psycopg://", "postgresql://", 1)

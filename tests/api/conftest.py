@@ -1,34 +1,21 @@
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import psycopg
 import pytest
 
-from embedded.postgres import EmbeddedPostgres
 from embedded.services import StackConfig
 from embedded.supervisor import Supervisor
 from embedded.valkey import EmbeddedValkey
 from tests.api.service import Json, Service, serving
 from tests.conftest import scratch_directory
-
-
-@contextmanager
-def database(
-    name: str, postgres: EmbeddedPostgres, maintenance: psycopg.Connection, template: str
-) -> Iterator[str]:
-    maintenance.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy".encode())
-    yield postgres.url(name)
-    maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+from tests.databases import Databases
 
 
 @pytest.fixture(scope="session")
-def running_api(
-    postgres: EmbeddedPostgres, maintenance: psycopg.Connection, template_database: str
-) -> Iterator[Service]:
+def running_api(databases: Databases, template_database: str) -> Iterator[Service]:
     with (
-        database("api", postgres, maintenance, template_database) as url,
+        databases.new("api", template=template_database) as url,
         scratch_directory() as directory,
         EmbeddedValkey(directory / "valkey") as valkey,
         serving(directory, url, valkey.url(), ASSAY_MAX_PLANNED_CALLS="200000") as service,
@@ -44,12 +31,10 @@ def api(running_api: Service) -> Service:
 
 
 @pytest.fixture(scope="session")
-def stack(
-    postgres: EmbeddedPostgres, maintenance: psycopg.Connection, template_database: str
-) -> Iterator[Service]:
+def stack(databases: Databases, template_database: str) -> Iterator[Service]:
     """The whole service: API, worker, sweeper, simulator."""
     with (
-        database("stack", postgres, maintenance, template_database) as url,
+        databases.new("stack", template=template_database) as url,
         scratch_directory() as directory,
     ):
         config = StackConfig(

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from app.api import catalog, health, jobs, question_sets
 from app.api.problems import Problem
 from embedded.supervisor import free_port
-from tests.conftest import libpq_url
+from tests.databases import libpq_url
 
 ROUTES = [
     route

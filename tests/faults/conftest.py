@@ -9,9 +9,9 @@ from threading import Thread
 import psycopg
 import pytest
 
-from embedded.postgres import EmbeddedPostgres
 from embedded.valkey import EmbeddedValkey
-from tests.conftest import libpq_url, scratch_directory
+from tests.conftest import scratch_directory
+from tests.databases import Databases, libpq_url
 from tests.e2e.stack import Json, Stack, running_stack
 
 LATENCY_MS = 60.0
@@ -82,17 +82,15 @@ def provider_without_our_key() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def world(
-    postgres: EmbeddedPostgres,
-    maintenance: psycopg.Connection,
+    databases: Databases,
     template_database: str,
     valkey: EmbeddedValkey,
     provider_without_our_key: str,
 ) -> Iterator[FaultyWorld]:
     """A running service for the tests of a module."""
-    maintenance.execute(f"CREATE DATABASE faults TEMPLATE {template_database} STRATEGY file_copy")
-    url = postgres.url("faults")
     provider = {"OPENAI_BASE_URL": provider_without_our_key, "OPENAI_API_KEY": "sk-wrong"}
     with (
+        databases.new("faults", template=template_database) as url,
         scratch_directory() as directory,
         running_stack(
             directory,
@@ -104,7 +102,6 @@ def world(
         psycopg.connect(libpq_url(url), autocommit=True) as database,
     ):
         yield FaultyWorld(stack, database)
-    maintenance.execute("DROP DATABASE faults WITH (FORCE)")
 
 
 @pytest.fixture(scope="module")

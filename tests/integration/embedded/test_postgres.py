@@ -13,7 +13,7 @@ import pytest
 import embedded
 from embedded.postgres import EmbeddedPostgres, servers_in
 from embedded.process import RunAs, StackError
-from tests.conftest import libpq_url
+from tests.databases import libpq_url
 from tests.observe import alive, eventually
 
 IS_ROOT = os.geteuid() == 0

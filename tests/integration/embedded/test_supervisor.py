@@ -20,7 +20,8 @@ from embedded.process import StackError
 from embedded.services import ServiceSpec, StackConfig, StackUrls
 from embedded.supervisor import Supervisor
 from embedded.valkey import EmbeddedValkey
-from tests.conftest import libpq_url, scratch_directory
+from tests.conftest import scratch_directory
+from tests.databases import libpq_url
 from tests.observe import alive, descendants, eventually
 
 PROJECT = Path(__file__).parents[3]

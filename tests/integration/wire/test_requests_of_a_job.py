@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
-from embedded.postgres import EmbeddedPostgres
 from embedded.valkey import EmbeddedValkey
 from tests.conftest import scratch_directory
+from tests.databases import Databases
 from tests.e2e.stack import Stack, running_stack
 from tests.integration.wire.recorder import Recorder, Request, recording
 
@@ -49,12 +48,10 @@ def recorder() -> Iterator[Recorder]:
 @pytest.fixture(scope="module")
 def stack(
     recorder: Recorder,
-    postgres: EmbeddedPostgres,
-    maintenance: psycopg.Connection,
+    databases: Databases,
     template_database: str,
     valkey: EmbeddedValkey,
 ) -> Iterator[Stack]:
-    maintenance.execute(f"CREATE DATABASE wire TEMPLATE {template_database} STRATEGY file_copy")
     providers = {
         "OPENAI_BASE_URL": f"{recorder.url}/v1",
         "OPENAI_API_KEY": KEY,
@@ -62,13 +59,11 @@ def stack(
         "ANTHROPIC_API_KEY": KEY,
     }
     with (
+        databases.new("wire", template=template_database) as url,
         scratch_directory() as directory,
-        running_stack(
-            directory, database_url=postgres.url("wire"), redis_url=valkey.url(), environment=providers
-        ) as running,
+        running_stack(directory, database_url=url, redis_url=valkey.url(), environment=providers) as running,
     ):
         yield running
-    maintenance.execute("DROP DATABASE wire WITH (FORCE)")
 
 
 @pytest.fixture(scope="module", params=["openai", "anthropic"])
