@@ -1,7 +1,6 @@
 """`/v1/jobs`: submit, plan, list, follow, control, delete; results, responses, reports."""
 
 import base64
-import hashlib
 import json
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -22,6 +21,7 @@ from app.domain.errors import FieldError
 from app.domain.status import JobStatus
 from app.services.control_job import cancel_job, delete_job, pause_job, resume_job
 from app.services.export_report import EXPORTS, TABLES, export_report
+from app.services.follow_job import state_tag
 from app.services.job_view import find_job, job_json, view_job
 from app.services.plan_job import plan_job
 from app.services.read_responses import ResponseFilter, read_page
@@ -115,7 +115,7 @@ async def get(
     """A job's state and live progress. While it is not over, `Retry-After` says when to ask again."""
     view = await view_job(services.engine, tenant, job_id)
     response = JSONResponse(view)
-    tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
+    tag = f'"{state_tag(view)}"'
     headers = {"ETag": tag}
     if not JobStatus(view["status"]).is_terminal:
         headers["Retry-After"] = POLL_SECONDS

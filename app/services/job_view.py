@@ -68,6 +68,7 @@ def job_json(job: JobRow) -> Json:
         "error": job.error,
         "links": {
             "self": f"/v1/jobs/{job.id}",
+            "events": f"/v1/jobs/{job.id}/events",
             "results": f"/v1/jobs/{job.id}/results",
             "responses": f"/v1/jobs/{job.id}/responses",
             "report": f"/v1/jobs/{job.id}/report?format=html",

@@ -1,0 +1,74 @@
+"""Follows a job: its states as they change, until it is over."""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.status import JobStatus
+from app.services.job_view import Json, view_job
+
+LOOK_SECONDS = 1.0
+"""How soon a change shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """A job at one moment.
+
+    Attributes:
+        tag: Names the state: equal for equal states.
+        body: The job in the HTTP contract's form, as JSON text on one line.
+        is_last: Whether nothing will happen to the job any more.
+    """
+
+    tag: str
+    body: str
+    is_last: bool
+
+
+async def read_state(engine: AsyncEngine, tenant: str, job_id: str) -> JobState:
+    """A job's state now.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+    """
+    view = await view_job(engine, tenant, job_id)
+    return JobState(state_tag(view), json.dumps(view), JobStatus(view["status"]).is_terminal)
+
+
+def state_tag(view: Json) -> str:
+    """What a job's state is named by: a hash of everything that it shows."""
+    return hashlib.sha256(json.dumps(view).encode()).hexdigest()[:32]
+
+
+async def states_after(
+    engine: AsyncEngine, tenant: str, job_id: str, first: JobState, seen: str | None
+) -> AsyncIterator[JobState | None]:
+    """A job's states from ``first`` on, each change once; ``None`` where there is none to tell of after a while.
+
+    Args:
+        engine: Where to look.
+        tenant: Whose job it is.
+        job_id: Which job.
+        first: Its state now.
+        seen: The tag of the state that the reader knows already, if any.
+
+    Raises:
+        NotFoundError: If the job is deleted meanwhile.
+    """
+    state = first
+    while True:
+        changed = state.tag != seen
+        yield state if changed else None
+        if state.is_last:
+            return
+        seen = state.tag
+        await asyncio.sleep(LOOK_SECONDS)
+        with contextlib.suppress(SQLAlchemyError, OSError):  # away for a moment: the reader need not notice
+            state = await read_state(engine, tenant, job_id)
