@@ -55,8 +55,8 @@ class Patience:
         door = _Door(send)
         handler = asyncio.create_task(self._run(scope, receive, door.send))
         try:
-            while not (await asyncio.wait({handler}, timeout=PATIENCE_SECONDS))[0]:
-                if not door.used and await self._hangs(scope, handler) and not door.used:
+            while not (await asyncio.wait({handler}, timeout=PATIENCE_SECONDS))[0] and not door.used:
+                if await self._hangs(scope, handler) and not door.used:
                     door.shut = True
                     log.error("database does not answer", path=scope["path"])
                     await database_unavailable(Request(scope))(scope, receive, send)
