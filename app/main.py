@@ -13,7 +13,7 @@ from fastapi_swagger import patch_fastapi
 from redis.asyncio import Redis
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api import catalog, events, health, jobs, problems, question_sets
+from app.api import catalog, events, health, jobs, patience, problems, question_sets
 from app.api.dependencies import Services
 from app.bootstrap import configure_logging, load_operator_connections
 from app.db.engine import connect
@@ -52,6 +52,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         yield
         await services.redis.aclose()
         await services.engine.dispose()
+        await services.probe.dispose()
 
     app = FastAPI(
         title="Persona Assay",
@@ -64,6 +65,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.max_body_bytes = loaded.max_body_bytes
+    app.add_middleware(patience.Patience)
     app.add_middleware(RequestContext)
     problems.install(app)
     patch_fastapi(app)  # /docs without anything from the internet
@@ -94,6 +96,9 @@ def _services(settings: Settings) -> Services:
     )
     return Services(
         engine=engine,
+        probe=connect(
+            settings.require_database_url(), pool_size=patience.PROBES, application_name=patience.NAME
+        ),
         redis=redis,
         instrument=instrument,
         gym=gym,

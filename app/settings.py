@@ -48,6 +48,8 @@ class Settings(BaseSettings):
     """How often the sweeper looks for work that nobody was told of."""
     call_deadline_seconds: Annotated[float, Field(gt=0)] = 120.0
     """Wall-clock limit of one provider call."""
+    shutdown_seconds: Annotated[float, Field(ge=0)] = 125.0
+    """How long a worker that is told to stop awaits the calls on the wire before it leaves them, perhaps paid, to be made again."""
     call_attempts: Annotated[int, Field(ge=1)] = 12
     """Attempts at one call before its item counts as failed."""
 

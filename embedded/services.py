@@ -9,6 +9,8 @@ LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 
 
 
 WORKER_NICENESS = "5"  # the API answers polls while workers fill the machine
+WORKER_GRACE = 10.0
+WORKER_SHUTDOWN = "6"  # of it, the seconds for calls on the wire; the rest is for writing what there is
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,8 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
                     "--without-mingle",
                 ),
             ),
-            env={"ASSAY_WORKER_NICE": WORKER_NICENESS},
+            grace=WORKER_GRACE,
+            env={"ASSAY_WORKER_NICE": WORKER_NICENESS, "ASSAY_SHUTDOWN_SECONDS": WORKER_SHUTDOWN},
         )
         for number in range(1, config.workers + 1)
     ]

@@ -25,7 +25,7 @@ from embedded.services import (
 )
 from embedded.valkey import EmbeddedValkey
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0  # a busy machine takes a minute to import all that the API needs
 READY_REQUEST_SECONDS = 5.0
 STARTING_POLL_SECONDS = 0.05
 WATCH_SECONDS = 0.1

@@ -8,6 +8,9 @@ from app.db.tables import Base
 MIGRATION_LOCK = 0x61737361
 """Advisory lock: two machines that start at once migrate one after the other."""
 
+LOCK_SECONDS = 15
+"""Who waits for a table's lock has everybody who comes after wait: rather fail, with nothing changed, and be run again."""
+
 
 def run() -> None:
     """Runs the migrations in one transaction."""
@@ -19,6 +22,7 @@ def run() -> None:
         context.configure(connection=connection, target_metadata=Base.metadata, compare_server_default=True)
         with context.begin_transaction():
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+            connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
             context.run_migrations()
 
 

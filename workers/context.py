@@ -26,6 +26,7 @@ from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.gateway import Gateway
 from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
+from app.services.abandonable_chat import AbandonableChat
 from app.services.batch_writer import BatchWriter
 from app.services.finalize_job import finalize_job
 from app.services.job_context import JobContexts
@@ -53,6 +54,7 @@ class WorkerContext:
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._stack = contextlib.AsyncExitStack()
         self._deps: ShardDependencies | None = None
+        self._chat: AbandonableChat | None = None
 
     def start(self) -> None:
         """Starts the loop and everything on it.
@@ -65,9 +67,17 @@ class WorkerContext:
         _collect_garbage_rarely()
 
     def stop(self) -> None:
-        """Stops taking up calls; those on the wire are awaited and kept, and the shards given back."""
+        """Stops taking up calls; those on the wire are awaited for a while and kept, and the shards given back."""
         if self._deps is not None:
-            self._loop.call_soon_threadsafe(self._deps.leases.stop_all, StopReason.SHUTDOWN)
+            self._loop.call_soon_threadsafe(self._leave, self._deps.leases)
+
+    def _leave(self, leases: LeaseKeeper) -> None:
+        leases.stop_all(StopReason.SHUTDOWN)
+        self._loop.call_later(self._settings.shutdown_seconds, self._abandon)
+
+    def _abandon(self) -> None:
+        if self._chat is not None and (calls := self._chat.abandon()):
+            log.warning("calls abandoned", calls=calls)
 
     def close(self) -> None:
         """Writes what is left and closes all connections."""
@@ -102,12 +112,13 @@ class WorkerContext:
         # Of their own: neither results nor leases wait behind shards for a connection.
         vital = connect(url, pool_size=2, max_overflow=1, application_name="assay worker, results and leases")
         gateway = Gateway(connections)
+        self._chat = AbandonableChat(gateway)
         redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
         limiter = RedisRateLimiter(redis, connections.limits)
         writer = BatchWriter(ResultWriter(vital))
         leases = LeaseKeeper(vital, settings.lease_seconds)
         caller = ModelCaller(
-            chat=gateway,
+            chat=self._chat,
             limiter=limiter,
             prices=GenaiPriceBook(connections),
             writer=writer,

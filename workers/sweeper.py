@@ -9,10 +9,10 @@ import contextlib
 import signal
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from app.bootstrap import configure_logging
 from app.db.engine import connect
+from app.db.health import is_away
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.services.sweep import sweep
@@ -33,8 +33,11 @@ async def run(settings: Settings) -> None:
             swept = await sweep(engine, queue, settings.shard_window)
             if swept.shards or swept.jobs:
                 log.info("announced again", shards=swept.shards, jobs=swept.jobs)
-        except (SQLAlchemyError, OSError) as error:
-            log.warning("sweep failed; trying again", error=str(error))
+        except Exception as error:
+            if not is_away(error):
+                log.exception("sweep failed; trying again")
+            else:
+                log.warning("sweep failed; trying again", error=str(error))
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), settings.sweep_seconds)
     await engine.dispose()

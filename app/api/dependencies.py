@@ -29,6 +29,7 @@ class Services:
     """Everything that the routers use; built once, in ``app.main``."""
 
     engine: AsyncEngine
+    probe: AsyncEngine
     redis: Redis
     instrument: AtomicInstrument
     gym: PersonaGymInstrument

@@ -1,19 +1,17 @@
 """`/healthz`: the process lives. `/readyz`: it can reach what it needs."""
 
 import asyncio
-from collections.abc import Awaitable
 from http import HTTPStatus
 
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
 
 from app.api import answers
 from app.api.dependencies import ServicesDep
 from app.api.openapi import answers_with
-from app.db.health import ping
+from app.db.health import answers as database_answers
 
 router = APIRouter(tags=["health"])
 
@@ -33,20 +31,23 @@ async def healthz() -> Response:
 )
 async def readyz(services: ServicesDep) -> Response:
     """Whether the database and the queue can be reached."""
-    database, queue = await asyncio.gather(_state(ping(services.engine)), _state(_ping(services.redis)))
-    parts = {"database": database, "queue": queue}
-    if database == queue == "ok":
+    database, queue = await asyncio.gather(
+        database_answers(services.engine, PATIENCE_SECONDS), _answers(services.redis)
+    )
+    parts = {"database": _state(answers=database), "queue": _state(answers=queue)}
+    if database and queue:
         return JSONResponse({"status": "ok", "parts": parts})
     return JSONResponse({"status": "unavailable", "parts": parts}, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
-async def _ping(redis: Redis) -> None:
-    await redis.execute_command("PING")  # type: ignore[no-untyped-call] # redis-py leaves it untyped
-
-
-async def _state(check: Awaitable[object]) -> str:
+async def _answers(redis: Redis) -> bool:
     try:
-        await asyncio.wait_for(check, PATIENCE_SECONDS)
-    except (SQLAlchemyError, RedisError, OSError, TimeoutError):
-        return "unreachable"
-    return "ok"
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await redis.execute_command("PING")  # type: ignore[no-untyped-call] # redis-py leaves it untyped
+    except (RedisError, OSError):
+        return False
+    return True
+
+
+def _state(*, answers: bool) -> str:
+    return "ok" if answers else "unreachable"

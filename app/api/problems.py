@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
+from app.db.health import is_away
 from app.domain.errors import FieldError, InvalidJobError
 from app.services.errors import IdempotencyConflictError, NotFoundError, WrongStateError
 
@@ -170,11 +171,14 @@ async def _idempotency(request: Request, _: Exception) -> JSONResponse:
 
 
 async def _database(request: Request, error: Exception) -> JSONResponse:
-    if isinstance(error, DBAPIError) and not (
-        error.connection_invalidated or type(error).__name__ == "OperationalError"
-    ):
+    if not is_away(error):
         return await _unexpected(request, error)
     log.error("database away", error=str(error))
+    return database_unavailable(request)
+
+
+def database_unavailable(request: Request) -> JSONResponse:
+    """The answer while the database is away."""
     headers = {"Retry-After": RETRY_SECONDS}
     detail = "the database can't be reached at the moment; try again"
     return problem_response(

@@ -1,14 +1,52 @@
-"""Whether the database answers."""
+"""Whether the database answers, and which errors say that it does not."""
 
+import asyncio
+
+import psycopg
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+_LIMIT_EXCEEDED = "54"
+"""Class of SQLSTATEs that psycopg counts among the operational errors, but that are about the statement's own size."""
 
-async def ping(engine: AsyncEngine) -> None:
-    """Asks the database for nothing.
+_abandoned: set[asyncio.Task[None]] = set()
 
-    Raises:
-        sqlalchemy.exc.SQLAlchemyError: If it does not answer.
+
+def is_away(error: BaseException) -> bool:
+    """Whether an error says nothing against what was asked: the database can't be reached, or does not answer.
+
+    The same may be asked again. A row that the database refuses is another matter: it is refused every time.
     """
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated or (error.orig is not None and is_away(error.orig))
+    if isinstance(error, psycopg.OperationalError):
+        return not (error.sqlstate or "").startswith(_LIMIT_EXCEEDED)
+    return isinstance(error, (PoolTimeoutError, TimeoutError, ConnectionError))
+
+
+async def answers(engine: AsyncEngine, seconds: float) -> bool:
+    """Whether the database answers within so many seconds.
+
+    A query on a frozen server takes ten seconds to cancel, so it is left behind and not waited for.
+    """
+    task = asyncio.create_task(_ask(engine))
+    _abandoned.add(task)
+    task.add_done_callback(_forget)
+    done, _ = await asyncio.wait({task}, timeout=seconds)
+    if not done:
+        task.cancel()
+        return False
+    return task.exception() is None
+
+
+async def _ask(engine: AsyncEngine) -> None:
     async with engine.connect() as connection:
         await connection.execute(text("SELECT FROM jobs LIMIT 0"))
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    _abandoned.discard(task)
+    if not task.cancelled():
+        task.exception()  # seen: it is not reported once more as never retrieved

@@ -457,6 +457,18 @@ async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> l
     return [row.id for row in rows]
 
 
+async def count_failed_finalization(connection: AsyncConnection, job_id: str) -> int:
+    """How often a job's finalization has now failed; 0 if the job is gone."""
+    rows = await connection.execute(
+        text(
+            "UPDATE jobs SET finalize_failures = finalize_failures + 1 WHERE id = :job RETURNING finalize_failures"
+        ),
+        {"job": job_id},
+    )
+    row = rows.first()
+    return 0 if row is None else row.finalize_failures
+
+
 async def active_jobs(connection: AsyncConnection) -> list[str]:
     """Jobs whose shards may be worked on, oldest first."""
     rows = await connection.execute(

@@ -87,6 +87,8 @@ class Job(Base):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    finalize_failures: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    """How often computing the results has failed by an error of ours."""
 
 
 class IdempotencyKey(Base):

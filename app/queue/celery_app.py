@@ -30,6 +30,7 @@ def make_celery(redis_url: str) -> Celery:
         worker_hijack_root_logger=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,
         broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,  # however long Redis stays away
         broker_transport_options={
             "visibility_timeout": 300,
             "unacked_restore_interval": 5,

@@ -8,10 +8,8 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 import structlog
-from psycopg import OperationalError
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from app.db.health import is_away
 from app.db.shards import AnyClaim
 from app.db.writer import Held, ResultWriter, Row
 
@@ -19,9 +17,6 @@ log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = 60.0
 """How long a batch is offered to a database that is away, before its shards are given up."""
-
-AWAY = (OperationalError, DBAPIError, PoolTimeoutError, TimeoutError)
-"""Errors that say nothing against the rows: the database can't be reached, or does not answer."""
 
 BACKLOG_ROWS = 20_000
 """With more rows than this waiting, no further call starts: what is paid for must get to disk."""
@@ -120,7 +115,7 @@ class BatchWriter:
         try:
             batch.stale = await self._write(batch.rows)
         except Exception as error:  # noqa: BLE001 - its shards are told; the batches after it must go on
-            if len(batch.rows) == 1 or isinstance(error, AWAY):
+            if len(batch.rows) == 1 or is_away(error):
                 log.error("rows lost", rows=batch.size, error=type(error).__name__)  # noqa: TRY400 - no texts in logs
                 batch.failed = dict.fromkeys(batch.rows, error)
                 return
@@ -136,8 +131,8 @@ class BatchWriter:
         while True:
             try:
                 return await self._writer.write(rows)
-            except AWAY as error:
-                if asyncio.get_running_loop().time() > deadline:
+            except Exception as error:
+                if not is_away(error) or asyncio.get_running_loop().time() > deadline:
                     raise
                 log.warning("database away, writing again", error=type(error).__name__)
                 await asyncio.sleep(0.5)

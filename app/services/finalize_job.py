@@ -4,19 +4,54 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import jobs, shards
+from app.db.health import is_away
 from app.db.jobs import JobRow
 from app.domain.status import ACTIVE, JobStatus
 from app.services.compute_results import PARTIAL, compute_results
 from app.services.job_context import JobContexts
-from app.services.run_shard import ENDING, settle
+from app.services.run_shard import ENDING, INTERNAL_ERROR, settle
 
 log = structlog.get_logger(__name__)
 
 NOTHING_SUCCEEDED = "no_call_succeeded"
+LEFT = (JobStatus.FINALIZING, JobStatus.CANCELLING)
+"""The states that a job ends from."""
+
+
+MAX_FINALIZATIONS = 5
+"""After so many errors of ours the job ends without stored results instead of being tried for ever."""
 
 
 async def finalize_job(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:
-    """Finalizes a job whose work is over; does nothing to any other. Safe to run twice, also at once."""
+    """Finalizes a job whose work is over; does nothing to any other. Safe to run twice, also at once.
+
+    Raises:
+        Exception: If the database is away; the sweeper has it tried again.
+    """
+    try:
+        await _finalize(engine, contexts, job_id)
+    except Exception as error:
+        if is_away(error):
+            raise
+        log.exception("finalization failed", job=job_id)
+        await _count_failure(engine, job_id, error)
+
+
+async def _count_failure(engine: AsyncEngine, job_id: str, error: Exception) -> None:
+    """Ends a job that can't be finalized; everything that was recorded stays."""
+    async with engine.begin() as connection:
+        status = await jobs.lock_job(connection, job_id)
+        if await jobs.count_failed_finalization(connection, job_id) < MAX_FINALIZATIONS:
+            return
+        if status not in {*ACTIVE, *ENDING} or not await settle(connection, job_id, status):
+            return
+        await shards.bar(connection, job_id)
+        to = JobStatus.CANCELLED if status is JobStatus.CANCELLING else JobStatus.FAILED
+        detail: dict[str, object] = {"code": INTERNAL_ERROR, "detail": type(error).__name__}
+        await jobs.move(connection, job_id, leave=LEFT, to=to, reason=INTERNAL_ERROR, error=detail)
+
+
+async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:
     async with engine.connect() as connection:
         known = await jobs.get_job_of_any_tenant(connection, job_id)
     if known is None:
@@ -62,11 +97,4 @@ async def _move(
     reason: str | None,
     error: dict[str, object] | None,
 ) -> None:
-    await jobs.move(
-        connection,
-        job.id,
-        leave=[JobStatus.FINALIZING, JobStatus.CANCELLING],
-        to=to,
-        reason=reason,
-        error=error,
-    )
+    await jobs.move(connection, job.id, leave=LEFT, to=to, reason=reason, error=error)

@@ -56,6 +56,7 @@ class LeaseKeeper:
         tasks = [
             asyncio.create_task(self._repeat(self._renew, self._lease_seconds / RENEWALS_PER_LEASE)),
             asyncio.create_task(self._repeat(self._check_jobs, JOB_CHECK_SECONDS)),
+            asyncio.create_task(self._watch()),
         ]
         try:
             yield
@@ -74,16 +75,24 @@ class LeaseKeeper:
             except (SQLAlchemyError, OSError) as error:
                 # The fence, not this, protects the rows; the next round tries again.
                 log.warning("lease keeping failed", error=type(error).__name__)
-                if time.monotonic() - self._kept_at > self._lease_seconds:
-                    # By now others may have the shards; what is not on the wire yet would be paid for twice.
-                    for stop in list(self._held.values()):
-                        stop.set(StopReason.LEASE_LOST)
+
+    async def _watch(self) -> None:
+        """Stops everything once the leases have run out: others may have the shards, what is not on the wire yet would be paid twice.
+
+        A task of its own: a step that waits for a frozen database never comes to an end.
+        """
+        while True:
+            await asyncio.sleep(self._lease_seconds / RENEWALS_PER_LEASE / 2)
+            if self._held and time.monotonic() - self._kept_at > self._lease_seconds:
+                for stop in list(self._held.values()):
+                    stop.set(StopReason.LEASE_LOST)
 
     async def _renew(self) -> None:
         held = list(self._held.items())
+        asked = time.monotonic()  # the leases run from the database's answer, which is later
         async with self._engine.begin() as connection:
             ours = await shards.renew(connection, [claim for claim, _ in held], self._lease_seconds)
-        self._kept_at = time.monotonic()
+        self._kept_at = asked
         for claim, stop in held:
             if claim not in ours:
                 stop.set(StopReason.LEASE_LOST)

@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db import jobs, preparations, shards
+from app.db.health import is_away
 from app.db.shards import AnyClaim, PreparationClaim
 from app.domain.plan import GymCell, atomic
 from app.domain.status import ACTIVE, JobStatus
@@ -26,6 +27,8 @@ log = structlog.get_logger(__name__)
 
 MAX_SHARD_FAILURES = 5
 """After so many errors of ours in one shard the job is paused instead of trying for ever."""
+
+INTERNAL_ERROR = "internal_error"
 
 ENDING = frozenset({JobStatus.CANCELLING, JobStatus.FINALIZING})
 
@@ -54,6 +57,12 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
     except JobMustStopError as error:
         await _give_back(deps, claim, await _halt(deps, claim, error))
     except Exception as error:
+        if is_away(error):  # no fault of the shard's: its time comes when the database is back
+            log.warning(
+                "shard given back", job=claim.job_id, shard=claim.shard_id, error=type(error).__name__
+            )
+            await _give_back(deps, claim)
+            return
         # Whatever it is, the shard goes back: what is recorded stays, what is missing is found by the next claim.
         log.exception("shard failed", job=claim.job_id, shard=claim.shard_id)
         await _give_back(deps, claim, error)
@@ -128,8 +137,8 @@ async def _give_back(deps: ShardDependencies, claim: AnyClaim, error: Exception 
                 claim.job_id,
                 leave=list(ACTIVE),
                 to=JobStatus.PAUSED,
-                reason="internal_error",
-                error={"code": "internal_error", "detail": type(error).__name__, "shard": claim.shard_id},
+                reason=INTERNAL_ERROR,
+                error={"code": INTERNAL_ERROR, "detail": type(error).__name__, "shard": claim.shard_id},
             )
         elif status in ACTIVE and error is None:
             announced = await shards.refill(connection, claim.job_id, deps.window)

@@ -6,9 +6,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 import pytest
@@ -16,7 +16,7 @@ import redis
 
 from embedded.services import StackConfig
 from embedded.supervisor import Supervisor
-from tests.observe import eventually
+from tests.observe import descendants, eventually
 
 Json = dict[str, Any]
 
@@ -24,10 +24,18 @@ TERMINAL = {"completed", "failed", "cancelled"}
 JOB_SECONDS = 90.0
 
 
+class Processes(Protocol):
+    """Who knows the processes of a service."""
+
+    def pids(self) -> dict[str, int]:
+        """The pids of the parts that are alive, by name."""
+        ...
+
+
 class Stack:
     """The service, and the simulator behind it."""
 
-    def __init__(self, supervisor: Supervisor, api: httpx2.Client, simulator: httpx2.Client) -> None:
+    def __init__(self, supervisor: Processes, api: httpx2.Client, simulator: httpx2.Client) -> None:
         self._supervisor = supervisor
         self.api = api
         self._simulator = simulator
@@ -95,7 +103,7 @@ class Stack:
     def ledger(self, job_id: str) -> list[Json]:
         """The simulator's own record of a job's requests, in the order in which they were settled."""
         lines = self._simulator.get("/_sim/ledger").text.splitlines()
-        return [entry for line in lines if (entry := json.loads(line))["request_id"].startswith(f"{job_id}/")]
+        return [json.loads(line) for line in lines if f'"request_id":"{job_id}/' in line]
 
     def after_calls(self, calls: int) -> None:
         """Waits until the simulator has received so many requests from now on."""
@@ -109,7 +117,27 @@ class Stack:
 
     def kill(self, part: str) -> None:
         """SIGKILL; the supervisor starts the part again."""
-        os.kill(self.pid(part), signal.SIGKILL)
+        self.signal(part, signal.SIGKILL)
+
+    def signal(self, part: str, number: signal.Signals) -> None:
+        os.kill(self.pid(part), number)
+
+    @contextmanager
+    def frozen(self, part: str) -> Iterator[None]:
+        """A part stands still inside the block."""
+        pids = self._family(self.pid(part))
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+    @staticmethod
+    def _family(pid: int) -> list[int]:
+        return [pid, *descendants(pid)]
 
     def restarted(self, part: str, former: int) -> None:
         """Waits until the supervisor has started a part that had the pid `former`."""

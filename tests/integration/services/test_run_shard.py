@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 import structlog
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs, shards
@@ -359,6 +360,20 @@ class TestLeaseKeeper:
                 assert await scalar(engine, "SELECT lease_expires_at > clock_timestamp() FROM shards")
                 await execute(engine, "UPDATE shards SET lease_token = lease_token + 1")
                 await asyncio.sleep(0.3)
+        assert stop.reason is StopReason.LEASE_LOST
+
+    async def test_what_can_not_be_renewed_is_stopped_when_its_lease_has_run_out(
+        self, engine: AsyncEngine
+    ) -> None:
+        """Also when the database does not even say no: here the shard's row is locked, and renewing waits."""
+        claim = await claimed(engine, (await new_job(engine)).id)
+        keeper, stop = LeaseKeeper(engine, 0.4), StopSignal()
+        async with engine.begin() as holder:
+            await holder.execute(text("SELECT FROM shards FOR UPDATE"))
+            async with keeper.running():
+                with keeper.holding(claim, stop):
+                    while stop.reason is None:  # noqa: ASYNC110 - seen from outside
+                        await asyncio.sleep(0.01)
         assert stop.reason is StopReason.LEASE_LOST
 
     async def test_a_shard_that_one_process_holds_twice_is_kept_for_the_new_claim(

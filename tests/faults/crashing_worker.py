@@ -1,0 +1,140 @@
+"""A worker that dies at a named point: `celery -A tests.faults.crashing_worker:app worker`.
+
+The file that `ASSAY_CRASH_FILE` names says where, as `<point> <moment> <n>`: at the n-th passage the process removes the
+file, so that only one of several does, and kills itself. Without the file nothing happens.
+"""
+
+import asyncio
+import functools
+import os
+import signal
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
+
+import app.services.model_caller as model_caller_module
+import workers.context as context_module
+from app.db import jobs, shards
+from app.db.writer import CallRow, ResultWriter
+from app.llm.gateway import Gateway
+from app.queue.sender import CeleryQueue
+from app.services.batch_writer import BatchWriter
+from app.services.lease_keeper import LeaseKeeper
+
+OFFSET = float(os.environ.get("ASSAY_CLOCK_OFFSET", "0"))
+PLAN = Path(os.environ["ASSAY_CRASH_FILE"])
+IN_FLIGHT_SECONDS = 0.02  # the simulator takes longer, so that the call is on the wire then
+
+_passages: Counter[str] = Counter()
+
+
+def armed() -> bool:
+    """Whether there is a plan."""
+    return PLAN.exists()
+
+
+def pass_by(point: str, moment: str) -> None:
+    """Dies here if the plan says so."""
+    try:
+        plan = PLAN.read_text(encoding="ascii")
+    except FileNotFoundError:
+        return
+    where, _, n = plan.rpartition(" ")
+    if where != f"{point} {moment}":
+        return
+    _passages[plan] += 1
+    if _passages[plan] >= int(n):
+        try:
+            PLAN.unlink()
+        except FileNotFoundError:  # another worker was faster
+            return
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def around(owner: Any, name: str, *points: tuple[str, str, str]) -> None:
+    """Passes by points before and after a coroutine function; each is (when, point, moment)."""
+    original: Callable[..., Awaitable[Any]] = getattr(owner, name)
+
+    @functools.wraps(original)
+    async def wrapped(*args: Any, **kwargs: Any) -> Any:
+        for when, point, moment in points:
+            if when == "first":
+                pass_by(point, moment)
+        result = await original(*args, **kwargs)
+        for when, point, moment in points:
+            if when == "then":
+                pass_by(point, moment)
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+def around_rows() -> None:
+    original = BatchWriter.add
+
+    def add(self: BatchWriter, claim: Any, *rows: Any) -> Any:
+        is_call = any(isinstance(row, CallRow) for row in rows)
+        if is_call:
+            pass_by("row", "before")
+        batch = original(self, claim, *rows)
+        if is_call:
+            pass_by("row", "after")
+        return batch
+
+    BatchWriter.add = add  # type: ignore[method-assign]
+
+
+def around_sending() -> None:
+    original = Gateway.complete
+
+    async def complete(self: Gateway, request: Any) -> Any:
+        pass_by("send", "before")
+        if not armed():
+            return await original(self, request)
+        call = asyncio.ensure_future(original(self, request))
+        await asyncio.wait({call}, timeout=IN_FLIGHT_SECONDS)
+        pass_by("send", "after")
+        reply = await call
+        pass_by("receive", "before")
+        return reply
+
+    Gateway.complete = complete  # type: ignore[method-assign]
+
+
+def around_holding() -> None:
+    original = LeaseKeeper.holding
+
+    def holding(self: LeaseKeeper, claim: Any, stop: Any) -> Any:
+        pass_by("claim", "after")  # it is committed
+        return original(self, claim, stop)
+
+    LeaseKeeper.holding = holding  # type: ignore[method-assign]
+
+
+class WrongClock(datetime):
+    """The time as this process sees it."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override] # a plain datetime will do
+        return datetime.now(tz) + timedelta(seconds=OFFSET)
+
+
+around(shards, "claim", ("first", "claim", "before"), ("then", "claim", "within"))
+around_holding()
+around_sending()
+around(model_caller_module.ModelCaller, "call", ("then", "receive", "after"))
+around_rows()
+around(ResultWriter, "write", ("first", "commit", "before"), ("then", "commit", "after"))
+around(shards, "finish", ("first", "end", "before"), ("then", "end", "within"))
+around(shards, "refill", ("first", "refill", "before"), ("then", "refill", "within"))
+# What ended is committed and what was refilled with it too, but nobody has been told.
+around(CeleryQueue, "announce_shards", ("first", "end", "after"), ("then", "refill", "after"))
+around(jobs, "store_result", ("then", "finalize", "within"))
+around(context_module, "finalize_job", ("first", "finalize", "before"), ("then", "finalize", "after"))
+model_caller_module.datetime = WrongClock  # type: ignore[attr-defined]
+
+from workers.celery_app import app  # noqa: E402
+
+__all__ = ["app"]

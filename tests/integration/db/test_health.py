@@ -1,0 +1,79 @@
+"""What counts as a database that is away is told by what real ones answer."""
+
+import time
+
+import psycopg
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.engine import connect
+from app.db.health import answers, is_away
+
+NOWHERE = "postgresql+psycopg://assay@/assay?host=/nonexistent"
+REFUSED = [
+    "SELECT 1 / 0",
+    "SELECT CAST('x' AS integer)",
+    "INSERT INTO cells (tenant, job_id, ordinal, model, persona, task) VALUES ('t', 'none', 0, 'm', 'p', 't')",
+    "SELECT * FROM no_such_table",
+    f"SELECT {', '.join(['1'] * 2000)}",  # more columns than Postgres can give
+]
+
+
+async def error_of(engine: AsyncEngine, statement: str) -> Exception:
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is the question
+        async with engine.begin() as connection:
+            await connection.execute(text(statement))
+    return caught.value
+
+
+class TestIsAway:
+    @pytest.mark.parametrize("statement", REFUSED)
+    async def test_a_refused_statement_is_refused_again(self, engine: AsyncEngine, statement: str) -> None:
+        error = await error_of(engine, statement)
+        assert not is_away(error)
+        assert error.__cause__ is not None
+        assert not is_away(error.__cause__)
+
+    async def test_a_server_that_is_not_there(self) -> None:
+        engine = connect(NOWHERE)
+        assert is_away(await error_of(engine, "SELECT 1"))
+        await engine.dispose()
+
+    async def test_a_connection_that_is_ended_in_mid_statement(self, engine: AsyncEngine) -> None:
+        error = await error_of(engine, "SELECT pg_terminate_backend(pg_backend_pid())")
+        assert is_away(error)
+
+    async def test_a_lock_that_is_not_had(self, engine: AsyncEngine) -> None:
+        async with engine.begin() as holder, engine.connect() as other:
+            await holder.execute(text("LOCK TABLE jobs"))
+            await other.execute(text("SET lock_timeout = '10ms'"))
+            with pytest.raises(Exception) as caught:  # noqa: PT011
+                await other.execute(text("SELECT * FROM jobs"))
+            assert is_away(caught.value)
+
+    @pytest.mark.parametrize("error", [PoolTimeoutError(), TimeoutError(), psycopg.OperationalError("lost")])
+    def test_no_connection_in_time(self, error: Exception) -> None:
+        assert is_away(error)
+
+    @pytest.mark.parametrize("error", [ValueError(), UnicodeError(), psycopg.DataError("NUL")])
+    def test_an_error_of_ours(self, error: Exception) -> None:
+        assert not is_away(error)
+
+
+class TestAnswers:
+    async def test_yes(self, engine: AsyncEngine) -> None:
+        assert await answers(engine, 60)
+
+    async def test_no(self) -> None:
+        engine = connect(NOWHERE)
+        assert not await answers(engine, 60)
+        await engine.dispose()
+
+    async def test_what_does_not_answer_in_time_is_not_waited_for(self, engine: AsyncEngine) -> None:
+        started = time.monotonic()
+        async with engine.begin() as holder:
+            await holder.execute(text("LOCK TABLE jobs"))
+            assert not await answers(engine, 0.05)
+        assert time.monotonic() - started < 20
