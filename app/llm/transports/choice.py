@@ -31,11 +31,13 @@ class Transport(Protocol):
 def open_transport(
     kind: TransportKind, connection: Connection, make_client: MakeClient, path: str
 ) -> Transport:
-    """The transport asked for; the SDK's where a proxy may stand between, which only that one speaks to.
+    """The transport asked for; the SDK's where only that one knows how requests get there.
 
-    Which hosts the environment exempts from its proxies is left to the SDK as well.
+    That is where the environment names a proxy (which hosts it exempts is left to the SDK as well), and where the URL
+    has escapes, which the SDKs' libraries rewrite on the way.
     """
-    chosen = SdkTransport if kind == "sdk" or _has_proxy(connection.base_url) else LeanTransport
+    url = connection.base_url
+    chosen = SdkTransport if kind == "sdk" or _has_proxy(url) or "%" in url else LeanTransport
     return chosen(make_client, path, connection.api_key)
 
 

@@ -9,6 +9,7 @@ from app.llm.transports.http1 import MAX_BODY_BYTES
 from app.llm.transports.reply import LostConnectionError, Reply, ReplyTooLongError
 
 _GZIP = zlib.MAX_WBITS | 16
+_MOST_CODINGS = 2
 
 
 def decoded(reply: Reply) -> Reply:
@@ -40,6 +41,8 @@ def _gunzipped(packed: bytes) -> bytes:
 
 def _decoded(packed: bytes, coding: str) -> bytes:
     """By the library under the SDKs, which knows every coding that they ask for and ignores what is none."""
+    if coding.count(",") >= _MOST_CODINGS:
+        raise LostConnectionError("the reply is packed too often")
     pieces: list[bytes] = []
     length = 0
     try:
