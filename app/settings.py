@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -46,6 +46,9 @@ class Settings(BaseSettings):
     """How long a silent worker keeps a shard."""
     sweep_seconds: Annotated[float, Field(gt=0)] = 2.0
     """How often the sweeper looks for work that nobody was told of."""
+    transport: Literal["lean", "sdk"] = "lean"
+    """How calls are sent: ``lean`` sends the requests of the official SDKs at a fraction of their CPU time, ``sdk`` sends
+    them with the SDKs themselves. Behind an HTTP proxy it is always ``sdk``."""
     call_deadline_seconds: Annotated[float, Field(gt=0)] = 120.0
     """Wall-clock limit of one provider call."""
     shutdown_seconds: Annotated[float, Field(ge=0)] = 125.0

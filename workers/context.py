@@ -111,7 +111,7 @@ class WorkerContext:
         engine = connect(url, pool_size=8, max_overflow=settings.slots, application_name="assay worker")
         # Of their own: neither results nor leases wait behind shards for a connection.
         vital = connect(url, pool_size=2, max_overflow=1, application_name="assay worker, results and leases")
-        gateway = Gateway(connections)
+        gateway = Gateway(connections, settings.transport)
         self._chat = AbandonableChat(gateway)
         redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
         limiter = RedisRateLimiter(redis, connections.limits)

@@ -1,7 +1,7 @@
-"""Writes results in batches: COPY into temporary tables, then INSERT … ON CONFLICT DO NOTHING, under the fence."""
+"""Writes results in batches, under the fence: by COPY into the tables, or around the rows that are there already."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
 from uuid import UUID
@@ -126,6 +126,10 @@ Held = tuple[int, int]
 """A shard's id and the fencing token under which rows of it were made. One process can hold a shard twice for a moment:
 when it has lost the lease without knowing and claims it anew."""
 
+Connection = psycopg.AsyncConnection[tuple[object, ...]]
+Cursor = psycopg.AsyncCursor[tuple[object, ...]]
+Put = Callable[[Cursor, str, str, Sequence[Row]], Awaitable[None]]
+
 
 class ResultWriter:
     """One connection that writes result rows; not for concurrent use."""
@@ -152,25 +156,30 @@ class ResultWriter:
         """
         async with asyncio.timeout(WRITE_SECONDS), self._engine.connect() as borrowed:
             raw = await borrowed.get_raw_connection()
-            connection = cast("psycopg.AsyncConnection[tuple[object, ...]]", raw.driver_connection)
-            async with connection.transaction(), connection.cursor() as cursor:
-                existing, stale = await _check(cursor, batch.keys())
-                for kind, table in TABLES.items():
-                    rows = [
-                        row
-                        for held, of_claim in batch.items()
-                        for row in of_claim
-                        if isinstance(row, kind)
-                        and (held not in stale or (kind is CallRow and held[0] in existing))
-                    ]
-                    if rows:
-                        await _insert(cursor, table, kind._fields, rows)
-                return stale
+            connection = cast("Connection", raw.driver_connection)
+            try:
+                return await _write(connection, batch, _copy)
+            except psycopg.errors.UniqueViolation:
+                # Rare: a shard was taken over from a worker that still wrote, or a commit's answer got lost.
+                return await _write(connection, batch, _insert_new)
 
 
-async def _check(
-    cursor: psycopg.AsyncCursor[tuple[object, ...]], claims: Collection[Held]
-) -> tuple[set[int], set[Held]]:
+async def _write(connection: Connection, batch: Mapping[Held, Sequence[Row]], put: Put) -> set[Held]:
+    """One transaction; the claims that were stale."""
+    async with connection.transaction(), connection.cursor() as cursor:
+        existing, stale = await _check(cursor, batch.keys())
+        rows: dict[type[Row], list[Row]] = {kind: [] for kind in TABLES}
+        for held, of_claim in batch.items():
+            for row in of_claim:
+                if held not in stale or (isinstance(row, CallRow) and held[0] in existing):
+                    rows[type(row)].append(row)
+        for kind, table in TABLES.items():
+            if rows[kind]:
+                await put(cursor, table, ", ".join(kind._fields), rows[kind])
+        return stale
+
+
+async def _check(cursor: Cursor, claims: Collection[Held]) -> tuple[set[int], set[Held]]:
     """The shards that still exist, share-locked, and the claims that do not hold any more."""
     await cursor.execute(
         "SELECT id, lease_token, done FROM shards WHERE id = ANY(%s) ORDER BY id FOR SHARE",
@@ -181,19 +190,19 @@ async def _check(
     return {shard_id for shard_id, _, _ in found}, set(claims) - valid
 
 
-async def _insert(
-    cursor: psycopg.AsyncCursor[tuple[object, ...]],
-    table: str,
-    columns: Sequence[str],
-    rows: Sequence[Row],
-) -> None:
-    names = ", ".join(columns)
+async def _copy(cursor: Cursor, table: str, columns: str, rows: Sequence[Row]) -> None:
+    """Puts rows into a table, none of which may be there."""
+    async with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+        for row in rows:
+            await copy.write_row(row)
+
+
+async def _insert_new(cursor: Cursor, table: str, columns: str, rows: Sequence[Row]) -> None:
+    """Puts those rows into a table that are not there; more than twice the work."""
     await cursor.execute(
         f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table} (LIKE {table}) ON COMMIT DELETE ROWS"
     )
-    async with cursor.copy(f"COPY new_{table} ({names}) FROM STDIN") as copy:
-        for row in rows:
-            await copy.write_row(row)
+    await _copy(cursor, f"new_{table}", columns, rows)
     await cursor.execute(
-        f"INSERT INTO {table} ({names}) SELECT {names} FROM new_{table} ON CONFLICT DO NOTHING"
+        f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new_{table} ON CONFLICT DO NOTHING"
     )

@@ -10,6 +10,9 @@ from app.llm import errors, wire
 from app.llm.capabilities import DEFAULT_ANTHROPIC_MAX_TOKENS, sendable, sendable_extra
 from app.llm.connections import Connection
 from app.llm.texts import storable
+from app.llm.transports.choice import TransportKind, open_transport
+from app.llm.transports.reply import Reply
+from app.llm.transports.sdk import PLACEHOLDER_KEY
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "end_turn": FinishReason.STOP,
@@ -23,14 +26,17 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 class AnthropicChat:
     """A ``ChatModel`` over one connection of kind ``anthropic``; to be built on the loop that it runs on."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, transport: TransportKind) -> None:
+        def client(http_client: httpx2.AsyncClient) -> AsyncAnthropic:
+            return AsyncAnthropic(
+                api_key=PLACEHOLDER_KEY,
+                base_url=connection.base_url,
+                max_retries=0,
+                http_client=http_client,
+            )
+
         self._key = connection.api_key
-        self._client = AsyncAnthropic(
-            api_key=wire.PLACEHOLDER_KEY,
-            base_url=connection.base_url,
-            max_retries=0,
-            http_client=wire.http_client(self._key),
-        )
+        self._transport = open_transport(transport, connection, client, "/v1/messages")
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """The model's answer, by one HTTP call.
@@ -38,19 +44,18 @@ class AnthropicChat:
         Raises:
             ModelCallError: If there was none.
         """
-        return self._reply(
-            await wire.post(self._client, "/v1/messages", request, request_body(request), self._key)
-        )
+        body = request_body(request)
+        return self._reply(await self._transport.post(body, request.request_id, request.deadline_seconds))
 
     async def close(self) -> None:
         """Closes all connections."""
-        await self._client.close()
+        await self._transport.close()
 
-    def _reply(self, response: httpx2.Response) -> ChatReply:
-        body = wire.json_object(response)
+    def _reply(self, reply: Reply) -> ChatReply:
+        body = wire.json_object(reply)
         blocks = body.get("content")
         if blocks is None and body.get("error"):
-            raise errors.refused_in_reply(body, response, self._key)
+            raise errors.refused_in_reply(body, reply.headers, self._key)
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise errors.malformed("the reply has no content blocks")
         texts = [block.get("text") for block in blocks if block.get("type") == "text"]
@@ -60,7 +65,7 @@ class AnthropicChat:
             finish_reason=wire.finish_reason(body.get("stop_reason"), _FINISH_REASONS),
             usage=_usage(counts) if isinstance(counts, dict) else None,
             model_snapshot=wire.short_text(body.get("model")),
-            provider_request_id=wire.short_text(response.headers.get("request-id")),
+            provider_request_id=wire.short_text(reply.headers.get("request-id")),
         )
 
 

@@ -12,10 +12,10 @@ from http import HTTPStatus
 from itertools import pairwise
 
 import aiohttp
-import httpx2
 from pydantic import SecretStr
 
 from app.llm.texts import storable
+from app.llm.transports.reply import NotConnectedError
 from app.ports import FailureKind, ModelCallError
 
 LONGEST_WAIT_SECONDS = 3600.0
@@ -58,6 +58,7 @@ _KINDS_BY_CODE: Mapping[str, FailureKind] = {
     "api_error": FailureKind.RETRY,
     "timeout_error": FailureKind.RETRY,
 }
+_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, NotConnectedError)
 _ERROR_STATUSES = range(400, 600)
 _PROVIDER_TIMED_OUT = frozenset({408, 504, 524})
 _KINDS_BY_STATUS: Mapping[int, FailureKind] = {
@@ -97,7 +98,7 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
 
 
 def refused_in_reply(
-    body: Mapping[str, object], response: httpx2.Response, key: SecretStr | None
+    body: Mapping[str, object], headers: Mapping[str, str], key: SecretStr | None
 ) -> ModelCallError:
     """The failure of a call answered with status 200 and an error inside, as routing services do.
 
@@ -106,7 +107,7 @@ def refused_in_reply(
     fault = body["error"]
     code = fault.get("code") if isinstance(fault, dict) else None
     status = code if isinstance(code, int) and code in _ERROR_STATUSES else HTTPStatus.BAD_GATEWAY
-    return refused(int(status), body, response.headers, key)
+    return refused(int(status), body, headers, key)
 
 
 def timed_out(seconds: float) -> ModelCallError:
@@ -119,9 +120,7 @@ def timed_out(seconds: float) -> ModelCallError:
 def not_connected(error: BaseException, key: SecretStr | None) -> ModelCallError:
     """The failure of a call whose connection could not be made, or broke."""
     causes = list(_causes(error))
-    unsent = any(
-        isinstance(cause, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)) for cause in causes
-    )
+    unsent = any(isinstance(cause, _UNSENT) for cause in causes)
     return ModelCallError(
         _readable(f"{type(causes[-1]).__name__}: {causes[-1]}", key),
         kind=FailureKind.RETRY,

@@ -4,6 +4,7 @@ from app.domain.model import ChatReply, ChatRequest
 from app.llm.anthropic_chat import AnthropicChat
 from app.llm.connections import Connection, Connections
 from app.llm.openai_chat import OpenAIChat
+from app.llm.transports.choice import TransportKind
 from app.ports import FailureKind, ModelCallError
 
 
@@ -12,10 +13,15 @@ class Gateway:
 
     Clients are made at a connection's first call, so that a gateway can be built before a process forks
     and before a loop runs; from then on it belongs to that loop.
+
+    Args:
+        connections: Where the models are.
+        transport: How calls are sent; ``sdk`` should the lean way ever fail somewhere.
     """
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, transport: TransportKind = "lean") -> None:
         self._connections = connections
+        self._transport = transport
         self._chats: dict[str, OpenAIChat | AnthropicChat] = {}
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -39,9 +45,10 @@ class Gateway:
             raise ModelCallError(
                 f"there is no connection named {name!r}", kind=FailureKind.JOB, code="unknown_connection"
             )
-        self._chats[name] = chat = _chat(connection)
+        self._chats[name] = chat = _chat(connection, self._transport)
         return chat
 
 
-def _chat(connection: Connection) -> OpenAIChat | AnthropicChat:
-    return AnthropicChat(connection) if connection.kind == "anthropic" else OpenAIChat(connection)
+def _chat(connection: Connection, transport: TransportKind) -> OpenAIChat | AnthropicChat:
+    kind = AnthropicChat if connection.kind == "anthropic" else OpenAIChat
+    return kind(connection, transport)

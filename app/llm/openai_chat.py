@@ -11,6 +11,9 @@ from app.llm import errors, wire
 from app.llm.capabilities import capabilities, sendable, sendable_extra
 from app.llm.connections import Connection
 from app.llm.texts import storable
+from app.llm.transports.choice import TransportKind, open_transport
+from app.llm.transports.reply import Reply
+from app.llm.transports.sdk import PLACEHOLDER_KEY
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": FinishReason.STOP,
@@ -23,14 +26,17 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 class OpenAIChat:
     """A ``ChatModel`` over one connection of kind ``openai``; to be built on the loop that it runs on."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, transport: TransportKind) -> None:
+        def client(http_client: httpx2.AsyncClient) -> AsyncOpenAI:
+            return AsyncOpenAI(
+                api_key=PLACEHOLDER_KEY,
+                base_url=connection.base_url,
+                max_retries=0,
+                http_client=http_client,
+            )
+
         self._key = connection.api_key
-        self._client = AsyncOpenAI(
-            api_key=wire.PLACEHOLDER_KEY,
-            base_url=connection.base_url,
-            max_retries=0,
-            http_client=wire.http_client(self._key),
-        )
+        self._transport = open_transport(transport, connection, client, "/chat/completions")
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """The model's answer, by one HTTP call.
@@ -38,19 +44,18 @@ class OpenAIChat:
         Raises:
             ModelCallError: If there was none.
         """
-        return self._reply(
-            await wire.post(self._client, "/chat/completions", request, request_body(request), self._key)
-        )
+        body = request_body(request)
+        return self._reply(await self._transport.post(body, request.request_id, request.deadline_seconds))
 
     async def close(self) -> None:
         """Closes all connections."""
-        await self._client.close()
+        await self._transport.close()
 
-    def _reply(self, response: httpx2.Response) -> ChatReply:
-        body = wire.json_object(response)
+    def _reply(self, reply: Reply) -> ChatReply:
+        body = wire.json_object(reply)
         choices = body.get("choices")
         if not choices and body.get("error"):
-            raise errors.refused_in_reply(body, response, self._key)
+            raise errors.refused_in_reply(body, reply.headers, self._key)
         choice = choices[0] if isinstance(choices, list) and choices else None
         message = choice.get("message") if isinstance(choice, dict) else None
         if not isinstance(choice, dict) or not isinstance(message, dict):
@@ -67,7 +72,7 @@ class OpenAIChat:
             ),
             model_snapshot=wire.short_text(body.get("model")),
             system_fingerprint=wire.short_text(body.get("system_fingerprint")),
-            provider_request_id=wire.short_text(response.headers.get("x-request-id")),
+            provider_request_id=wire.short_text(reply.headers.get("x-request-id")),
         )
 
 

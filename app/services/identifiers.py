@@ -2,6 +2,8 @@
 
 import secrets
 import time
+from random import getrandbits
+from uuid import UUID
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base 32: no letters that are taken for digits."""
@@ -15,3 +17,14 @@ def new_id(prefix: str) -> str:
     length = -(-(_TIME_BITS + _RANDOM_BITS) // _BITS_PER_CHARACTER)
     shifts = range((length - 1) * _BITS_PER_CHARACTER, -1, -_BITS_PER_CHARACTER)
     return f"{prefix}_" + "".join(_ALPHABET[number >> shift & 31] for shift in shifts)
+
+
+def new_uuid() -> UUID:
+    """A new UUIDv7 (RFC 9562, section 5.7, with method 3): rows inserted together lie together in their index.
+
+    Milliseconds, 12 bits of the fraction of one, 62 random bits. They are no secret: Python's quick generator, which
+    seeds itself anew in a forked process, is enough.
+    """
+    milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
+    fraction = (nanoseconds << 12) // 1_000_000
+    return UUID(int=milliseconds << 80 | 7 << 76 | fraction << 64 | 2 << 62 | getrandbits(62))

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from uuid import uuid4
 
 from app.db.shards import AnyClaim, Claim
 from app.db.writer import CallRow
@@ -22,6 +21,7 @@ from app.ports import (
     RateLimiter,
 )
 from app.services.batch_writer import BatchWriter
+from app.services.identifiers import new_uuid
 from app.services.stop_signal import StopSignal
 
 FIRST_BACKOFF_SECONDS = 0.5
@@ -224,7 +224,7 @@ class ModelCaller:
         started: float,
     ) -> CallRow:
         return CallRow(
-            id=uuid4(),
+            id=new_uuid(),
             tenant=claim.tenant,
             job_id=claim.job_id,
             shard_id=claim.shard_id,

@@ -1,3 +1,5 @@
+import asyncio
+
 import psycopg
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -45,6 +47,24 @@ class TestWrite:
         batch = under(claim, *whole_run(claim, 0), call_row(claim))
         for _ in range(2):
             assert await ResultWriter(engine).write(batch) == set()
+        assert await counts(engine) == (1, 2, 1)
+
+    async def test_what_is_there_already_keeps_nothing_else_out(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        first, second = whole_run(claim, 0), whole_run(claim, 1)
+        await ResultWriter(engine).write(under(claim, first[0], first[1]))
+        await ResultWriter(engine).write(under(claim, *first, *second, call_row(claim), *second))
+        assert await counts(engine) == (2, 4, 1)
+
+    async def test_what_is_new_takes_no_statement_beyond_its_copy(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        await ResultWriter(engine).write(under(claim, *whole_run(claim, 0), call_row(claim)))
+        assert await scalar(engine, "SELECT count(*) FROM pg_class WHERE relname LIKE 'new_%'") == 0
+
+    async def test_of_two_writers_of_the_same_rows_both_succeed(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        batch = under(claim, *whole_run(claim, 0), call_row(claim))
+        assert await asyncio.gather(*(ResultWriter(engine).write(batch) for _ in range(4))) == [set()] * 4
         assert await counts(engine) == (1, 2, 1)
 
     async def test_the_first_of_two_texts_stays(self, engine: AsyncEngine) -> None:

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from app.domain.model import ChatRequest, Model, ModelParameters
 from app.llm.connections import Connection, Connections
 from app.llm.gateway import Gateway
+from app.llm.transports.choice import TransportKind
 from tests.integration.llm.stub_provider import Answer, StubProvider
 
 KEY = "sk-test-0123456789abcdef"
@@ -47,14 +48,20 @@ async def stub() -> AsyncIterator[StubProvider]:
         yield provider
 
 
+@pytest.fixture(params=["lean", "sdk"])
+def transport(request: pytest.FixtureRequest) -> TransportKind:
+    kind: TransportKind = request.param
+    return kind
+
+
 @pytest.fixture
-async def gateway(stub: StubProvider) -> AsyncIterator[Gateway]:
+async def gateway(stub: StubProvider, transport: TransportKind) -> AsyncIterator[Gateway]:
     key = SecretStr(KEY)
     connections = [
         Connection("openai", "openai", f"{stub.url}/v1", key),
         Connection("anthropic", "anthropic", stub.url, key),
     ]
-    built = Gateway(Connections({connection.id: connection for connection in connections}))
+    built = Gateway(Connections({connection.id: connection for connection in connections}), transport)
     yield built
     await built.close()
 

@@ -44,6 +44,8 @@ class Seen:
     line: str
     headers: Mapping[str, str]
     body: bytes
+    wire: bytes
+    """All of it."""
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -91,12 +93,13 @@ class StubProvider:
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        received = await reader.readuntil(b"\r\n\r\n")
+        head = received.decode("latin-1").split("\r\n")
         headers = {
             name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])
         }
         body = await reader.readexactly(int(headers.get("content-length", "0")))
-        self.seen.append(Seen(head[0], headers, body))
+        self.seen.append(Seen(head[0], headers, body, received + body))
         answer = self._answers.popleft() if len(self._answers) > 1 else self._answers[0]
         await asyncio.sleep(answer.delay)
         writer.write(answer.wire()[: answer.cut_after])

@@ -1,4 +1,4 @@
-"""Every kind of reply, over real HTTP and through the official SDKs."""
+"""Every kind of reply, over real HTTP, through both transports."""
 
 import asyncio
 import json
@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from app.domain.model import ChatReply, FinishReason, Usage
 from app.llm.connections import Connection, Connections
 from app.llm.gateway import Gateway
+from app.llm.transports.choice import TransportKind
 from app.ports import FailureKind, ModelCallError
 from tests.integration.llm.conftest import ANTHROPIC_REPLY, KEY, OPENAI_REPLY, Ask, good
 from tests.integration.llm.stub_provider import Answer, StubProvider
@@ -169,11 +170,13 @@ class TestFailures:
         assert raised.value.maybe_paid is maybe_paid
 
     @pytest.mark.parametrize("kind", ["openai", "anthropic"])
-    async def test_of_a_provider_that_is_not_there_cost_nothing(self, kind: Any, ask: Ask) -> None:
+    async def test_of_a_provider_that_is_not_there_cost_nothing(
+        self, kind: Any, ask: Ask, transport: TransportKind
+    ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as unused:
             port = unused.getsockname()[1]
         gateway = Gateway(
-            Connections({kind: Connection(kind, kind, f"http://127.0.0.1:{port}", SecretStr(KEY))})
+            Connections({kind: Connection(kind, kind, f"http://127.0.0.1:{port}", SecretStr(KEY))}), transport
         )
         with pytest.raises(ModelCallError) as raised:
             await gateway.complete(ask(kind))

@@ -1,4 +1,4 @@
-"""What reaches the wire, byte for byte, through the official SDKs."""
+"""What reaches the wire, byte for byte, through both transports."""
 
 import asyncio
 from dataclasses import replace
@@ -7,6 +7,7 @@ import pytest
 
 from app.llm.connections import Connection, ConnectionKind, Connections
 from app.llm.gateway import Gateway
+from app.llm.transports.choice import TransportKind
 from app.ports import ModelCallError
 from tests.integration.llm.conftest import KEY, Ask, good
 from tests.integration.llm.stub_provider import Answer, StubProvider
@@ -86,10 +87,10 @@ class TestEveryCall:
         assert [name for name, value in headers.items() if KEY in value] == ["authorization"]
 
     async def test_of_a_connection_without_a_key_carries_none(
-        self, connection: str, stub: StubProvider, ask: Ask
+        self, connection: str, stub: StubProvider, ask: Ask, transport: TransportKind
     ) -> None:
         kind: ConnectionKind = "anthropic" if connection == "anthropic" else "openai"
-        gateway = Gateway(Connections({connection: Connection(connection, kind, stub.url)}))
+        gateway = Gateway(Connections({connection: Connection(connection, kind, stub.url)}), transport)
         stub.then(good(connection))
         await gateway.complete(ask(connection))
         await gateway.close()

@@ -1,0 +1,45 @@
+"""Which transport a connection gets."""
+
+from typing import Literal, Protocol
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from app.llm.connections import Connection
+from app.llm.transports.lean import LeanTransport
+from app.llm.transports.reply import Reply
+from app.llm.transports.sdk import MakeClient, SdkTransport
+
+TransportKind = Literal["lean", "sdk"]
+
+
+class Transport(Protocol):
+    """Posts JSON to one path of one connection."""
+
+    async def post(self, body: dict[str, object], request_id: str, deadline_seconds: float) -> Reply:
+        """The good reply to one HTTP call within the deadline.
+
+        Raises:
+            ModelCallError: If there was none.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        ...
+
+
+def open_transport(
+    kind: TransportKind, connection: Connection, make_client: MakeClient, path: str
+) -> Transport:
+    """The transport asked for; the SDK's where only that one knows how requests get there.
+
+    That is where the environment names a proxy (which hosts it exempts is left to the SDK as well), and where the URL
+    has escapes, which the SDKs' libraries rewrite on the way.
+    """
+    url = connection.base_url
+    chosen = SdkTransport if kind == "sdk" or _has_proxy(url) or "%" in url else LeanTransport
+    return chosen(make_client, path, connection.api_key)
+
+
+def _has_proxy(url: str) -> bool:
+    return not getproxies().keys().isdisjoint({urlsplit(url).scheme, "all"})

@@ -1,0 +1,194 @@
+"""One HTTP/1.1 connection on an asyncio protocol; the parsing is llhttp's, strict, through httptools."""
+
+import asyncio
+import socket
+from typing import cast
+
+import httptools
+
+from app.llm.transports.reply import LostConnectionError, Reply, ReplyTooLongError
+
+MAX_HEAD_BYTES = 64 * 1024
+"""Longest status line and headers, those of interim replies (1xx) included; looked at after each read."""
+MAX_BODY_BYTES = 10 * 1024 * 1024
+"""Longest body, as sent and decoded."""
+
+_SWITCHING_PROTOCOLS = 101
+_INTERIM_STATUSES = range(100, 200)
+_FINAL_STATUSES = range(200, 600)
+_VERSIONS = frozenset({"1.0", "1.1"})
+
+
+class HttpConnection(asyncio.Protocol):
+    """Exchanges one request at a time for one reply.
+
+    A reply can only be the one to the request: bytes that come while none is awaited, or after its end, close the
+    connection, and so does whatever ends an exchange before its reply is whole.
+
+    Args:
+        sock: The connected socket under the transport, looked at before a request is sent.
+    """
+
+    __slots__ = (
+        "_body", "_closed", "_framed", "_headers", "_headers_done", "_keep_alive", "_length", "_loop", "_parser",
+        "_received", "_sock", "_status", "_transport", "_waiter", "released_at",
+    )  # fmt: skip
+
+    _transport: asyncio.Transport
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpResponseParser(self)
+        self._waiter: asyncio.Future[Reply] | None = None
+        self._closed = False
+        self._begin()
+        self.released_at = 0.0
+
+    async def exchange(self, message: bytes) -> Reply:
+        """The reply to a whole request.
+
+        Raises:
+            LostConnectionError: If the connection broke, or its peer does not keep to HTTP.
+            ReplyTooLongError: If the reply is longer than an answer can be.
+        """
+        waiter: asyncio.Future[Reply] = self._loop.create_future()
+        self._waiter = waiter
+        self._begin()
+        self._transport.write(message)
+        try:
+            return await waiter
+        except BaseException:
+            self.abort()  # the rest of the reply may still come
+            raise
+
+    @property
+    def reusable(self) -> bool:
+        """Whether the last exchange has left nothing behind: all was sent, all was read, and both sides stay."""
+        return (
+            not self._closed
+            and self._keep_alive
+            and self._waiter is None
+            and not self._transport.is_closing()
+            and self._transport.get_write_buffer_size() == 0
+        )
+
+    @property
+    def quiet(self) -> bool:
+        """Whether neither bytes nor the peer's closing wait in the socket, where the loop has not seen them yet."""
+        try:
+            self._sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
+
+    def abort(self) -> None:
+        """Closes the connection at once."""
+        self._closed = True
+        self._transport.abort()
+
+    def _begin(self) -> None:
+        self._status = 0
+        self._received = self._length = 0
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._headers_done = self._framed = False
+        self._keep_alive = True
+        self._body: list[bytes] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Part of asyncio.Protocol."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def eof_received(self) -> None:
+        """Part of asyncio.Protocol. The transport closes itself; no request may be written meanwhile."""
+        self._closed = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Part of asyncio.Protocol."""
+        self._closed = True
+        if self._waiter is None:
+            return
+        if exc is None and self._headers_done and not self._framed:
+            self._complete()  # a body without a length ends where the connection does
+        else:
+            self._fail(
+                LostConnectionError(str(exc) if exc else "closed by the server before its reply was whole")
+            )
+
+    def data_received(self, data: bytes) -> None:
+        """Part of asyncio.Protocol."""
+        if self._waiter is None:
+            self.abort()
+            return
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._fail(LostConnectionError(f"no HTTP reply: {error}"))
+        if not self._headers_done and self._received > MAX_HEAD_BYTES:
+            self._fail(LostConnectionError("no HTTP reply: its headers are too long"))
+
+    def on_message_begin(self) -> None:
+        """Part of httptools' protocol."""
+        if self._waiter is None:  # a second reply to one request
+            self.abort()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Part of httptools' protocol."""
+        if not self._headers_done:  # after the body come trailers, which nobody reads
+            self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        """Part of httptools' protocol."""
+        self._status = status = self._parser.get_status_code()
+        if status in _FINAL_STATUSES:
+            self._headers_done = True
+            self._check_framing()
+        elif status in _INTERIM_STATUSES and status != _SWITCHING_PROTOCOLS:
+            self._headers.clear()  # an interim reply: the final one follows
+        else:
+            self._fail(LostConnectionError(f"no reply to a request has status {status}"))
+
+    def on_body(self, body: bytes) -> None:
+        """Part of httptools' protocol."""
+        self._length += len(body)
+        if self._length > MAX_BODY_BYTES:
+            self._fail(ReplyTooLongError(f"the reply is longer than {MAX_BODY_BYTES} bytes"))
+        elif self._waiter is not None:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        """Part of httptools' protocol."""
+        if self._headers_done and self._waiter is not None:
+            self._keep_alive = self._parser.should_keep_alive()
+            self._complete()
+
+    def _check_framing(self) -> None:
+        """Refuses what parsers disagree about, in addition to what llhttp refuses (two lengths, both framings)."""
+        codings = [value.lower() for name, value in self._headers if name == b"transfer-encoding"]
+        lengths = [value for name, value in self._headers if name == b"content-length"]
+        self._framed = bool(codings or lengths)
+        if codings not in ([], [b"chunked"]) or len(lengths) + len(codings) > 1:
+            self._fail(LostConnectionError("no HTTP reply: its framing is ambiguous"))
+        elif self._parser.get_http_version() not in _VERSIONS:
+            self._fail(LostConnectionError("no HTTP/1.1 reply"))
+        elif lengths and int(lengths[0]) > MAX_BODY_BYTES:
+            self._fail(ReplyTooLongError(f"the reply is longer than {MAX_BODY_BYTES} bytes"))
+
+    def _complete(self) -> None:
+        headers: dict[str, str] = {}
+        for raw_name, raw_value in self._headers:
+            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(Reply(self._status, headers, b"".join(self._body)))
+
+    def _fail(self, error: Exception) -> None:
+        waiter, self._waiter = self._waiter, None
+        self._keep_alive = False
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(error)
+        self.abort()

@@ -1,0 +1,121 @@
+"""Sends the request that an SDK would send, byte for byte, at a fraction of the CPU time."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+
+import httpx2
+from pydantic import SecretStr
+
+from app.llm import errors
+from app.llm.transports.content import decoded
+from app.llm.transports.pool import Pool, Server
+from app.llm.transports.reply import Reply, ReplyTooLongError
+from app.llm.transports.sdk import MakeClient, header_text, request_form
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+"""As both SDKs do."""
+_GOOD = range(200, 300)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An open connection's way to a path.
+
+    Attributes:
+        head: Of a request, to be formatted with ``id`` and ``length``.
+        pool: Connections to its server.
+    """
+
+    head: bytes
+    pool: Pool
+
+
+class LeanTransport:
+    """Posts to one path of one connection; belongs to one loop.
+
+    The SDK configures the connection: at the first call it is asked once for the request that it would send. From then
+    on only the id, the length and the body change.
+
+    Args:
+        make_client: Configures the SDK's client.
+        path: Below the client's base URL.
+        key: The key to send.
+    """
+
+    def __init__(self, make_client: MakeClient, path: str, key: SecretStr | None) -> None:
+        self._make_client = make_client
+        self._path = path
+        self._key = key
+        self._line: _Line | None = None
+        self._opening = asyncio.Lock()
+
+    async def post(self, body: dict[str, object], request_id: str, deadline_seconds: float) -> Reply:
+        """The good reply to one HTTP call within the deadline.
+
+        Raises:
+            ModelCallError: If there was none.
+        """
+        # Raised outside of the handlers: an exception's context could hold the request, and with it the key.
+        try:
+            content = _encode(body).encode()
+            async with asyncio.timeout(deadline_seconds):
+                line = self._line or await self._open()
+                head = line.head % {b"id": header_text(request_id).encode(), b"length": len(content)}
+                reply = decoded(await line.pool.exchange(head + content))
+            if reply.status in _GOOD:
+                return reply
+            failure = errors.refused(reply.status, _fault(reply.body), reply.headers, self._key)
+        except TimeoutError:
+            failure = errors.timed_out(deadline_seconds)
+        except ReplyTooLongError as error:
+            failure = errors.malformed(str(error), None)
+        except OSError as error:
+            failure = errors.not_connected(error, self._key)
+        except ValueError:
+            failure = errors.unencodable()
+        raise failure
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        if self._line is not None:
+            await self._line.pool.close()
+
+    async def _open(self) -> _Line:
+        async with self._opening:
+            if self._line is None:
+                request = await request_form(self._make_client, self._path, self._key)
+                self._line = _Line(_head(request), Pool(_server(request.url)))
+            return self._line
+
+
+def _head(request: httpx2.Request) -> bytes:
+    changing = {b"x-client-request-id": b"%(id)s", b"content-length": b"%(length)d"}
+    lines = [_literal(b"%s %s HTTP/1.1" % (request.method.encode(), request.url.raw_path))]
+    for raw_name, value in request.headers.raw:
+        name = raw_name.lower()
+        lines.append(name + b": " + (changing.get(name) or _literal(value)))
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _literal(text: bytes) -> bytes:
+    return text.replace(b"%", b"%%")
+
+
+def _server(url: httpx2.URL) -> Server:
+    return Server(
+        host=url.raw_host.decode("ascii"),
+        port=url.port or _DEFAULT_PORTS[url.scheme],
+        tls=httpx2.create_ssl_context() if url.scheme == "https" else None,  # as under the SDKs
+    )
+
+
+def _fault(body: bytes) -> object:
+    """What an error's reply says: parsed, or as text where it is no JSON."""
+    text = body.decode("utf-8", "replace").strip()
+    try:
+        parsed: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return parsed

@@ -1,0 +1,158 @@
+"""Keep-alive connections to one server."""
+
+import asyncio
+import socket
+import ssl
+from dataclasses import dataclass
+
+import aiohappyeyeballs
+
+from app.llm.transports.http1 import HttpConnection
+from app.llm.transports.reply import NotConnectedError, Reply
+
+CONNECT_SECONDS = 10.0
+"""For a name's resolution, all attempts at its addresses and the TLS handshake together."""
+MAX_CONNECTIONS = 2000
+"""Never the bottleneck: concurrency is limited before a call gets here."""
+KEEPALIVE_SECONDS = 4.0
+"""Below the 5 s after which uvicorn (vLLM and others) closes an idle connection under us."""
+RESOLUTION_SECONDS = 10.0
+"""How long a name's addresses are believed: a thousand connections that open at once ask once."""
+NEXT_ADDRESS_SECONDS = 0.25
+"""Head start of an address before the next one is tried beside it (RFC 8305)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where connections lead.
+
+    Attributes:
+        host: Name or address, in ASCII.
+        port: Port.
+        tls: Certificates to trust; ``None`` for plain HTTP. The host's name is always checked against the certificate.
+    """
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+
+
+class Pool:
+    """Connections to one server, each with at most one request on it; belongs to one loop.
+
+    The connection used last is taken first, so that those that a burst has opened can end.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._loop = asyncio.get_running_loop()
+        self._room = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._idle: dict[HttpConnection, None] = {}
+        self._busy: set[HttpConnection] = set()
+        self._expiry: asyncio.TimerHandle | None = None
+        self._resolving = asyncio.Lock()
+        self._addresses: list[aiohappyeyeballs.AddrInfoType] = []
+        self._resolved_at = float("-inf")
+
+    async def exchange(self, message: bytes) -> Reply:
+        """The reply to a whole request. It is sent once: no failure after the first byte is tried again.
+
+        Raises:
+            NotConnectedError: If nothing could be sent.
+            LostConnectionError: If the connection broke afterwards.
+            ReplyTooLongError: If the reply is longer than an answer can be.
+        """
+        async with self._room:
+            connection = self._reusable() or await self._connect()
+            self._busy.add(connection)
+            try:
+                reply = await connection.exchange(message)
+            finally:
+                self._busy.discard(connection)
+            self._keep(connection)
+            return reply
+
+    async def close(self) -> None:
+        """Closes all connections; calls on them fail."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        for connection in (*self._idle, *self._busy):
+            connection.abort()
+        self._idle.clear()
+        await asyncio.sleep(0)  # an aborted transport lets go of its socket in the loop's next round
+
+    def _reusable(self) -> HttpConnection | None:
+        while self._idle:
+            connection, _ = self._idle.popitem()
+            fresh = self._loop.time() - connection.released_at < KEEPALIVE_SECONDS
+            if fresh and connection.reusable and connection.quiet:
+                return connection
+            connection.abort()
+        return None
+
+    def _keep(self, connection: HttpConnection) -> None:
+        if not connection.reusable:
+            connection.abort()
+            return
+        connection.released_at = self._loop.time()
+        self._idle[connection] = None
+        if self._expiry is None:
+            self._expiry = self._loop.call_later(KEEPALIVE_SECONDS, self._expire)
+
+    def _expire(self) -> None:
+        """Closes the connections that have idled too long: those released first stand first."""
+        self._expiry = None
+        latest = self._loop.time() - KEEPALIVE_SECONDS
+        while self._idle:
+            connection = next(iter(self._idle))
+            if connection.released_at > latest:
+                self._expiry = self._loop.call_at(connection.released_at + KEEPALIVE_SECONDS, self._expire)
+                return
+            del self._idle[connection]
+            connection.abort()
+
+    async def _connect(self) -> HttpConnection:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                sock = await aiohappyeyeballs.start_connection(
+                    await self._resolve(), happy_eyeballs_delay=NEXT_ADDRESS_SECONDS, interleave=1
+                )
+                return await self._wrap(sock)
+        except TimeoutError as error:
+            reason = str(error) or f"no connection within {CONNECT_SECONDS:g} s"
+        except (OSError, RuntimeError) as error:  # uvloop raises either where an address can't be reached
+            reason = f"{type(error).__name__}: {error}"
+        self._resolved_at = float("-inf")  # the name may lead elsewhere by now
+        raise NotConnectedError(reason)
+
+    async def _wrap(self, sock: socket.socket) -> HttpConnection:
+        """The connection over a socket, after the TLS handshake if there is one to make."""
+        tls = self._server.tls
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            creating = self._loop.create_connection(
+                lambda: HttpConnection(sock),
+                sock=sock,
+                ssl=tls,
+                server_hostname=self._server.host if tls else None,
+            )
+            _, connection = await creating
+        except BaseException:
+            sock.close()
+            raise
+        return connection
+
+    async def _resolve(self) -> list[aiohappyeyeballs.AddrInfoType]:
+        async with self._resolving:
+            if self._loop.time() - self._resolved_at > RESOLUTION_SECONDS:
+                self._addresses = [
+                    (family, kind, protocol, name, address)
+                    for family, kind, protocol, name, address in await self._loop.getaddrinfo(
+                        self._server.host,
+                        self._server.port,
+                        type=socket.SOCK_STREAM,
+                    )
+                ]
+                self._resolved_at = self._loop.time()
+            return self._addresses

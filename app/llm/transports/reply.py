@@ -1,0 +1,30 @@
+"""What a transport brings back, or why it brings nothing."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Reply(NamedTuple):
+    """A provider's whole reply, whatever its status.
+
+    Attributes:
+        status: HTTP status.
+        headers: The reply's headers, found by their names in lower case; a repeated one's values joined by ``", "``.
+        body: Decoded content.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class NotConnectedError(ConnectionError):
+    """No connection could be made: nothing was sent, so nothing can have been charged."""
+
+
+class LostConnectionError(ConnectionError):
+    """The connection broke, or what came over it was no HTTP reply, after the request may have been sent."""
+
+
+class ReplyTooLongError(Exception):
+    """The reply is longer than any answer can be."""
