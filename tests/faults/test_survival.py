@@ -21,7 +21,20 @@ from tests.e2e.stack import Json
 from tests.faults.conftest import JOB
 from tests.faults.scratch_migration import scratch_migration
 from tests.faults.service import Service, running_service
-from tests.faults.trial import IN_FLIGHT, Trial, Undisturbed, add_up, report, seeded, undisturbed
+from tests.faults.trial import (
+    CALLS,
+    FINALIZER,
+    IN_FLIGHT,
+    KILLS,
+    TIMES,
+    Trial,
+    Undisturbed,
+    a_while,
+    add_up,
+    report,
+    seeded,
+    undisturbed,
+)
 from tests.observe import alive, eventually
 
 LATENCY_MS = 60.0
@@ -30,8 +43,7 @@ ENVIRONMENT = {
     "ASSAY_LEASE_SECONDS": "3",
     "ASSAY_SWEEP_SECONDS": "0.5",
 }
-LONG_JOB = JOB | {"iterations": 33}
-"""About 20,000 calls."""
+LONG_JOB = JOB | {"iterations": max(1, CALLS // 600)}
 
 pytestmark = pytest.mark.timeout(900)  # for a busy machine
 
@@ -56,7 +68,7 @@ def short(service: Service) -> Undisturbed:
 
 @pytest.fixture(scope="module")
 def whole(service: Service) -> Undisturbed:
-    """A job of 20,000 calls in peace."""
+    """The long job in peace."""
     return undisturbed(service, LONG_JOB)
 
 
@@ -93,13 +105,13 @@ class TestKills:
 
     @pytest.mark.long
     @pytest.mark.timeout(4 * 3600)
-    def test_fifty_random_kills_over_jobs_of_20_000_calls(self, service: Service, whole: Undisturbed) -> None:
+    def test_fifty_times_over_long_jobs(self, service: Service, whole: Undisturbed) -> None:
         seed, random = seeded(1)
         struck, done = 0, []
-        while struck < 50:
+        while struck < KILLS:
             trial = Trial(service.settled(), whole)
             trial.submit(LATENCY_MS)
-            while struck < 50 and trial.running_after(random.randint(100, 3000)):
+            while struck < KILLS and trial.running_after(a_while(random)):
                 part = random.choice(["api", "worker1", "worker2", "sweeper", "supervisor"])
                 if part in service.program.pids() or part == "supervisor":
                     kill(trial, part)
@@ -151,7 +163,7 @@ class TestCrashPoints:
     def test_twenty_times_each(self, service: Service, short: Undisturbed, point: str, moment: str) -> None:
         seed, random = seeded(2)
         done = []
-        for _ in range(20):
+        for _ in range(TIMES):
             trial = Trial(service.settled(), short)
             trial.submit(LATENCY_MS)
             self._crash(trial, point, moment, random.randint(1, PASSAGES[point]))
@@ -169,7 +181,7 @@ class TestCrashPoints:
             service.arm(point, moment, n)
             assert service.crashed(120), f"nobody passed {moment} {point}"
 
-        trial.strike("finalizer" if point == "finalize" else "worker1", crash)
+        trial.strike(FINALIZER if point == "finalize" else "worker1", crash)
 
 
 class TestRedis:
@@ -190,10 +202,10 @@ class TestRedis:
         seed, random = seeded(3)
         struck, done = 0, []
         slowest: dict[str, float] = {}
-        while struck < 20:
+        while struck < TIMES:
             trial = Trial(service.settled(), whole)
             trial.submit(LATENCY_MS)
-            while struck < 20 and trial.running_after(random.randint(200, 2000)):
+            while struck < TIMES and trial.running_after(a_while(random)):
                 measured = self._strike(trial, fault)
                 slowest = {name: max(value, slowest.get(name, 0.0)) for name, value in measured.items()}
                 struck += 1
@@ -275,10 +287,10 @@ class TestPostgres:
     def test_twenty_immediate_restarts(self, service: Service, whole: Undisturbed) -> None:
         seed, random = seeded(4)
         struck, done = 0, []
-        while struck < 20:
+        while struck < TIMES:
             trial = Trial(service.settled(), whole)
             trial.submit(LATENCY_MS)
-            while struck < 20:
+            while struck < TIMES:
                 time.sleep(random.uniform(5, 40))
                 if not trial.running_after(10):
                     break
@@ -310,10 +322,10 @@ class TestStaleOwner:
     def test_twenty_times(self, service: Service, whole: Undisturbed) -> None:
         seed, random = seeded(6)
         struck, done = 0, []
-        while struck < 20:
+        while struck < TIMES:
             trial = Trial(service.settled(), whole)
             trial.submit(LATENCY_MS)
-            while struck < 20 and trial.running_after(random.randint(200, 2000)):
+            while struck < TIMES and trial.running_after(a_while(random)):
                 part = random.choice(["worker1", "worker2"])
                 trial.strike(part, partial(freeze_past_lease, trial, part))
                 struck += 1
@@ -374,10 +386,10 @@ class TestShutdown:
     def test_twenty_times(self, service: Service, whole: Undisturbed) -> None:
         seed, random = seeded(12)
         struck, done, exits = 0, [], []
-        while struck < 20:
+        while struck < TIMES:
             trial = Trial(service.settled(), whole)
             trial.submit(LATENCY_MS)
-            while struck < 20 and trial.running_after(random.randint(200, 2000)):
+            while struck < TIMES and trial.running_after(a_while(random)):
                 service.settled()
                 exits.append(stop_worker(trial, random.choice(["worker1", "worker2"])))
                 struck += 1
