@@ -1,5 +1,6 @@
 """`/v1/persona-sets`: immutable sets of personas, named by their content; brought along, or made up by a reasoner."""
 
+import json
 import re
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -80,9 +81,10 @@ async def create(
         return _kept(found)
     if name is not None:
         raise _invalid("/query/name", "a JSON body has the name itself")
-    body = _body(await request.json())
+    sent = await _json(request)
+    body = _body(sent)
     if body.generate is not None:
-        return await _generate(services, tenant, body, body.generate, await request.json(), idempotency_key)
+        return await _generate(services, tenant, body, body.generate, sent, idempotency_key)
     found = await keep_personas(services.engine, catalog, tenant, body.name, body.personas, "/personas")
     return _kept(found)
 
@@ -153,6 +155,15 @@ def _text(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_text", "the body is not UTF-8") from error
+
+
+async def _json(request: Request) -> Any:
+    """The body as JSON; an error looks as it does where the framework reads the body."""
+    try:
+        return await request.json()
+    except json.JSONDecodeError as error:
+        found = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "", "ctx": {"error": error.msg}}
+        raise RequestValidationError([found]) from error
 
 
 def _body(value: Any) -> PersonaSetIn:
