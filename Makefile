@@ -6,10 +6,10 @@ PYTHON ?=
 # The first of these that is new enough and can make virtual environments; `make PYTHON=…` decides otherwise.
 PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 python)
 
-.PHONY: help setup test lint demo up bench faults lock clean
+.PHONY: help setup test lint demo up bench bench-personagym faults lock clean
 
 help:  ## what can be made
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
 
 setup: $(READY)  ## the environment in .venv, exactly as locked
 	@:
@@ -37,6 +37,9 @@ up: setup  ## the service, until Ctrl-C
 
 bench: setup  ## what the service can do on this machine
 	$(BIN)/python -m benchmarks.paper_job
+
+bench-personagym: setup  ## the same with PersonaGym at the size of its paper
+	$(BIN)/python -m benchmarks.personagym_job
 
 faults: setup  ## the long form of the fault tests: hours; ARGS="-k kills" picks some
 	$(BIN)/pytest -m long $(ARGS)

@@ -4,29 +4,8 @@
 machine. `python -m benchmarks.paper_job --help` says what can be set.
 """
 
-import argparse
-import json
-import os
-import platform
-import tempfile
-import time
-from datetime import UTC, datetime
-from pathlib import Path
-from statistics import quantiles
-from typing import Any
+from benchmarks.whole_job import Json, parser, run
 
-import httpx2
-import psycopg
-
-from benchmarks.processes import ProcessMeter
-from embedded.services import StackConfig
-from embedded.supervisor import Supervisor
-
-Json = dict[str, Any]
-
-POLL_SECONDS = 0.2
-MEMORY_SAMPLE_SECONDS = 1.0
-RESULT_READS = 5
 JOB: Json = {
     "name": "the paper's job, one model",
     "personas": ["big-five"],
@@ -38,129 +17,11 @@ JOB: Json = {
 
 
 def main() -> None:
-    """Runs the benchmark, prints what it measured and writes it as JSON."""
-    options = _parser().parse_args()
-    with tempfile.TemporaryDirectory(prefix="assay-bench-", dir=options.data_dir) as directory:
-        Path(directory).chmod(0o711)  # passable: Postgres may have to run as another account
-        config = StackConfig(
-            host="127.0.0.1",
-            port=0,
-            data_dir=Path(directory),
-            workers=options.workers,
-            simulator_args=("--latency-ms", str(options.latency_ms)),
-        )
-        with Supervisor(config) as supervisor:
-            figures = _measure(supervisor, JOB | {"iterations": options.iterations})
-    report = {
-        "machine": _machine(),
-        "workers": options.workers,
-        "latency_ms": options.latency_ms,
-        **figures,
-    }
-    text = json.dumps(report, indent=2)
-    print(text)
-    if options.output:
-        options.output.write_text(f"{text}\n", encoding="utf-8")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workers", type=int, default=2, help="worker processes")
-    parser.add_argument("--latency-ms", type=float, default=50.0, help="the provider's time for one call")
-    parser.add_argument("--iterations", type=int, default=5, help="runs under each of the six instructions")
-    parser.add_argument("--data-dir", type=Path, help="where the databases lie while it runs")
-    parser.add_argument("--output", type=Path, help="JSON file to write")
-    return parser
-
-
-def _measure(supervisor: Supervisor, body: Json) -> Json:
-    meter = ProcessMeter(supervisor.pids())
-    with httpx2.Client(base_url=supervisor.urls.api, timeout=60) as api:
-        load_before, cpu_before, started = os.getloadavg(), meter.cpu_seconds(), time.perf_counter()
-        job_id = api.post("/v1/jobs", json=body).raise_for_status().json()["id"]
-        submitted = time.perf_counter() - started
-        job, polls = _follow(api, job_id, meter)
-        wall = time.perf_counter() - started
-        cpu = {name: used - cpu_before[name] for name, used in meter.cpu_seconds().items()}
-        reads = [_timed(api, f"/v1/jobs/{job_id}/results")[0] for _ in range(RESULT_READS)]
-    calls = job["usage"]["calls"]
-    return {
-        "load_average_before": [round(load, 2) for load in load_before],
-        "status": job["status"],
-        "completeness": job["completeness"],
-        "calls": calls,
-        "calls_by_stage": {stage: parts["succeeded"] for stage, parts in job["progress"].items()},
-        "wall_seconds": round(wall, 2),
-        "calls_per_second": round(calls / wall),
-        "submit_ms": round(submitted * 1000, 1),
-        "cpu_seconds": {name: round(used, 2) for name, used in cpu.items()},
-        "cpu_us_per_call": {name: round(used / calls * 1e6) for name, used in cpu.items()}
-        | {"all": round(sum(cpu.values()) / calls * 1e6)},
-        "peak_memory_mib": {name: round(peak) for name, peak in meter.peaks.items()},
-        "status_poll_ms": _percentiles(polls),
-        "results_ms": [round(seconds * 1000, 1) for seconds in reads],
-        "database": _database(supervisor.urls.database),
-    }
-
-
-def _follow(api: httpx2.Client, job_id: str, meter: ProcessMeter) -> tuple[Json, list[float]]:
-    """The finished job, and the seconds that each of the status polls on the way took."""
-    polls: list[float] = []
-    sampled = 0.0
-    while True:
-        seconds, job = _timed(api, f"/v1/jobs/{job_id}")
-        polls.append(seconds)
-        if job["status"] in {"completed", "failed", "cancelled"}:
-            return job, polls
-        if time.monotonic() - sampled > MEMORY_SAMPLE_SECONDS:
-            meter.sample_memory()
-            sampled = time.monotonic()
-        time.sleep(POLL_SECONDS)
-
-
-def _timed(api: httpx2.Client, path: str) -> tuple[float, Json]:
-    started = time.perf_counter()
-    answer = api.get(path).raise_for_status()
-    return time.perf_counter() - started, answer.json()
-
-
-def _percentiles(seconds: list[float]) -> Json:
-    cuts = quantiles(seconds, n=100, method="inclusive")
-    found = {"p50": cuts[49], "p99": cuts[98], "max": max(seconds)}
-    return {"n": len(seconds)} | {name: round(value * 1000, 1) for name, value in found.items()}
-
-
-def _database(url: str) -> Json:
-    """Rows and MiB, indexes included, of each table that has rows."""
-    with psycopg.connect(url.replace("postgresql+psycopg://", "postgresql://", 1)) as connection:
-        names = connection.execute(
-            "SELECT relname, pg_total_relation_size(oid) FROM pg_class"
-            " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname"
-        ).fetchall()
-        tables = {
-            name: {"rows": _count(connection, name), "mib": round(size / 2**20, 1)} for name, size in names
-        }
-        size = connection.execute("SELECT pg_database_size(current_database())").fetchone()
-    return {
-        "mib": round(size[0] / 2**20, 1) if size else None,
-        "tables": {name: found for name, found in tables.items() if found["rows"]},
-    }
-
-
-def _count(connection: psycopg.Connection, table: str) -> int:
-    query = psycopg.sql.SQL("SELECT count(*) FROM {}").format(psycopg.sql.Identifier(table))
-    row = connection.execute(query).fetchone()
-    return int(row[0]) if row else 0
-
-
-def _machine() -> Json:
-    return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "cores": os.cpu_count(),
-        "architecture": platform.machine(),
-        "python": platform.python_version(),
-        "system": platform.system(),
-    }
+    """Runs the benchmark."""
+    options = parser(__doc__)
+    options.add_argument("--iterations", type=int, default=5, help="runs under each of the six instructions")
+    given = options.parse_args()
+    run(given, lambda _: JOB | {"iterations": given.iterations})
 
 
 if __name__ == "__main__":

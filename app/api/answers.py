@@ -77,7 +77,9 @@ class Job(Answer):
     spec: dict[str, Any] = Field(description="The body of the POST, existing texts left out.")
     metadata: dict[str, str]
     error: dict[str, Any] | None
-    links: dict[str, str]
+    links: dict[str, str] = Field(
+        description="Where to read on; `question_set` and `persona_set` once the job has made one."
+    )
 
 
 class JobDetail(Job):
@@ -178,6 +180,28 @@ class TotalResult(BaseModel):
     units: UnitCounts
 
 
+class DiversityAnswer(Answer):
+    """How alike generated personas are: Jaccard similarities, 0 to 1, over all pairs of them."""
+
+    pairs: int
+    highest_attributes: float = Field(description="Of two descriptions' content words.")
+    mean_attributes: float
+    highest_wording: float = Field(description="Of two descriptions' sequences of three characters.")
+    mean_wording: float
+
+
+class PersonaGenerationResult(Answer):
+    """What came of a job that makes up personas."""
+
+    id: str | None = Field(description="The set; `null` while there is none.")
+    wanted: int
+    found: int
+    asks: int
+    dropped: dict[str, int] = Field(description="`duplicate`, `alike`, `unusable`, `surplus`.")
+    error: str | None = Field(description="What is missing, and why.")
+    diversity: DiversityAnswer | None
+
+
 class Results(BaseModel):
     """Every metric by cell and by total."""
 
@@ -199,6 +223,9 @@ class Results(BaseModel):
     preparation: list[dict[str, Any]] = Field(
         default_factory=list,
         description="What the reasoner was asked, by kind and task, and what was dropped.",
+    )
+    persona_set: PersonaGenerationResult | None = Field(
+        None, description="Of a job that makes up personas and does nothing else."
     )
     totals: list[TotalResult]
     judges: list[dict[str, Any]]
@@ -340,17 +367,6 @@ class TaskList(Answer):
     data: list[TaskAnswer]
     dimensions: list[DimensionAnswer]
     instrument: dict[str, str]
-
-
-class QuestionSet(Answer):
-    """An immutable set of questions."""
-
-    id: str = Field(examples=["qset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
-    object: Literal["question_set"]
-    name: str | None
-    questions: dict[str, dict[str, list[str]]] = Field(
-        description="Questions by task id by persona description."
-    )
 
 
 class ConnectionAnswer(Answer):

@@ -1,16 +1,13 @@
 """`/v1/jobs`: submit, plan, list, follow, control, delete; results, responses, reports."""
 
-import base64
-import json
 from collections.abc import AsyncIterator
-from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from app.api import answers
+from app.api import answers, cursors
 from app.api.dependencies import JobId, MetadataFilter, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.problems import ProblemError
@@ -92,13 +89,12 @@ async def list_(
             connection,
             tenant,
             limit=limit + 1,
-            after=None if after is None else _job_cursor(after),
+            after=None if after is None else cursors.moment(after),
             status=status,
             metadata=metadata,
         )
-    page, more = found[:limit], len(found) > limit
-    cursor = _cursor([page[-1].created_at.isoformat(), page[-1].id]) if more else None
-    return JSONResponse({"data": [job_json(job) for job in page], "has_more": more, "next_cursor": cursor})
+    page = cursors.page(found, limit, job_json, lambda job: cursors.of_moment(job.created_at, job.id))
+    return JSONResponse(page)
 
 
 @router.get(
@@ -206,9 +202,9 @@ async def responses(
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
     wanted = ResponseFilter(model, persona, task, out_of_character)
-    position = None if after is None else _position_cursor(after)
+    position = None if after is None else cursors.position(after)
     page, following = await read_page(services.engine, job, context, wanted, after=position, limit=limit)
-    cursor = None if following is None else _cursor(list(following))
+    cursor = None if following is None else cursors.encoded(list(following))
     return JSONResponse(
         {
             "data": [response.to_json() for response in page],
@@ -233,11 +229,14 @@ async def report(
         Query(alias="format", description="`html` is one self-contained file; the others are for programs."),
     ] = "json",
     level: Annotated[
-        Literal["verdicts", "cells"], Query(description="One row per verdict, or per cell of the results.")
+        Literal["verdicts", "cells", "persona_scores"],
+        Query(
+            description="One row per verdict, per cell of the results, or per PersonaScore and task score."
+        ),
     ] = "verdicts",
 ) -> Response:
     """The results as a file, streamed."""
-    if level == "cells" and format_ not in TABLES:
+    if level != "verdicts" and format_ not in TABLES:
         error = FieldError("/query/level", f"only for the formats {', '.join(TABLES)}")
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[error])
     job = await find_job(services.engine, tenant, job_id)
@@ -247,45 +246,6 @@ async def report(
     chunks: AsyncIterator[bytes] = export_report(
         services.engine, job, context, document, format_=format_, level=level
     )
-    name = f"{job_id}{'-cells' if level == 'cells' else ''}.{export.extension}"
+    name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"
     headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}
     return StreamingResponse(chunks, media_type=export.media_type, headers=headers)
-
-
-# -- cursors and filters ------------------------------------------------------------------------------------------
-
-
-def _cursor(values: list[Any]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
-
-
-def _decoded(cursor: str) -> Any:
-    try:
-        return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _bad_cursor() -> ProblemError:
-    error = FieldError("/query/after", "not a cursor that this service gave")
-    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[error])
-
-
-def _job_cursor(cursor: str) -> tuple[datetime, str]:
-    match _decoded(cursor):
-        case [str(moment), str(job_id)] if "\0" not in job_id:
-            try:
-                return datetime.fromisoformat(moment), job_id
-            except ValueError:
-                raise _bad_cursor() from None
-    raise _bad_cursor()
-
-
-def _position_cursor(cursor: str) -> tuple[int, int, int]:
-    largest = 2**31 - 1
-    match _decoded(cursor):
-        case [int(cell), int(run), int(item)] if all(
-            0 <= n <= largest and n is not True and n is not False for n in (cell, run, item)
-        ):
-            return cell, run, item
-    raise _bad_cursor()

@@ -4,16 +4,18 @@ import re
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import JSONResponse
 
-from app.api import answers
+from app.api import cursors, set_answers
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.jobs import MAX_PAGE
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
-from app.api.requests import QuestionSetIn
+from app.api.set_requests import QuestionSetIn
 from app.api.strict_json import StrictRoute
 from app.services.errors import NotFoundError
 from app.services.question_sets import find_question_set, keep_questions
+from app.services.sets import list_sets, summary_json
 
 router = APIRouter(
     prefix="/v1/question-sets",
@@ -37,7 +39,10 @@ SetId = Annotated[str, Depends(_set_id)]
 
 
 @router.post(
-    "", status_code=201, responses=answers_with(answers.QuestionSet, 201), summary="Keep questions as a set"
+    "",
+    status_code=201,
+    responses=answers_with(set_answers.QuestionSet, 201),
+    summary="Keep questions as a set",
 )
 async def create(body: QuestionSetIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Keeps questions by persona description and task. The same questions are the same set, whoever sends them when."""
@@ -48,8 +53,30 @@ async def create(body: QuestionSetIn, services: ServicesDep, tenant: TenantDep) 
     return JSONResponse(found, HTTPStatus.CREATED, location)
 
 
+@router.get("", responses=answers_with(set_answers.QuestionSetList), summary="List question sets")
+async def list_(
+    services: ServicesDep,
+    tenant: TenantDep,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20,
+    after: Annotated[
+        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
+    ] = None,
+) -> Response:
+    """Sets, newest first, without their questions: those that were sent and those that jobs have frozen."""
+    begin = None if after is None else cursors.moment(after)
+    found = await list_sets(services.engine, "question_sets", tenant, limit=limit + 1, after=begin)
+    return JSONResponse(
+        cursors.page(
+            found,
+            limit,
+            lambda one: summary_json("question_set", one),
+            lambda one: cursors.of_moment(one.created_at, one.id),
+        )
+    )
+
+
 @router.get(
-    "/{set_id}", responses=answers_with(answers.QuestionSet) | NOT_FOUND, summary="Read a question set"
+    "/{set_id}", responses=answers_with(set_answers.QuestionSet) | NOT_FOUND, summary="Read a question set"
 )
 async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A set with its questions. Finished jobs name theirs in the manifest."""

@@ -3,7 +3,15 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 from pydantic.config import JsonDict
 
 from app.domain.draft import (
@@ -232,25 +240,6 @@ Questions = Annotated[
     Annotated[Identifier, Tag("name")] | Annotated[QuestionsByPersona, Tag("object")], Discriminator(_kind)
 ]
 
-QUESTIONS_EXAMPLE: JsonDict = {
-    "name": "frontier life",
-    "questions": {"a cowboy": {"Expected Action": ["A storm comes up on the range. What do you do?"]}},
-}
-
-
-class QuestionSetIn(Body):
-    """Questions to be kept as a set; PersonaGym's published files go in as they are, by persona description."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, json_schema_extra={"examples": [QUESTIONS_EXAMPLE]}
-    )
-
-    name: Line | None = Field(None, description="For people.")
-    questions: QuestionsByPersona = Field(
-        min_length=1, description="Questions by task (id, title or alias) by persona description."
-    )
-
-
 EXAMPLE: JsonDict = {
     "name": "two models, three tasks",
     "personas": ["big-five", {"id": "blunt", "description": "a blunt critic", "traits": {"A": "low"}}],
@@ -273,7 +262,8 @@ class JobIn(Body):
     personas: list[PersonaRef] = Field(
         min_length=1,
         max_length=1000,
-        description="Ids of personas or persona sets (`GET /v1/personas`), or personas written out.",
+        description="Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas"
+        " written out.",
     )
     tasks: list[TaskRef] = Field(
         min_length=1, max_length=50, description="Task ids (`GET /v1/tasks`), or tasks with options."
@@ -307,8 +297,8 @@ class JobIn(Body):
     )
     questions: Questions | None = Field(
         None,
-        description="Questions that exist already: a question set's id, or questions by task by persona (id or"
-        " description). What is missing is made up.",
+        description="Questions that exist already: a question set's id, or questions by task by persona (id,"
+        " description, or the name of its published file). What is missing is made up.",
         examples=[{"a cowboy": {"expected_action": ["A storm comes up on the range. What do you do?"]}}],
     )
     environments: Environments | None = Field(
@@ -335,8 +325,8 @@ class JobIn(Body):
                 p if isinstance(p, str) else PersonaDraft(**p.model_dump()) for p in self.personas
             ),
             tasks=tuple(t if isinstance(t, str) else TaskDraft(**t.model_dump()) for t in self.tasks),
-            judges=tuple(_model_draft(judge) for judge in self.judges),
-            models=tuple(_model_draft(model) for model in self.models),
+            judges=tuple(model_draft(judge) for judge in self.judges),
+            models=tuple(model_draft(model) for model in self.models),
             responses=None
             if self.responses is None
             else tuple(ResponseDraft(**response.model_dump()) for response in self.responses),
@@ -344,7 +334,7 @@ class JobIn(Body):
             instructions=instructions,
             iterations=self.iterations,
             seed=self.seed,
-            reasoner=None if self.reasoner is None else _model_draft(self.reasoner),
+            reasoner=None if self.reasoner is None else model_draft(self.reasoner),
             questions=_questions_draft(self.questions),
             environments=_environments(self.environments),
             environment_pool=None if self.environment_pool is None else tuple(self.environment_pool),
@@ -370,7 +360,8 @@ def _environments(
     return None if given is None else tuple(given)
 
 
-def _model_draft(model: str | ModelIn) -> ModelDraft:
+def model_draft(model: str | ModelIn) -> ModelDraft:
+    """A model as the domain knows it."""
     if isinstance(model, str):
         return ModelDraft(model)
     given: Mapping[str, Any] = model.model_dump(exclude={"model", "label", "stop"})

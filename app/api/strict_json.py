@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
@@ -11,6 +12,8 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from app.api.problems import ProblemError
+
+JSON_TYPE = r"application/([\w.-]+\+)?json"
 
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -48,8 +51,8 @@ def loads(body: bytes) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        repeated = next(key for key, count in counts.items() if count > 1)
         raise ProblemError(
             HTTPStatus.BAD_REQUEST,
             "repeated_key",
@@ -70,13 +73,17 @@ def _float(literal: str) -> float:
     return value
 
 
-class _StrictRequest(Request):
+class StrictRequest(Request):
+    """A request whose body is bounded and read by :func:`loads`."""
+
     async def body(self) -> bytes:
+        """The body, if it is not too long."""
         if not hasattr(self, "_body"):
             self._body = await self._limited_body(self.app.state.max_body_bytes)
         return self._body
 
     async def json(self) -> Any:
+        """The body as JSON; see :func:`loads`."""
         if not hasattr(self, "_json"):
             self._json = loads(await self.body())
         return self._json
@@ -98,7 +105,7 @@ class _StrictRequest(Request):
     def check_media_type(self) -> None:
         """Refuses a body that does not say that it is JSON."""
         essence = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if not re.fullmatch(r"application/([\w.-]+\+)?json", essence):
+        if not re.fullmatch(JSON_TYPE, essence):
             raise ProblemError(
                 HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
                 "unsupported_media_type",
@@ -115,7 +122,7 @@ class StrictRoute(APIRoute):
         takes_body = self.body_field is not None
 
         async def strict(request: Request) -> Response:
-            strict_request = _StrictRequest(request.scope, request.receive)
+            strict_request = StrictRequest(request.scope, request.receive)
             if takes_body:
                 strict_request.check_media_type()
             return await handle(strict_request)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, text, tuple_, update
+from sqlalchemy import func, insert, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.tables import Cell, IdempotencyKey, Job, JobResult, Preparation, Response, Shard
+from app.db.tables import Cell, IdempotencyKey, Job, JobResult, JobSet, Preparation, Response, Shard
 from app.domain.status import ACTIVE, JobStatus
 
 
@@ -36,6 +36,8 @@ class JobRow:
     finished_at: datetime | None
     completeness: str | None
     """Of the stored results; ``None`` while there are none."""
+    made_sets: Sequence[str]
+    """Ids of the question sets and persona sets that it made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,14 @@ class NewStep:
 
 @dataclass(frozen=True, slots=True)
 class NewPreparation:
-    """A row of ``shards`` that prepares a persona, with the numbers of its steps."""
+    """A row of ``shards`` that prepares a persona, with the numbers of its steps; or that makes up ``personas``."""
 
     persona: int
     environments: int
     questions: int
     exemplars: int
     planned_exactly: bool
+    personas: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,9 @@ _COLUMNS = (
     Job.started_at,
     Job.finished_at,
     JobResult.completeness,
+    select(func.coalesce(func.array_agg(JobSet.set_id), text("'{}'")))
+    .where(JobSet.job_id == Job.id, JobSet.made)
+    .scalar_subquery(),
 )
 
 
@@ -159,6 +165,9 @@ async def insert_job(
             expected_verdicts=job.expected_verdicts,
         )
     )
+    prepared_by = await _insert_preparations(connection, job, preparations, steps)
+    if not cells:  # the job only makes up personas
+        return
     rows = await connection.execute(
         insert(Cell).returning(Cell.ordinal, Cell.id),
         [
@@ -168,7 +177,6 @@ async def insert_job(
         ],
     )
     ids = {row.ordinal: row.id for row in rows}
-    prepared_by = await _insert_preparations(connection, job, preparations, steps)
     await connection.execute(
         insert(Shard),
         [
@@ -208,7 +216,7 @@ async def _insert_preparations(
             {"tenant": job.tenant, "job_id": job.id, "kind": "preparation", "persona": p.persona}
             | {"run_start": 0, "run_stop": 0, "planned_responses": 0, "planned_exactly": p.planned_exactly}
             | {"environments_planned": p.environments, "questions_planned": p.questions}
-            | {"exemplars_planned": p.exemplars}
+            | {"exemplars_planned": p.exemplars, "personas_planned": p.personas}
             for p in preparations
         ],
     )

@@ -1,16 +1,13 @@
-"""Preparations: what a reasoner has made for a job's personas, and the question sets that come of it."""
+"""Preparations: what a reasoner has made for a job."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from sqlalchemy import select, text
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.shards import PreparationClaim
-from app.db.tables import QuestionSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +23,12 @@ class StoredStep:
     content: Sequence[str]
     dropped: int
     error: str | None
+    dropped_by: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class StepCounts:
-    """Steps of one kind.
+    """Steps of one kind; where personas are made up, the personas themselves.
 
     Attributes:
         planned: All of them.
@@ -52,8 +50,8 @@ class Asks:
     """What the steps of one kind and task took.
 
     Attributes:
-        kind: Environments, questions or exemplars.
-        task: The task's id; empty for environments.
+        kind: Personas, environments, questions or exemplars.
+        task: The task's id; empty for personas and environments.
         steps: Steps that have ended, those included that failed.
         failed: Steps that were given up.
         asks: How often the reasoner was asked for them.
@@ -70,7 +68,7 @@ class Asks:
 
 _LAST = (
     "SELECT DISTINCT ON (persona, kind, task, item) persona, kind, task, item, ask, status, content,"
-    " dropped, error FROM preparations WHERE job_id = :job AND tenant = :tenant"
+    " dropped, error, dropped_by FROM preparations WHERE job_id = :job AND tenant = :tenant"
 )
 _OF_EACH_STEP = " ORDER BY persona, kind, task, item, ask DESC"
 
@@ -88,13 +86,24 @@ async def steps_of_persona(
 
 
 async def questions_of_job(
-    connection: AsyncConnection, tenant: str, job_id: str
+    connection: AsyncConnection, tenant: str, job_id: str, only: Collection[tuple[int, str]] | None = None
 ) -> dict[tuple[int, str], StoredStep]:
-    """The questions that there are, by persona and task; of steps that are over only."""
-    rows = await connection.execute(
-        text(_LAST + " AND kind = 'questions' AND status <> 'incomplete'" + _OF_EACH_STEP),
-        {"job": job_id, "tenant": tenant},
-    )
+    """The questions that there are, by persona and task; of steps that are over only.
+
+    Args:
+        connection: Where.
+        tenant: Whose.
+        job_id: Which job's.
+        only: Those of these personas and tasks; ``None`` for all.
+    """
+    where = " AND kind = 'questions' AND status <> 'incomplete'"
+    values: dict[str, object] = {"job": job_id, "tenant": tenant}
+    if only is not None:
+        where += (
+            " AND (persona, task) IN (SELECT * FROM unnest(CAST(:personas AS int[]), CAST(:tasks AS text[])))"
+        )
+        values |= {"personas": [persona for persona, _ in only], "tasks": [task for _, task in only]}
+    rows = await connection.execute(text(_LAST + where + _OF_EACH_STEP), values)
     return {(row.persona, row.task): StoredStep(*row) for row in rows}
 
 
@@ -105,6 +114,18 @@ async def environments_of_job(connection: AsyncConnection, tenant: str, job_id: 
         {"job": job_id, "tenant": tenant},
     )
     return {row.persona: StoredStep(*row) for row in rows}
+
+
+async def growth(connection: AsyncConnection, tenant: str, job_id: str) -> list[int]:
+    """How many personas there were after each ask for some, in the order of the asks."""
+    rows = await connection.execute(
+        text(
+            "SELECT jsonb_array_length(content) AS size FROM preparations"
+            " WHERE job_id = :job AND tenant = :tenant AND kind = 'personas' ORDER BY ask"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return [row.size for row in rows]
 
 
 async def asks(connection: AsyncConnection, tenant: str, job_id: str) -> list[Asks]:
@@ -133,7 +154,16 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> dict[
             " LEFT JOIN (SELECT persona, kind, count(*) FILTER (WHERE status = 'ready') AS ready,"
             "   count(*) FILTER (WHERE status = 'failed') AS failed FROM preparations"
             "   WHERE job_id = :job AND tenant = :tenant GROUP BY persona, kind) p ON p.persona = s.persona AND p.kind = k.kind"
-            " WHERE s.job_id = :job AND s.tenant = :tenant AND s.kind = 'preparation' GROUP BY k.kind"
+            " WHERE s.job_id = :job AND s.tenant = :tenant AND s.kind = 'preparation' AND s.personas_planned = 0"
+            " GROUP BY k.kind"
+            " UNION ALL SELECT 'personas', s.personas_planned, coalesce(p.found, 0),"
+            "  CASE WHEN p.given_up THEN s.personas_planned - p.found ELSE 0 END,"
+            "  CASE WHEN s.lease_expires_at > clock_timestamp() AND NOT s.done"
+            "   THEN s.personas_planned - coalesce(p.found, 0) ELSE 0 END, true"
+            " FROM shards s LEFT JOIN (SELECT max(jsonb_array_length(content)) AS found,"
+            "   bool_or(status = 'failed') AS given_up FROM preparations"
+            "   WHERE job_id = :job AND tenant = :tenant AND kind = 'personas') p ON true"
+            " WHERE s.job_id = :job AND s.tenant = :tenant AND s.personas_planned > 0"
         ),
         {"job": job_id, "tenant": tenant},
     )
@@ -185,27 +215,7 @@ async def all_done(connection: AsyncConnection, job_id: str) -> bool:
     return bool(rows.scalar_one())
 
 
-async def store_question_set(
-    connection: AsyncConnection, tenant: str, set_id: str, name: str | None, content: Mapping[str, Any]
-) -> None:
-    """Keeps a question set; the same content is kept once."""
-    statement = upsert(QuestionSet).values(tenant=tenant, id=set_id, name=name, content=content)
-    await connection.execute(statement.on_conflict_do_nothing())
-
-
-async def question_set(
-    connection: AsyncConnection, tenant: str, set_id: str
-) -> tuple[str | None, dict[str, Any]] | None:
-    """Name and content of a tenant's question set: questions by task by persona description."""
-    rows = await connection.execute(
-        select(QuestionSet.name, QuestionSet.content).where(
-            QuestionSet.tenant == tenant, QuestionSet.id == set_id
-        )
-    )
-    row = rows.first()
-    return None if row is None else (row.name, row.content)
-
-
-def encoded(content: Sequence[str]) -> str:
-    """A step's content as the writer takes it."""
-    return json.dumps(list(content), ensure_ascii=False)
+def encoded(value: Sequence[str] | Mapping[str, int]) -> str:
+    """A step's content, or what it dropped by reason, as the writer takes it."""
+    plain = dict(value) if isinstance(value, Mapping) else list(value)
+    return json.dumps(plain, ensure_ascii=False)

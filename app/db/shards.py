@@ -348,7 +348,8 @@ async def finish_preparation(connection: AsyncConnection, held: PreparationClaim
         text(
             "UPDATE shards SET done = true, lease_owner = NULL, lease_expires_at = NULL"
             " WHERE id = :shard AND lease_token = :token AND NOT done AND planned_exactly"
-            " AND environments_planned + questions_planned + exemplars_planned = (SELECT count(*)"
+            " AND environments_planned + questions_planned + exemplars_planned"
+            "  + CASE WHEN personas_planned > 0 THEN 1 ELSE 0 END = (SELECT count(*)"
             "  FROM preparations WHERE job_id = :job AND persona = :persona AND status <> 'incomplete')"
             " RETURNING id"
         ),

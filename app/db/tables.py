@@ -146,7 +146,7 @@ class Shard(Base):
     kind: Mapped[str] = mapped_column(server_default=text("'responses'"))
     cell_id: Mapped[int | None] = mapped_column(ForeignKey("cells.id", ondelete="CASCADE"))
     persona: Mapped[int | None] = mapped_column(SmallInteger)
-    """Index among the job's personas, of a preparation."""
+    """Index among the job's personas, of a preparation; 0 where personas are still to be made."""
     prerequisite_id: Mapped[int | None] = mapped_column(ForeignKey("shards.id", ondelete="CASCADE"))
     run_start: Mapped[int] = mapped_column(SmallInteger)
     run_stop: Mapped[int]
@@ -155,6 +155,8 @@ class Shard(Base):
     questions_planned: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     exemplars_planned: Mapped[int] = mapped_column(server_default=text("0"))
     """Steps of a preparation by their kind: rows of ``preparations`` that end one."""
+    personas_planned: Mapped[int] = mapped_column(server_default=text("0"))
+    """Personas that the preparation shall make up, all in a single step."""
     planned_exactly: Mapped[bool] = mapped_column(server_default=text("true"))
     """Whether what is planned is known; until a persona's environments are, it may be estimated."""
     done: Mapped[bool] = mapped_column(server_default=text("false"))
@@ -271,7 +273,7 @@ class Grade(Base):
 
 
 class Preparation(Base):
-    """One ask of a step that prepares a persona: finding environments, questions, or one question's exemplars.
+    """One ask of a step of a preparation: finding personas, a persona's environments or questions, or exemplars.
 
     A row holds everything that the step has so far, so the last row of a step is its outcome and a step that was
     interrupted goes on after its last row. What was given with the job has a single row, of ask 0.
@@ -279,7 +281,7 @@ class Preparation(Base):
 
     __tablename__ = "preparations"
     __table_args__ = (
-        CheckConstraint("kind IN ('environments', 'questions', 'exemplars')", name="kind"),
+        CheckConstraint("kind IN ('personas', 'environments', 'questions', 'exemplars')", name="kind"),
         CheckConstraint("status IN ('incomplete', 'ready', 'failed')", name="status"),
         CheckConstraint("(status = 'ready') = (error IS NULL)", name="error"),
     )
@@ -289,7 +291,7 @@ class Preparation(Base):
     """Index among the job's personas."""
     kind: Mapped[str] = mapped_column(primary_key=True)
     task: Mapped[str] = mapped_column(primary_key=True)
-    """The task's id; empty for environments, which serve all tasks."""
+    """The task's id; empty for personas, and for environments, which serve all tasks."""
     item: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
     """The question's index, of exemplars; 0 for the others."""
     ask: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
@@ -297,9 +299,11 @@ class Preparation(Base):
     tenant: Mapped[str]
     status: Mapped[str]
     content: Mapped[list[Any]] = mapped_column(JSONB)
-    """Environments, questions, or the five exemplars from score 1 to 5: all that the step has after this ask."""
+    """Personas, environments, questions, or the five exemplars from score 1 to 5: all that the step has after this ask."""
     dropped: Mapped[int]
     """What the step's replies gave and was not used: environments outside the pool, repeated questions."""
+    dropped_by: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    """The same by reason, of personas."""
     error: Mapped[str | None]
     """What is missing, and why."""
 
@@ -308,13 +312,46 @@ class QuestionSet(Base):
     """An immutable set of questions by persona and task, named by its content."""
 
     __tablename__ = "question_sets"
+    __table_args__ = (Index("ix_question_sets_newest", "tenant", "created_at", "id"),)
 
     tenant: Mapped[str] = mapped_column(primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str | None]
     content: Mapped[dict[str, Any]]
     """Questions by task by persona description."""
+    posted: Mapped[bool]
+    """Whether somebody brought it along; else it goes with the last job that has to do with it."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class PersonaSet(Base):
+    """An immutable list of personas, named by its content."""
+
+    __tablename__ = "persona_sets"
+    __table_args__ = (Index("ix_persona_sets_newest", "tenant", "created_at", "id"),)
+
+    tenant: Mapped[str] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str | None]
+    content: Mapped[list[Any]] = mapped_column(JSONB)
+    """Personas in their order: id, description, traits."""
+    diversity: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """How alike generated personas are; null for those that were brought along."""
+    posted: Mapped[bool]
+    """As of a question set."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class JobSet(Base):
+    """Which question sets and persona sets a job has to do with: it made them, or it named them."""
+
+    __tablename__ = "job_sets"
+    __table_args__ = (Index("ix_job_sets_set_id", "tenant", "set_id"),)
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    set_id: Mapped[str] = mapped_column(primary_key=True)
+    tenant: Mapped[str]
+    made: Mapped[bool]
 
 
 class Call(Base):

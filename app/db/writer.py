@@ -59,7 +59,7 @@ class GradeRow(NamedTuple):
 
 
 class PreparationRow(NamedTuple):
-    """A row of ``preparations``; its content as JSON text."""
+    """A row of ``preparations``; its content, and what was dropped by reason, as JSON text."""
 
     job_id: str
     persona: int
@@ -72,6 +72,7 @@ class PreparationRow(NamedTuple):
     content: str
     dropped: int
     error: str | None
+    dropped_by: str = "{}"
 
 
 class CallRow(NamedTuple):

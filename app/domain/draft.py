@@ -129,6 +129,7 @@ class JobDraft:
         environments: Names of environments, for all personas or by persona id; ``None`` where they are selected.
         environment_pool: Names of the environments to select from; ``None`` for the built-in ones.
         gym_instruction: Id of PersonaGym's persona instruction; ``None`` for the usual one.
+        persona_sets: The kept persona sets that ``personas`` names, as far as there are any, by their ids.
     """
 
     personas: tuple[str | PersonaDraft, ...]
@@ -145,3 +146,17 @@ class JobDraft:
     environments: tuple[str, ...] | Mapping[str, tuple[str, ...]] | None = None
     environment_pool: tuple[str, ...] | None = None
     gym_instruction: str | None = None
+    persona_sets: Mapping[str, tuple[PersonaDraft, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaGenerationDraft:
+    """A request for personas.
+
+    Attributes:
+        count: How many distinct ones.
+        reasoner: Who makes them up.
+    """
+
+    count: int
+    reasoner: ModelDraft

@@ -10,10 +10,8 @@ from app.domain.gym import QUESTIONS, GymSpec, GymTaskSpec, with_sampling
 from app.domain.instrument import InstrumentRef
 from app.domain.model import Model
 from app.domain.persona import Persona
-from app.domain.personagym.task import Environment, GymPrompts, GymTask, task_named
-
-MAX_QUESTIONS = 1_000
-"""Questions of one task for one persona."""
+from app.domain.personagym.imports import persona_of_file, read_question_file
+from app.domain.personagym.task import Environment, GymPrompts, GymTask
 
 Fail = Callable[[str, str], None]
 """Notes what is wrong: JSON pointer and message."""
@@ -260,7 +258,7 @@ class _Questions:
             return {}
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for name, by_task in self._draft.by_persona.items():
-            id_ = self._ids.get(name.strip())
+            id_ = self._ids.get(name.strip()) or self._ids.get(persona_of_file(name))
             pointer = f"/questions/{escape_pointer(name)}"
             if id_ is None:
                 self._unknown(
@@ -283,17 +281,7 @@ class _Questions:
             self._fail(pointer, message)
 
     def _by_task(self, by_task: Mapping[str, tuple[str, ...]], pointer: str) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
-        for name, questions in by_task.items():
-            where = f"{pointer}/{escape_pointer(name)}"
-            task = task_named(self._all_tasks, name)
-            if task is None:
-                known = ", ".join(each.id for each in self._all_tasks)
-                self._fail(where, f"no PersonaGym task is called {name!r}; known: {known}")
-            elif task.id in found:
-                self._fail(where, f"task {task.id!r} is named more than once")
-            elif not 1 <= len(questions) <= MAX_QUESTIONS:
-                self._fail(where, f"{len(questions)} questions; a task takes 1 to {MAX_QUESTIONS}")
-            elif task.id in self._tasks:
-                found[task.id] = tuple(questions)
-        return found
+        file = read_question_file(by_task, self._all_tasks)
+        for error in file.errors:
+            self._fail(f"{pointer}{error.pointer}", error.message)
+        return {task: asked for task, asked in file.questions.items() if task in self._tasks}

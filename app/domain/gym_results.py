@@ -1,6 +1,6 @@
 """A job's PersonaGym results in the HTTP contract's form (PersonaGym paper, section 4, Table 1 and Figure 4)."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
@@ -50,15 +50,17 @@ def gym_results(tallies: Sequence[GymTally], grades: Sequence[Grade], tasks: Seq
         tasks: Ids of the job's tasks.
     """
     results = persona_results(grades, tasks)
+    of_persona: dict[tuple[str, str], list[GymTally]] = defaultdict(list)
+    for tally in tallies:
+        of_persona[tally.model, tally.persona].append(tally)
     return {
-        "persona_scores": [_persona(result, tallies) for result in results],
+        "persona_scores": [_persona(result, of_persona[result.model, result.persona]) for result in results],
         "persona_score_totals": [_model(total, tallies) for total in model_totals(results)],
         "judge_agreement": [_agreement(found) for found in agreements(grades, tasks)],
     }
 
 
-def _persona(result: PersonaResult, tallies: Sequence[GymTally]) -> Json:
-    own = [t for t in tallies if (t.model, t.persona) == (result.model, result.persona)]
+def _persona(result: PersonaResult, own: Sequence[GymTally]) -> Json:
     questions = sum(task.score.n for task in result.tasks.values())
     return {
         "model": result.model,

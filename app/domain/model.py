@@ -48,6 +48,8 @@ class Model:
 class Stage(StrEnum):
     """The stage of a job to which a call belongs."""
 
+    PERSONAS = "personas"
+    """Making up personas, in a job that does nothing else."""
     ENVIRONMENTS = "environments"
     """Finding the environments of a persona; this and the next two make up PersonaGym's preparation."""
     QUESTIONS = "questions"

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+MAX_PERSONAS = 10_000
+"""A job's, those of its sets included, and a set's; they are numbered by two-byte integers."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Trait:

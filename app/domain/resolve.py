@@ -1,12 +1,18 @@
 """From a job's draft to its specification: looks every name up and says everything that is wrong, field by field."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from app.domain.dimension import Dimension, Scale
-from app.domain.draft import DimensionDraft, JobDraft, ModelDraft, PersonaDraft, TaskDraft
+from app.domain.draft import (
+    DimensionDraft,
+    JobDraft,
+    ModelDraft,
+    PersonaDraft,
+    TaskDraft,
+)
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
 from app.domain.gym_resolve import (
     GivenStep,
@@ -18,7 +24,7 @@ from app.domain.gym_resolve import (
 )
 from app.domain.instrument import InstrumentRef
 from app.domain.model import Model, ModelParameters
-from app.domain.persona import Persona, Trait
+from app.domain.persona import MAX_PERSONAS, Persona, Trait
 from app.domain.personagym.task import GymTask
 from app.domain.plan import AtomicCell, Cell, atomic, cells_of
 from app.domain.spec import JobSpec, ProvidedResponse
@@ -85,6 +91,16 @@ def resolve(draft: JobDraft, catalog: Catalog) -> Resolution:
     return _Resolver(draft, catalog).resolve()
 
 
+def look_up_model(draft: ModelDraft, catalog: Catalog) -> tuple[Model, str | None]:
+    """The model that a draft names, and what is wrong with it, if anything is."""
+    connection, _, name = draft.model.partition("/")
+    problem = catalog.model_problem(connection, name)
+    simulated = problem is None and catalog.is_simulated(connection)
+    if not name:
+        problem = f"{draft.model!r} is not of the form connection/model"
+    return Model(draft.label or draft.model, connection, name, draft.parameters, simulated), problem
+
+
 class _Resolver:
     """One resolution; collects errors so that the user mends them all at once."""
 
@@ -92,6 +108,7 @@ class _Resolver:
         self.draft = draft
         self.catalog = catalog
         self.errors: list[FieldError] = []
+        self.pointers: dict[str, str] = {}
 
     def resolve(self) -> Resolution:
         dimensions = self._dimensions()
@@ -161,6 +178,9 @@ class _Resolver:
             pointer = f"/personas/{n}"
             if isinstance(draft, PersonaDraft):
                 found.append((pointer, self._inline_persona(draft, pointer, dimensions)))
+            elif draft in self.draft.persona_sets:
+                kept = self.draft.persona_sets[draft]
+                found += [(pointer, self._kept_persona(one, pointer, dimensions)) for one in kept]
             elif draft in self.catalog.persona_sets:
                 found += [(pointer, self.catalog.personas[id_]) for id_ in self.catalog.persona_sets[draft]]
             elif draft in self.catalog.personas:
@@ -169,6 +189,13 @@ class _Resolver:
                 self._fail(
                     pointer, f"no persona or persona set is called {draft!r}; GET /v1/personas lists them"
                 )
+        if len(found) > MAX_PERSONAS:
+            self._fail(
+                "/personas", f"{len(found):,} personas with those of the sets; at most {MAX_PERSONAS:,}"
+            )
+            self._raise_if_wrong()
+        for pointer, persona in found:
+            self.pointers.setdefault(persona.id, pointer)
         counts = Counter(persona.id for _, persona in found)
         for pointer, persona in found:
             if counts.pop(persona.id, 1) > 1:
@@ -180,22 +207,20 @@ class _Resolver:
     ) -> Persona:
         if draft.id in self.catalog.personas or draft.id in self.catalog.persona_sets:
             self._fail(f"{pointer}/id", f"persona {draft.id!r} is built in; choose another id")
-        for id_, level in draft.traits.items():
-            dimension = dimensions.get(id_)
-            if dimension is None:
-                known = ", ".join(dimensions)
-                self._fail(
-                    f"{pointer}/traits/{escape_pointer(id_)}",
-                    f"no dimension is called {id_!r}; known: {known}",
-                )
-            elif level not in dimension.scale.levels:
-                levels = ", ".join(dimension.scale.levels)
-                self._fail(
-                    f"{pointer}/traits/{escape_pointer(id_)}",
-                    f"dimension {id_!r} has no level {level!r}; its levels: {levels}",
-                )
-        traits = tuple(Trait(id_, level) for id_, level in draft.traits.items())
-        return Persona(draft.id, draft.description, traits)
+        for id_, problem in _trait_problems(draft, dimensions):
+            self._fail(f"{pointer}/traits/{escape_pointer(id_)}", problem)
+        return _persona(draft)
+
+    def _kept_persona(
+        self, draft: PersonaDraft, pointer: str, dimensions: Mapping[str, Dimension]
+    ) -> Persona:
+        """A persona of a kept set, which the job's body only names: all that is wrong is wrong with the set."""
+        persona = _persona(draft)
+        if self.catalog.personas.get(draft.id, persona) != persona or draft.id in self.catalog.persona_sets:
+            self._fail(pointer, f"the set's persona {draft.id!r} has the id of one that is built in")
+        for _, problem in _trait_problems(draft, dimensions):
+            self._fail(pointer, f"the set's persona {draft.id!r}: {problem}")
+        return persona
 
     # -- tasks, models, instructions --------------------------------------------------------------------------
 
@@ -251,14 +276,10 @@ class _Resolver:
         return found
 
     def _model(self, pointer: str, draft: ModelDraft) -> Model:
-        connection, _, name = draft.model.partition("/")
-        problem = self.catalog.model_problem(connection, name)
-        if not name:
-            self._fail(pointer, f"{draft.model!r} is not of the form connection/model")
-        elif problem is not None:
+        model, problem = look_up_model(draft, self.catalog)
+        if problem is not None:
             self._fail(pointer, problem)
-        simulated = problem is None and self.catalog.is_simulated(connection)
-        return Model(draft.label or draft.model, connection, name, draft.parameters, simulated)
+        return model
 
     def _writers(self) -> list[Model]:
         """Those who wrote the existing texts, in the order in which they first appear. They are never called."""
@@ -335,11 +356,7 @@ class _Resolver:
             self._fail("/personas", f"{items:,} questions and contexts in one run; at most {MAX_ITEMS:,}")
 
     def _pointer_of(self, persona_id: str) -> str:
-        for n, draft in enumerate(self.draft.personas):
-            named = draft.id if isinstance(draft, PersonaDraft) else draft
-            if persona_id == named or persona_id in self.catalog.persona_sets.get(named, ()):
-                return f"/personas/{n}"
-        return "/personas"
+        return self.pointers[persona_id]
 
     # -- existing texts ---------------------------------------------------------------------------------------
 
@@ -395,6 +412,23 @@ class _Resolver:
             f"{cell.task.id!r} for persona {cell.persona.id!r} has no item {item!r}; it has: {ids}",
         )
         return None
+
+
+def _persona(draft: PersonaDraft) -> Persona:
+    return Persona(
+        draft.id, draft.description, tuple(Trait(id_, level) for id_, level in draft.traits.items())
+    )
+
+
+def _trait_problems(draft: PersonaDraft, dimensions: Mapping[str, Dimension]) -> Iterator[tuple[str, str]]:
+    """The dimensions of traits that are wrong, each with the reason."""
+    for id_, level in draft.traits.items():
+        dimension = dimensions.get(id_)
+        if dimension is None:
+            yield id_, f"no dimension is called {id_!r}; known: {', '.join(dimensions)}"
+        elif level not in dimension.scale.levels:
+            levels = ", ".join(dimension.scale.levels)
+            yield id_, f"dimension {id_!r} has no level {level!r}; its levels: {levels}"
 
 
 def _dimension(draft: DimensionDraft) -> Dimension:

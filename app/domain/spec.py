@@ -7,6 +7,7 @@ from app.domain.gym import GymSpec
 from app.domain.instrument import InstrumentRef
 from app.domain.model import Model
 from app.domain.persona import Persona
+from app.domain.personagym.generation import PersonaGeneration
 from app.domain.task import AtomicTask
 
 
@@ -45,6 +46,7 @@ class JobSpec:
         instrument: Which measuring device.
         provided: Whether the texts already exist.
         gym: The job's PersonaGym tasks, if it has any.
+        generation: For a job that makes up personas and does nothing else: what it does.
     """
 
     personas: tuple[Persona, ...]
@@ -58,6 +60,7 @@ class JobSpec:
     instrument: InstrumentRef
     provided: bool = False
     gym: GymSpec | None = None
+    generation: PersonaGeneration | None = None
 
     @property
     def runs(self) -> int:
@@ -67,8 +70,8 @@ class JobSpec:
     @property
     def called(self) -> tuple[Model, ...]:
         """Every model that the job calls, in the order of its stages."""
-        reasoner = () if self.gym is None else (self.gym.reasoner,)
-        return (*reasoner, *(() if self.provided else self.models), *self.judges)
+        reasoners = [part.reasoner for part in (self.gym, self.generation) if part is not None]
+        return (*reasoners, *(() if self.provided else self.models), *self.judges)
 
     def dimension(self, id_: str) -> Dimension:
         """The dimension with this id.

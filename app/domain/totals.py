@@ -1,6 +1,6 @@
 """Totals over cells, and the whole of a job's results from its cells."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby
 
@@ -42,24 +42,25 @@ def totals(cells: Sequence[CellResult]) -> tuple[Total, ...]:
     return tuple(total for by in GROUPINGS for total in _grouped(cells, by))
 
 
-def summarize(cells: Sequence[CellResult], simulated_judges: Collection[str] = ()) -> Results:
+def summarize(cells: Sequence[CellResult], judges: Mapping[str, bool] | None = None) -> Results:
     """Cells, totals and judges of a job.
 
     Args:
         cells: The job's cells, in any order.
-        simulated_judges: Labels of the judges that are simulated.
+        judges: Whether each of the job's judges is simulated, by label; those included who judged no sentence.
     """
+    simulated = dict(judges or {})
     ordered = tuple(sorted(cells, key=lambda cell: cell.key))
-    labels = sorted({judge for cell in ordered for judge in cell.by_judge})
-    judges = tuple(
+    labels = sorted({judge for cell in ordered for judge in cell.by_judge} | simulated.keys())
+    judged = tuple(
         JudgeResult(
             judge=label,
             units=UnitCounts.sum([cell.by_judge[label].units for cell in ordered if label in cell.by_judge]),
-            simulated=label in simulated_judges,
+            simulated=simulated.get(label, False),
         )
         for label in labels
     )
-    return Results(cells=ordered, totals=totals(ordered), judges=judges)
+    return Results(cells=ordered, totals=totals(ordered), judges=judged)
 
 
 def _grouped(cells: Sequence[CellResult], by: tuple[str, ...]) -> list[Total]:

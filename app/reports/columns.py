@@ -101,3 +101,23 @@ CELL_COLUMNS = (
     *(Column(f"generation_{name}", _INTEGER, f"Before judging: {name}.") for name in GENERATION_COUNTS),
 )
 """One row for each cell of the results document."""
+
+GRADE_STATUSES = ("total", "scored", "refused", "unparsed", "failed")
+RESPONSE_STATUSES = ("planned", "answered", "refused", "failed")
+PERSONA_SCORE_COLUMNS = (
+    Column("model", _TEXT, "Label of the evaluated model."),
+    Column("persona", _TEXT, "Id of the persona."),
+    Column("of", _TEXT, "What the score is of: task, or persona for the PersonaScore over all tasks."),
+    Column("task", _TEXT, "Id of the task; missing in the row of the PersonaScore."),
+    Column("simulated", _BOOLEAN, "Whether the job ran on simulated models."),
+    Column("score", _NUMBER, "The score, 1 to 5; missing where it does not exist."),
+    Column("n", _INTEGER, "Questions that it was taken over."),
+    Column("reason", _TEXT, "Why it does not exist."),
+    Column("questions", _INTEGER, "Questions that were asked."),
+    *(
+        Column(f"grades_{name}", _INTEGER, f"Grades, one for each response and judge: {name}.")
+        for name in GRADE_STATUSES
+    ),
+    *(Column(f"responses_{name}", _INTEGER, f"Responses: {name}.") for name in RESPONSE_STATUSES),
+)
+"""One row for each model, persona and PersonaGym task, followed by one for the PersonaScore over the tasks."""

@@ -16,8 +16,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from app.domain.judged import JudgedResponse
-from app.reports.columns import CELL_COLUMNS, VERDICT_COLUMNS, Column
-from app.reports.rows import Row, Value, cell_rows, chunks
+from app.reports.columns import CELL_COLUMNS, PERSONA_SCORE_COLUMNS, VERDICT_COLUMNS, Column
+from app.reports.rows import Row, Value, cell_rows, chunks, persona_score_rows
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # noqa: RUF001 - the full-width signs begin formulas too
@@ -34,6 +34,11 @@ async def rows(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[bytes]
 def cells(results: Mapping[str, Any]) -> bytes:
     """One line for each cell, after a line of column names; see ``CELL_COLUMNS``."""
     return _header(CELL_COLUMNS) + _encode(cell_rows(results))
+
+
+def persona_scores(results: Mapping[str, Any]) -> bytes:
+    """One line for each task score and PersonaScore, after a line of column names; see ``PERSONA_SCORE_COLUMNS``."""
+    return _header(PERSONA_SCORE_COLUMNS) + _encode(persona_score_rows(results))
 
 
 def _header(columns: tuple[Column, ...]) -> bytes:

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from app.domain.judged import JudgedResponse
-from app.reports.columns import CELL_COLUMNS, VERDICT_COLUMNS, Column
-from app.reports.rows import Row, cell_rows, chunks
+from app.reports.columns import CELL_COLUMNS, PERSONA_SCORE_COLUMNS, VERDICT_COLUMNS, Column
+from app.reports.rows import Row, cell_rows, chunks, persona_score_rows
 
 _LINE_BREAKS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 """JSON may hold these as they are, but many readers end a line at them."""
@@ -22,6 +22,11 @@ async def rows(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[bytes]
 def cells(results: Mapping[str, Any]) -> bytes:
     """One line for each cell, its keys those of ``CELL_COLUMNS``; missing values are null."""
     return _encode(CELL_COLUMNS, cell_rows(results))
+
+
+def persona_scores(results: Mapping[str, Any]) -> bytes:
+    """One line for each task score and PersonaScore, its keys those of ``PERSONA_SCORE_COLUMNS``."""
+    return _encode(PERSONA_SCORE_COLUMNS, persona_score_rows(results))
 
 
 def _encode(columns: tuple[Column, ...], lines: Iterable[Row]) -> bytes:

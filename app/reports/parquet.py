@@ -8,8 +8,14 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from app.domain.judged import JudgedResponse
-from app.reports.columns import CELL_COLUMNS, VERDICT_COLUMNS, Column, ColumnType
-from app.reports.rows import Row, cell_rows, chunks
+from app.reports.columns import (
+    CELL_COLUMNS,
+    PERSONA_SCORE_COLUMNS,
+    VERDICT_COLUMNS,
+    Column,
+    ColumnType,
+)
+from app.reports.rows import Row, cell_rows, chunks, persona_score_rows
 
 _ARROW_TYPES = {
     ColumnType.TEXT: pa.string(),
@@ -83,3 +89,9 @@ def cells(results: Mapping[str, Any]) -> bytes:
     """One row for each cell; see ``CELL_COLUMNS``, whose meanings are in the fields' metadata."""
     table = _Table(CELL_COLUMNS)
     return table.add(cell_rows(results)) + table.finish()
+
+
+def persona_scores(results: Mapping[str, Any]) -> bytes:
+    """One row for each task score and PersonaScore; see ``PERSONA_SCORE_COLUMNS``."""
+    table = _Table(PERSONA_SCORE_COLUMNS)
+    return table.add(persona_score_rows(results)) + table.finish()

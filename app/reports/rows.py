@@ -4,7 +4,15 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
-from app.reports.columns import GENERATION_COUNTS, METRICS, RC_ATOM_PARTS, RESPONSE_COUNTS, UNIT_STATUSES
+from app.reports.columns import (
+    GENERATION_COUNTS,
+    GRADE_STATUSES,
+    METRICS,
+    RC_ATOM_PARTS,
+    RESPONSE_COUNTS,
+    RESPONSE_STATUSES,
+    UNIT_STATUSES,
+)
 
 Value = str | int | float | bool | None
 Row = tuple[Value, ...]
@@ -98,4 +106,31 @@ def _cell_row(cell: Mapping[str, Any]) -> Row:
         *(cell["units"][name] for name in UNIT_STATUSES),
         *(cell["responses"][name] for name in RESPONSE_COUNTS),
         *(generation.get(name) for name in GENERATION_COUNTS),
+    )
+
+
+def persona_score_rows(results: Mapping[str, Any]) -> list[Row]:
+    """The results document's task scores and PersonaScores, in the order of ``PERSONA_SCORE_COLUMNS``."""
+    return [
+        row for one in results["persona_scores"] for row in _persona_score_rows(one, results["simulated"])
+    ]
+
+
+def _persona_score_rows(one: Mapping[str, Any], simulated: bool) -> Iterator[Row]:
+    tasks = one["tasks"]
+    for id_, task in tasks.items():
+        yield (
+            *(one["model"], one["persona"], "task", id_, simulated),
+            *(task.get(name) for name in ("value", "n", "reason")),
+            task["questions"],
+            *(task["grades"][name] for name in GRADE_STATUSES),
+            *(task["responses"][name] for name in RESPONSE_STATUSES),
+        )
+    score = one["persona_score"]
+    yield (
+        *(one["model"], one["persona"], "persona", None, simulated),
+        *(score.get(name) for name in ("value", "n", "reason")),
+        sum(task["questions"] for task in tasks.values()),
+        *(sum(task["grades"][name] for task in tasks.values()) for name in GRADE_STATUSES),
+        *(one["responses"][name] for name in RESPONSE_STATUSES),
     )

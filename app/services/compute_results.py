@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db import preparations, progress, readouts
+from app.db import preparations, progress, readouts, sets
 from app.db.jobs import JobRow
 from app.db.preparations import Asks, StoredStep
 from app.db.progress import Counts, UsageRow
 from app.db.readouts import ResponseTally, ScoreRow
+from app.db.sets import StoredPersonaSet
 from app.domain.gym_results import RESPONSE_STATUSES, GymTally, gym_results
 from app.domain.metrics.cell import combine_judges, measure
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
@@ -27,7 +28,8 @@ from app.domain.verdict import Verdict, VerdictStatus
 from app.services.job_context import JobContext
 from app.services.job_view import cost_json, time_json, usage_json
 from app.services.manifest import manifest
-from app.services.question_sets import questions_of, set_id
+from app.services.persona_sets import generation_json, made_by
+from app.services.question_sets import question_set_id, questions_of
 
 FULL, PARTIAL = "full", "partial"
 
@@ -47,6 +49,8 @@ class JobRows:
     counts: Counts
     usage: list[UsageRow]
     snapshots: list[Any]
+    made: StoredStep | None
+    made_set: StoredPersonaSet | None
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
@@ -64,6 +68,8 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         counts,
         await progress.usage(connection, job.tenant, job.id),
         await readouts.snapshots(connection, job.tenant, job.id),
+        await made_by(connection, job.tenant, job.id),
+        next(iter((await sets.persona_sets(connection, job.tenant, job.made_sets)).values()), None),
     )
 
 
@@ -103,8 +109,8 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         for cell in context.cells
         for trait in range(len(cell.dimensions))
     ]
-    completeness = FULL if is_full(rows.counts) else PARTIAL
-    results = summarize(cells, {judge.label for judge in spec.judges if judge.simulated}).to_json()
+    completeness = FULL if is_full(rows.counts) and _all_made(spec, rows) else PARTIAL
+    results = summarize(cells, {judge.label: judge.simulated for judge in spec.judges}).to_json()
     document = {
         "job": job.id,
         "name": job.name,
@@ -112,6 +118,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         **results,
         "simulated": job.simulated,  # also where no sentence was judged
         **_gym_results(context, rows),
+        **_generation_results(spec, rows),
         "started_at": time_json(job.started_at),
         "computed_at": time_json(datetime.now(UTC)),
         "usage": usage_json(rows.usage),
@@ -171,6 +178,25 @@ def _gym_results(context: JobContext, rows: JobRows) -> dict[str, Any]:
     return {**results, "preparation": [asdict(asks) for asks in rows.asks]}
 
 
+def _all_made(spec: JobSpec, rows: JobRows) -> bool:
+    """Whether there are as many personas as were wanted, in a job that makes some up."""
+    return spec.generation is None or (rows.made is not None and rows.made.status == "ready")
+
+
+def _generation_results(spec: JobSpec, rows: JobRows) -> dict[str, Any]:
+    """What came of a job that makes up personas; nothing for any other."""
+    if spec.generation is None:
+        return {}
+    kept = rows.made_set
+    found = generation_json(
+        rows.made,
+        spec.generation.count,
+        None if kept is None else kept.id,
+        None if kept is None else kept.diversity,
+    )
+    return {"persona_set": found, "preparation": [asdict(asks) for asks in rows.asks]}
+
+
 def _gym_tally(spec: JobSpec, cell: GymCell, rows: JobRows) -> GymTally:
     tally = rows.tallies.get(cell.ordinal)
     return GymTally(
@@ -188,7 +214,7 @@ def _question_set(context: JobContext, rows: JobRows) -> str | None:
     if spec.gym is None or len(rows.questions) < len(spec.personas) * len(spec.gym.tasks):
         return None
     content = questions_of(spec, rows.questions)
-    return set_id(content) if content else None
+    return question_set_id(content) if content else None
 
 
 def _statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import jobs, shards
+from app.db import jobs, sets, shards
 from app.db.jobs import JobRow
 from app.domain.status import ACTIVE, JobStatus
 from app.ports import Queue
@@ -91,7 +91,7 @@ async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
 
 
 async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> None:
-    """Deletes a finished job with everything that belongs to it.
+    """Deletes a finished job with everything that belongs to it, and the sets that nobody else has to do with.
 
     Raises:
         NotFoundError: If the tenant has no such job.
@@ -103,7 +103,9 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
             raise NotFoundError(job_id)
         if not job.status.is_terminal:
             raise WrongStateError(f"a job that is {job.status} can't be deleted; cancel it first", job.status)
+        its_sets = await sets.sets_of_job(connection, tenant, job_id)
         await jobs.delete_job(connection, tenant, job_id)
+        await sets.remove_unused(connection, tenant, its_sets)
 
 
 async def _let_workers_notice(deps: ControlDependencies, job_id: str) -> None:

@@ -44,20 +44,27 @@ async def export_report(
         context: Its specification.
         results: Its results as JSON text.
         format_: One of :data:`EXPORTS`.
-        level: ``"verdicts"`` or ``"cells"``; for tables only.
+        level: ``"verdicts"``, ``"cells"`` or ``"persona_scores"``; for tables only.
     """
     # Imported when needed: pyarrow and the templates would double the API's start-up time and memory.
     from app.reports import csv, html, jsonl, parquet  # noqa: PLC0415
 
     rows = {"csv": csv.rows, "jsonl": jsonl.rows, "parquet": parquet.rows}
-    cells = {"csv": csv.cells, "jsonl": jsonl.cells, "parquet": parquet.cells}
+    tables = {
+        "cells": {"csv": csv.cells, "jsonl": jsonl.cells, "parquet": parquet.cells},
+        "persona_scores": {
+            "csv": csv.persona_scores,
+            "jsonl": jsonl.persona_scores,
+            "parquet": parquet.persona_scores,
+        },
+    }
     if format_ == "json":
         yield results.encode()
     elif format_ == "html":
         page = await html.html_report(json.loads(results), stream_all(engine, job, context))
         yield page.encode()
-    elif level == "cells":
-        yield cells[format_](json.loads(results))
+    elif level in tables:
+        yield tables[level][format_](json.loads(results))
     else:
         async for chunk in rows[format_](stream_all(engine, job, context)):
             yield chunk

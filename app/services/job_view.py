@@ -13,8 +13,15 @@ from app.db.progress import Counts, UsageRow
 from app.domain.model import Stage
 from app.domain.status import JobStatus
 from app.services.errors import NotFoundError
+from app.services.sets import PERSONA_SET, QUESTION_SET
 
 Json = dict[str, Any]
+
+SETS = {
+    QUESTION_SET: ("question_set", "/v1/question-sets/"),
+    PERSONA_SET: ("persona_set", "/v1/persona-sets/"),
+}
+"""By the prefix of its id: what a set that a job made is called among the job's links, and where it is."""
 
 
 async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow:
@@ -43,8 +50,9 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
         total, leased = await progress.counts(connection, tenant, job_id)
         steps = await preparations.counts(connection, tenant, job_id)
         usage = await progress.usage(connection, tenant, job_id)
+    answering = {} if Stage.PERSONAS in steps else progress_json(job, total, leased)
     return job_json(job) | {
-        "progress": preparation_json(job, steps) | progress_json(job, total, leased),
+        "progress": preparation_json(job, steps) | answering,
         "usage": usage_json(usage),
         "cost": cost_json(usage),
     }
@@ -72,7 +80,8 @@ def job_json(job: JobRow) -> Json:
             "results": f"/v1/jobs/{job.id}/results",
             "responses": f"/v1/jobs/{job.id}/responses",
             "report": f"/v1/jobs/{job.id}/report?format=html",
-        },
+        }
+        | {SETS[id_.partition("_")[0]][0]: SETS[id_.partition("_")[0]][1] + id_ for id_ in job.made_sets},
     }
 
 
@@ -87,7 +96,7 @@ AT_WORK = frozenset({JobStatus.RUNNING, JobStatus.CANCELLING, JobStatus.PAUSED})
 def preparation_json(job: JobRow, steps: Mapping[str, StepCounts]) -> Json:
     """The stages of PersonaGym's preparation, in their order, for a job that has them.
 
-    They count steps: a persona's environments, a task's questions, a question's exemplars. What was given counts as
+    They count steps: a persona's environments, a task's questions, a question's exemplars; or the personas that are made up. What was given counts as
     succeeded, as existing texts do.
     """
     return {

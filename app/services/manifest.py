@@ -8,6 +8,8 @@ from typing import Any
 from app.db.jobs import JobRow
 from app.domain.gym import QUESTIONS, GymSpec, with_sampling
 from app.domain.model import Model
+from app.domain.personagym.diversity import SAME_ATTRIBUTES, SAME_WORDING
+from app.domain.personagym.generation import MOST_FRUITLESS, PersonaGeneration
 from app.domain.plan import Cell, atomic
 from app.domain.prompts import drops_article
 from app.domain.spec import JobSpec
@@ -18,6 +20,12 @@ PAPER_INSTRUCTIONS, PAPER_ITERATIONS = 6, 5
 PAPER_GYM_TASKS, PAPER_EVALUATORS = 5, 2
 PAPER_SAMPLING = 1.0
 PACKAGES = ("persona-assay", "nltk", "numpy", "scipy", "openai", "anthropic", "genai-prices")
+
+
+GENERATION_DEVIATIONS = [
+    "PersonaGym: the paper does not print the prompt that generated its personas; ours is used.",
+    "PersonaGym: personas are kept only if they are distinct by this project's measured rule.",
+]
 
 
 def manifest(
@@ -49,6 +57,7 @@ def manifest(
         "existing_texts": spec.provided,
         "simulated": job.simulated,
         **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec.models, question_set)}),
+        **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
         "deviations": deviations(spec, context.cells),
     }
 
@@ -75,6 +84,15 @@ def _gym(gym: GymSpec, models: tuple[Model, ...], question_set: str | None) -> d
     }
 
 
+def _generation(generation: PersonaGeneration) -> dict[str, Any]:
+    return {
+        "count": generation.count,
+        "reasoner": _model(generation.reasoner),
+        "distinct_below": {"attributes": SAME_ATTRIBUTES, "wording": SAME_WORDING},
+        "asks_without_a_new_one": MOST_FRUITLESS,
+    }
+
+
 def _model(model: Model) -> dict[str, Any]:
     parameters = model.parameters
     return {
@@ -95,6 +113,8 @@ def _model(model: Model) -> dict[str, Any]:
 
 def deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
     """Every way in which a job departs from the papers' protocols, as sentences for people."""
+    if spec.generation is not None:
+        return GENERATION_DEVIATIONS
     of_gym = [] if spec.gym is None else gym_deviations(spec, spec.gym)
     if spec.gym is not None and not spec.tasks:
         return [*of_gym, *_judge_deviations(spec)]

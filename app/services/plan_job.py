@@ -10,12 +10,8 @@ from app.domain.plan import StageEstimate
 from app.llm.capabilities import unsupported_parameters
 from app.llm.connections import Connections
 from app.ports import PriceBook
-from app.services.submit_job import (
-    PreparedJob,
-    SubmissionDependencies,
-    prepare_job,
-    with_question_set,
-)
+from app.services.sets import with_kept_sets
+from app.services.submit_job import PreparedJob, SubmissionDependencies, prepare_job
 
 FEWEST_UNITS, MOST_UNITS = 0.55, 1.5
 """How far the twelve models' sentences per response lie from their mean at most (atomic paper, Table 15)."""
@@ -38,7 +34,7 @@ async def plan_job(deps: PlanDependencies, tenant: str, draft: JobDraft) -> dict
     Raises:
         InvalidJobError: If the job can't be run as it is described.
     """
-    complete = await with_question_set(deps.submission.engine, tenant, draft)
+    complete = await with_kept_sets(deps.submission.engine, tenant, draft)
     # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
     return await asyncio.to_thread(_plan, deps, complete)
 

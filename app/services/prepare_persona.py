@@ -181,20 +181,25 @@ class Preparation:
         return step
 
     async def _store(self, step: StoredStep) -> None:
-        row = PreparationRow(
-            job_id=self.claim.job_id,
-            persona=step.persona,
-            kind=step.kind,
-            task=step.task,
-            item=step.item,
-            ask=step.ask,
-            tenant=self.claim.tenant,
-            status=step.status,
-            content=preparations.encoded(step.content),
-            dropped=step.dropped,
-            error=step.error,
-        )
-        await self.deps.writer.add(self.claim, row).durable(self.claim)
+        await self.deps.writer.add(self.claim, preparation_row(self.claim, step)).durable(self.claim)
+
+
+def preparation_row(claim: PreparationClaim, step: StoredStep) -> PreparationRow:
+    """The row that keeps where a step stands."""
+    return PreparationRow(
+        job_id=claim.job_id,
+        persona=step.persona,
+        kind=step.kind,
+        task=step.task,
+        item=step.item,
+        ask=step.ask,
+        tenant=claim.tenant,
+        status=step.status,
+        content=preparations.encoded(step.content),
+        dropped=step.dropped,
+        error=step.error,
+        dropped_by=preparations.encoded(step.dropped_by),
+    )
 
 
 def _is_cut(reply: ChatReply) -> bool:

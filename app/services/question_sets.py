@@ -1,27 +1,26 @@
 """Question sets: immutable, named by their content, so that other models or later jobs answer the same questions."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import preparations
+from app.db import preparations, sets
 from app.db.preparations import StoredStep
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
-from app.domain.personagym.task import GymTask, task_named
+from app.domain.personagym.imports import persona_of_file, read_question_file
+from app.domain.personagym.task import GymTask
 from app.domain.spec import JobSpec
 from app.services.errors import NotFoundError
+from app.services.sets import QUESTION_SET, set_id
 
 Questions = dict[str, dict[str, list[str]]]
 """Questions by task by persona description."""
 
 
-def set_id(content: Mapping[str, Mapping[str, list[str]]]) -> str:
-    """The id of a question set: a hash of its content."""
-    canonical = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return "qset_" + hashlib.sha256(canonical.encode()).hexdigest()[:32]
+def question_set_id(content: Questions) -> str:
+    """The id of a question set."""
+    return set_id(QUESTION_SET, content)
 
 
 def questions_of(spec: JobSpec, steps: Mapping[tuple[int, str], StoredStep]) -> Questions:
@@ -37,7 +36,9 @@ async def freeze_questions(connection: AsyncConnection, tenant: str, job_id: str
     """Keeps a prepared job's questions as a set, if it has any."""
     content = questions_of(spec, await preparations.questions_of_job(connection, tenant, job_id))
     if content:
-        await preparations.store_question_set(connection, tenant, set_id(content), None, content)
+        id_ = question_set_id(content)
+        await sets.keep_question_set(connection, tenant, id_, content, posted=False)
+        await sets.note_made(connection, tenant, job_id, id_)
 
 
 async def keep_questions(
@@ -53,9 +54,10 @@ async def keep_questions(
         InvalidJobError: If a task is unknown or named twice, or a list is empty.
     """
     content = _normalised(questions, tasks)
+    id_ = question_set_id(content)
     async with engine.begin() as connection:
-        await preparations.store_question_set(connection, tenant, set_id(content), name, content)
-    return await find_question_set(engine, tenant, set_id(content))
+        await sets.keep_question_set(connection, tenant, id_, content, name=name, posted=True)
+    return await find_question_set(engine, tenant, id_)
 
 
 async def find_question_set(engine: AsyncEngine, tenant: str, id_: str) -> dict[str, Any]:
@@ -65,31 +67,26 @@ async def find_question_set(engine: AsyncEngine, tenant: str, id_: str) -> dict[
         NotFoundError: If the tenant has none of that id.
     """
     async with engine.connect() as connection:
-        found = await preparations.question_set(connection, tenant, id_)
+        found = await sets.question_set(connection, tenant, id_)
     if found is None:
         raise NotFoundError(id_)
     return {"id": id_, "object": "question_set", "name": found[0], "questions": found[1]}
 
 
 def _normalised(questions: Mapping[str, Mapping[str, list[str]]], tasks: Mapping[str, GymTask]) -> Questions:
-    """The questions under the tasks' ids, so that the same questions are the same set however they name their tasks."""
+    """The questions by description and task id, so that the same questions are the same set whatever they are named by."""
     errors: list[FieldError] = []
     found: Questions = {}
-    for who, by_task in questions.items():
-        of_persona = found.setdefault(who.strip(), {})
-        for name, asked in by_task.items():
-            pointer = f"/questions/{escape_pointer(who)}/{escape_pointer(name)}"
-            task = task_named(tasks.values(), name)
-            if task is None:
-                errors.append(
-                    FieldError(pointer, f"no PersonaGym task is called {name!r}; known: {', '.join(tasks)}")
-                )
-            elif task.id in of_persona:
-                errors.append(FieldError(pointer, f"task {task.id!r} is named more than once"))
-            elif not asked:
-                errors.append(FieldError(pointer, "give at least one question"))
-            else:
-                of_persona[task.id] = list(asked)
+    for name, by_task in questions.items():
+        pointer = f"/questions/{escape_pointer(name)}"
+        who = persona_of_file(name)
+        file = read_question_file(by_task, tasks.values())
+        errors += [FieldError(f"{pointer}{error.pointer}", error.message) for error in file.errors]
+        if not who:
+            errors.append(FieldError(pointer, "must name the persona by its description"))
+        elif who in found:
+            errors.append(FieldError(pointer, f"the persona {who!r} is named more than once"))
+        found[who] = {task: list(asked) for task, asked in file.questions.items()}
     if errors:
         raise InvalidJobError(errors)
     return found

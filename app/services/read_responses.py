@@ -13,7 +13,7 @@ from app.domain.gym import question_item
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.model import Usage
 from app.domain.personagym.grades import read_final_score
-from app.domain.plan import AtomicCell, Cell, GymCell
+from app.domain.plan import AtomicCell, Cell, GymCell, gym
 from app.domain.segmentation import units_at
 from app.domain.spec import JobSpec
 from app.domain.task import Item
@@ -56,12 +56,8 @@ async def read_page(
     *,
     after: Position | None,
     limit: int,
-    questions: Questions | None = None,
 ) -> tuple[list[JudgedResponse], Position | None]:
-    """A page of responses, and the position after which the next one begins, if there is one.
-
-    PersonaGym's questions are read anew unless they are given.
-    """
+    """A page of responses, and the position after which the next one begins, if there is one."""
     cells = [cell for cell in context.cells if wanted.admits(context, cell)]
     async with engine.connect() as connection:
         records = await readouts.response_page(
@@ -76,32 +72,31 @@ async def read_page(
         page, more = records[:limit], len(records) > limit
         keys = [_position(record) for record in page]
         found = await readouts.judgements_of(connection, job.tenant, job.id, keys)
-        if questions is None:
-            questions = await _questions(connection, job, context)
+        questions = await _questions(connection, job, context, page)
     judged = [_judged(job, context, record, found[_position(record)], questions) for record in page]
     return judged, keys[-1] if more else None
 
 
 async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
     """Every response, in order, with flat memory. No connection is held while the reader takes its time."""
-    async with engine.connect() as connection:
-        questions = await _questions(connection, job, context)
     after: Position | None = None
     while True:
-        page, after = await read_page(
-            engine, job, context, ResponseFilter(), after=after, limit=EXPORT_PAGE, questions=questions
-        )
+        page, after = await read_page(engine, job, context, ResponseFilter(), after=after, limit=EXPORT_PAGE)
         for response in page:
             yield response
         if after is None:
             return
 
 
-async def _questions(connection: AsyncConnection, job: JobRow, context: JobContext) -> Questions:
-    """What the job's PersonaGym tasks ask."""
-    if context.spec.gym is None:
+async def _questions(
+    connection: AsyncConnection, job: JobRow, context: JobContext, page: Sequence[ResponseRecord]
+) -> Questions:
+    """What these responses' PersonaGym tasks ask."""
+    cells = gym(context.cells[ordinal] for ordinal in {record.cell for record in page})
+    if not cells:
         return {}
-    return await preparations.questions_of_job(connection, job.tenant, job.id)
+    wanted = {(cell.person, cell.task.id) for cell in cells}
+    return await preparations.questions_of_job(connection, job.tenant, job.id, wanted)
 
 
 def _position(record: ResponseRecord) -> Position:
@@ -130,7 +125,7 @@ def _judged(
     job: JobRow, context: JobContext, record: ResponseRecord, found: Judgements, questions: Questions
 ) -> JudgedResponse:
     spec, cell = context.spec, context.cells[record.cell]
-    gym = isinstance(cell, GymCell)
+    of_gym = isinstance(cell, GymCell)
     item = _item(cell, record, questions)
     by_unit: dict[int, list[UnitVerdict]] = {}
     for verdict in found.verdicts:
@@ -145,7 +140,7 @@ def _judged(
         item_text=item.text,
         run=record.run,
         instruction=record.instruction,
-        iteration=_iteration(spec, record.run, gym=gym),
+        iteration=_iteration(spec, record.run, gym=of_gym),
         status=record.status,
         text=record.text,
         error=record.error,
@@ -157,7 +152,7 @@ def _judged(
             JudgedUnit(unit.index, unit.start, unit.end, unit.text, tuple(by_unit.get(unit.index, ())))
             for unit in units_at(record.text or "", record.unit_starts, record.unit_ends)
         ),
-        question=item.text if gym else None,
+        question=item.text if of_gym else None,
         grades=tuple(_grade(context, grade) for grade in found.grades),
     )
 

@@ -15,9 +15,11 @@ from app.domain.plan import GymCell, atomic
 from app.domain.status import ACTIVE, JobStatus
 from app.services.atomic_responses import AtomicResponses
 from app.services.batch_writer import StaleClaimError
+from app.services.generate_personas import MakingPersonas
 from app.services.gym_answers import GymAnswers
 from app.services.job_context import JobContext
 from app.services.model_caller import JobMustStopError
+from app.services.persona_sets import freeze_personas
 from app.services.prepare_persona import Preparation
 from app.services.question_sets import freeze_questions
 from app.services.shard_work import ShardDependencies, ShardWork
@@ -71,6 +73,8 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
 def _work_of(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal, context: JobContext) -> ShardWork:
     """What a claim is a claim to do."""
     if isinstance(claim, PreparationClaim):
+        if context.spec.generation is not None:
+            return MakingPersonas(deps, claim, stop, context.spec.generation)
         return Preparation(deps, claim, stop, context)
     cell = context.cells[claim.cell]
     if isinstance(cell, GymCell):
@@ -99,11 +103,14 @@ async def _finish(deps: ShardDependencies, claim: AnyClaim) -> None:
 async def _finish_preparation(
     deps: ShardDependencies, connection: AsyncConnection, claim: PreparationClaim
 ) -> bool:
-    """Ends a preparation; the one that ends last freezes the job's questions."""
+    """Ends a preparation; the one that ends last freezes the job's questions, or the personas that it made up."""
     finished = await shards.finish_preparation(connection, claim)
     if finished and await preparations.all_done(connection, claim.job_id):
         context = await deps.contexts.get(claim.tenant, claim.job_id)
-        await freeze_questions(connection, claim.tenant, claim.job_id, context.spec)
+        if context.spec.generation is not None:
+            await freeze_personas(connection, claim.tenant, claim.job_id)
+        else:
+            await freeze_questions(connection, claim.tenant, claim.job_id, context.spec)
     return finished
 
 

@@ -4,14 +4,14 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, preparations, shards
+from app.db import jobs, sets, shards
 from app.db.jobs import JobRow, NewCell, NewJob, NewPreparation, NewResponse, NewShard, NewStep
-from app.domain.draft import JobDraft
+from app.domain.draft import JobDraft, PersonaGenerationDraft
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.gym_plan import estimate_gym, merged, preparations_of
 from app.domain.model import Stage
@@ -28,11 +28,13 @@ from app.domain.plan import (
 )
 from app.domain.refusal import RefusalRules
 from app.domain.resolve import Catalog, Resolution, resolve
+from app.domain.resolve_generation import resolve_generation
 from app.domain.segmentation import Segmenter
 from app.ports import Queue
 from app.services.errors import IdempotencyConflictError
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
+from app.services.sets import sets_named, with_kept_sets
 
 MAX_UNITS = 32_767
 """Sentences of one text: they are numbered by two-byte integers."""
@@ -56,14 +58,14 @@ class Submission:
     """A request for a job.
 
     Attributes:
-        draft: What to run.
+        draft: What to run, or the personas to make up.
         name: For people.
         metadata: Free labels, by which jobs can be listed.
         request: The body as it came, to be shown again; existing texts and questions are left out of it.
         idempotency_key: The client's key, if it gave one.
     """
 
-    draft: JobDraft
+    draft: JobDraft | PersonaGenerationDraft
     name: str | None
     metadata: Mapping[str, str]
     request: Mapping[str, Any]
@@ -123,6 +125,17 @@ def prepare_job(deps: SubmissionDependencies, draft: JobDraft) -> PreparedJob:
     prepared = PreparedJob(resolution, planned, responses, _preparations(resolution), tuple(estimates))
     _refuse_beyond(deps.max_planned_calls, prepared.calls)
     return prepared
+
+
+def prepare_generation(deps: SubmissionDependencies, draft: PersonaGenerationDraft) -> PreparedJob:
+    """A job whose only shard is a preparation: it makes up personas.
+
+    Raises:
+        InvalidJobError: If there is no such model.
+    """
+    resolution = resolve_generation(draft, deps.catalog)
+    making = NewPreparation(0, 0, 0, 0, planned_exactly=True, personas=draft.count)
+    return PreparedJob(resolution, (), (), (making,), ())
 
 
 def _estimates(resolution: Resolution) -> list[StageEstimate]:
@@ -218,9 +231,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
             held = await jobs.find_idempotency_key(connection, tenant, submission.idempotency_key)
             if held is not None:
                 return await _earlier_job(connection, tenant, held, body_hash)
-    draft = await with_question_set(deps.engine, tenant, submission.draft)
-    # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
-    prepared = await asyncio.to_thread(prepare_job, deps, draft)
+    prepared = await _prepared(deps, tenant, submission.draft)
     job_id = new_id("job")
     async with deps.engine.connect() as connection:
         await _insert(connection, tenant, job_id, submission, prepared)
@@ -240,14 +251,14 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     return row
 
 
-async def with_question_set(engine: AsyncEngine, tenant: str, draft: JobDraft) -> JobDraft:
-    """The draft with the content of the question set that it names, if it names one that there is."""
-    if draft.questions is None or draft.questions.set_id is None:
-        return draft
-    async with engine.connect() as connection:
-        found = await preparations.question_set(connection, tenant, draft.questions.set_id)
-    by_persona = None if found is None else found[1]
-    return replace(draft, questions=replace(draft.questions, by_persona=by_persona))
+async def _prepared(
+    deps: SubmissionDependencies, tenant: str, draft: JobDraft | PersonaGenerationDraft
+) -> PreparedJob:
+    if isinstance(draft, PersonaGenerationDraft):
+        return prepare_generation(deps, draft)
+    complete = await with_kept_sets(deps.engine, tenant, draft)
+    # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
+    return await asyncio.to_thread(prepare_job, deps, complete)
 
 
 async def _earlier_job(
@@ -289,6 +300,8 @@ async def _insert(
         prepared.preparations,
         [NewStep(s.person, s.kind, s.task, s.content) for s in resolution.given],
     )
+    if isinstance(submission.draft, JobDraft):
+        await sets.note_named(connection, tenant, job_id, sets_named(submission.draft))
 
 
 def _shown(request: Mapping[str, Any]) -> dict[str, Any]:

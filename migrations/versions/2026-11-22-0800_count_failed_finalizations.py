@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 revision: str = 'd5f0a2c81b34'
-down_revision: str | None = 'c7a9bd6e191d'
+down_revision: str | None = '5e0c1b7a94d2'
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 

@@ -1,8 +1,11 @@
 """Keeps generated personas distinct (PersonaGym paper, section 4.1: beyond 200, generated personas overlap)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from statistics import fmean
 
 from app.domain.personagym.similarity import jaccard, normalised, shingles
 
@@ -42,15 +45,35 @@ class Likeness:
 
 
 @dataclass(frozen=True, slots=True)
+class Diversity:
+    """How alike the descriptions of a set are, over all pairs of them; each is a Jaccard similarity, 0–1.
+
+    Attributes:
+        pairs: How many pairs there are.
+        highest_attributes: The highest similarity of two descriptions' content words.
+        mean_attributes: The mean of these similarities.
+        highest_wording: The highest similarity of two descriptions' shingles.
+        mean_wording: The mean of these similarities.
+    """
+
+    pairs: int
+    highest_attributes: float
+    mean_attributes: float
+    highest_wording: float
+    mean_wording: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Traces:
     words: frozenset[str]
     shingles: frozenset[str]
 
-    @classmethod
-    def of(cls, description: str) -> "_Traces":
-        """What remains of a description without its numbers, so that another age makes no other person."""
-        plain = normalised(_DIGITS.sub(" ", description))
-        return cls(frozenset(plain.split()) - _WITHOUT_CONTENT, shingles(plain))
+
+@lru_cache(maxsize=4096)  # a candidate is compared with every description that there is
+def _traces(description: str) -> _Traces:
+    """What remains of a description without its numbers, so that another age makes no other person."""
+    plain = normalised(_DIGITS.sub(" ", description))
+    return _Traces(frozenset(plain.split()) - _WITHOUT_CONTENT, shingles(plain))
 
 
 def likeness(candidate: str, accepted: Iterable[str]) -> Likeness | None:
@@ -66,9 +89,9 @@ def likeness(candidate: str, accepted: Iterable[str]) -> Likeness | None:
     Returns:
         ``None`` for a distinct description. One without any content word is like every other.
     """
-    own = _Traces.of(candidate)
+    own = _traces(candidate)
     for description in accepted:
-        other = _Traces.of(description)
+        other = _traces(description)
         attributes = jaccard(own.words, other.words) if own.words else 1.0
         wording = jaccard(own.shingles, other.shingles)
         if attributes >= SAME_ATTRIBUTES or wording >= SAME_WORDING:
@@ -84,3 +107,13 @@ def distinct(candidates: Iterable[str], accepted: Iterable[str] = ()) -> tuple[s
         if likeness(candidate, known) is None:
             known.append(candidate)
     return tuple(known[start:])
+
+
+def diversity(descriptions: Sequence[str]) -> Diversity | None:
+    """How alike descriptions are, measured as :func:`likeness` does; ``None`` for fewer than two."""
+    pairs = list(combinations([_traces(description) for description in descriptions], 2))
+    if not pairs:
+        return None
+    attributes = [jaccard(one.words, other.words) for one, other in pairs]
+    wording = [jaccard(one.shingles, other.shingles) for one, other in pairs]
+    return Diversity(len(pairs), max(attributes), fmean(attributes), max(wording), fmean(wording))

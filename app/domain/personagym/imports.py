@@ -3,13 +3,18 @@
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from app.domain.draft import PersonaDraft
 from app.domain.errors import FieldError
+from app.domain.persona import MAX_PERSONAS
 from app.domain.personagym.task import GymTask, task_named
+
+MAX_QUESTIONS = 1_000
+"""Questions of one task for one persona."""
 
 
 class PersonaFormat(StrEnum):
@@ -30,10 +35,12 @@ class PersonasRead:
     Attributes:
         personas: In the file's order, with different ids; empty if there are errors. Untrusted texts.
         errors: One for each thing wrong. A pointer leads to the JSON value, or begins with ``/lines/<number>``.
+        pointers: Where each of the personas stands, in the same way.
     """
 
     personas: tuple[PersonaDraft, ...]
     errors: tuple[FieldError, ...] = ()
+    pointers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class QuestionsFile:
 
     Attributes:
         questions: Questions by the task's id, in the file's order; empty if there are errors. Untrusted texts.
-        errors: One for each thing wrong.
+        errors: One for each thing wrong, its pointer leading to the value within the file.
     """
 
     questions: Mapping[str, tuple[str, ...]]
@@ -69,39 +76,65 @@ def read_personas(text: str, form: PersonaFormat) -> PersonasRead:
     return reader.result()
 
 
-def read_question_file(text: str, tasks: Iterable[GymTask]) -> QuestionsFile:
+def read_persona_list(content: object, pointer: str) -> PersonasRead:
+    """The personas of a list or mapping that was parsed already; see :func:`read_personas`.
+
+    Args:
+        content: The parsed JSON value. Untrusted.
+        pointer: Where it stands; errors point from there.
+    """
+    reader = _Reader()
+    reader.read_value(content, pointer)
+    return reader.result()
+
+
+def read_question_file(content: object, tasks: Iterable[GymTask]) -> QuestionsFile:
     """Reads a persona's questions as PersonaGym publishes them: a JSON object of lists of questions by task.
 
     A task may be named by its id, its title or an alias; case, spaces and punctuation do not count. So ``Toxicity`` and
     ``Toxicity Control`` are the same task, and a file may not have both.
 
     Args:
-        text: The file's content. Untrusted.
+        content: The file's parsed content. Untrusted.
         tasks: The tasks that there are.
     """
-    content, errors = _json(text, "")
+    if not (isinstance(content, Mapping) and content):
+        message = "must be an object that maps a task to its list of questions"
+        return QuestionsFile({}, (FieldError("", message),))
     offered = tuple(tasks)
-    if not errors and not (isinstance(content, dict) and content):
-        errors = [FieldError("", "must be an object that maps a task to its list of questions")]
+    errors: list[FieldError] = []
     found: dict[str, tuple[str, ...]] = {}
-    for name, value in content.items() if isinstance(content, dict) else ():
+    for name, value in content.items():
         pointer = f"/{_escaped(name)}"
         task = task_named(offered, name)
         if task is None:
-            known = ", ".join(sorted(each.id for each in offered))
-            errors.append(FieldError(pointer, f"no task is called {name!r}; known: {known}"))
+            known = ", ".join(each.id for each in offered)
+            errors.append(FieldError(pointer, f"no PersonaGym task is called {name!r}; known: {known}"))
         elif task.id in found:
-            errors.append(FieldError(pointer, f"names the task {task.id} a second time"))
+            errors.append(FieldError(pointer, f"task {task.id!r} is named more than once"))
         else:
             errors += _question_errors(value, pointer)
-            found[task.id] = tuple(value) if isinstance(value, list) else ()
+            found[task.id] = tuple(value) if isinstance(value, list | tuple) else ()
     return QuestionsFile({}, tuple(errors)) if errors else QuestionsFile(found)
+
+
+def persona_of_file(name: str) -> str:
+    """The persona that a question file is about: its name without directory and ending, or the description itself.
+
+    PersonaGym publishes one file a persona, named by the persona's description: ``questions/<version>/<description>.json``.
+    """
+    who = name.strip()
+    if who.casefold().endswith(_FILE_ENDING):
+        who = who[: -len(_FILE_ENDING)].replace("\\", "/").rpartition("/")[2].strip()
+    return who
 
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _LONGEST_DESCRIPTION = 20_000
 _LONGEST_QUESTION = 20_000
 _LONGEST_NAME = 300
+_SHOWN_CHARACTERS = 200
+_FILE_ENDING = ".json"
 _COLUMNS = ("description", "id", "traits")
 
 
@@ -111,6 +144,7 @@ class _Reader:
     def __init__(self) -> None:
         self._found: list[tuple[str, PersonaDraft | None]] = []
         self._errors: list[FieldError] = []
+        self._start = ""
 
     def result(self) -> PersonasRead:
         named = {persona.id for _, persona in self._found if persona is not None and persona.id}
@@ -125,17 +159,25 @@ class _Reader:
             ids.add(id_)
             personas.append(PersonaDraft(id_, persona.description, persona.traits))
         if not self._found and not self._errors:
-            self._fail("", "must have at least one persona")
-        return PersonasRead((), tuple(self._errors)) if self._errors else PersonasRead(tuple(personas))
+            self._fail(self._start, "must have at least one persona")
+        if len(self._found) > MAX_PERSONAS:
+            self._fail(self._start, f"{len(self._found):,} personas; at most {MAX_PERSONAS:,}")
+        if self._errors:
+            return PersonasRead((), tuple(self._errors))
+        return PersonasRead(tuple(personas), pointers=tuple(pointer for pointer, _ in self._found))
 
     def read_json(self, text: str) -> None:
         content, errors = _json(text, "")
         self._errors += errors
         if errors:
             return
-        start = ""
         if isinstance(content, dict) and list(content) == ["personas"]:
-            content, start = content["personas"], "/personas"
+            self.read_value(content["personas"], "/personas")
+        else:
+            self.read_value(content, "")
+
+    def read_value(self, content: object, start: str) -> None:
+        self._start = start
         if isinstance(content, list):
             for n, value in enumerate(content):
                 self._add(f"{start}/{n}", value)
@@ -178,8 +220,10 @@ class _Reader:
         header = [cell.strip().casefold() for cell in row]
         if "description" in header and set(header) <= set(_COLUMNS) and len(set(header)) == len(header):
             return header
+        shown = ",".join(row)[:_SHOWN_CHARACTERS]
         self._fail(
-            f"/lines/{line}", f"the header must have description, and besides only id and traits, not {row}"
+            f"/lines/{line}",
+            f"the header must have description, and besides only id and traits, not {shown!r}",
         )
         return None
 
@@ -242,8 +286,8 @@ def _persona_errors(value: Mapping[str, object], pointer: str) -> Iterable[Field
 
 
 def _question_errors(value: object, pointer: str) -> list[FieldError]:
-    if not isinstance(value, list) or not value:
-        return [FieldError(pointer, "must be a list of at least one question")]
+    if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_QUESTIONS:
+        return [FieldError(pointer, f"must be a list of at least one question and at most {MAX_QUESTIONS:,}")]
     faults = [_text_fault(question, _LONGEST_QUESTION) for question in value]
     return [FieldError(f"{pointer}/{n}", fault) for n, fault in enumerate(faults) if fault]
 
@@ -279,8 +323,8 @@ class _RepeatedKeyError(ValueError):
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        repeated = next(name for name, count in counts.items() if count > 1)
         raise _RepeatedKeyError(f"an object has the name {repeated!r} twice")
     return members
 

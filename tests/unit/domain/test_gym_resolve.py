@@ -116,7 +116,7 @@ class TestErrors:
             ({"environments": ("Home",), "environment_pool": ("Inn",)}, "/environment_pool", "nothing is selected"),
             ({"questions": QuestionsDraft({"nun": ASKED})}, "/questions/nun", "no persona"),
             ({"questions": QuestionsDraft({"cowboy": {"Chess": ("Why?",)}})}, "/questions/cowboy/Chess", "no PersonaGym"),
-            ({"questions": QuestionsDraft({"cowboy": {"expected_action": ()}})}, "/questions/cowboy/expected_action", "0 questions"),
+            ({"questions": QuestionsDraft({"cowboy": {"expected_action": ()}})}, "/questions/cowboy/expected_action", "at least one"),
             ({"questions": QuestionsDraft(None, "qset_0")}, "/questions", "qset_0"),
             ({"questions": QuestionsDraft({"a nun": ASKED}, "qset_1")}, "/questions", "none of the questions"),
             ({"questions": QuestionsDraft({"cowboy": ASKED}), "environments": ("Inn",)}, "/environments", "no effect"),

@@ -190,9 +190,13 @@ class TestResultsJson:
         assert find(found.totals, model="a").simulated
         assert not find(found.totals, model="b").simulated
         assert found.simulated
-        assert summarize([result()], simulated_judges={"judge"}).judges[0].simulated
-        assert summarize([result()], simulated_judges={"judge"}).simulated
+        assert summarize([result()], {"judge": True}).judges[0].simulated
+        assert summarize([result()], {"judge": True}).simulated
         assert not summarize([result()]).simulated
+
+    def test_a_judge_that_judged_no_sentence_is_listed_with_none(self) -> None:
+        (judge,) = summarize([], {"grader": False}).judges
+        assert (judge.judge, judge.units.total, judge.simulated) == ("grader", 0, False)
 
 
 def _metrics_of(subject: CellResult) -> Mapping[str, Mapping[str, object]]:

@@ -5,7 +5,13 @@ import json
 import pytest
 
 from app.domain.draft import PersonaDraft
-from app.domain.personagym.imports import PersonaFormat, read_personas, read_question_file
+from app.domain.personagym.imports import (
+    PersonaFormat,
+    persona_of_file,
+    read_persona_list,
+    read_personas,
+    read_question_file,
+)
 from app.instruments.personagym_loader import load_personagym
 
 JSON, JSONL, CSV = PersonaFormat
@@ -26,6 +32,12 @@ class TestJson:
     )  # fmt: skip
     def test_lists_and_mappings_are_read(self, content: object) -> None:
         assert read_personas(json.dumps(content), JSON).personas == (COWBOY, NURSE)
+
+    def test_a_parsed_value_is_read_from_where_it_stands(self) -> None:
+        assert read_persona_list(["a cowboy"], "/personas").personas == (COWBOY,)
+        read = read_persona_list(["a", 3], "/personas")
+        assert [error.pointer for error in read.errors] == ["/personas/1"]
+        assert read_persona_list([], "/personas").errors[0].pointer == "/personas"
 
     def test_a_byte_order_mark_does_not_matter(self) -> None:
         assert read_personas('\ufeff["a cowboy"]', JSON).personas == (COWBOY,)
@@ -109,6 +121,7 @@ class TestCsv:
             ("description,description\na,b\n", "/lines/1", "must have description"),
             ("description,id\na,x\nb\n", "/lines/3", "has 1 fields, the header 2"),
             ("description\na\nb,c\n", "/lines/3", "has 2 fields, the header 1"),
+            ("x" * 100_000, "/lines/1", "not 'xxx"),
             ('description\n"a\nb"\n"c', "/lines/4", "not CSV"),
             ("description,id\na,a b\n", "/lines/2/id", "letters, digits"),
             ("description,traits\na,E\n", "/lines/2/traits", "must read like"),
@@ -126,8 +139,8 @@ class TestCsv:
 
 class TestQuestionFiles:
     def test_a_published_file_is_read_by_task(self) -> None:
-        text = json.dumps({"Expected Action": ["a?", "b?"], "Toxicity": ["c?"], "Linguistic Habits": ["d?"]})
-        assert read_question_file(text, TASKS).questions == {
+        content = {"Expected Action": ["a?", "b?"], "Toxicity": ["c?"], "Linguistic Habits": ["d?"]}
+        assert read_question_file(content, TASKS).questions == {
             "expected_action": ("a?", "b?"),
             "toxicity_control": ("c?",),
             "linguistic_habits": ("d?",),
@@ -148,24 +161,36 @@ class TestQuestionFiles:
         ],
     )
     def test_a_task_has_several_names(self, name: str, task: str) -> None:
-        assert read_question_file(json.dumps({name: ["a?"]}), TASKS).questions == {task: ("a?",)}
+        assert read_question_file({name: ["a?"]}, TASKS).questions == {task: ("a?",)}
 
     @pytest.mark.parametrize(
-        ("text", "pointer", "reason"),
+        ("content", "pointer", "reason"),
         [
-            ('{"Toxicity": ["a?"], "Toxicity Control": ["b?"]}', "/Toxicity Control", "a second time"),
-            ('{"Toxicity": ["a?"], "Toxicity": ["b?"]}', "", "'Toxicity' twice"),
-            ('{"Kindness": ["a?"]}', "/Kindness", "known: action_justification, expected_action"),
-            ('{"Toxicity": "a?"}', "/Toxicity", "list of at least one"),
-            ('{"Toxicity": []}', "/Toxicity", "list of at least one"),
-            ('{"Toxicity": ["a?", 3, ""]}', "/Toxicity/1", "not empty"),
-            ("{}", "", "must be an object"),
-            ("[]", "", "must be an object"),
-            ("{", "", "not JSON"),
+            ({"Toxicity": ["a?"], "Toxicity Control": ["b?"]}, "/Toxicity Control", "more than once"),
+            ({"Kindness": ["a?"]}, "/Kindness", "known: expected_action, action_justification"),
+            ({"Toxicity": "a?"}, "/Toxicity", "list of at least one"),
+            ({"Toxicity": []}, "/Toxicity", "list of at least one"),
+            ({"Toxicity": ["a?"] * 1001}, "/Toxicity", "at most 1,000"),
+            ({"Toxicity": ["a?", 3, ""]}, "/Toxicity/1", "not empty"),
+            ({}, "", "must be an object"),
+            ([], "", "must be an object"),
         ],
     )
-    def test_what_is_wrong_is_named(self, text: str, pointer: str, reason: str) -> None:
-        read = read_question_file(text, TASKS)
+    def test_what_is_wrong_is_named(self, content: object, pointer: str, reason: str) -> None:
+        read = read_question_file(content, TASKS)
         assert read.questions == {}
         assert read.errors[0].pointer == pointer
         assert reason in read.errors[0].message
+
+    @pytest.mark.parametrize(
+        ("name", "persona"),
+        [
+            ("A homosexual Black Atheist woman.json", "A homosexual Black Atheist woman"),
+            ("questions/benchmark-v1/a cowboy.JSON", "a cowboy"),
+            ("questions\\benchmark-v1\\a cowboy.json", "a cowboy"),
+            (" a nurse / midwife ", "a nurse / midwife"),
+            (".json", ""),
+        ],
+    )
+    def test_is_named_by_its_persona(self, name: str, persona: str) -> None:
+        assert persona_of_file(name) == persona

@@ -1,0 +1,81 @@
+"""Pages of lists, and cursors: where the next page begins, opaque to clients."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from app.api.problems import ProblemError
+from app.domain.errors import FieldError
+
+T = TypeVar("T")
+
+
+def page(
+    found: Sequence[T], limit: int, show: Callable[[T], dict[str, Any]], cursor: Callable[[T], str]
+) -> dict[str, Any]:
+    """A page in the HTTP contract's form.
+
+    Args:
+        found: The page's entries, and one more if there is another page.
+        limit: How many entries a page has at most.
+        show: An entry's form.
+        cursor: The cursor behind an entry.
+    """
+    shown, more = found[:limit], len(found) > limit
+    following = cursor(shown[-1]) if more else None
+    return {"data": [show(entry) for entry in shown], "has_more": more, "next_cursor": following}
+
+
+def encoded(values: list[Any]) -> str:
+    """A cursor of these values."""
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+
+
+def of_moment(created_at: datetime, id_: str) -> str:
+    """The cursor behind an entry of a list that is ordered by creation."""
+    return encoded([created_at.isoformat(), id_])
+
+
+def moment(cursor: str) -> tuple[datetime, str]:
+    """What :func:`of_moment` encoded.
+
+    Raises:
+        ProblemError: If it did not.
+    """
+    match _decoded(cursor):
+        case [str(created_at), str(id_)] if "\0" not in id_:
+            try:
+                return datetime.fromisoformat(created_at), id_
+            except ValueError:
+                raise _bad() from None
+    raise _bad()
+
+
+def position(cursor: str) -> tuple[int, int, int]:
+    """Cell, run and item of a response.
+
+    Raises:
+        ProblemError: If the cursor names none.
+    """
+    largest = 2**31 - 1
+    match _decoded(cursor):
+        case [int(cell), int(run), int(item)] if all(
+            0 <= n <= largest and n is not True and n is not False for n in (cell, run, item)
+        ):
+            return cell, run, item
+    raise _bad()
+
+
+def _decoded(cursor: str) -> Any:
+    try:
+        return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _bad() -> ProblemError:
+    error = FieldError("/query/after", "not a cursor that this service gave")
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[error])

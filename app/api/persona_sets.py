@@ -1,0 +1,181 @@
+"""`/v1/persona-sets`: immutable sets of personas, named by their content; brought along, or made up by a reasoner."""
+
+import json
+import re
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import ValidationError
+
+from app.api import answers, cursors, set_answers
+from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.jobs import MAX_PAGE, POLL_SECONDS, IdempotencyKey
+from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with, described_body
+from app.api.problems import ProblemError
+from app.api.requests import Line
+from app.api.set_requests import GenerateIn, PersonaSetIn
+from app.api.strict_json import JSON_TYPE, StrictRoute
+from app.domain.errors import FieldError
+from app.domain.personagym.imports import PersonaFormat
+from app.services.errors import NotFoundError
+from app.services.job_view import view_job
+from app.services.persona_sets import find_persona_set, keep_file, keep_personas
+from app.services.sets import list_sets, summary_json
+from app.services.submit_job import Submission, submit_job
+
+router = APIRouter(
+    prefix="/v1/persona-sets",
+    tags=["persona sets"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+JSONL_TYPES = ("application/jsonl", "application/x-ndjson")
+CSV_TYPE = "text/csv"
+_CHARSET = re.compile(r';\s*charset\s*=\s*"?([\w-]+)', re.IGNORECASE)
+_SET_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
+
+
+def _set_id(set_id: Annotated[str, Path(description="A set's id, or the name of a built-in one.")]) -> str:
+    """The set that a path names; what is no id can name none, so nothing else ever sees it."""
+    if _SET_ID.fullmatch(set_id) is None:
+        raise NotFoundError("such persona set")
+    return set_id
+
+
+SetId = Annotated[str, Depends(_set_id)]
+
+
+@router.post(
+    "",
+    status_code=201,
+    responses=answers_with(set_answers.PersonaSet, 201) | answers_with(answers.JobDetail, 202),
+    openapi_extra=described_body(PersonaSetIn, *JSONL_TYPES, CSV_TYPE),
+    summary="Keep personas as a set, or have some made up",
+)
+async def create(
+    request: Request,
+    services: ServicesDep,
+    tenant: TenantDep,
+    name: Annotated[
+        Line | None, Query(description="The set's name, where the body is JSON Lines or CSV.")
+    ] = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Keeps personas. The same personas are the same set, whoever sends them when.
+
+    JSON; JSON Lines with a description or an object a line; or CSV whose header has `description` and perhaps `id` and
+    `traits` (such as `E=low; A=high`). Pointers into the last two begin with `/lines/<number>`.
+
+    With `generate`, a reasoner is asked until there are `count` distinct ones. The answer is the job that does it (202);
+    when it has ended, its `links.persona_set` leads to the set and its results say what was dropped and why.
+    """
+    form = _form(request.headers.get("content-type", ""))
+    catalog = services.submission.catalog
+    if form is not PersonaFormat.JSON:
+        found = await keep_file(services.engine, catalog, tenant, name, _text(await request.body()), form)
+        return _kept(found)
+    if name is not None:
+        raise _invalid("/query/name", "a JSON body has the name itself")
+    sent = await _json(request)
+    body = _body(sent)
+    if body.generate is not None:
+        return await _generate(services, tenant, body, body.generate, sent, idempotency_key)
+    found = await keep_personas(services.engine, catalog, tenant, body.name, body.personas, "/personas")
+    return _kept(found)
+
+
+@router.get("", responses=answers_with(set_answers.PersonaSetList), summary="List persona sets")
+async def list_(
+    services: ServicesDep,
+    tenant: TenantDep,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20,
+    after: Annotated[
+        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
+    ] = None,
+) -> Response:
+    """Kept sets, newest first, without their personas. The built-in ones are named by `GET /v1/personas`."""
+    begin = None if after is None else cursors.moment(after)
+    found = await list_sets(services.engine, "persona_sets", tenant, limit=limit + 1, after=begin)
+    return JSONResponse(
+        cursors.page(
+            found,
+            limit,
+            lambda one: summary_json("persona_set", one),
+            lambda one: cursors.of_moment(one.created_at, one.id),
+        )
+    )
+
+
+@router.get(
+    "/{set_id}", responses=answers_with(set_answers.PersonaSet) | NOT_FOUND, summary="Read a persona set"
+)
+async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """A set with its personas, kept or built in."""
+    return JSONResponse(await find_persona_set(services.engine, services.submission.catalog, tenant, set_id))
+
+
+async def _generate(
+    services: Services, tenant: str, body: PersonaSetIn, wanted: GenerateIn, request: Any, key: str | None
+) -> Response:
+    submission = Submission(wanted.to_draft(), body.name, {}, request, key)
+    job = await submit_job(services.submission, tenant, submission)
+    headers = {"Location": f"/v1/jobs/{job.id}", "Retry-After": POLL_SECONDS}
+    return JSONResponse(await view_job(services.engine, tenant, job.id), HTTPStatus.ACCEPTED, headers)
+
+
+def _kept(found: dict[str, Any]) -> Response:
+    return JSONResponse(found, HTTPStatus.CREATED, {"Location": f"/v1/persona-sets/{found['id']}"})
+
+
+def _form(content_type: str) -> PersonaFormat:
+    """The form of a body, by its media type."""
+    essence = content_type.partition(";")[0].strip().lower()
+    charset = _CHARSET.search(content_type)
+    if charset is None or charset[1].lower() in {"utf-8", "utf8", "us-ascii"}:
+        if essence == CSV_TYPE:
+            return PersonaFormat.CSV
+        if essence in JSONL_TYPES:
+            return PersonaFormat.JSONL
+        if re.fullmatch(JSON_TYPE, essence):
+            return PersonaFormat.JSON
+    raise ProblemError(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_media_type",
+        f"send the body as application/json, {', '.join(JSONL_TYPES)} or {CSV_TYPE}, in UTF-8",
+    )
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_text", "the body is not UTF-8") from error
+
+
+async def _json(request: Request) -> Any:
+    """The body as JSON; an error looks as it does where the framework reads the body."""
+    try:
+        return await request.json()
+    except json.JSONDecodeError as error:
+        found = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "", "ctx": {"error": error.msg}}
+        raise RequestValidationError([found]) from error
+
+
+def _body(value: Any) -> PersonaSetIn:
+    """The JSON body; a bare list is one of personas."""
+    try:
+        return PersonaSetIn.model_validate({"personas": value} if isinstance(value, list) else value)
+    except ValidationError as error:
+        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
+        raise RequestValidationError(found, body=value) from error
+
+
+def _invalid(pointer: str, message: str) -> ProblemError:
+    return ProblemError(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[FieldError(pointer, message)]
+    )

@@ -1,0 +1,32 @@
+"""From a request for personas to its specification."""
+
+from app.domain.draft import PersonaGenerationDraft
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.gym import with_sampling
+from app.domain.personagym.generation import PersonaGeneration
+from app.domain.resolve import Catalog, Resolution, look_up_model
+from app.domain.spec import JobSpec
+
+
+def resolve_generation(draft: PersonaGenerationDraft, catalog: Catalog) -> Resolution:
+    """Looks up who shall make up personas.
+
+    Raises:
+        InvalidJobError: If there is no such model.
+    """
+    reasoner, problem = look_up_model(draft.reasoner, catalog)
+    if problem is not None:
+        raise InvalidJobError([FieldError("/generate/reasoner", problem)])
+    spec = JobSpec(
+        personas=(),
+        dimensions=(),
+        tasks=(),
+        models=(),
+        judges=(),
+        instructions=(),
+        iterations=1,
+        seed=0,
+        instrument=catalog.gym.instrument,
+        generation=PersonaGeneration(draft.count, with_sampling(reasoner), catalog.gym.prompts),
+    )
+    return Resolution(spec, (), ())

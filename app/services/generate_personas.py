@@ -1,0 +1,92 @@
+"""Makes up personas: asks the reasoner until there are as many distinct ones as are wanted, or nothing new comes.
+
+Every ask leaves a durable row with all personas that there are so far, so a worker that dies repeats at most the ask
+that was in flight.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+from app.db import preparations
+from app.db.preparations import StoredStep
+from app.db.shards import PreparationClaim
+from app.domain.model import ChatReply, FinishReason, Stage
+from app.domain.personagym.generation import (
+    MOST_FRUITLESS,
+    PersonaGeneration,
+    fruitless,
+    portion,
+    read_new_personas,
+)
+from app.domain.personagym.prompts import persona_generation_prompt
+from app.services.model_caller import CallFailedError, CallKey
+from app.services.persona_sets import made_by
+from app.services.prepare_persona import preparation_row
+from app.services.shard_work import REFUSING, ShardDependencies
+from app.services.stop_signal import StopSignal
+
+
+class MakingPersonas:
+    """The work of one claim on a job that makes up personas."""
+
+    def __init__(
+        self,
+        deps: ShardDependencies,
+        claim: PreparationClaim,
+        stop: StopSignal,
+        generation: PersonaGeneration,
+    ) -> None:
+        self.deps = deps
+        self.claim = claim
+        self.stop = stop
+        self.wanted = generation.count
+        self.generation = generation
+        self.sizes: list[int] = []
+
+    async def run(self) -> None:
+        """Asks for everything that is missing and waits until it is durable."""
+        async with self.deps.engine.connect() as connection:
+            step = await made_by(connection, self.claim.tenant, self.claim.job_id)
+            self.sizes = await preparations.growth(connection, self.claim.tenant, self.claim.job_id)
+        if step is None:
+            step = StoredStep(self.claim.persona, Stage.PERSONAS, "", 0, 0, "incomplete", (), 0, None)
+        while step.status == "incomplete":
+            step = replace(step, ask=step.ask + 1)
+            try:
+                step = self._advanced(step, await self._ask(step))
+            except CallFailedError as error:
+                step = replace(step, status="failed", error=str(error))
+            await self.deps.writer.add(self.claim, preparation_row(self.claim, step)).durable(self.claim)
+
+    async def _ask(self, step: StoredStep) -> ChatReply:
+        prompts, missing = self.generation.prompts, self.wanted - len(step.content)
+        prompt = persona_generation_prompt(prompts, portion(missing), step.content)
+        key = CallKey(Stage.PERSONAS, ask=step.ask)
+        return await self.deps.caller.call(
+            self.generation.reasoner, None, prompt, key=key, claim=self.claim, stop=self.stop
+        )
+
+    def _advanced(self, step: StoredStep, reply: ChatReply) -> StoredStep:
+        """The step after one more reply."""
+        cut = reply.finish_reason is FinishReason.LENGTH
+        new = read_new_personas(reply.text, self.wanted - len(step.content), step.content, cut=cut)
+        content = (*step.content, *new.accepted)
+        self.sizes.append(len(content))
+        status, error = "incomplete", f"{len(content)} of {self.wanted} personas"
+        if reply.finish_reason in REFUSING:
+            error += "; the reasoner refused"
+        elif not new.readable:
+            error += "; the reply is no list"
+        if fruitless(self.sizes) >= MOST_FRUITLESS:
+            status, error = "failed", f"{error}; the last {MOST_FRUITLESS} asks brought nothing new"
+        dropped = Counter(step.dropped_by)
+        dropped.update(new.dropped)
+        complete = len(content) == self.wanted
+        return replace(
+            step,
+            status="ready" if complete else status,
+            content=content,
+            dropped=dropped.total(),
+            dropped_by=dict(dropped),
+            error=None if complete else error,
+        )
