@@ -121,10 +121,10 @@ class TestHostileReplies:
     )  # fmt: skip
     def test_a_hundred_kilobytes_are_read_at_once(self, piece: str) -> None:
         body = piece * (100_000 // len(piece))
-        started = time.perf_counter()
+        started = time.process_time()
         for raw in (body, body + "4", "4" + body, body + " Score: 4"):
             parse_verdict(raw, PAPER)
-        assert time.perf_counter() - started < 2.0  # some 0.05 s; quadratic time would take minutes
+        assert time.process_time() - started < 10.0  # some 0.05 s; quadratic time would take minutes
 
     def test_an_answer_far_behind_the_beginning_of_its_sentence_is_no_answer(self) -> None:
         assert (

@@ -97,11 +97,11 @@ class TestAnyReply:
     )  # fmt: skip
     def test_a_hundred_kilobytes_are_read_at_once(self, piece: str) -> None:
         body = piece * (100_000 // len(piece))
-        started = time.perf_counter()
+        started = time.process_time()
         for reply in (
             body,
             f"{body} Therefore, the final score is 4.",
             f"Therefore, the final score is 4. {body}",
         ):
             read_final_score(reply)
-        assert time.perf_counter() - started < 5.0  # some 0.1 s; quadratic time would take minutes
+        assert time.process_time() - started < 10.0  # some 0.1 s; quadratic time would take minutes

@@ -67,11 +67,11 @@ class TestAnyList:
         ["[", "['", "['a',", "[\"", "'", '",', "a'b ", "\\", "[#\n", "# ", "1. ", "- ", "{", "[{", "\n", " ", "“", "Score 1:"],
     )  # fmt: skip
     def test_a_hundred_kilobytes_are_read_at_once(self, piece: str) -> None:
-        started = time.perf_counter()
+        started = time.process_time()
         for reply in (piece * (100_000 // len(piece)), "['" + piece * (100_000 // len(piece))):
             read_list(reply)
             read_exemplars(reply)
-        assert time.perf_counter() - started < 5.0  # some 0.2 s; quadratic time would take minutes
+        assert time.process_time() - started < 10.0  # some 0.2 s; quadratic time would take minutes
 
 
 class TestEnvironments:
