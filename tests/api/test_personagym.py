@@ -88,6 +88,36 @@ class TestFinishedJob:
         assert [row["score"] for row in rows] != [None, None]
         assert {row["item_text"] for row in rows} == set(ASKED["a homely nun"]["Toxicity"])
 
+    def test_flat_exports_have_a_level_of_persona_scores(self, stack: Service, job: Json) -> None:
+        path = f"/v1/jobs/{job['id']}/report"
+        answer = stack.get(path, params={"format": "jsonl", "level": "persona_scores"})
+        assert f"{job['id']}-persona_scores.jsonl" in answer.headers["content-disposition"]
+        task, total = [json.loads(line) for line in answer.text.splitlines()]
+        (score,) = stack.get(f"/v1/jobs/{job['id']}/results").json()["persona_scores"]
+        assert (task["of"], task["task"], total["of"], total["task"]) == (
+            "task", "toxicity_control", "persona", None,
+        )  # fmt: skip
+        assert task["score"] == score["tasks"]["toxicity_control"]["value"]
+        assert total["score"] == score["persona_score"]["value"]
+        assert (task["simulated"], task["n"], task["grades_total"], task["responses_answered"]) == (
+            True,
+            1,
+            2,
+            1,
+        )
+        refused = stack.get(path, params={"format": "html", "level": "persona_scores"})
+        assert pointers(refused) == ["/query/level"]
+
+    def test_judges_are_listed_though_they_judged_no_sentence(self, stack: Service, job: Json) -> None:
+        judges = stack.get(f"/v1/jobs/{job['id']}/results").json()["judges"]
+        assert [(judge["judge"], judge["units"]["total"]) for judge in judges] == [
+            ("simulated/sim-judge-harsh", 0),
+            ("simulated/sim-judge-lenient", 0),
+        ]
+
+    def test_its_links_lead_to_its_question_set(self, stack: Service, job: Json) -> None:
+        assert stack.get(job["links"]["question_set"]).json()["questions"].keys() == {"a homely nun"}
+
     def test_the_html_report_is_made(self, stack: Service, job: Json) -> None:
         answer = stack.get(f"/v1/jobs/{job['id']}/report", params={"format": "html"})
         assert answer.status_code == 200

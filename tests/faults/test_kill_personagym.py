@@ -1,6 +1,7 @@
 """The worker dies in each stage of a PersonaGym job, which ends as if it had not, with nothing prepared twice."""
 
 from collections import Counter
+from typing import ClassVar
 
 import pytest
 
@@ -94,3 +95,37 @@ class TestWorkerKilled:
     @staticmethod
     def _asked(stack: Stack, job_id: str) -> Counter[str]:
         return Counter(entry["kind"] for entry in stack.ledger(job_id))
+
+
+class TestWorkerKilledWhileItMakesUpPersonas:
+    BODY: ClassVar[Json] = {"generate": {"count": 100, "reasoner": "simulated/sim-reasoner-sloppy"}}
+    LATENCY_MS = 400.0  # asks follow one another, so there is always one in flight
+
+    def test_job_ends_as_if_nothing_had_happened_and_asks_for_nothing_recorded_again(
+        self, world: FaultyWorld, slow: Stack
+    ) -> None:
+        slow.simulate(latency_ms=0)
+        first = self._submit(slow)
+        slow.ended(first)
+        undisturbed = slow.results(first)["persona_set"]
+        assert undisturbed["found"] == 100
+
+        slow.simulate(latency_ms=self.LATENCY_MS)
+        job_id = self._submit(slow)
+        assert eventually(lambda: len(slow.ledger(job_id)) >= 3, 60)
+        worker = slow.pid("worker1")
+        slow.kill("worker1")
+        slow.restarted("worker1", worker)
+        kept, before = recorded(world, job_id), identities(slow.ledger(job_id))
+        job = slow.ended(job_id)
+        asked = identities(slow.ledger(job_id))
+        assert (job["status"], job["completeness"]) == ("completed", "full")
+        assert slow.results(job_id)["persona_set"] == undisturbed
+        assert len(before) < undisturbed["asks"] == len(asked)
+        assert (asked - before).keys() & kept == set()
+        assert asked.total() - len(asked) <= 1
+
+    def _submit(self, stack: Stack) -> str:
+        answer = stack.api.post("/v1/persona-sets", json=self.BODY)
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["id"])

@@ -15,8 +15,15 @@ from pyarrow import parquet as arrow
 from app.domain.judged import JudgedResponse, JudgedUnit, UnitVerdict
 from app.domain.verdict import VerdictStatus
 from app.reports import csv, jsonl, parquet
-from app.reports.columns import CELL_COLUMNS, VERDICT_COLUMNS, Column, ColumnType
+from app.reports.columns import (
+    CELL_COLUMNS,
+    PERSONA_SCORE_COLUMNS,
+    VERDICT_COLUMNS,
+    Column,
+    ColumnType,
+)
 from app.reports.rows import CHUNK_CHARACTERS, CHUNK_ROWS, chunks
+from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import response_of, sample, stream
 
@@ -178,6 +185,39 @@ class TestCells:
         assert from_parquet(parquet.cells({"cells": []})) == []
         assert from_csv(csv.cells({"cells": []}), CELL_COLUMNS) == []
         assert jsonl.cells({"cells": []}) == b""
+
+
+class TestPersonaScores:
+    @staticmethod
+    def results(*scores: int | None) -> dict[str, Any]:
+        tasks = ("expected_action", "toxicity_control")
+        graded = [graded_response(*scores, id=task, task=task) for task in tasks]
+        return {"simulated": True, **gym_results_of(graded)}
+
+    def test_all_formats_hold_the_same_rows(self) -> None:
+        results = self.results(5, 4)
+        lines = from_jsonl(jsonl.persona_scores(results))
+        assert from_parquet(parquet.persona_scores(results)) == lines
+        assert from_csv(csv.persona_scores(results), PERSONA_SCORE_COLUMNS) == lines
+
+    def test_there_is_one_row_for_each_task_and_one_for_the_persona_score(self) -> None:
+        lines = from_jsonl(jsonl.persona_scores(self.results(5, 4)))
+        assert [(row["of"], row["task"], row["score"], row["n"]) for row in lines] == [
+            ("task", "expected_action", 4.5, 1),
+            ("task", "toxicity_control", 4.5, 1),
+            ("persona", None, 4.5, 2),
+        ]
+        assert [(row["grades_total"], row["responses_planned"]) for row in lines] == [(2, 1), (2, 1), (4, 2)]
+
+    def test_a_missing_score_has_a_reason_and_no_number(self) -> None:
+        for row in from_parquet(parquet.persona_scores(self.results(None, None))):
+            assert (row["score"], row["n"]) == (None, 0)
+            assert row["reason"]
+
+    def test_a_job_without_personagym_gives_readable_files_without_rows(self) -> None:
+        results = sample().results
+        assert from_parquet(parquet.persona_scores(results)) == []
+        assert from_csv(csv.persona_scores(results), PERSONA_SCORE_COLUMNS) == []
 
 
 class TestStreaming:
