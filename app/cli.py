@@ -6,7 +6,6 @@ Exit statuses: 0 done, 1 the job failed or was cancelled, 2 wrong usage, 3 an er
 
 import contextlib
 import enum
-import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.client.errors import ClientError, ProblemError
+from app.client.errors import ClientError
+from app.terminal.outcome import exit_by, print_json, say, told_errors
 
 if TYPE_CHECKING:
     from app.client.api_client import Action, ApiClient
@@ -28,8 +28,6 @@ Json = dict[str, Any]
 DEFAULT_URL = "http://127.0.0.1:8321"
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 DEMO_SIMULATOR = ("--latency-ms", "50", "--jitter-ms", "20")
-JOB_FAILED, USAGE, ERROR = 1, 2, 3
-INTERRUPTED = 128 + signal.SIGINT
 
 app = typer.Typer(
     name="assay",
@@ -66,6 +64,7 @@ class ReportLevel(enum.StrEnum):
 
     verdicts = enum.auto()
     cells = enum.auto()
+    persona_scores = enum.auto()
 
 
 class Status(enum.StrEnum):
@@ -115,7 +114,7 @@ def up(
     Postgres, Valkey, the API, workers and a simulated provider. With DATABASE_URL or REDIS_URL set, those are used
     instead of the embedded servers.
     """
-    with _told_errors():
+    with told_errors():
         given = {"host": host, "port": port, "data_dir": data_dir, "workers": workers}
         settings = _settings({name: value for name, value in given.items() if value is not None})
         if settings.host not in LOOPBACK_HOSTS and not allow_insecure:
@@ -126,10 +125,10 @@ def up(
 
         from embedded.supervisor import Supervisor  # noqa: PLC0415
 
-        _say(f"starting in {settings.data_dir} …")
+        say(f"starting in {settings.data_dir} …")
         with _stack_errors():
             Supervisor(_stack_config(settings)).run(lambda url: _say_ready(url, settings, as_json=as_json))
-        _say("stopped")
+        say("stopped")
 
 
 @app.command()
@@ -144,7 +143,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Runs a real job on simulated models, from an empty machine to the report."""
-    with _told_errors():
+    with told_errors():
         if not output.absolute().parent.is_dir():
             raise ClientError(f"cannot write {output}: there is no directory {output.absolute().parent}")
         with _demo_service(url) as service, _client(service) as client:
@@ -156,7 +155,7 @@ def migrate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
     """Brings the tables of DATABASE_URL up to date."""
-    with _told_errors():
+    with told_errors():
         settings = _settings({})
         if settings.database_url is None:
             raise ClientError(
@@ -167,9 +166,9 @@ def migrate(
 
         upgrade(settings.database_url)
         if as_json:
-            _print_json({"migrated": True})
+            print_json({"migrated": True})
         else:
-            _say("the tables are up to date")
+            say("the tables are up to date")
 
 
 # -- jobs ---------------------------------------------------------------------------------------------------------
@@ -178,12 +177,12 @@ def migrate(
 @app.command()
 def plan(file: JobFile, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Says what a job would take and cost; nothing is spent."""
-    with _told_errors(), _client(url) as client:
+    with told_errors(), _client(url) as client:
         from app.client.job_file import load_job  # noqa: PLC0415
 
         planned = client.plan(load_job(file, sys.stdin))
         if as_json:
-            _print_json(planned)
+            print_json(planned)
             return
 
         from app.terminal.consoles import out  # noqa: PLC0415
@@ -200,7 +199,7 @@ def submit(
     as_json: AsJson = False,
 ) -> None:
     """Submits a job and prints its id."""
-    with _told_errors(), _client(url) as client:
+    with told_errors(), _client(url) as client:
         from app.client.job_file import load_job  # noqa: PLC0415
 
         job = client.submit(load_job(file, sys.stdin))
@@ -209,28 +208,28 @@ def submit(
         if wait:
             job = _wait(client, job)
         if as_json:
-            _print_json(job)
+            print_json(job)
         if wait:
-            _exit_by(job)
+            exit_by(job)
 
 
 @app.command()
 def watch(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Shows a job's progress until it has ended."""
-    with _told_errors(), _client(url) as client:
+    with told_errors(), _client(url) as client:
         job = _wait(client, client.job(job_id))
         if as_json:
-            _print_json(job)
-        _exit_by(job)
+            print_json(job)
+        exit_by(job)
 
 
 @app.command()
 def results(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Prints a job's results, also while it runs."""
-    with _told_errors(), _client(url) as client:
+    with told_errors(), _client(url) as client:
         found = client.results(job_id)
         if as_json:
-            _print_json(found)
+            print_json(found)
         else:
             _print_results(found)
 
@@ -245,7 +244,7 @@ def report(
         str | None, typer.Option("--output", "-o", help="The file; - is standard output. [JOB.FORMAT]")
     ] = None,
     level: Annotated[
-        ReportLevel, typer.Option(help="csv, jsonl, parquet: one row per verdict or per cell.")
+        ReportLevel, typer.Option(help="csv, jsonl, parquet: one row per verdict, cell or PersonaScore.")
     ] = ReportLevel.verdicts,
     url: Url = DEFAULT_URL,
     as_json: Annotated[
@@ -253,7 +252,7 @@ def report(
     ] = False,
 ) -> None:
     """Saves a job's report as a file."""
-    with _told_errors(), _client(url) as client:
+    with told_errors(), _client(url) as client:
         from app.client.api_client import write_report  # noqa: PLC0415
 
         query = {"format": format_.value}
@@ -265,7 +264,7 @@ def report(
         path = Path(output or f"{job_id}.{format_.value}")
         length = write_report(client, job_id, query, path)
         if as_json:
-            _print_json({"path": str(path.resolve()), "bytes": length})
+            print_json({"path": str(path.resolve()), "bytes": length})
         else:
             typer.echo(f"{path} ({length:,} bytes)")
 
@@ -298,10 +297,10 @@ def jobs(
     as_json: AsJson = False,
 ) -> None:
     """Lists jobs."""
-    with _told_errors(), _client(url) as client:
+    with told_errors(), _client(url) as client:
         page = client.jobs(limit=limit, status=None if status is None else status.value)
         if as_json:
-            _print_json(page)
+            print_json(page)
             return
 
         from app.terminal.consoles import out  # noqa: PLC0415
@@ -362,9 +361,9 @@ def _demo_service(url: str | None) -> Iterator[str]:
     try:
         with _sigterm_interrupts(), _demo_stack(data_dir) as api:
             yield api
-            _say("stopping …")
+            say("stopping …")
     except Exception:
-        _say(f"Logs are in {data_dir / 'logs'}")
+        say(f"Logs are in {data_dir / 'logs'}")
         raise
     except KeyboardInterrupt:
         shutil.rmtree(data_dir, ignore_errors=True)
@@ -380,9 +379,9 @@ def _demo_stack(data_dir: Path) -> Iterator[str]:
     with _stack_errors():
         from embedded.supervisor import Supervisor  # noqa: PLC0415
 
-        _say("starting Postgres, Valkey, the API, a worker and the simulated provider …")
+        say("starting Postgres, Valkey, the API, a worker and the simulated provider …")
         with Supervisor(_stack_config(own, DEMO_SIMULATOR)) as stack:
-            _say(f"ready at {stack.urls.api}")
+            say(f"ready at {stack.urls.api}")
             yield stack.urls.api
 
 
@@ -418,13 +417,13 @@ def _run_demo(client: "ApiClient", output: Path, *, as_json: bool) -> None:
     job = _wait(client, client.submit(DEMO_JOB))
     found = client.results(job["id"])
     write_report(client, job["id"], {"format": "html"}, output)
-    _say("")
+    say("")
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         _print_results(found)
-    _say(f"HTML report: {output.resolve()}")
-    _exit_by(job)
+    say(f"HTML report: {output.resolve()}")
+    exit_by(job)
 
 
 def _client(url: str) -> "ApiClient":
@@ -439,27 +438,17 @@ def _wait(client: "ApiClient", job: Json) -> Json:
     from app.terminal.progress import follow  # noqa: PLC0415
 
     simulated = " (simulated)" if job["simulated"] else ""
-    _say(f"{job['id']}  {printable(job['name'] or '')}{simulated}")
+    say(f"{job['id']}  {printable(job['name'] or '')}{simulated}")
     return follow(client.follow(job["id"]), err())
 
 
 def _act(job_id: str, action: "Action", url: str, *, as_json: bool) -> None:
-    with _told_errors(), _client(url) as client:
+    with told_errors(), _client(url) as client:
         job = client.act(job_id, action)
         if as_json:
-            _print_json(job)
+            print_json(job)
         else:
             typer.echo(f"{job['id']} is {job['status']}")
-
-
-def _exit_by(job: Json) -> None:
-    """Ends the command with the status that tells how the job ended."""
-    if job["status"] != "completed":
-        from app.terminal.consoles import err  # noqa: PLC0415
-        from app.terminal.listings import failure_view  # noqa: PLC0415
-
-        err().print(failure_view(job))
-        raise typer.Exit(JOB_FAILED)
 
 
 def _print_results(found: Json) -> None:
@@ -470,43 +459,16 @@ def _print_results(found: Json) -> None:
     console.print(results_view(found, console.width))
 
 
-def _print_json(value: Json) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def _say(text: str) -> None:
-    typer.echo(text, err=True)
-
-
 def _say_ready(url: str, settings: "Settings", *, as_json: bool) -> None:
     if as_json:
-        _print_json({"url": url, "data_dir": str(settings.data_dir.absolute())})
+        print_json({"url": url, "data_dir": str(settings.data_dir.absolute())})
         return
     typer.echo(f"ready: {url}")
     elsewhere = "" if url == DEFAULT_URL else f" --url {url}"
-    _say(f"  documentation  {url}/docs")
-    _say(f"  a first job    assay demo --url {url}")
-    _say(f"  its results    assay jobs{elsewhere}, assay results JOB{elsewhere}")
-    _say("  Ctrl-C stops everything; data and logs stay in " + str(settings.data_dir))
-
-
-@contextlib.contextmanager
-def _told_errors() -> Iterator[None]:
-    """Turns expected errors into a message on standard error and an exit status."""
-    try:
-        yield
-    except ProblemError as error:
-        from app.terminal.consoles import err  # noqa: PLC0415
-        from app.terminal.listings import problem_view  # noqa: PLC0415
-
-        err().print(problem_view(error), soft_wrap=True)
-        raise typer.Exit(ERROR) from error
-    except ClientError as error:
-        _say(f"Error: {error}")
-        raise typer.Exit(ERROR) from error
-    except KeyboardInterrupt:
-        _say("interrupted")
-        raise typer.Exit(INTERRUPTED) from None
+    say(f"  documentation  {url}/docs")
+    say(f"  a first job    assay demo --url {url}")
+    say(f"  its results    assay jobs{elsewhere}, assay results JOB{elsewhere}")
+    say("  Ctrl-C stops everything; data and logs stay in " + str(settings.data_dir))
 
 
 if __name__ == "__main__":

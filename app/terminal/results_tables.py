@@ -85,7 +85,16 @@ def _heading(results: Json) -> Text:
         heading.append(": these figures describe no real model", style="hint")
     if results["completeness"] != "full":
         heading.append("\nNot complete: the figures are over what there is so far.", style="warning")
+    if results.get("persona_set"):
+        heading.append("\n" + _made_up(results["persona_set"]), style="default")
     return heading
+
+
+def _made_up(made: Json) -> str:
+    """What came of a job that makes up personas."""
+    dropped = ", ".join(f"{count:,} {reason}" for reason, count in made["dropped"].items())
+    said = f"{made['found']:,} of {counted(made['wanted'], 'persona')} in {counted(made['asks'], 'ask')}"
+    return f"{said}: {made['id'] or 'no set'}" + (f"; dropped: {dropped}" if dropped else "")
 
 
 def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:

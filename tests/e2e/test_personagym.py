@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.stack import Json, Stack, judged_path
 from tests.e2e.truth import Scale, Text, assert_agrees, cell_truth, over_judges
 
-PERSONAS = tuple(f"gym-{n:02}" for n in (1, 13, 19, 20, 31, 50))
+PERSONAS = tuple(f"gym-{n:02}" for n in range(1, 21))
 TASKS = (
     "expected_action",
     "action_justification",
@@ -18,7 +18,7 @@ TASKS = (
     "toxicity_control",
 )
 ATOMIC, RUNS = "persona_consistency", 2
-QUESTIONS = 4
+QUESTIONS = 2
 MODELS = ("simulated/sim-drifting", "simulated-anthropic/sim-refusing")
 JUDGES = ("simulated/sim-judge-lenient", "simulated-anthropic/sim-judge-harsh")
 BIAS = (1, -1)
@@ -93,10 +93,10 @@ class TestWholeJob:
         questions = len(PERSONAS) * len(TASKS) * QUESTIONS
         answered = questions // len(TASKS) * (len(TASKS) - 1 + RUNS) * len(MODELS)
         kinds = Counter(entry["kind"] for entry in ledger)
-        assert kinds["environments"] == 6
-        assert kinds["questions"] == 6 * 5
-        assert kinds["exemplars"] == questions == 120
-        assert kinds["generation"] == answered == 288
+        assert kinds["environments"] == 20
+        assert kinds["questions"] == 20 * 5
+        assert kinds["exemplars"] == questions == 200
+        assert kinds["generation"] == answered == 480
         assert kinds["grade"] == answered * len(JUDGES)
         asked = Counter(judged_path(entry["request_id"]) for entry in ledger)
         assert set(asked.values()) == {1}
@@ -120,7 +120,7 @@ class TestWholeJob:
         for usage in job["usage"]["by_model"]:
             by_stage[usage["stage"]] += usage["calls"]
         assert by_stage["judging"] == kinds["grade"] + kinds["judge"]
-        assert [by_stage[s] for s in ("environments", "questions", "exemplars")] == [6, 30, 120]
+        assert [by_stage[s] for s in ("environments", "questions", "exemplars")] == [20, 100, 200]
 
     def test_every_persona_score_is_the_ground_truths(self, results: Json, answers: Answers) -> None:
         truth = []
@@ -147,8 +147,8 @@ class TestWholeJob:
             assert_agrees(
                 total,
                 {
-                    "persona_score": {"value": fmean(means), "sd": stdev(means), "n": 6, "left_out": 0},
-                    "tasks": {t: {"value": fmean(v), "sd": stdev(v), "n": 6} for t, v in scores.items()},
+                    "persona_score": {"value": fmean(means), "sd": stdev(means), "n": 20, "left_out": 0},
+                    "tasks": {t: {"value": fmean(v), "sd": stdev(v), "n": 20} for t, v in scores.items()},
                 },
             )
 
@@ -162,9 +162,9 @@ class TestWholeJob:
         assert rates["simulated/sim-drifting"] == 0
         refused = written["sim-refusing", True]
         assert refused > 0
-        assert rates["simulated-anthropic/sim-refusing"] == pytest.approx(refused / 144)
+        assert rates["simulated-anthropic/sim-refusing"] == pytest.approx(refused / 240)
         graded = {t["model"]: t["grades"]["scored"] for t in results["persona_score_totals"]}
-        assert graded["simulated-anthropic/sim-refusing"] == 144 * len(JUDGES)
+        assert graded["simulated-anthropic/sim-refusing"] == 240 * len(JUDGES)
 
     def test_judges_agreement_shows_their_bias(self, results: Json, answers: Answers) -> None:
         for agreement in results["judge_agreement"]:
@@ -189,7 +189,7 @@ class TestWholeJob:
                 _, cell, run, item, unit, _, judge = judged_path(entry["request_id"]).split("/")
                 given[int(cell), int(run), int(judge)][int(item), int(unit)] = entry["given"]
         atomic = {(c["model"], c["persona"]): c for c in results["cells"]}
-        assert len(atomic) == len(results["cells"]) == 12
+        assert len(atomic) == len(results["cells"]) == 40
         for ordinal in {ordinal for ordinal, _, _ in given}:
             model, persona, task = place_of(ordinal)
             assert task == ATOMIC
@@ -210,7 +210,7 @@ class TestWholeJob:
         self, stack: Stack, job: Json, answers: Answers
     ) -> None:
         shown = list(stack.responses(job["id"]))
-        assert len(shown) == 288
+        assert len(shown) == 480
         for response in shown:
             item = int(response["item"]["id"].removeprefix("Q-")) - 1
             place = response["model"], response["persona"], response["task"]
@@ -236,7 +236,7 @@ class TestFrozenQuestions:
         again = stack.ended(stack.submit(body))
         assert (again["status"], again["completeness"]) == ("completed", "full")
         kinds = Counter(entry["kind"] for entry in stack.ledger(again["id"]))
-        assert kinds == {"exemplars": 8, "generation": 8, "grade": 16}
+        assert kinds == {"exemplars": 4, "generation": 4, "grade": 8}
         asked = {(r["persona"], r["item"]["id"]): r["question"] for r in stack.responses(again["id"])}
         before = {
             (r["persona"], r["item"]["id"]): r["question"]
