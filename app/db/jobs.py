@@ -12,7 +12,7 @@ from sqlalchemy import func, insert, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.tables import Cell, IdempotencyKey, Job, JobResult, JobSet, Preparation, Response, Shard
+from app.db.tables import Cell, Job, JobResult, JobSet, Preparation, Response, Shard
 from app.domain.status import ACTIVE, JobStatus
 
 
@@ -231,45 +231,6 @@ async def _insert_preparations(
             ],
         )
     return {row.persona: row.id for row in rows}
-
-
-async def claim_idempotency_key(
-    connection: AsyncConnection, tenant: str, key: str, body_hash: str, job_id: str
-) -> tuple[str, str] | None:
-    """Takes an ``Idempotency-Key`` for a job that this transaction has just inserted.
-
-    A second transaction with the same key waits here until the first has ended. Keys older than a day are free.
-
-    Returns:
-        ``None`` if the key is now this job's; else the (job id, body hash) that hold it.
-    """
-    await connection.execute(
-        text(
-            "DELETE FROM idempotency_keys WHERE tenant = :tenant AND key = :key"
-            " AND created_at < now() - interval '24 hours'"
-        ),
-        {"tenant": tenant, "key": key},
-    )
-    taken = await connection.execute(
-        upsert(IdempotencyKey)
-        .values(tenant=tenant, key=key, body_hash=body_hash, job_id=job_id)
-        .on_conflict_do_nothing()
-        .returning(IdempotencyKey.job_id)
-    )
-    if taken.first() is not None:
-        return None
-    return await find_idempotency_key(connection, tenant, key)
-
-
-async def find_idempotency_key(connection: AsyncConnection, tenant: str, key: str) -> tuple[str, str] | None:
-    """The (job id, body hash) that hold a key since less than a day, if any."""
-    held = await connection.execute(
-        select(IdempotencyKey.job_id, IdempotencyKey.body_hash)
-        .where(IdempotencyKey.tenant == tenant, IdempotencyKey.key == key)
-        .where(IdempotencyKey.created_at >= text("now() - interval '24 hours'"))
-    )
-    row = held.first()
-    return None if row is None else (row.job_id, row.body_hash)
 
 
 async def get_job(connection: AsyncConnection, tenant: str, job_id: str) -> JobRow | None:
@@ -495,10 +456,3 @@ async def any_call_succeeded(connection: AsyncConnection, job_id: str) -> bool:
         {"job": job_id},
     )
     return bool(rows.scalar_one())
-
-
-async def forget_idempotency_keys(connection: AsyncConnection) -> None:
-    """Removes the keys whose day has passed."""
-    await connection.execute(
-        text("DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours'")
-    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, sets, shards
+from app.db import idempotency, jobs, sets, shards
 from app.db.jobs import JobRow, NewCell, NewJob, NewPreparation, NewResponse, NewShard, NewStep
 from app.domain.draft import JobDraft, PersonaGenerationDraft
 from app.domain.errors import FieldError, InvalidJobError
@@ -228,7 +228,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     body_hash = _hash(submission.request)
     if submission.idempotency_key is not None:
         async with deps.engine.connect() as connection:
-            held = await jobs.find_idempotency_key(connection, tenant, submission.idempotency_key)
+            held = await idempotency.find_key(connection, tenant, submission.idempotency_key)
             if held is not None:
                 return await _earlier_job(connection, tenant, held, body_hash)
     prepared = await _prepared(deps, tenant, submission.draft)
@@ -236,7 +236,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     async with deps.engine.connect() as connection:
         await _insert(connection, tenant, job_id, submission, prepared)
         if submission.idempotency_key is not None:
-            held = await jobs.claim_idempotency_key(
+            held = await idempotency.claim_key(
                 connection, tenant, submission.idempotency_key, body_hash, job_id
             )
             if held is not None:

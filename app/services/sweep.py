@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import jobs, shards
+from app.db import idempotency, jobs, shards
 from app.domain.status import ACTIVE
 from app.ports import Queue
 
@@ -32,7 +32,7 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int) -> Swept:
         active = await jobs.active_jobs(connection)
         unclaimed = await shards.unclaimed(connection)
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
-        await jobs.forget_idempotency_keys(connection)
+        await idempotency.forget_keys(connection)
     # A queue that holds a message for every unclaimed shard has lost none; to repeat them would only make it grow.
     lost_some = waiting is not None and waiting < unclaimed
     announced: list[int] = []

@@ -264,7 +264,7 @@ def _legend(results: Json) -> Iterator[Text]:
             "PersonaScore is the mean over a job's tasks, from 1 to 5; n counts personas.", style="hint"
         )
     if not results["cells"]:
-        if not results["persona_scores"]:
+        if not results["persona_scores"] and not results.get("persona_set"):
             yield Text("There are no cells yet.", style="hint")
         return
     short = ", ".join(f"{SHORT_NAMES[m]} {NAMES[m]}" for m in DETAIL[1:])
