@@ -139,3 +139,12 @@ class TestPersonaScores:
 
     def test_without_personagym_tasks_there_is_none(self) -> None:
         assert "PersonaScore" not in shown(results())
+
+
+class TestMadeUpPersonas:
+    def test_says_how_many_there_are_and_what_was_dropped(self) -> None:
+        made = {"id": "pset_1", "wanted": 40, "found": 38, "asks": 9, "dropped": {"alike": 12, "surplus": 1}}
+        nothing: dict[str, object] = {"cells": [], "totals": [], "persona_scores": []}
+        text = shown(results() | nothing | {"persona_set": made})
+        assert "38 of 40 personas in 9 asks: pset_1; dropped: 12 alike, 1 surplus" in text
+        assert "no cells" not in text
