@@ -138,3 +138,15 @@ class Queue(Protocol):
     async def length(self) -> int | None:
         """How many messages wait for a worker; ``None`` if the queue can't be reached."""
         ...
+
+
+class MetricsOfProcesses(Protocol):
+    """Where the processes of an installation show their metrics."""
+
+    async def snapshots(self) -> dict[str, str]:
+        """The latest metrics by process, encoded.
+
+        Raises:
+            OSError: If they can't be reached.
+        """
+        ...

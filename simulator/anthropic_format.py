@@ -34,9 +34,7 @@ _STOP_REASONS = {
     "content_filter": "refusal",
 }
 
-_CREDIT_TOO_LOW = (
-    "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."
-)
+_CREDIT_TOO_LOW = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."
 
 
 class AnthropicFormat:

@@ -27,6 +27,7 @@ from app.domain.model import ProviderLimits
 from app.limits.scripts import BEGIN, LEARNED_SECONDS, LEASE, PAUSE, SPAN_SECONDS
 from app.limits.shared_slots import SharedSlots
 from app.ports import LimiterUnavailableError
+from app.telemetry.metrics import LAPSED_SLOTS, show_limit
 
 SLACK_SECONDS = 0.25
 """Seconds after which a slot lapses; also what a burst can amount to, in seconds' worth of the rate."""
@@ -146,7 +147,7 @@ class RedisRateLimiter:
         bucket = self._buckets.get((connection, model))
         if bucket is None:
             keys = [f"{self._prefix}:{connection}/{model}", self._epoch]
-            bucket = _Bucket(self._redis, keys, self._rates_of(connection, model))
+            bucket = _Bucket(self._redis, keys, connection, model, self._rates_of(connection, model))
             self._buckets[connection, model] = bucket
         return bucket
 
@@ -201,12 +202,14 @@ class _Learned:
 class _Bucket:
     """One connection's model, as one process sees it: the calls that wait, and a task that lets them go."""
 
-    def __init__(self, redis: Redis, keys: list[str], rates: Rates) -> None:
+    def __init__(self, redis: Redis, keys: list[str], connection: str, model: str, rates: Rates) -> None:
         self._keys = keys
+        self._connection, self._model = connection, model
         self._lease = redis.register_script(LEASE)
         self._pause = redis.register_script(PAUSE)
         self._operators = (_interval(rates.requests_per_minute), _interval(rates.tokens_per_minute))
         self._request_interval, self._token_interval = self._operators
+        self._show()
         self._learned: _Learned | None = None
         self._largest = 0
         self._debt = 0
@@ -228,6 +231,7 @@ class _Bucket:
                 self._pump = asyncio.create_task(self._let_go())
             if clock() <= await waiter.passed:
                 return
+            LAPSED_SLOTS.inc()
             # The loop was so busy that the slot has lapsed meanwhile: sent now, the call would be one of a burst.
             waiter = _Waiter(tokens)
             self._waiting.appendleft(waiter)
@@ -294,7 +298,7 @@ class _Bucket:
             raise
         # Redis's "now" lies between asking and answer: slots open by the later of them and lapse by the earlier.
         answered = clock()
-        self._request_interval, self._token_interval = float(per_call) / 1e6, float(per_token) / 1e6
+        self._set_intervals(float(per_call) / 1e6, float(per_token) / 1e6)
         if not granted:
             self._debt += debt
             await asyncio.sleep(first / 1e6)
@@ -304,6 +308,16 @@ class _Bucket:
         requests = _Stretch(answered + first / 1e6, len(block), self._request_interval)
         paid = answered + second / 1e6 + debt * self._token_interval
         await self._use(requests, _Stretch(paid, tokens, self._token_interval), answered - asked)
+
+    def _set_intervals(self, per_call: float, per_token: float) -> None:
+        if (per_call, per_token) != (self._request_interval, self._token_interval):
+            self._request_interval, self._token_interval = per_call, per_token
+            self._show()
+
+    def _show(self) -> None:
+        for what, interval in (("requests", self._request_interval), ("tokens", self._token_interval)):
+            per_minute = (60 + SLACK_SECONDS) / interval if interval else None
+            show_limit(what, self._connection, self._model, per_minute)
 
     def _intervals(self, now: float) -> list[str]:
         """Arguments of the script: the operator's intervals, the learned ones and their age; in microseconds."""

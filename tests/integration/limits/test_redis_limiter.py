@@ -234,7 +234,7 @@ class TestRampAfterAPause:
             seconds, microseconds = await redis.time()
             await redis.hset(
                 "assay:limit:openai/gpt-4o", "pause", str(seconds * 10**6 + microseconds - 21 * 10**6)
-            )  # type: ignore[misc] # redis-py types both clients
+            )
             worker._bucket("openai", "gpt-4o")._paused_until = 0.0
             calls = [worker.acquire("openai", "gpt-4o", 0) for _ in range(1000)]
             await asyncio.wait_for(asyncio.gather(*calls), 5)
@@ -274,7 +274,7 @@ class TestLearnedLimit:
             await worker.acquire("openai", "gpt-4o", 0)
             other.learn("openai", "gpt-4o", ProviderLimits(requests_per_minute=60_000))
             async with Redis.from_url(redis_url) as redis:
-                await redis.hdel("assay:limit:openai/gpt-4o", "requests", "tokens")  # type: ignore[misc] # redis-py types both clients
+                await redis.hdel("assay:limit:openai/gpt-4o", "requests", "tokens")
             await asyncio.wait_for(other.acquire("openai", "gpt-4o", 0), 5)
             for _ in range(3):
                 await asyncio.wait_for(worker.acquire("openai", "gpt-4o", 0), 5)

@@ -16,6 +16,7 @@ from app.services.batch_writer import BatchWriter
 from app.services.model_caller import CallFailedError, CallKey, JobMustStopError, ModelCaller
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from tests.integration.jobs import claimed, execute, new_job
+from tests.integration.no_limits import NoLimits
 
 MODEL = Model("writer", "simulated", "writer")
 REPLY = ChatReply("I stay in.", FinishReason.STOP, Usage(10, 4), model_snapshot="writer-1")
@@ -24,7 +25,7 @@ OVERLOADED = ModelCallError("busy", kind=FailureKind.RETRY, code="overloaded", s
 
 
 @dataclass
-class Script:
+class Script(NoLimits):
     """A model that gives these answers, one after the other, and the limiter in front of it."""
 
     answers: Sequence[ChatReply | Exception | Callable[[], Awaitable[ChatReply]]]

@@ -44,12 +44,13 @@ from tests.integration.jobs import (
     take,
     whole_run,
 )
+from tests.integration.no_limits import NoLimits
 
 TEXT = "I stay at home. I read alone."
 
 
 @dataclass
-class Provider:
+class Provider(NoLimits):
     """Writes two sentences and judges each a 2; a call can be held up, or made to fail."""
 
     calls: list[str] = field(default_factory=list)
@@ -67,12 +68,6 @@ class Provider:
         if self.error is not None:
             raise self.error
         return ChatReply("2" if "judging" in self.calls[-1] else self.text, FinishReason.STOP, Usage(10, 4))
-
-    async def acquire(self, connection: str, model: str, tokens: int) -> None:
-        """There is no limit."""
-
-    async def pause(self, connection: str, model: str, seconds: float) -> None:
-        """There is nobody to hold back."""
 
     def price(self, connection: str, model: str, usage: Usage) -> Price:
         return Price(None, None)
