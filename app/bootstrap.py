@@ -24,13 +24,7 @@ def configure_logging(settings: Settings) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _show_error,
     ]
-    if readable:
-        processors = [
-            *processors,
-            structlog.dev.ConsoleRenderer(),
-        ]
-    else:
-        processors.append(structlog.processors.JSONRenderer())
+    processors.append(structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer())
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),

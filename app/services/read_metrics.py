@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -50,21 +50,8 @@ class MetricsReader:
         figures, shown, waiting = await asyncio.gather(
             self._of_the_database(), self._of_the_processes(), self._of_the_queue()
         )
-        up = [
-            (["database"], float(figures is not None)),
-            (["redis"], float(shown is not None and waiting is not None)),
-        ]
         self._snapshots = shown or {}
-        self._figures = [
-            Figures("assay_up", "Whether the API reaches a part: 1 or 0.", ["part"], up),
-            *(_figures(figures) if figures is not None else ()),
-        ]
-        if waiting is not None:
-            self._figures.append(
-                Figures(
-                    "assay_queue_messages", "Messages that wait for a worker.", [], [([], float(waiting))]
-                )
-            )
+        self._figures = figures_of(figures, shown, waiting)
 
     async def _of_the_database(self) -> OperatingFigures | None:
         try:
@@ -86,6 +73,26 @@ class MetricsReader:
                 return await self._queue.length()
         except TimeoutError:
             return None
+
+
+def figures_of(
+    found: OperatingFigures | None, shown: Collection[str] | None, waiting: int | None
+) -> list[Figures]:
+    """What is read when it is asked for; of what can't be reached only that.
+
+    Args:
+        found: The database's figures.
+        shown: What is on the board.
+        waiting: Messages in the queue.
+    """
+    up = [
+        (["database"], float(found is not None)),
+        (["redis"], float(shown is not None and waiting is not None)),
+    ]
+    figures = [Figures("assay_up", "Whether the API reaches a part: 1 or 0.", ["part"], up)]
+    if waiting is not None:
+        figures.append(_single("assay_queue_messages", "Messages that wait for a worker.", waiting))
+    return figures if found is None else [*figures, *_figures(found)]
 
 
 def _figures(found: OperatingFigures) -> Iterator[Figures]:
