@@ -2,34 +2,55 @@
 
 import logging
 import sys
+import traceback
+from collections.abc import Iterator
 
 import structlog
 
 from app.llm.connections import Connections, load_connections
 from app.settings import Settings, environment
 
+_QUOTING = frozenset({"psycopg", "sqlalchemy"})
+"""Packages whose exceptions quote what they were given."""
 
-def configure_logging(level: str) -> None:
-    """Structured lines on standard error: for people on a terminal, as JSON elsewhere."""
+
+def configure_logging(settings: Settings) -> None:
+    """Structured lines on standard error: for people on a terminal, as JSON elsewhere, unless the settings say which."""
+    level = settings.log_level
+    readable = sys.stderr.isatty() if settings.log_format == "auto" else settings.log_format == "text"
     processors: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
+        _show_error,
     ]
-    if sys.stderr.isatty():
-        processors = [
-            *processors[:-1],
-            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
-        ]
-    else:
-        processors.append(structlog.processors.JSONRenderer())
+    processors.append(structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer())
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def _show_error(
+    _logger: object, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Shows where an exception came from, but not the words of a database's error: those quote rows, and rows are texts."""
+    given = event.pop("exc_info", None)
+    error = sys.exc_info()[1] if given is True else given
+    if isinstance(error, BaseException):
+        event["exception"] = "\n".join(reversed(list(_shown(error))))
+    return event
+
+
+def _shown(error: BaseException | None) -> Iterator[str]:
+    """An exception and what led to it, the last first."""
+    while error is not None:
+        kind = type(error)
+        words = "" if kind.__module__.partition(".")[0] in _QUOTING else f": {error}"
+        yield f"{''.join(traceback.format_tb(error.__traceback__))}{kind.__module__}.{kind.__qualname__}{words}"
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def load_operator_connections(settings: Settings) -> Connections:

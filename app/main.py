@@ -13,7 +13,7 @@ from fastapi_swagger import patch_fastapi
 from redis.asyncio import Redis
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api import catalog, events, health, jobs, patience, persona_sets, problems, question_sets
+from app.api import catalog, events, health, jobs, metrics, patience, persona_sets, problems, question_sets
 from app.api.dependencies import Services
 from app.bootstrap import configure_logging, load_operator_connections
 from app.db.engine import connect
@@ -28,9 +28,12 @@ from app.services.control_job import ControlDependencies
 from app.services.identifiers import new_id
 from app.services.job_context import JobContexts
 from app.services.plan_job import PlanDependencies
+from app.services.read_metrics import MetricsReader
 from app.services.read_results import ResultsReader
 from app.services.submit_job import SubmissionDependencies
 from app.settings import Settings, load_settings
+from app.telemetry.board import MetricsBoard
+from app.telemetry.metrics import count_request
 
 log = structlog.get_logger(__name__)
 
@@ -43,7 +46,7 @@ Every error is `application/problem+json` and names the fields that are wrong.""
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The application, configured by the environment unless settings are given."""
     loaded = settings or load_settings()
-    configure_logging(loaded.log_level)
+    configure_logging(loaded)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -75,6 +78,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(persona_sets.router)
     app.include_router(catalog.router)
     app.include_router(health.router)
+    app.include_router(metrics.router)
     return app
 
 
@@ -82,6 +86,7 @@ def _services(settings: Settings) -> Services:
     engine = connect(settings.require_database_url(), pool_size=10, application_name="assay api")
     redis = Redis.from_url(settings.require_redis_url(), socket_timeout=3, socket_connect_timeout=3)
     queue = CeleryQueue(make_celery(settings.require_redis_url()))
+    board = MetricsBoard(redis, "api")
     connections = load_operator_connections(settings)
     instrument, gym = load_atomic(), load_personagym()
     contexts = JobContexts(engine)
@@ -109,6 +114,7 @@ def _services(settings: Settings) -> Services:
         control=ControlDependencies(engine, queue, settings.shard_window),
         contexts=contexts,
         results=ResultsReader(engine, contexts),
+        metrics=MetricsReader(engine, board, queue, board.process),
     )
 
 
@@ -156,6 +162,7 @@ class RequestContext:
         try:
             await self._app(scope, receive, named)
         finally:
+            count_request(scope["method"], status)
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
             log.debug(
                 "request",

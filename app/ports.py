@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from app.domain.model import ChatReply, ChatRequest, Usage
+from app.domain.model import ChatReply, ChatRequest, ProviderLimits, Usage
 
 
 class FailureKind(StrEnum):
@@ -28,6 +28,7 @@ class ModelCallError(Exception):
         status: HTTP status; ``None`` where no response came.
         retry_after: Seconds that the provider asked to wait; ``None`` if it did not say.
         maybe_paid: Whether the provider may have worked (and charged) all the same, as after a time-out.
+        limits: The provider's rate limits, where the response has news of them.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class ModelCallError(Exception):
         status: int | None = None,
         retry_after: float | None = None,
         maybe_paid: bool = False,
+        limits: ProviderLimits | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -46,6 +48,7 @@ class ModelCallError(Exception):
         self.status = status
         self.retry_after = retry_after
         self.maybe_paid = maybe_paid
+        self.limits = limits
 
 
 class ChatModel(Protocol):
@@ -65,18 +68,38 @@ class LimiterUnavailableError(Exception):
 
 
 class RateLimiter(Protocol):
-    """One truth for all workers about how fast a connection and model may be called."""
+    """One truth for all workers about how fast, and how many at once, a connection and model may be called."""
 
-    async def acquire(self, connection: str, model: str, tokens: int) -> None:
-        """Waits until one call of about ``tokens`` tokens may be sent.
+    async def enter(self, connection: str, model: str) -> None:
+        """Waits for a place among the calls in flight of all workers, to be given back with :meth:`leave`.
 
         Raises:
             LimiterUnavailableError: If the limiter cannot be reached. Never lets a call pass instead.
         """
         ...
 
+    def leave(self, connection: str, model: str) -> None:
+        """Gives back what :meth:`enter` gave."""
+        ...
+
+    async def acquire(self, connection: str, model: str, tokens: int) -> None:
+        """Waits until one call of about ``tokens`` tokens may be sent; it must be sent at once.
+
+        Raises:
+            LimiterUnavailableError: If the limiter cannot be reached. Never lets a call pass instead.
+        """
+        ...
+
+    def spent(self, connection: str, model: str, tokens: int) -> None:
+        """Accounts for tokens that a call took beyond those that :meth:`acquire` was told of."""
+        ...
+
+    def learn(self, connection: str, model: str, limits: ProviderLimits) -> None:
+        """Takes a provider's own limits for everybody's, where they are lower than the operator's."""
+        ...
+
     async def pause(self, connection: str, model: str, seconds: float) -> None:
-        """Holds back everybody's calls for ``seconds``, as a provider's 429 asks."""
+        """Holds back everybody's calls for ``seconds``, as a provider's 429 asks, after which the rate ramps up."""
         ...
 
 
@@ -114,4 +137,16 @@ class Queue(Protocol):
 
     async def length(self) -> int | None:
         """How many messages wait for a worker; ``None`` if the queue can't be reached."""
+        ...
+
+
+class MetricsOfProcesses(Protocol):
+    """Where the processes of an installation show their metrics."""
+
+    async def snapshots(self) -> dict[str, str]:
+        """The latest metrics by process, encoded.
+
+        Raises:
+            OSError: If they can't be reached.
+        """
         ...

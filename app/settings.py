@@ -29,6 +29,8 @@ class Settings(BaseSettings):
     workers: Annotated[int, Field(ge=1, le=64)] = 1
 
     log_level: str = "INFO"
+    log_format: Literal["auto", "json", "text"] = "auto"
+    """``auto``: text on a terminal, JSON elsewhere."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 8 * 1024 * 1024
     """Longest request body; longer ones are a 413."""
     max_planned_calls: Annotated[int, Field(ge=1)] = 5_000_000

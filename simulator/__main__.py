@@ -23,6 +23,7 @@ _HELP = {
     "jitter_ms": "latency is uniform in latency ± jitter",
     "requests_per_minute": "rate limit of each model, 0 for none",
     "burst": "requests that an idle model accepts at once, 0 for a minute's",
+    "quota": "chat requests that are answered before the quota is used up, 0 for no quota",
     "error_rate": "share of requests that fail with a 5xx status",
     "length_factor": "multiplies the number of sentences of a response",
 }

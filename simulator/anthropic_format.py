@@ -22,6 +22,7 @@ _ERRORS: dict[FaultName, tuple[int, str]] = {
     "unknown_path": (404, "not_found_error"),
     "too_large": (413, "request_too_large"),
     "rate_limited": (429, "rate_limit_error"),
+    "quota_exhausted": (400, "invalid_request_error"),
     "server_error": (500, "api_error"),
     "overloaded": (529, "overloaded_error"),
 }
@@ -32,6 +33,8 @@ _STOP_REASONS = {
     "refusal": "refusal",
     "content_filter": "refusal",
 }
+
+_CREDIT_TOO_LOW = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."
 
 
 class AnthropicFormat:
@@ -77,7 +80,8 @@ class AnthropicFormat:
     def error(self, fault: ProviderError, number: int) -> tuple[int, str]:
         """An `error` object."""
         status, kind = _ERRORS[fault.name]
-        error = {"type": kind, "message": fault.detail}
+        words = _CREDIT_TOO_LOW if fault.name == "quota_exhausted" else fault.detail
+        error = {"type": kind, "message": words}
         return status, json.dumps({"type": "error", "error": error, "request_id": f"req_sim{number:012x}"})
 
     def headers(self, number: int, rate: RateState | None, latency: float, now: float) -> str:  # noqa: ARG002  # the protocol's signature

@@ -14,6 +14,8 @@ class Config:
         jitter_ms: Each latency is uniform in latency_ms ± jitter_ms, never below 0.
         requests_per_minute: Rate limit of each model; 0 for none.
         burst: How many requests an idle model accepts at once; 0 for a whole minute's, as the real providers do.
+        quota: Chat requests, of all models together, before the account's quota is used up; 0 for no quota. Counted
+            from when it was set; those that a fault or a rate limit turns down count too.
         error_rate: Share of chat requests that get a 5xx reply, in [0, 1].
         length_factor: Multiplies the number of sentences of a response.
     """
@@ -23,11 +25,12 @@ class Config:
     jitter_ms: float = 0.0
     requests_per_minute: int = 0
     burst: int = 0
+    quota: int = 0
     error_rate: float = 0.0
     length_factor: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("latency_ms", "jitter_ms", "requests_per_minute", "burst", "length_factor"):
+        for name in ("latency_ms", "jitter_ms", "requests_per_minute", "burst", "quota", "length_factor"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}")
         if not 0 <= self.error_rate <= 1:

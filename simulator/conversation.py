@@ -55,6 +55,7 @@ FaultName = Literal[
     "unknown_path",
     "too_large",
     "rate_limited",
+    "quota_exhausted",
     "server_error",
     "overloaded",
 ]

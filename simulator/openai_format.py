@@ -23,6 +23,7 @@ _ERRORS: dict[FaultName, tuple[int, str, str | None]] = {
     "unknown_path": (404, "invalid_request_error", None),
     "too_large": (413, "invalid_request_error", None),
     "rate_limited": (429, "requests", "rate_limit_exceeded"),
+    "quota_exhausted": (429, "insufficient_quota", "insufficient_quota"),
     "server_error": (500, "server_error", None),
     "overloaded": (503, "service_unavailable_error", None),
 }

@@ -39,6 +39,7 @@ class Provider:
         self._bank = load_bank()
         self._buckets: dict[str, Bucket] = {}
         self._asked: OrderedDict[bytes, int] = OrderedDict()
+        self._quota = self._charged = 0
         self._openai, self._anthropic = OpenAIFormat(), AnthropicFormat()
         self._chat: dict[bytes, WireFormat] = {
             b"/v1/chat/completions": self._openai,
@@ -66,6 +67,7 @@ class Provider:
                 raise _unknown_model(conversation.model)
             model = conversation.model
             kind = recognise(conversation)
+            self._charge()
             rate = self._take_permit(model)
             latency = self._latency(number)
             self._fail_sometimes(number)
@@ -124,6 +126,17 @@ class Provider:
         if len(self._asked) > _REMEMBERED_CONVERSATIONS:
             self._asked.popitem(last=False)
         return f"#{count}", ""
+
+    def _charge(self) -> None:
+        quota = self._state.config.quota
+        if quota != self._quota:
+            self._quota, self._charged = quota, 0
+        self._charged += 1
+        if 0 < quota < self._charged:
+            raise ProviderError(
+                "quota_exhausted",
+                "You exceeded your current quota, please check your plan and billing details.",
+            )
 
     def _latency(self, number: int) -> float:
         mean, jitter = self._state.config.latency_ms, self._state.config.jitter_ms
@@ -213,6 +226,7 @@ class Provider:
         if self._state.ledger is not None:
             entry = {
                 "received": self._state.counters.received,
+                "at": round(time.monotonic(), 6),
                 "answered": None,
                 "request_id": request.headers.get(b"x-client-request-id", b"").decode("latin-1") or None,
                 "endpoint": endpoint,

@@ -33,7 +33,7 @@ def finalize_job(job_id: str) -> None:
 
 @worker_init.connect
 def _start(**_: Any) -> None:
-    configure_logging(settings.log_level)
+    configure_logging(settings)
     os.nice(settings.worker_nice)
     try:
         context.start()

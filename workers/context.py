@@ -36,6 +36,7 @@ from app.services.run_shard import run_shard
 from app.services.shard_work import ShardDependencies
 from app.services.stop_signal import StopReason
 from app.settings import Settings
+from app.telemetry.board import MetricsBoard
 
 log = structlog.get_logger(__name__)
 
@@ -115,6 +116,7 @@ class WorkerContext:
         self._chat = AbandonableChat(gateway)
         redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
         limiter = RedisRateLimiter(redis, connections.limits)
+        await limiter.begin()
         writer = BatchWriter(ResultWriter(vital))
         leases = LeaseKeeper(vital, settings.lease_seconds)
         caller = ModelCaller(
@@ -124,9 +126,9 @@ class WorkerContext:
             writer=writer,
             attempts=settings.call_attempts,
             deadline_seconds=settings.call_deadline_seconds,
-            in_flight=lambda c, m: connections.limits(c, m).max_in_flight or settings.max_in_flight,
+            in_flight=lambda *_: settings.max_in_flight,
         )
-        async with writer.running(), leases.running():
+        async with writer.running(), leases.running(), MetricsBoard(redis, "worker").showing():
             yield ShardDependencies(
                 engine=engine,
                 writer=writer,

@@ -9,6 +9,8 @@ import contextlib
 import signal
 
 import structlog
+from redis.asyncio import Redis
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.bootstrap import configure_logging
 from app.db.engine import connect
@@ -17,6 +19,8 @@ from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.services.sweep import sweep
 from app.settings import Settings, load_settings
+from app.telemetry.board import MetricsBoard
+from app.telemetry.metrics import ANNOUNCED_AGAIN
 
 log = structlog.get_logger(__name__)
 
@@ -28,11 +32,22 @@ async def run(settings: Settings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     engine = connect(settings.require_database_url(), pool_size=1, application_name="assay sweeper")
     queue = CeleryQueue(make_celery(settings.require_redis_url()))
+    redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
+    async with MetricsBoard(redis, "sweeper").showing():
+        await _sweep_until(stopped, engine, queue, settings)
+    await redis.aclose()
+    await engine.dispose()
+
+
+async def _sweep_until(
+    stopped: asyncio.Event, engine: AsyncEngine, queue: CeleryQueue, settings: Settings
+) -> None:
     while not stopped.is_set():
         try:
             swept = await sweep(engine, queue, settings.shard_window)
             if swept.shards or swept.jobs:
                 log.info("announced again", shards=swept.shards, jobs=swept.jobs)
+                ANNOUNCED_AGAIN.inc(swept.shards)
         except Exception as error:
             if not is_away(error):
                 log.exception("sweep failed; trying again")
@@ -40,10 +55,9 @@ async def run(settings: Settings) -> None:
                 log.warning("sweep failed; trying again", error=str(error))
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), settings.sweep_seconds)
-    await engine.dispose()
 
 
 if __name__ == "__main__":
     loaded = load_settings()
-    configure_logging(loaded.log_level)
+    configure_logging(loaded)
     asyncio.run(run(loaded))

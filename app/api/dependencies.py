@@ -18,6 +18,7 @@ from app.services.control_job import ControlDependencies
 from app.services.errors import NotFoundError
 from app.services.job_context import JobContexts
 from app.services.plan_job import PlanDependencies
+from app.services.read_metrics import MetricsReader
 from app.services.read_results import ResultsReader
 from app.services.submit_job import SubmissionDependencies
 
@@ -39,6 +40,7 @@ class Services:
     control: ControlDependencies
     contexts: JobContexts
     results: ResultsReader
+    metrics: MetricsReader
 
 
 def _services(request: Request) -> Services:

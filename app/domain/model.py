@@ -104,6 +104,21 @@ class ChatRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderLimits:
+    """What a provider's reply says of its own rate limits for the model.
+
+    Attributes:
+        requests_per_minute: Calls that it allows; ``None`` where it does not say.
+        tokens_per_minute: Tokens that it allows; ``None`` where it does not say.
+        exhausted_seconds: Until an allowance that is used up is there again; 0 where none is used up.
+    """
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    exhausted_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ChatReply:
     """What a model answered.
 
@@ -114,6 +129,7 @@ class ChatReply:
         model_snapshot: The model name that the provider reported.
         system_fingerprint: The provider's backend fingerprint, where it gives one.
         provider_request_id: The provider's id of the call, where it gives one.
+        limits: The provider's rate limits, where the reply has news of them.
     """
 
     text: str
@@ -122,3 +138,4 @@ class ChatReply:
     model_snapshot: str | None = None
     system_fingerprint: str | None = None
     provider_request_id: str | None = None
+    limits: ProviderLimits | None = None

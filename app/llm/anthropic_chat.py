@@ -9,6 +9,7 @@ from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.llm import errors, wire
 from app.llm.capabilities import DEFAULT_ANTHROPIC_MAX_TOKENS, sendable, sendable_extra
 from app.llm.connections import Connection
+from app.llm.limit_headers import LimitHeaders
 from app.llm.texts import storable
 from app.llm.transports.choice import TransportKind, open_transport
 from app.llm.transports.reply import Reply
@@ -36,6 +37,7 @@ class AnthropicChat:
             )
 
         self._key = connection.api_key
+        self._limits = LimitHeaders()
         self._transport = open_transport(transport, connection, client, "/v1/messages")
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -45,13 +47,14 @@ class AnthropicChat:
             ModelCallError: If there was none.
         """
         body = request_body(request)
-        return self._reply(await self._transport.post(body, request.request_id, request.deadline_seconds))
+        reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
+        return self._reply(request.model.name, reply)
 
     async def close(self) -> None:
         """Closes all connections."""
         await self._transport.close()
 
-    def _reply(self, reply: Reply) -> ChatReply:
+    def _reply(self, model: str, reply: Reply) -> ChatReply:
         body = wire.json_object(reply)
         blocks = body.get("content")
         if blocks is None and body.get("error"):
@@ -66,6 +69,7 @@ class AnthropicChat:
             usage=_usage(counts) if isinstance(counts, dict) else None,
             model_snapshot=wire.short_text(body.get("model")),
             provider_request_id=wire.short_text(reply.headers.get("request-id")),
+            limits=self._limits.news(model, reply.headers),
         )
 
 

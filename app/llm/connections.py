@@ -52,7 +52,7 @@ class Limits(_Section):
     Attributes:
         requests_per_minute: Calls a minute, all workers together; ``None`` for no limit.
         tokens_per_minute: Input and output tokens a minute, all workers together; ``None`` for no limit.
-        max_in_flight: Calls under way at once in one worker process; ``None`` for no limit.
+        max_in_flight: Calls under way at once, all workers together; ``None`` for no limit.
     """
 
     requests_per_minute: PositiveFloat | None = None

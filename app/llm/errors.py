@@ -1,28 +1,25 @@
 """Everything that a provider can answer instead of an answer, in the one vocabulary of ``ModelCallError``.
 
-Decided by exact codes and statuses only: wordings of messages change and are shown to people, never compared.
+Decided by exact codes and statuses: wordings of messages change and are shown to people, not compared. There is one
+exception, for an empty purse that has no code of its own.
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from itertools import pairwise
 
 import aiohttp
 from pydantic import SecretStr
 
+from app.llm.header_values import LONGEST_WAIT_SECONDS, number, seconds_of_duration, seconds_until
+from app.llm.limit_headers import read_limits
 from app.llm.texts import storable
-from app.llm.transports.reply import NotConnectedError
+from app.llm.transports.reply import NotConnectedError, ReplyTooLongError
 from app.ports import FailureKind, ModelCallError
 
-LONGEST_WAIT_SECONDS = 3600.0
 _MESSAGE_LENGTH = 300
 _CODE = re.compile(r"[\w.-]{1,64}")
-_RESET_UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_RESET_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 _KINDS_BY_CODE: Mapping[str, FailureKind] = {
     # OpenAI and those who speak its format: https://platform.openai.com/docs/guides/error-codes
@@ -48,6 +45,7 @@ _KINDS_BY_CODE: Mapping[str, FailureKind] = {
     "linked_organization_spend_limit_reached": FailureKind.JOB,
     "linked_organization_billing_unavailable": FailureKind.JOB,
     "organization_on_hold": FailureKind.JOB,
+    "credit_balance_too_low": FailureKind.JOB,
     "ramp_limit_exceeded": FailureKind.RETRY,
     "authentication_error": FailureKind.JOB,
     "billing_error": FailureKind.JOB,
@@ -58,6 +56,9 @@ _KINDS_BY_CODE: Mapping[str, FailureKind] = {
     "api_error": FailureKind.RETRY,
     "timeout_error": FailureKind.RETRY,
 }
+CREDIT_TOO_LOW = "credit_balance_too_low"
+"""Our code for Anthropic's empty purse: HTTP 400 with the code of any bad request, told apart by its words alone."""
+_CREDIT_TOO_LOW_WORDS = "Your credit balance is too low"
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, NotConnectedError)
 _ERROR_STATUSES = range(400, 600)
 _PROVIDER_TIMED_OUT = frozenset({408, 504, 524})
@@ -84,6 +85,8 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
     fault = body.get("error", body) if isinstance(body, dict) else body
     codes = list(_codes(fault)) if isinstance(fault, dict) else []
     message = fault.get("message") if isinstance(fault, dict) else fault
+    if codes == ["invalid_request_error"] and str(message).startswith(_CREDIT_TOO_LOW_WORDS):
+        codes = [CREDIT_TOO_LOW]
     kind = next((_KINDS_BY_CODE[code] for code in codes if code in _KINDS_BY_CODE), None) or _kind_by_status(
         status
     )
@@ -94,6 +97,7 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
         status=status,
         retry_after=retry_after(headers) if kind is FailureKind.RETRY else None,
         maybe_paid=status in _PROVIDER_TIMED_OUT,
+        limits=read_limits(headers) if status == HTTPStatus.TOO_MANY_REQUESTS else None,
     )
 
 
@@ -120,6 +124,9 @@ def timed_out(seconds: float) -> ModelCallError:
 def not_connected(error: BaseException, key: SecretStr | None) -> ModelCallError:
     """The failure of a call whose connection could not be made, or broke."""
     causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ReplyTooLongError):
+            return malformed(str(cause), None)
     unsent = any(isinstance(cause, _UNSENT) for cause in causes)
     return ModelCallError(
         _readable(f"{type(causes[-1]).__name__}: {causes[-1]}", key),
@@ -155,51 +162,23 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def _asked_to_wait(headers: Mapping[str, str], now: datetime) -> float | None:
-    milliseconds = _number(headers.get("retry-after-ms"))
+    milliseconds = number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
     asked = headers.get("retry-after")
     if asked is not None:
-        seconds = _number(asked)
-        return seconds if seconds is not None else _until(asked, now)
+        seconds = number(asked)
+        return seconds if seconds is not None else seconds_until(asked, now)
     return max((wait for wait in _resets(headers, now) if wait is not None), default=None)
 
 
 def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]:
     for what in ("requests", "tokens"):
         if headers.get(f"x-ratelimit-remaining-{what}") == "0":
-            yield _duration(headers.get(f"x-ratelimit-reset-{what}", ""))
+            yield seconds_of_duration(headers.get(f"x-ratelimit-reset-{what}", ""))
     for what in ("requests", "tokens", "input-tokens", "output-tokens"):
         if headers.get(f"anthropic-ratelimit-{what}-remaining") == "0":
-            yield _until(headers.get(f"anthropic-ratelimit-{what}-reset", ""), now)
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text) if text is not None else math.nan
-    except ValueError:
-        return None
-    return max(value, 0.0) if math.isfinite(value) else None
-
-
-def _until(moment: str, now: datetime) -> float | None:
-    """Seconds until an ISO 8601 time or an HTTP date."""
-    for parse in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            parsed = parse(moment)
-        except ValueError:
-            continue
-        return max((parsed.replace(tzinfo=parsed.tzinfo or UTC) - now).total_seconds(), 0.0)
-    return None
-
-
-def _duration(text: str) -> float | None:
-    """Seconds of OpenAI's durations: ``20ms``, ``6m0s``, ``1h2m3.5s``."""
-    parts = list(_RESET_PART.finditer(text))
-    unbroken = all(left.end() == right.start() for left, right in pairwise(parts))
-    if not parts or not unbroken or (parts[0].start(), parts[-1].end()) != (0, len(text)):
-        return None
-    return sum(float(part[1]) * _RESET_UNITS[part[2]] for part in parts)
+            yield seconds_until(headers.get(f"anthropic-ratelimit-{what}-reset", ""), now)
 
 
 def _codes(fault: Mapping[str, object]) -> Iterator[str]:

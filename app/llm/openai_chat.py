@@ -10,6 +10,7 @@ from app.domain.model import ChatReply, ChatRequest, FinishReason
 from app.llm import errors, wire
 from app.llm.capabilities import capabilities, sendable, sendable_extra
 from app.llm.connections import Connection
+from app.llm.limit_headers import LimitHeaders
 from app.llm.texts import storable
 from app.llm.transports.choice import TransportKind, open_transport
 from app.llm.transports.reply import Reply
@@ -36,6 +37,7 @@ class OpenAIChat:
             )
 
         self._key = connection.api_key
+        self._limits = LimitHeaders()
         self._transport = open_transport(transport, connection, client, "/chat/completions")
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -45,13 +47,14 @@ class OpenAIChat:
             ModelCallError: If there was none.
         """
         body = request_body(request)
-        return self._reply(await self._transport.post(body, request.request_id, request.deadline_seconds))
+        reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
+        return self._reply(request.model.name, reply)
 
     async def close(self) -> None:
         """Closes all connections."""
         await self._transport.close()
 
-    def _reply(self, reply: Reply) -> ChatReply:
+    def _reply(self, model: str, reply: Reply) -> ChatReply:
         body = wire.json_object(reply)
         choices = body.get("choices")
         if not choices and body.get("error"):
@@ -73,6 +76,7 @@ class OpenAIChat:
             model_snapshot=wire.short_text(body.get("model")),
             system_fingerprint=wire.short_text(body.get("system_fingerprint")),
             provider_request_id=wire.short_text(reply.headers.get("x-request-id")),
+            limits=self._limits.news(model, reply.headers),
         )
 
 

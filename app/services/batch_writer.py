@@ -12,6 +12,7 @@ import structlog
 from app.db.health import is_away
 from app.db.shards import AnyClaim
 from app.db.writer import Held, ResultWriter, Row
+from app.telemetry.metrics import ROWS_LOST, WRITER_BACKLOG
 
 log = structlog.get_logger(__name__)
 
@@ -72,6 +73,7 @@ class BatchWriter:
         batch.rows.setdefault(_held(claim), []).extend(rows)
         batch.size += len(rows)
         self._pending += len(rows)
+        WRITER_BACKLOG.set(self._pending)
         self._idle.clear()
         if self._pending > BACKLOG_ROWS:
             self._room.clear()
@@ -105,6 +107,7 @@ class BatchWriter:
             finally:
                 batch.done.set_result(None)
                 self._pending -= batch.size
+                WRITER_BACKLOG.set(self._pending)
                 if self._pending <= BACKLOG_ROWS:
                     self._room.set()
                 if not self._pending:
@@ -116,6 +119,7 @@ class BatchWriter:
             batch.stale = await self._write(batch.rows)
         except Exception as error:  # noqa: BLE001 - its shards are told; the batches after it must go on
             if len(batch.rows) == 1 or is_away(error):
+                ROWS_LOST.inc(batch.size)
                 log.error("rows lost", rows=batch.size, error=type(error).__name__)  # noqa: TRY400 - no texts in logs
                 batch.failed = dict.fromkeys(batch.rows, error)
                 return

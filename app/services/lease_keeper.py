@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db import jobs, shards
 from app.db.shards import AnyClaim
 from app.services.stop_signal import StopReason, StopSignal
+from app.telemetry.metrics import LEASES_LOST
 
 log = structlog.get_logger(__name__)
 
@@ -30,12 +31,15 @@ class LeaseKeeper:
         self._held: dict[AnyClaim, StopSignal] = {}
         self._kept_at = float("-inf")
         self._stopped_for: StopReason | None = None
+        self._halting: set[str] = set()
 
     @contextlib.contextmanager
     def holding(self, claim: AnyClaim, stop: StopSignal) -> Iterator[None]:
         """Keeps a claim alive inside the block; after :meth:`stop_all` it is stopped from the start."""
         if self._stopped_for is not None:
             stop.set(self._stopped_for)
+        if claim.job_id in self._halting:
+            stop.set(StopReason.JOB_INACTIVE)
         if not self._held:
             self._kept_at = time.monotonic()
         self._held[claim] = stop
@@ -49,6 +53,18 @@ class LeaseKeeper:
         self._stopped_for = reason
         for stop in list(self._held.values()):
             stop.set(reason)
+
+    @contextlib.contextmanager
+    def halting(self, job_id: str) -> Iterator[None]:
+        """Stops every shard of a job in this process, also those that come inside the block."""
+        self._halting.add(job_id)
+        for claim, stop in list(self._held.items()):
+            if claim.job_id == job_id:
+                stop.set(StopReason.JOB_INACTIVE)
+        try:
+            yield
+        finally:
+            self._halting.discard(job_id)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -85,6 +101,7 @@ class LeaseKeeper:
             await asyncio.sleep(self._lease_seconds / RENEWALS_PER_LEASE / 2)
             if self._held and time.monotonic() - self._kept_at > self._lease_seconds:
                 for stop in list(self._held.values()):
+                    LEASES_LOST.inc(stop.reason is None)
                     stop.set(StopReason.LEASE_LOST)
 
     async def _renew(self) -> None:
@@ -96,6 +113,7 @@ class LeaseKeeper:
         for claim, stop in held:
             if claim not in ours:
                 stop.set(StopReason.LEASE_LOST)
+                LEASES_LOST.inc()
 
     async def _check_jobs(self) -> None:
         held = list(self._held.items())

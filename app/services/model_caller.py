@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 
 from app.db.shards import AnyClaim, Claim
 from app.db.writer import CallRow
-from app.domain.model import ChatReply, ChatRequest, Model, Stage, Usage
+from app.domain.model import ChatReply, ChatRequest, Model, ProviderLimits, Stage, Usage
 from app.ports import (
     ChatModel,
     FailureKind,
@@ -23,6 +23,7 @@ from app.ports import (
 from app.services.batch_writer import BatchWriter
 from app.services.identifiers import new_uuid
 from app.services.stop_signal import StopSignal
+from app.telemetry.metrics import LIMITER_UNAVAILABLE, count_call, count_pause, on_the_wire, waiting
 
 FIRST_BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 60.0
@@ -31,6 +32,8 @@ MAX_RATE_LIMITED_ATTEMPTS = 200
 
 CHARACTERS_PER_TOKEN = 4
 LONGEST_WAIT_FOR_LIMITER_SECONDS = 1.0
+NEWEST_SHARE = 0.05
+"""Weight of the newest reply in the mean length of a model's replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ class ModelCaller:
         self._deadline = deadline_seconds
         self._in_flight = in_flight
         self._slots: dict[tuple[str, str], asyncio.Semaphore] = {}
+        self._written: dict[tuple[str, str, Stage], float] = {}
 
     async def call(
         self,
@@ -146,12 +150,16 @@ class ModelCaller:
             except ModelCallError as error:
                 if error.kind is FailureKind.JOB:
                     name = f"{model.connection}/{model.name}"
-                    raise JobMustStopError(error.code, str(error), name) from error
+                    fatal = JobMustStopError(error.code, str(error), name)
+                    stop.fail(fatal)
+                    raise fatal from error
                 limited = error.status == HTTPStatus.TOO_MANY_REQUESTS
                 failures += not limited
                 exhausted = failures >= self._attempts or attempt >= MAX_RATE_LIMITED_ATTEMPTS
                 if error.kind is FailureKind.ITEM or exhausted:
                     raise CallFailedError(f"{error.code}: {error}") from error
+                if error.limits is not None:
+                    await self._heed(model, error.limits)
                 with stop.interruptible():
                     known = limited and error.retry_after is not None
                     await self._back_off(error, failures if known else attempt, limited=limited, model=model)
@@ -161,19 +169,23 @@ class ModelCaller:
     ) -> ChatReply:
         """One attempt. Once it has been sent it is awaited and accounted for, even if the shard is stopped."""
         model = request.model
-        slot = self._slot(model)
+        slot, tokens = self._slot(model), self._expected_tokens(request, key.stage)
         with stop.interruptible():
-            await self._writer.wait_for_room()
-            await slot.acquire()
+            with waiting("writer", model.connection, model.name):
+                await self._writer.wait_for_room()
+            with waiting("process", model.connection, model.name):
+                await slot.acquire()
         try:
-            with stop.interruptible():
-                await self._permit(request)
-            stop.check()
-            started_at, started = datetime.now(UTC), time.perf_counter()
-            reply = await self._chat.complete(request)
+            async with self._place(model, stop):
+                with stop.interruptible(), waiting("rate", model.connection, model.name):
+                    await self._patiently(lambda: self._limiter.acquire(model.connection, model.name, tokens))
+                stop.check()
+                started_at, started = datetime.now(UTC), time.perf_counter()
+                with on_the_wire(model.connection, model.name):
+                    reply = await self._chat.complete(request)
         except ModelCallError as error:
             row = self._row(request, key, claim, attempt, started_at, started)
-            self._writer.add(
+            self._account(
                 claim,
                 row._replace(
                     outcome=error.kind.value,
@@ -186,8 +198,13 @@ class ModelCaller:
         finally:
             slot.release()
         row = self._row(request, key, claim, attempt, started_at, started)
-        self._writer.add(claim, self._with_reply(row, reply))
+        self._account(claim, self._with_reply(row, reply))
+        await self._take_note(model, key.stage, tokens, reply)
         return reply
+
+    def _account(self, claim: AnyClaim, row: CallRow) -> None:
+        self._writer.add(claim, row)
+        count_call(row.connection, row.model, row.stage, row.outcome, row.latency_ms / 1000, row.usd)
 
     def _slot(self, model: Model) -> asyncio.Semaphore:
         name = (model.connection, model.name)
@@ -195,22 +212,62 @@ class ModelCaller:
             self._slots[name] = asyncio.Semaphore(self._in_flight(*name))
         return self._slots[name]
 
-    async def _permit(self, request: ChatRequest) -> None:
-        model = request.model
-        characters = len(request.user) + len(request.system or "")
-        tokens = characters // CHARACTERS_PER_TOKEN + (model.parameters.max_tokens or 0)
+    @contextlib.asynccontextmanager
+    async def _place(self, model: Model, stop: StopSignal) -> AsyncIterator[None]:
+        """A place among the calls in flight of all processes."""
+        with stop.interruptible(), waiting("shared", model.connection, model.name):
+            await self._patiently(lambda: self._limiter.enter(model.connection, model.name))
+        try:
+            yield
+        finally:
+            self._limiter.leave(model.connection, model.name)
+
+    async def _patiently(self, permit: Callable[[], Awaitable[None]]) -> None:
+        """Asks for a permit until the limiter can be reached."""
         while True:
             try:
-                return await self._limiter.acquire(model.connection, model.name, tokens)
+                return await permit()
             except LimiterUnavailableError:
+                LIMITER_UNAVAILABLE.inc()
                 await asyncio.sleep(LONGEST_WAIT_FOR_LIMITER_SECONDS * random.uniform(0.5, 1))  # noqa: S311
+
+    def _expected_tokens(self, request: ChatRequest, stage: Stage) -> int:
+        """Tokens that a call will take: of the prompt by its length, of the reply at worst, or else as lately."""
+        model = request.model
+        characters = len(request.user) + len(request.system or "")
+        written = model.parameters.max_tokens
+        if written is None:
+            written = round(self._written.get((model.connection, model.name, stage), 0.0))
+        return characters // CHARACTERS_PER_TOKEN + written
+
+    async def _take_note(self, model: Model, stage: Stage, tokens: int, reply: ChatReply) -> None:
+        """Learns from a reply what such calls take, and what the provider says of its limits."""
+        if reply.usage is not None:
+            name = (model.connection, model.name, stage)
+            mean = self._written.get(name, float(reply.usage.output_tokens))
+            self._written[name] = mean + NEWEST_SHARE * (reply.usage.output_tokens - mean)
+            beyond = reply.usage.input_tokens + reply.usage.output_tokens - tokens
+            if beyond > 0:
+                self._limiter.spent(model.connection, model.name, beyond)
+        if reply.limits is not None:
+            await self._heed(model, reply.limits)
+
+    async def _heed(self, model: Model, limits: ProviderLimits) -> None:
+        """Lets all processes keep the limits that a provider names, and wait until what is used up is there again."""
+        self._limiter.learn(model.connection, model.name, limits)
+        if limits.exhausted_seconds:
+            await self._pause(model, limits.exhausted_seconds)
+
+    async def _pause(self, model: Model, seconds: float) -> None:
+        count_pause(model.connection, model.name)
+        with contextlib.suppress(LimiterUnavailableError):  # this process waits all the same
+            await self._limiter.pause(model.connection, model.name, seconds)
 
     async def _back_off(self, error: ModelCallError, steps: int, *, limited: bool, model: Model) -> None:
         """Waits what the provider asked for, and at random up to a bound that doubles with every step."""
-        if limited and error.retry_after is not None:
-            # Everybody waits, not only this call: the limit is the connection's.
-            with contextlib.suppress(LimiterUnavailableError):  # this process waits all the same
-                await self._limiter.pause(model.connection, model.name, error.retry_after)
+        if limited:
+            # Everybody waits, not only this call, and slows down afterwards: the limit is the connection's.
+            await self._pause(model, error.retry_after or 0.0)
         ceiling = min(LONGEST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(steps, 10))
         await asyncio.sleep((error.retry_after or 0) + random.uniform(0, ceiling))  # noqa: S311 - jitter
 

@@ -201,7 +201,7 @@ class Responses(ABC):
 
     def _warn_of_failure(self, key: CallKey, error: CallFailedError) -> None:
         path = key.path(self.claim.cell)
-        log.warning("verdict failed", job=self.claim.job_id, path=path, error=str(error))
+        log.warning("verdict failed", path=path, code=str(error).partition(":")[0])
 
     def _record(
         self,

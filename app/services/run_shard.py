@@ -4,6 +4,9 @@ Everything that decides what to do is read from the database after the claim, so
 times, by anybody.
 """
 
+import asyncio
+import contextlib
+
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -24,6 +27,7 @@ from app.services.prepare_persona import Preparation
 from app.services.question_sets import freeze_questions
 from app.services.shard_work import ShardDependencies, ShardWork
 from app.services.stop_signal import StoppedError, StopSignal
+from app.telemetry.metrics import SHARD_FAILURES
 
 log = structlog.get_logger(__name__)
 
@@ -42,12 +46,17 @@ async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
     if claim is None:
         return
     stop = StopSignal()
-    with deps.leases.holding(claim, stop):
+    with (
+        structlog.contextvars.bound_contextvars(job=claim.job_id, shard=claim.shard_id),
+        deps.leases.holding(claim, stop),
+    ):
         await _work(deps, claim, stop)
 
 
 async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> None:
     """Does the work of a claimed shard and ends it or gives it back."""
+    halt = _EarlyHalt(deps, claim)
+    stop.on_failure = halt.begin
     try:
         async with deps.engine.begin() as connection:
             await shards.start_job(connection, claim.job_id)
@@ -57,16 +66,16 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
     except (StoppedError, StaleClaimError):
         await _give_back(deps, claim)
     except JobMustStopError as error:
+        await halt.done()
         await _give_back(deps, claim, await _halt(deps, claim, error))
     except Exception as error:
         if is_away(error):  # no fault of the shard's: its time comes when the database is back
-            log.warning(
-                "shard given back", job=claim.job_id, shard=claim.shard_id, error=type(error).__name__
-            )
+            log.warning("shard given back", error=type(error).__name__)
             await _give_back(deps, claim)
             return
         # Whatever it is, the shard goes back: what is recorded stays, what is missing is found by the next claim.
-        log.exception("shard failed", job=claim.job_id, shard=claim.shard_id)
+        log.exception("shard failed")
+        SHARD_FAILURES.inc()
         await _give_back(deps, claim, error)
 
 
@@ -154,11 +163,42 @@ async def _give_back(deps: ShardDependencies, claim: AnyClaim, error: Exception 
         await deps.queue.announce_finalize(claim.job_id)
 
 
-async def _halt(deps: ShardDependencies, claim: AnyClaim, error: JobMustStopError) -> Exception | None:
+class _EarlyHalt:
+    """Stops a job at the first error that says it must stop, while other calls of the shard are still on the wire.
+
+    One that has got nowhere yet is left to the end of the shard, when it is known whether any call succeeded.
+    """
+
+    def __init__(self, deps: ShardDependencies, claim: AnyClaim) -> None:
+        self._deps = deps
+        self._claim = claim
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, error: Exception) -> None:
+        """Stops the job's shards in this process now, and those of other processes as soon as the database knows."""
+        if self._task is None and isinstance(error, JobMustStopError):
+            self._task = asyncio.create_task(self._run(error))
+
+    async def done(self) -> None:
+        """Waits until it is done."""
+        if self._task is not None:
+            await self._task
+
+    async def _run(self, error: JobMustStopError) -> None:
+        with self._deps.leases.halting(self._claim.job_id):
+            with contextlib.suppress(Exception):  # the job is to be stopped all the same
+                # What was answered before is known to the database before it is asked.
+                await self._deps.writer.add(self._claim).durable(self._claim)
+            await _halt(self._deps, self._claim, error, early=True)
+
+
+async def _halt(
+    deps: ShardDependencies, claim: AnyClaim, error: JobMustStopError, *, early: bool = False
+) -> Exception | None:
     """Stops the job.
 
     A job that has got somewhere is paused: what is paid for is kept, and it can be resumed once the cause is mended.
-    One whose very first calls are turned down (a misspelt model, a wrong key) fails at once.
+    One whose very first calls are turned down (a misspelt model, a wrong key) fails, but not early.
 
     Returns:
         What kept it from being stopped, if anything did.
@@ -167,7 +207,7 @@ async def _halt(deps: ShardDependencies, claim: AnyClaim, error: JobMustStopErro
     try:
         async with deps.engine.begin() as connection:
             hopeless = not await jobs.any_call_succeeded(connection, claim.job_id)
-            await jobs.move(
+            moved = not (hopeless and early) and await jobs.move(
                 connection,
                 claim.job_id,
                 leave=list(ACTIVE),
@@ -176,7 +216,9 @@ async def _halt(deps: ShardDependencies, claim: AnyClaim, error: JobMustStopErro
                 error=detail,
             )
     except SQLAlchemyError as failure:
-        log.exception("job not stopped", job=claim.job_id, code=error.code)
+        log.exception("job not stopped", code=error.code)
         return failure
-    log.warning("job stopped", job=claim.job_id, failed=hopeless, **detail)
+    if moved:
+        # Without the provider's words, which may repeat a prompt; the job's `error` has them.
+        log.warning("job stopped", failed=hopeless, code=error.code, model=error.model)
     return None

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 
@@ -22,10 +22,16 @@ class StoppedError(Exception):
 
 
 class StopSignal:
-    """One shard's stop signal."""
+    """One shard's stop signal.
+
+    Attributes:
+        reason: Why it was given; ``None`` before.
+        on_failure: Told of an error after which no call of the job can succeed.
+    """
 
     def __init__(self) -> None:
         self.reason: StopReason | None = None
+        self.on_failure: Callable[[Exception], None] | None = None
         self._waiting: set[asyncio.Task[object]] = set()
 
     def set(self, reason: StopReason) -> None:
@@ -35,6 +41,12 @@ class StopSignal:
         self.reason = reason
         for task in self._waiting:
             task.cancel()
+
+    def fail(self, error: Exception) -> None:
+        """Stops because no call of the job can succeed, and says so at once, not when the calls on the wire have ended."""
+        self.set(StopReason.JOB_INACTIVE)
+        if self.on_failure is not None:
+            self.on_failure(error)
 
     def check(self) -> None:
         """Raises if stopped.

@@ -16,6 +16,7 @@ import openai
 from pydantic import SecretStr
 
 from app.llm import errors
+from app.llm.transports.bounded import bound
 from app.llm.transports.pool import CONNECT_SECONDS, KEEPALIVE_SECONDS, MAX_CONNECTIONS
 from app.llm.transports.reply import Reply
 
@@ -135,6 +136,6 @@ def http_client(
         limits=_LIMITS,
         timeout=_TIMEOUT,
         follow_redirects=False,
-        event_hooks={"request": [keep_to_the_connection]},
+        event_hooks={"request": [keep_to_the_connection], "response": [bound]},
         transport=transport,
     )

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +20,14 @@ class Answer:
     delay: float = 0.0
     cut_after: int | None = None
     """Bytes of the reply after which the connection is closed; ``0`` closes it unanswered."""
+    reset: bool = False
+    """Whether the connection is reset instead of answered."""
+    drip: float = 0.0
+    """Seconds before each byte of the body."""
+    length: int | None = None
+    """Bytes of a body of no meaning, instead of ``body``."""
+    announced: bool = True
+    """Whether that length is announced."""
 
     @classmethod
     def of_json(cls, body: object, status: int = 200, **headers: str) -> Self:
@@ -27,14 +35,21 @@ class Answer:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return cls(status, json.dumps(body).encode(), {"content-type": "application/json", **named})
 
+    def dripping(self, seconds: float) -> Self:
+        """The same reply, byte by byte."""
+        return replace(self, drip=seconds)
+
     def wire(self) -> bytes:
-        """The reply as bytes."""
-        head = {"content-length": str(len(self.body)), **self.headers}
+        """The reply as bytes, but for a body of no meaning."""
+        length = len(self.body) if self.length is None else self.length
+        body = self.body if self.length is None else b""
+        framing = {"content-length": str(length)} if self.announced else {"connection": "close"}
+        head = {**framing, **self.headers}
         lines = [
             f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase if self.status != 529 else 'Overloaded'}"
         ]
         lines += [f"{name}: {value}" for name, value in head.items()]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode() + self.body
+        return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
 @dataclass(frozen=True)
@@ -58,6 +73,8 @@ class StubProvider:
         self._answers = deque(answers)
         self.seen: list[Seen] = []
         self.connections = 0
+        self.written = 0
+        """Bytes of bodies of no meaning that the client took."""
 
     def then(self, *answers: Answer) -> None:
         self._answers.extend(answers)
@@ -102,6 +119,25 @@ class StubProvider:
         self.seen.append(Seen(head[0], headers, body, received + body))
         answer = self._answers.popleft() if len(self._answers) > 1 else self._answers[0]
         await asyncio.sleep(answer.delay)
-        writer.write(answer.wire()[: answer.cut_after])
+        if answer.reset:
+            writer.transport.abort()
+            return False
+        sent = answer.wire()[: answer.cut_after]
+        dripping = len(answer.body) if answer.drip else 0
+        writer.write(sent[: len(sent) - dripping])
+        for byte in sent[len(sent) - dripping :]:
+            await asyncio.sleep(answer.drip)
+            writer.write(bytes([byte]))
+            await writer.drain()
+        await self._write_nonsense(answer.length or 0, writer)
         await writer.drain()
-        return answer.cut_after is None
+        return answer.cut_after is None and answer.announced
+
+    async def _write_nonsense(self, length: int, writer: asyncio.StreamWriter) -> None:
+        piece = b" " * 65536
+        for _ in range(length // len(piece) + 1):
+            if not length:
+                return
+            writer.write(piece)
+            await writer.drain()
+            self.written += len(piece)

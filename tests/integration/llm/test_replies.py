@@ -5,103 +5,35 @@ import json
 import logging
 import socket
 import traceback
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
-from app.domain.model import ChatReply, FinishReason, Usage
+from app.domain.model import ChatReply, FinishReason, ProviderLimits, Usage
 from app.llm.connections import Connection, Connections
 from app.llm.gateway import Gateway
 from app.llm.transports.choice import TransportKind
-from app.ports import FailureKind, ModelCallError
+from app.ports import ModelCallError
 from tests.integration.llm.conftest import ANTHROPIC_REPLY, KEY, OPENAI_REPLY, Ask, good
+from tests.integration.llm.provider_replies import (
+    ANSWERS,
+    DEADLINE,
+    FAILURES,
+    ITEM,
+    JOB,
+    LONG,
+    PAGE,
+    PAGE_FILE,
+    RETRY,
+    SHORT,
+    TOO_LATE,
+    changed,
+    choice,
+    openai_error,
+    page,
+)
 from tests.integration.llm.stub_provider import Answer, StubProvider
-
-RETRY, ITEM, JOB = FailureKind.RETRY, FailureKind.ITEM, FailureKind.JOB
-
-
-def openai_error(status: int, code: object, kind: str = "invalid_request_error", **headers: str) -> Answer:
-    fault = {"message": f"It says {KEY} here.", "type": kind, "param": None, "code": code}
-    return Answer.of_json({"error": fault}, status, **headers)
-
-
-def anthropic_error(status: int, kind: str, error_code: str | None = None, **headers: str) -> Answer:
-    fault: dict[str, object] = {"type": kind, "message": f"It says {KEY} here."}
-    details = {"details": {"error_code": error_code}} if error_code else {}
-    return Answer.of_json(
-        {"type": "error", "error": fault | details, "request_id": "req_1"}, status, **headers
-    )
-
-
-def changed(reply: Mapping[str, Any], **changes: Any) -> Answer:
-    return Answer.of_json({**reply, **changes})
-
-
-def choice(finish_reason: str | None = "stop", **message: Any) -> Answer:
-    answer = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
-    return changed(OPENAI_REPLY, choices=[answer])
-
-
-HALF = Answer.of_json(OPENAI_REPLY).body[:100]
-PAGE = Answer(200, b"<html>Sign in</html>", {"content-type": "text/html"})
-BIG = "x" * 5000
-
-FAILURES: dict[str, tuple[str, Answer, FailureKind, str]] = {
-    "rate limit": ("openai", openai_error(429, "rate_limit_exceeded", "requests"), RETRY, "rate_limit_exceeded"),
-    "no credit": ("openai", openai_error(429, "insufficient_quota", "insufficient_quota"), JOB, "insufficient_quota"),
-    "wrong key": ("openai", openai_error(401, "invalid_api_key"), JOB, "invalid_api_key"),
-    "payment required": ("openai", openai_error(402, 402), JOB, "invalid_request_error"),
-    "forbidden": ("openai", openai_error(403, "unsupported_country_region_territory"), JOB, "unsupported_country_region_territory"),
-    "no such model": ("openai", openai_error(404, "model_not_found"), JOB, "model_not_found"),
-    "no such path": ("openai", Answer(404, b"404 page not found"), JOB, "http_404"),
-    "prompt too long": ("openai", openai_error(400, "context_length_exceeded"), ITEM, "context_length_exceeded"),
-    "prompt against policy": ("openai", openai_error(400, "content_policy_violation"), ITEM, "content_policy_violation"),
-    "prompt filtered": ("openai", openai_error(400, "content_filter"), ITEM, "content_filter"),
-    "prompt invalid": ("openai", openai_error(400, "invalid_prompt"), ITEM, "invalid_prompt"),
-    "parameter refused": ("openai", openai_error(400, "unsupported_parameter"), JOB, "unsupported_parameter"),
-    "value refused": ("openai", openai_error(400, "unsupported_value"), JOB, "unsupported_value"),
-    "vLLM's bad request": ("openai", Answer.of_json({"object": "error", "message": "no", "code": 400}, 400), ITEM, "http_400"),
-    "error as text": ("openai", Answer.of_json({"error": "model is loading"}, 503), RETRY, "http_503"),
-    "body too large": ("openai", Answer(413), ITEM, "http_413"),
-    "request time-out": ("openai", Answer(408), RETRY, "http_408"),
-    "conflict": ("openai", Answer(409), RETRY, "http_409"),
-    "server error": ("openai", openai_error(500, None, "server_error"), RETRY, "server_error"),
-    "bad gateway": ("openai", Answer(502, b"<html>502</html>"), RETRY, "http_502"),
-    "a code that is no code": ("openai", openai_error(500, BIG, "x y"), RETRY, "http_500"),
-    "page in place of an answer": ("openai", PAGE, RETRY, "malformed_reply"),
-    "half an answer": ("openai", Answer(200, HALF), RETRY, "malformed_reply"),
-    "nothing": ("openai", Answer(200, b""), RETRY, "malformed_reply"),
-    "a list": ("openai", Answer.of_json([]), RETRY, "malformed_reply"),
-    "a hundred thousand brackets": ("openai", Answer(200, b"[" * 100_000), RETRY, "malformed_reply"),
-    "no choices": ("openai", changed(OPENAI_REPLY, choices=[]), RETRY, "malformed_reply"),
-    "null choices": ("openai", changed(OPENAI_REPLY, choices=None), RETRY, "malformed_reply"),
-    "null message": ("openai", changed(OPENAI_REPLY, choices=[{"message": None}]), RETRY, "malformed_reply"),
-    "content that is no text": ("openai", choice(content=[1]), RETRY, "malformed_reply"),
-    "answer broken off": ("openai", choice("error", content="I lo"), RETRY, "malformed_reply"),
-    "a router's rate limit": ("openai", Answer.of_json({"error": {"code": 429, "message": "slow"}}), RETRY, "http_429"),
-    "a router's empty purse": ("openai", Answer.of_json({"error": {"code": 402, "message": "pay"}}), JOB, "http_402"),
-    "a router's vague error": ("openai", Answer.of_json({"error": "odd"}), RETRY, "http_502"),
-    "closed unanswered": ("openai", Answer(cut_after=0), RETRY, "connection_lost"),
-    "closed in the head": ("openai", Answer(cut_after=9), RETRY, "connection_lost"),
-    "closed in the body": ("openai", Answer(body=HALF, cut_after=80), RETRY, "connection_lost"),
-    "no HTTP": ("openai", Answer(headers={"bad header\0": "x"}), RETRY, "connection_lost"),
-    "broken gzip": ("openai", Answer(body=b"no gzip", headers={"content-encoding": "gzip"}), RETRY, "connection_lost"),
-    "anthropic: rate limit": ("anthropic", anthropic_error(429, "rate_limit_error"), RETRY, "rate_limit_error"),
-    "anthropic: spend limit": ("anthropic", anthropic_error(429, "rate_limit_error", "enforced_spend_limit_reached"), JOB, "enforced_spend_limit_reached"),
-    "anthropic: overloaded": ("anthropic", anthropic_error(529, "overloaded_error"), RETRY, "overloaded_error"),
-    "anthropic: wrong key": ("anthropic", anthropic_error(401, "authentication_error"), JOB, "authentication_error"),
-    "anthropic: billing": ("anthropic", anthropic_error(402, "billing_error"), JOB, "billing_error"),
-    "anthropic: no such model": ("anthropic", anthropic_error(404, "not_found_error"), JOB, "not_found_error"),
-    "anthropic: bad request": ("anthropic", anthropic_error(400, "invalid_request_error"), ITEM, "invalid_request_error"),
-    "anthropic: server error": ("anthropic", anthropic_error(500, "api_error"), RETRY, "api_error"),
-    "anthropic: error in a good reply": ("anthropic", anthropic_error(200, "overloaded_error"), RETRY, "overloaded_error"),
-    "anthropic: page": ("anthropic", PAGE, RETRY, "malformed_reply"),
-    "anthropic: no content": ("anthropic", changed(ANTHROPIC_REPLY, content=None), RETRY, "malformed_reply"),
-    "anthropic: odd content": ("anthropic", changed(ANTHROPIC_REPLY, content=["text"]), RETRY, "malformed_reply"),
-    "anthropic: closed unanswered": ("anthropic", Answer(cut_after=0), RETRY, "connection_lost"),
-}  # fmt: skip
 
 
 class TestFailures:
@@ -112,7 +44,7 @@ class TestFailures:
         connection, answer, kind, code = FAILURES[name]
         stub.then(answer)
         with pytest.raises(ModelCallError) as raised:
-            await gateway.complete(ask(connection))
+            await gateway.complete(ask(connection, deadline=SHORT if name in TOO_LATE else DEADLINE))
         assert (raised.value.kind, raised.value.code) == (kind, code)
         assert len(str(raised.value)) <= 300
 
@@ -124,7 +56,7 @@ class TestFailures:
         connection, answer, _, _ = FAILURES[name]
         stub.then(answer)
         with pytest.raises(ModelCallError) as raised:
-            await gateway.complete(ask(connection))
+            await gateway.complete(ask(connection, deadline=SHORT if name in TOO_LATE else DEADLINE))
         error = raised.value
         assert (error.__cause__, error.__context__) == (None, None), "an SDK's exception holds the request"
         shown = "".join(traceback.format_exception(error)) + repr(vars(error)) + repr(gateway) + caplog.text
@@ -207,6 +139,54 @@ class TestFailures:
             with pytest.raises(ModelCallError):
                 await gateway.complete(ask())
         assert (await gateway.complete(ask())).text == "I love parties."
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("name", ANSWERS)
+    async def test_are_taken_for_what_they_are(
+        self, name: str, stub: StubProvider, gateway: Gateway, ask: Ask
+    ) -> None:
+        good_reply = ANSWERS[name]
+        stub.then(good_reply.answer)
+        reply = await gateway.complete(ask(good_reply.connection))
+        assert (reply.text, reply.finish_reason) == (good_reply.text, good_reply.finish_reason)
+        assert (reply.usage is not None) is good_reply.counted
+
+
+class TestLongReply:
+    @pytest.mark.parametrize("announced", [True, False])
+    async def test_is_not_read_to_its_end(
+        self, announced: bool, stub: StubProvider, gateway: Gateway, ask: Ask
+    ) -> None:
+        stub.then(Answer(length=LONG, announced=announced))
+        with pytest.raises(ModelCallError):
+            await gateway.complete(ask())
+        assert stub.written < LONG / 2
+
+
+class TestLimitHeaders:
+    async def test_of_a_reply_come_with_it(self, stub: StubProvider, gateway: Gateway, ask: Ask) -> None:
+        headers = {"x-ratelimit-limit-requests": "5000", "x-ratelimit-remaining-requests": "4999"}
+        stub.then(Answer(body=good("openai").body, headers=headers))
+        assert (await gateway.complete(ask())).limits == ProviderLimits(requests_per_minute=5000)
+
+    async def test_of_an_anthropic_reply_come_with_it(
+        self, stub: StubProvider, gateway: Gateway, ask: Ask
+    ) -> None:
+        stub.then(Answer(body=good("anthropic").body, headers={"anthropic-ratelimit-tokens-limit": "40000"}))
+        assert (await gateway.complete(ask("anthropic"))).limits == ProviderLimits(tokens_per_minute=40_000)
+
+    async def test_of_a_429_come_with_it(self, stub: StubProvider, gateway: Gateway, ask: Ask) -> None:
+        stub.then(openai_error(429, "rate_limit_exceeded", x_ratelimit_limit_requests="500"))
+        with pytest.raises(ModelCallError) as raised:
+            await gateway.complete(ask())
+        assert raised.value.limits == ProviderLimits(requests_per_minute=500)
+
+
+class TestPage:
+    def test_shows_what_was_tested(self) -> None:
+        assert PAGE_FILE.read_text("utf-8") == page()
+        assert len(FAILURES) + len(ANSWERS) >= 40
 
 
 class TestOpenAIReply:

@@ -2,20 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.shards import Claim
 from app.db.writer import ResultWriter
-from app.domain.model import ChatReply, ChatRequest, FinishReason, Model, Stage, Usage
+from app.domain.model import ChatReply, ChatRequest, FinishReason, Model, ProviderLimits, Stage, Usage
 from app.ports import FailureKind, LimiterUnavailableError, ModelCallError, Price
 from app.services import model_caller
 from app.services.batch_writer import BatchWriter
 from app.services.model_caller import CallFailedError, CallKey, JobMustStopError, ModelCaller
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from tests.integration.jobs import claimed, execute, new_job
+from tests.integration.no_limits import NoLimits
 
 MODEL = Model("writer", "simulated", "writer")
 REPLY = ChatReply("I stay in.", FinishReason.STOP, Usage(10, 4), model_snapshot="writer-1")
@@ -24,7 +25,7 @@ OVERLOADED = ModelCallError("busy", kind=FailureKind.RETRY, code="overloaded", s
 
 
 @dataclass
-class Script:
+class Script(NoLimits):
     """A model that gives these answers, one after the other, and the limiter in front of it."""
 
     answers: Sequence[ChatReply | Exception | Callable[[], Awaitable[ChatReply]]]
@@ -33,6 +34,9 @@ class Script:
     pauses: list[float] = field(default_factory=list)
     limiter_failures: int = 0
     acquired: int = 0
+    inside: int = 0
+    learned: list[ProviderLimits] = field(default_factory=list)
+    beyond: list[int] = field(default_factory=list)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         self.requests.append(request)
@@ -47,6 +51,18 @@ class Script:
             self.limiter_failures -= 1
             raise LimiterUnavailableError
         self.acquired += 1
+
+    async def enter(self, connection: str, model: str) -> None:
+        self.inside += 1
+
+    def leave(self, connection: str, model: str) -> None:
+        self.inside -= 1
+
+    def learn(self, connection: str, model: str, limits: ProviderLimits) -> None:
+        self.learned.append(limits)
+
+    def spent(self, connection: str, model: str, tokens: int) -> None:
+        self.beyond.append(tokens)
 
     async def pause(self, connection: str, model: str, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -224,3 +240,41 @@ class TestStop:
             await caller_task
         bench.stop = StopSignal()
         assert await asyncio.wait_for(bench.call(script), 5) is REPLY
+
+
+class TestLimits:
+    async def test_of_a_reply_are_learned(self, bench: Bench) -> None:
+        limits = ProviderLimits(requests_per_minute=500)
+        script = Script([replace(REPLY, limits=limits)])
+        await bench.call(script)
+        assert (script.learned, script.pauses, script.inside) == ([limits], [], 0)
+
+    async def test_that_are_used_up_hold_everybody_back_until_they_are_there_again(
+        self, bench: Bench
+    ) -> None:
+        script = Script([replace(REPLY, limits=ProviderLimits(60, None, 12.0))])
+        await bench.call(script)
+        assert script.pauses == [12.0]
+
+    async def test_of_a_429_are_learned_and_slow_everybody_down_also_without_a_wait(
+        self, bench: Bench
+    ) -> None:
+        limits = ProviderLimits(requests_per_minute=500)
+        error = ModelCallError("slow", kind=FailureKind.RETRY, code="rate_limit", status=429, limits=limits)
+        script = Script([error, REPLY])
+        assert await bench.call(script) is REPLY
+        assert (script.learned, script.pauses) == ([limits], [0.0])
+
+    async def test_of_tokens_are_told_what_a_call_took_beyond_its_estimate(self, bench: Bench) -> None:
+        # "Be." and "Speak." are 9 characters: 2 tokens; the first reply's length is not known beforehand.
+        script = Script([REPLY, REPLY])
+        await bench.call(script)
+        await bench.call(script)
+        assert script.beyond == [10 + 4 - 2, 10 + 4 - (2 + 4)]
+
+    async def test_of_calls_in_flight_are_left_whatever_becomes_of_the_call(self, bench: Bench) -> None:
+        error = ModelCallError("too long", kind=FailureKind.ITEM, code="too_long", status=400)
+        script = Script([OVERLOADED, error])
+        with pytest.raises(CallFailedError):
+            await bench.call(script)
+        assert script.inside == 0

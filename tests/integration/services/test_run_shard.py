@@ -44,12 +44,13 @@ from tests.integration.jobs import (
     take,
     whole_run,
 )
+from tests.integration.no_limits import NoLimits
 
 TEXT = "I stay at home. I read alone."
 
 
 @dataclass
-class Provider:
+class Provider(NoLimits):
     """Writes two sentences and judges each a 2; a call can be held up, or made to fail."""
 
     calls: list[str] = field(default_factory=list)
@@ -67,12 +68,6 @@ class Provider:
         if self.error is not None:
             raise self.error
         return ChatReply("2" if "judging" in self.calls[-1] else self.text, FinishReason.STOP, Usage(10, 4))
-
-    async def acquire(self, connection: str, model: str, tokens: int) -> None:
-        """There is no limit."""
-
-    async def pause(self, connection: str, model: str, seconds: float) -> None:
-        """There is nobody to hold back."""
 
     def price(self, connection: str, model: str, usage: Usage) -> Price:
         return Price(None, None)
@@ -219,6 +214,35 @@ class TestRunShard:
             "detail": "no such",
             "model": "simulated/sim-faithful",
         }
+
+    async def test_the_first_refusal_stops_a_job_that_got_somewhere_though_other_calls_hang(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        answered, hanging = worker.provider.complete, asyncio.Event()
+        judged: list[str] = []
+
+        async def run_out(request: ChatRequest) -> ChatReply:
+            if "judging" not in request.request_id:
+                return await answered(request)
+            judged.append(request.request_id)
+            if len(judged) == 2:
+                raise ModelCallError("pay", kind=FailureKind.JOB, code="insufficient_quota", status=429)
+            await hanging.wait()
+            return await answered(request)
+
+        monkeypatch.setattr(worker.provider, "complete", run_out)
+        job = await new_job(engine)
+        running = asyncio.create_task(worker.run_all(job))
+        for _ in range(3000):
+            if (await worker.job(job)).status is JobStatus.PAUSED:
+                break
+            await asyncio.sleep(0.02)
+        assert not running.done()
+        assert (await worker.job(job)).status_reason == "insufficient_quota"
+        under_way = len(judged)
+        hanging.set()
+        await running
+        assert len(judged) == under_way <= 4, "at most what was in flight"
 
     async def test_a_runaway_text_fails_instead_of_costing_a_call_for_each_sentence(
         self, engine: AsyncEngine, worker: Worker

@@ -15,6 +15,7 @@ from app.services.batch_writer import BatchWriter
 from app.services.model_caller import CallKey, ModelCaller
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from tests.integration.jobs import claimed, new_job
+from tests.integration.no_limits import NoLimits
 
 MODEL = Model("writer", "simulated", "writer")
 SLOTS = 3
@@ -22,7 +23,7 @@ ROUNDS = 300
 
 
 @dataclass
-class Provider:
+class Provider(NoLimits):
     """Answers when it is told to; lets every call go."""
 
     answer: asyncio.Event = field(default_factory=asyncio.Event)
@@ -38,9 +39,6 @@ class Provider:
 
     async def acquire(self, connection: str, model: str, tokens: int) -> None:
         await asyncio.sleep(0)
-
-    async def pause(self, connection: str, model: str, seconds: float) -> None:
-        """There is nobody to hold back."""
 
     def price(self, connection: str, model: str, usage: Usage) -> Price:
         return Price(None, None)

@@ -315,3 +315,19 @@ class TestErrors:
                 message(claude, "Hello")
             statuses.add(caught.value.status_code)
         assert statuses == {500, 529}
+
+
+class TestQuota:
+    def test_is_used_up_after_so_many_requests_and_each_format_says_so_in_its_own_words(
+        self, simulator: RunningSimulator, gpt: openai.OpenAI, claude: anthropic.Anthropic
+    ) -> None:
+        simulator.configure(quota=2)
+        complete(gpt, "Hello")
+        message(claude, "Hello")
+        with pytest.raises(openai.RateLimitError) as caught:
+            complete(gpt, "Hello")
+        assert caught.value.code == "insufficient_quota"
+        with pytest.raises(anthropic.BadRequestError, match="Your credit balance is too low"):
+            message(claude, "Hello")
+        simulator.configure(quota=0)
+        complete(gpt, "Hello")

@@ -1,0 +1,102 @@
+"""Where processes show their metrics to the API: a hash in Redis, one field a process.
+
+Workers are many, come and go, and run where no scraper finds them; the API is where one looks. What is shown counts from the
+process's start and has its name as a label, so a process that ends takes its series along and no counter falls.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+from collections.abc import AsyncIterator
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from app.telemetry.exposition import snapshot
+from app.telemetry.metrics import LOOP_LAG, REGISTRY
+
+SHOWN_EVERY_SECONDS = 5.0
+FORGOTTEN_AFTER_SECONDS = 30.0
+_LAG_STEP_SECONDS = 0.1
+
+
+class MetricsBoard:
+    """The board, as one process uses it.
+
+    Args:
+        redis: Where it is.
+        role: What the process is: ``worker``, ``sweeper`` or ``api``.
+        key: Of the hash.
+    """
+
+    def __init__(self, redis: Redis, role: str, *, key: str = "assay:metrics") -> None:
+        self._redis = redis
+        self._key = key
+        self._longest_lag = 0.0
+        self.process = f"{role}@{socket.gethostname()}:{os.getpid()}"
+
+    async def show(self) -> None:
+        """Shows this process's metrics as they are now.
+
+        Raises:
+            RedisError: If Redis can't be reached.
+        """
+        LOOP_LAG.set(self._longest_lag)
+        self._longest_lag = 0.0
+        entry = json.dumps([await self._now(), snapshot(REGISTRY)])
+        await self._redis.hset(self._key, self.process, entry)
+
+    async def snapshots(self) -> dict[str, str]:
+        """The snapshots of all processes that showed theirs lately; others are forgotten.
+
+        Raises:
+            OSError: If Redis can't be reached.
+        """
+        try:
+            return await self._read()
+        except RedisError as error:
+            raise ConnectionError(type(error).__name__) from error
+
+    async def _read(self) -> dict[str, str]:
+        now = await self._now()
+        current: dict[str, str] = {}
+        for name, entry in (await self._redis.hgetall(self._key)).items():
+            process = name.decode() if isinstance(name, bytes) else name
+            at, encoded = json.loads(entry)
+            if now - at <= FORGOTTEN_AFTER_SECONDS:
+                current[process] = encoded
+            else:
+                await self._redis.hdel(self._key, process)
+        return current
+
+    @contextlib.asynccontextmanager
+    async def showing(self) -> AsyncIterator[None]:
+        """Shows this process's metrics every few seconds, the loop's lag among them."""
+        tasks = [asyncio.create_task(self._keep_showing()), asyncio.create_task(self._measure_lag())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            with contextlib.suppress(RedisError, OSError):
+                await self._redis.hdel(self._key, self.process)
+
+    async def _keep_showing(self) -> None:
+        while True:
+            with contextlib.suppress(RedisError, OSError):  # the API says that Redis is away
+                await self.show()
+            await asyncio.sleep(SHOWN_EVERY_SECONDS)
+
+    async def _now(self) -> float:
+        seconds, microseconds = await self._redis.time()
+        return float(seconds + microseconds / 1e6)
+
+    async def _measure_lag(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            before = clock()
+            await asyncio.sleep(_LAG_STEP_SECONDS)
+            self._longest_lag = max(self._longest_lag, clock() - before - _LAG_STEP_SECONDS)

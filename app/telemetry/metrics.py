@@ -1,0 +1,170 @@
+"""The metrics of one process, by Prometheus's own library.
+
+Labels name what an operator configured: connections, models, stages. No label holds a tenant's words. Model names come from jobs
+where a connection allows any; so after :data:`MOST_MODELS` of them the rest counts as ``other``.
+"""
+
+import contextlib
+import functools
+import time
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+MOST_MODELS = 200
+OTHER_MODEL = "other"
+
+REGISTRY = CollectorRegistry()
+_MODEL = ("connection", "model")
+
+_CALLS = Counter(
+    "assay_calls_total", "Attempts at provider calls.", [*_MODEL, "stage", "outcome"], registry=REGISTRY
+)
+_CALL_SECONDS = Histogram(
+    "assay_call_seconds",
+    "Time from sending a call to its outcome.",
+    _MODEL,
+    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
+    registry=REGISTRY,
+)
+_WAIT_SECONDS = Histogram(
+    "assay_wait_seconds",
+    "Time that calls waited: for the database's writer, this process's or all processes' calls in flight, the rate limit.",
+    ["limiter", *_MODEL],
+    buckets=(0.005, 0.05, 0.25, 1, 5, 30, 120, 600),
+    registry=REGISTRY,
+)
+_IN_FLIGHT = Gauge("assay_calls_in_flight", "Calls on the wire.", _MODEL, registry=REGISTRY)
+_COST = Counter("assay_cost_usd_total", "Known cost of calls in US dollars.", _MODEL, registry=REGISTRY)
+_PAUSES = Counter(
+    "assay_limiter_pauses_total", "Pauses that this process imposed on all.", _MODEL, registry=REGISTRY
+)
+_LIMIT = Gauge(
+    "assay_limit_per_minute",
+    "Requests or tokens a minute in force for all processes together; absent where there is no limit.",
+    ["what", *_MODEL],
+    registry=REGISTRY,
+)
+LIMITER_UNAVAILABLE = Counter(
+    "assay_limiter_unavailable_total",
+    "Attempts to get a permit that failed because Redis was away.",
+    registry=REGISTRY,
+)
+LAPSED_SLOTS = Counter(
+    "assay_limiter_lapsed_slots_total",
+    "Permits given up because the process was too busy to use them in time.",
+    registry=REGISTRY,
+)
+LEASES_LOST = Counter(
+    "assay_leases_lost_total",
+    "Shards whose lease this process lost while it worked on them.",
+    registry=REGISTRY,
+)
+SHARD_FAILURES = Counter(
+    "assay_shard_failures_total", "Shards given back because of an error of ours.", registry=REGISTRY
+)
+ROWS_LOST = Counter(
+    "assay_rows_lost_total",
+    "Result rows that the database would not take; they are made again.",
+    registry=REGISTRY,
+)
+WRITER_BACKLOG = Gauge("assay_writer_backlog_rows", "Result rows that wait to be written.", registry=REGISTRY)
+LOOP_LAG = Gauge(
+    "assay_loop_lag_seconds", "Longest delay of the event loop since the last report.", registry=REGISTRY
+)
+ANNOUNCED_AGAIN = Counter(
+    "assay_shards_announced_again_total", "Shards that the sweeper announced once more.", registry=REGISTRY
+)
+_HTTP = Counter("assay_http_requests_total", "Requests to the API.", ["method", "status"], registry=REGISTRY)
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+
+_models: set[tuple[str, str]] = set()
+
+
+def _labels(connection: str, model: str) -> tuple[str, str]:
+    """The labels of a model: its names, or ``other`` where there are too many."""
+    if (connection, model) not in _models:
+        if len(_models) >= MOST_MODELS:
+            return OTHER_MODEL, OTHER_MODEL
+        _models.add((connection, model))
+    return connection, model
+
+
+@functools.lru_cache(4096)
+def _calls(connection: str, model: str, stage: str, outcome: str) -> Counter:
+    return _CALLS.labels(*_labels(connection, model), stage, outcome)
+
+
+@functools.lru_cache(1024)
+def _call_seconds(connection: str, model: str) -> Histogram:
+    return _CALL_SECONDS.labels(*_labels(connection, model))
+
+
+@functools.lru_cache(4096)
+def _wait_seconds(limiter: str, connection: str, model: str) -> Histogram:
+    return _WAIT_SECONDS.labels(limiter, *_labels(connection, model))
+
+
+@functools.lru_cache(1024)
+def _in_flight(connection: str, model: str) -> Gauge:
+    return _IN_FLIGHT.labels(*_labels(connection, model))
+
+
+def count_call(
+    connection: str, model: str, stage: str, outcome: str, seconds: float, usd: float | None
+) -> None:
+    """Counts an attempt at a call.
+
+    Args:
+        connection: Where it went.
+        model: Which model was called.
+        stage: The stage of the job.
+        outcome: ``ok``, ``retry``, ``item`` or ``job``.
+        seconds: How long it took.
+        usd: What it cost; ``None`` where that is unknown.
+    """
+    _calls(connection, model, stage, outcome).inc()
+    _call_seconds(connection, model).observe(seconds)
+    if usd:
+        _COST.labels(*_labels(connection, model)).inc(usd)
+
+
+@contextlib.contextmanager
+def on_the_wire(connection: str, model: str) -> Iterator[None]:
+    """Counts a call as in flight inside the block."""
+    gauge = _in_flight(connection, model)
+    gauge.inc()
+    try:
+        yield
+    finally:
+        gauge.dec()
+
+
+@contextlib.contextmanager
+def waiting(limiter: str, connection: str, model: str) -> Iterator[None]:
+    """Measures a wait, also one that is given up."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        _wait_seconds(limiter, connection, model).observe(time.perf_counter() - started)
+
+
+def count_pause(connection: str, model: str) -> None:
+    """Counts a pause of everybody's calls to a model."""
+    _PAUSES.labels(*_labels(connection, model)).inc()
+
+
+def show_limit(what: str, connection: str, model: str, per_minute: float | None) -> None:
+    """Shows the limit in force; ``None`` for no limit."""
+    labels = (what, *_labels(connection, model))
+    if per_minute is None:
+        with contextlib.suppress(KeyError):  # it was never shown
+            _LIMIT.remove(*labels)
+    else:
+        _LIMIT.labels(*labels).set(per_minute)
+
+
+def count_request(method: str, status: int) -> None:
+    """Counts a request to the API."""
+    _HTTP.labels(method if method in _METHODS else "other", str(status)).inc()

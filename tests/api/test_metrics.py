@@ -1,0 +1,87 @@
+import re
+import time
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.api.service import Service, job_body
+
+PATIENCE = 60.0
+PERSONA = "an outspoken lighthouse keeper"
+
+
+def samples(service: Service, name: str) -> list[tuple[dict[str, str], float]]:
+    """The labels and values of one series."""
+    text = service.get("/metrics").text
+    families = text_string_to_metric_families(text)
+    return [
+        (sample.labels, sample.value)
+        for family in families
+        for sample in family.samples
+        if sample.name == name
+    ]
+
+
+def eventually(service: Service, name: str, **labels: str) -> list[tuple[dict[str, str], float]]:
+    """A series' samples that have these labels and are not 0, once there are any."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        found = [
+            (have, value)
+            for have, value in samples(service, name)
+            if value and labels.items() <= have.items()
+        ]
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"no {name} with {labels}"
+        time.sleep(0.2)
+
+
+class TestMetrics:
+    def test_are_in_the_form_that_prometheus_reads(self, api: Service) -> None:
+        response = api.get("/metrics")
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/plain")
+        assert {labels["part"]: value for labels, value in samples(api, "assay_up")} == {
+            "database": 1.0,
+            "redis": 1.0,
+        }
+
+    def test_show_a_waiting_job_and_what_it_has_before_it(self, api: Service) -> None:
+        job = api.submit(job_body())
+        [(_, shards)] = eventually(api, "assay_job_open_shards", job=job["id"])
+        [(_, responses)] = eventually(api, "assay_job_open_responses", job=job["id"])
+        assert (shards >= 1, responses) == (True, 2)
+        assert eventually(api, "assay_jobs", status="queued") == [({"status": "queued"}, 1.0)]
+
+    def test_count_the_requests_of_the_api(self, api: Service) -> None:
+        api.get("/v1/jobs/nothing")
+        [(labels, value)] = eventually(api, "assay_http_requests_total", method="GET", status="404")
+        assert value >= 1
+        assert labels["process"].startswith("api@")
+
+    def test_hold_nothing_that_a_tenant_wrote(self, api: Service) -> None:
+        body = job_body(personas=[{"id": "keeper", "description": PERSONA, "traits": {"E": "high"}}])
+        job = api.submit(body | {"name": "my secret job", "metadata": {"team": "confidential"}})
+        eventually(api, "assay_job_open_shards", job=job["id"])
+        text = api.get("/metrics").text
+        assert not re.search("lighthouse|keeper|secret|confidential", text)
+
+
+class TestMetricsOfWorkers:
+    def test_are_shown_by_the_api(self, stack: Service) -> None:
+        job = stack.submit(job_body())
+        stack.wait(job["id"], "completed")
+        judged = eventually(
+            stack,
+            "assay_calls_total",
+            connection="simulated",
+            model="sim-judge",
+            stage="judging",
+            outcome="ok",
+        )
+        assert all(labels["process"].startswith("worker@") for labels, _ in judged)
+        for limiter in ("writer", "process", "shared", "rate"):
+            eventually(stack, "assay_wait_seconds_count", limiter=limiter, model="sim-judge")
+        eventually(stack, "assay_call_seconds_count", model="sim-judge")
+        processes = {labels["process"] for labels, _ in samples(stack, "assay_loop_lag_seconds")}
+        assert {process.partition("@")[0] for process in processes} >= {"api", "worker"}

@@ -1,0 +1,40 @@
+"""A worker process that calls the simulator as fast as the shared limiter lets it: ``python -m … redis simulator rate tasks``."""
+
+import asyncio
+import sys
+
+from pydantic import SecretStr
+from redis.asyncio import Redis
+
+from app.domain.model import ChatRequest, Model
+from app.limits.redis_limiter import RedisRateLimiter
+from app.llm.connections import Connection, ConnectionLimits, Connections
+from app.llm.gateway import Gateway
+from app.ports import LimiterUnavailableError, ModelCallError
+
+CONNECTION, MODEL = "paced", "sim-judge"
+
+
+async def work(redis_url: str, simulator_url: str, per_minute: float, tasks: int) -> None:
+    """Calls until it is killed."""
+    limits = ConnectionLimits(requests_per_minute=per_minute)
+    connection = Connection(CONNECTION, "openai", f"{simulator_url}/v1", SecretStr("any"), limits)
+    connections = Connections({CONNECTION: connection})
+    gateway = Gateway(connections)
+    limiter = RedisRateLimiter(Redis.from_url(redis_url), connections.limits)
+    await limiter.begin()
+    request = ChatRequest(Model("judge", CONNECTION, MODEL), None, "Hello", "job_1/limits/a1")
+
+    async def call() -> None:
+        while True:
+            try:
+                await limiter.acquire(CONNECTION, MODEL, 0)
+                await gateway.complete(request)
+            except (LimiterUnavailableError, ModelCallError):
+                await asyncio.sleep(0.1)
+
+    await asyncio.gather(*(call() for _ in range(tasks)))
+
+
+if __name__ == "__main__":
+    asyncio.run(work(sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])))

@@ -1,0 +1,190 @@
+"""One number of calls in flight for everybody, on a real Valkey."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+from redis.asyncio import Redis
+
+from app.limits import shared_slots
+from app.limits.shared_slots import SharedSlots
+from app.ports import LimiterUnavailableError
+from embedded.valkey import EmbeddedValkey
+
+PATIENCE = 60.0
+
+
+@asynccontextmanager
+async def processes(
+    url: str, limit: int, count: int, *, new: bool = False
+) -> AsyncIterator[list[SharedSlots]]:
+    """What as many worker processes have of one limit."""
+    async with AsyncExitStack() as stack:
+        made = []
+        for number in range(count):
+            redis = await stack.enter_async_context(Redis.from_url(url))
+            if not new:
+                await redis.set("epoch", 1)
+            made.append(SharedSlots(redis, key="slots", epoch="epoch", limit=limit, owner=f"worker{number}"))
+            stack.push_async_callback(made[-1].close)
+        yield made
+
+
+class Work:
+    """Calls that take some time, and how many there ever were at once."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+        self.done: dict[SharedSlots, int] = {}
+
+    async def call(self, slots: SharedSlots, seconds: float = 0.02) -> None:
+        await slots.enter()
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.now -= 1
+            slots.leave()
+        self.done[slots] = self.done.get(slots, 0) + 1
+
+    async def keep_calling(self, slots: SharedSlots, seconds: float, tasks: int = 20) -> None:
+        end = time.monotonic() + seconds
+
+        async def repeat() -> None:
+            while time.monotonic() < end:
+                await self.call(slots)
+
+        await asyncio.gather(*(repeat() for _ in range(tasks)))
+
+
+class TestLimit:
+    async def test_is_kept_by_several_processes_together_and_shared_evenly(self, redis_url: str) -> None:
+        work = Work()
+        async with processes(redis_url, 8, 2) as workers:
+            await asyncio.gather(*(work.keep_calling(worker, 2.0) for worker in workers))
+        assert work.most == 8
+        assert min(work.done.values()) > 0.5 * max(work.done.values())
+
+    async def test_is_all_for_one_where_nobody_else_wants_it(self, redis_url: str) -> None:
+        work = Work()
+        async with processes(redis_url, 8, 2) as [worker, _]:
+            await work.keep_calling(worker, 0.5)
+        assert work.most == 8
+
+    async def test_goes_round_where_there_are_more_processes_than_slots(self, redis_url: str) -> None:
+        work = Work()
+        async with processes(redis_url, 1, 3) as workers:
+            until = time.monotonic() + PATIENCE
+
+            async def insist(worker: SharedSlots) -> None:
+                while len(work.done) < 3 and time.monotonic() < until:
+                    await work.call(worker)
+
+            await asyncio.gather(*(insist(worker) for worker in workers))
+        assert len(work.done) == 3
+        assert work.most == 1
+
+    async def test_of_a_process_that_died_comes_back(
+        self, redis_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(shared_slots, "LASTING_SECONDS", 2.0)
+        async with processes(redis_url, 2, 2) as [dead, worker]:
+            await dead.enter()
+            await dead.enter()
+            assert dead._keeper is not None
+            dead._keeper.cancel()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(worker.enter(), 0.5)
+            await asyncio.wait_for(worker.enter(), PATIENCE)
+            worker.leave()
+
+    async def test_starts_no_call_on_a_share_that_has_lapsed(
+        self, redis_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(shared_slots, "LASTING_SECONDS", 1.5)
+        async with processes(redis_url, 1, 2) as [frozen, worker]:
+            await frozen.enter()
+            assert frozen._keeper is not None
+            frozen._keeper.cancel()
+            await asyncio.sleep(0.6)  # by its own clock the share is over before Redis gives it to others
+            frozen.leave()
+            assert not frozen._free()
+            await asyncio.wait_for(worker.enter(), PATIENCE)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(frozen.enter(), 0.5)
+            worker.leave()
+
+
+class TestEmptiedRedis:
+    async def test_lets_nobody_take_what_others_have(self, redis_url: str) -> None:
+        work = Work()
+        async with processes(redis_url, 8, 2) as workers, Redis.from_url(redis_url) as redis:
+            calling = [asyncio.create_task(work.keep_calling(worker, 4.0)) for worker in workers]
+            for _ in range(3):
+                await asyncio.sleep(0.7)
+                await redis.flushall()
+            await asyncio.gather(*calling)
+        assert work.most <= 8
+
+
+class TestWaiting:
+    async def test_that_is_given_up_takes_no_slot(self, redis_url: str) -> None:
+        async with processes(redis_url, 1, 1) as [worker]:
+            await worker.enter()
+            waiting = [asyncio.create_task(worker.enter()) for _ in range(5)]
+            await asyncio.sleep(0.05)
+            for task in waiting[:4]:
+                task.cancel()
+            worker.leave()
+            waiting[4].cancel()  # at the moment at which it could have had one
+            await asyncio.gather(*waiting, return_exceptions=True)
+            await asyncio.wait_for(worker.enter(), PATIENCE)
+            worker.leave()
+
+    async def test_costs_little(self, redis_url: str) -> None:
+        async with processes(redis_url, 4, 1) as [worker], Redis.from_url(redis_url) as redis:
+            before = (await redis.info("stats"))["total_commands_processed"]
+            work = Work()
+            await work.keep_calling(worker, 1.0)
+            asked = (await redis.info("stats"))["total_commands_processed"] - before
+        assert sum(work.done.values()) > 3 * asked
+
+
+class TestWithoutRedis:
+    async def test_nothing_starts_until_it_is_back(
+        self, own_valkey: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with processes(own_valkey.url(), 4, 1) as [worker]:
+            await worker.enter()
+            own_valkey.process.stop()
+            attempts = await asyncio.gather(*(worker.enter() for _ in range(20)), return_exceptions=True)
+            assert {type(outcome) for outcome in attempts} <= {LimiterUnavailableError, type(None)}
+            assert sum(outcome is None for outcome in attempts) <= 3, "what was leased before"
+            own_valkey.restart()
+            for outcome in attempts:
+                if outcome is None:
+                    worker.leave()
+            async with asyncio.timeout(PATIENCE):
+                await worker.enter()
+            worker.leave()
+            worker.leave()
+
+
+class TestClose:
+    async def test_ends_all_waiting_and_gives_the_share_back(self, redis_url: str) -> None:
+        async with processes(redis_url, 1, 2) as [worker, other]:
+            await worker.enter()
+            waiting = asyncio.create_task(worker.enter())
+            await asyncio.sleep(0.05)
+            worker.leave()
+            await worker.close()
+            outcomes = await asyncio.gather(waiting, return_exceptions=True)
+            assert isinstance(outcomes[0], LimiterUnavailableError) or outcomes[0] is None
+            if outcomes[0] is None:
+                worker.leave()
+                await worker.close()
+            await asyncio.wait_for(other.enter(), PATIENCE)
+            other.leave()

@@ -1,0 +1,225 @@
+"""Every kind of reply that a provider can give, and what we make of it: what the tests send and docs/provider-replies.md shows.
+
+``python -m tests.integration.llm.provider_replies`` writes the page anew.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from app.domain.model import FinishReason
+from app.ports import FailureKind
+from tests.integration.llm.conftest import ANTHROPIC_REPLY, KEY, OPENAI_REPLY
+from tests.integration.llm.stub_provider import Answer
+
+RETRY, ITEM, JOB = FailureKind.RETRY, FailureKind.ITEM, FailureKind.JOB
+
+
+def openai_error(status: int, code: object, kind: str = "invalid_request_error", **headers: str) -> Answer:
+    fault = {"message": f"It says {KEY} here.", "type": kind, "param": None, "code": code}
+    return Answer.of_json({"error": fault}, status, **headers)
+
+
+def anthropic_error(status: int, kind: str, error_code: str | None = None, **headers: str) -> Answer:
+    fault: dict[str, object] = {"type": kind, "message": f"It says {KEY} here."}
+    details = {"details": {"error_code": error_code}} if error_code else {}
+    return Answer.of_json(
+        {"type": "error", "error": fault | details, "request_id": "req_1"}, status, **headers
+    )
+
+
+def changed(reply: Mapping[str, Any], **changes: Any) -> Answer:
+    return Answer.of_json({**reply, **changes})
+
+
+def choice(finish_reason: str | None = "stop", **message: Any) -> Answer:
+    answer = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
+    return changed(OPENAI_REPLY, choices=[answer])
+
+
+HALF = Answer.of_json(OPENAI_REPLY).body[:100]
+PAGE = Answer(200, b"<html>Sign in</html>", {"content-type": "text/html"})
+BIG = "x" * 5000
+
+FAILURES: dict[str, tuple[str, Answer, FailureKind, str]] = {
+    "rate limit": ("openai", openai_error(429, "rate_limit_exceeded", "requests"), RETRY, "rate_limit_exceeded"),
+    "no credit": ("openai", openai_error(429, "insufficient_quota", "insufficient_quota"), JOB, "insufficient_quota"),
+    "wrong key": ("openai", openai_error(401, "invalid_api_key"), JOB, "invalid_api_key"),
+    "payment required": ("openai", openai_error(402, 402), JOB, "invalid_request_error"),
+    "forbidden": ("openai", openai_error(403, "unsupported_country_region_territory"), JOB, "unsupported_country_region_territory"),
+    "no such model": ("openai", openai_error(404, "model_not_found"), JOB, "model_not_found"),
+    "no such path": ("openai", Answer(404, b"404 page not found"), JOB, "http_404"),
+    "prompt too long": ("openai", openai_error(400, "context_length_exceeded"), ITEM, "context_length_exceeded"),
+    "prompt against policy": ("openai", openai_error(400, "content_policy_violation"), ITEM, "content_policy_violation"),
+    "prompt filtered": ("openai", openai_error(400, "content_filter"), ITEM, "content_filter"),
+    "prompt invalid": ("openai", openai_error(400, "invalid_prompt"), ITEM, "invalid_prompt"),
+    "parameter refused": ("openai", openai_error(400, "unsupported_parameter"), JOB, "unsupported_parameter"),
+    "value refused": ("openai", openai_error(400, "unsupported_value"), JOB, "unsupported_value"),
+    "vLLM's bad request": ("openai", Answer.of_json({"object": "error", "message": "no", "code": 400}, 400), ITEM, "http_400"),
+    "error as text": ("openai", Answer.of_json({"error": "model is loading"}, 503), RETRY, "http_503"),
+    "body too large": ("openai", Answer(413), ITEM, "http_413"),
+    "request time-out": ("openai", Answer(408), RETRY, "http_408"),
+    "conflict": ("openai", Answer(409), RETRY, "http_409"),
+    "server error": ("openai", openai_error(500, None, "server_error"), RETRY, "server_error"),
+    "bad gateway": ("openai", Answer(502, b"<html>502</html>"), RETRY, "http_502"),
+    "a code that is no code": ("openai", openai_error(500, BIG, "x y"), RETRY, "http_500"),
+    "page in place of an answer": ("openai", PAGE, RETRY, "malformed_reply"),
+    "half an answer": ("openai", Answer(200, HALF), RETRY, "malformed_reply"),
+    "nothing": ("openai", Answer(200, b""), RETRY, "malformed_reply"),
+    "a list": ("openai", Answer.of_json([]), RETRY, "malformed_reply"),
+    "a hundred thousand brackets": ("openai", Answer(200, b"[" * 100_000), RETRY, "malformed_reply"),
+    "no choices": ("openai", changed(OPENAI_REPLY, choices=[]), RETRY, "malformed_reply"),
+    "null choices": ("openai", changed(OPENAI_REPLY, choices=None), RETRY, "malformed_reply"),
+    "null message": ("openai", changed(OPENAI_REPLY, choices=[{"message": None}]), RETRY, "malformed_reply"),
+    "content that is no text": ("openai", choice(content=[1]), RETRY, "malformed_reply"),
+    "answer broken off": ("openai", choice("error", content="I lo"), RETRY, "malformed_reply"),
+    "a router's rate limit": ("openai", Answer.of_json({"error": {"code": 429, "message": "slow"}}), RETRY, "http_429"),
+    "a router's empty purse": ("openai", Answer.of_json({"error": {"code": 402, "message": "pay"}}), JOB, "http_402"),
+    "a router's vague error": ("openai", Answer.of_json({"error": "odd"}), RETRY, "http_502"),
+    "closed unanswered": ("openai", Answer(cut_after=0), RETRY, "connection_lost"),
+    "closed in the head": ("openai", Answer(cut_after=9), RETRY, "connection_lost"),
+    "closed in the body": ("openai", Answer(body=HALF, cut_after=80), RETRY, "connection_lost"),
+    "no HTTP": ("openai", Answer(headers={"bad header\0": "x"}), RETRY, "connection_lost"),
+    "broken gzip": ("openai", Answer(body=b"no gzip", headers={"content-encoding": "gzip"}), RETRY, "connection_lost"),
+    "anthropic: rate limit": ("anthropic", anthropic_error(429, "rate_limit_error"), RETRY, "rate_limit_error"),
+    "anthropic: spend limit": ("anthropic", anthropic_error(429, "rate_limit_error", "enforced_spend_limit_reached"), JOB, "enforced_spend_limit_reached"),
+    "anthropic: overloaded": ("anthropic", anthropic_error(529, "overloaded_error"), RETRY, "overloaded_error"),
+    "anthropic: wrong key": ("anthropic", anthropic_error(401, "authentication_error"), JOB, "authentication_error"),
+    "anthropic: billing": ("anthropic", anthropic_error(402, "billing_error"), JOB, "billing_error"),
+    "anthropic: no such model": ("anthropic", anthropic_error(404, "not_found_error"), JOB, "not_found_error"),
+    "anthropic: bad request": ("anthropic", anthropic_error(400, "invalid_request_error"), ITEM, "invalid_request_error"),
+    "anthropic: server error": ("anthropic", anthropic_error(500, "api_error"), RETRY, "api_error"),
+    "anthropic: error in a good reply": ("anthropic", anthropic_error(200, "overloaded_error"), RETRY, "overloaded_error"),
+    "anthropic: page": ("anthropic", PAGE, RETRY, "malformed_reply"),
+    "anthropic: no content": ("anthropic", changed(ANTHROPIC_REPLY, content=None), RETRY, "malformed_reply"),
+    "anthropic: odd content": ("anthropic", changed(ANTHROPIC_REPLY, content=["text"]), RETRY, "malformed_reply"),
+    "anthropic: closed unanswered": ("anthropic", Answer(cut_after=0), RETRY, "connection_lost"),
+}  # fmt: skip
+
+DEADLINE = 5.0
+"""Of a call whose reply comes at once."""
+SHORT = 0.3
+"""Of a call whose reply comes too late."""
+LONG = 50 * 10**6
+"""Bytes of a reply that is no answer."""
+
+FAILURES |= {
+    "rate limit of tokens": ("openai", openai_error(429, "rate_limit_exceeded", "tokens"), RETRY, "rate_limit_exceeded"),
+    "rate limit without a code": ("openai", Answer(429), RETRY, "http_429"),
+    "quota used up, older code": ("openai", openai_error(429, "billing_hard_limit_reached"), JOB, "billing_hard_limit_reached"),
+    "billing not active": ("openai", openai_error(429, "billing_not_active", "billing_not_active"), JOB, "billing_not_active"),
+    "account deactivated": ("openai", openai_error(401, "account_deactivated"), JOB, "account_deactivated"),
+    "payment required, no reason": ("openai", Answer(402), JOB, "http_402"),
+    "deployment gone (Azure)": ("openai", openai_error(404, "DeploymentNotFound"), JOB, "DeploymentNotFound"),
+    "unknown parameter": ("openai", openai_error(400, "unknown_parameter"), JOB, "unknown_parameter"),
+    "a text too long": ("openai", openai_error(400, "string_above_max_length"), ITEM, "string_above_max_length"),
+    "bad request without a code": ("openai", Answer(400), ITEM, "http_400"),
+    "unprocessable": ("openai", Answer(422), ITEM, "http_422"),
+    "redirect": ("openai", Answer(302, headers={"location": "https://elsewhere.example"}), JOB, "http_302"),
+    "slow down": ("openai", openai_error(503, None, "service_unavailable_error"), RETRY, "service_unavailable_error"),
+    "gateway time-out": ("openai", Answer(504), RETRY, "http_504"),
+    "no answer": ("openai", Answer(delay=60), RETRY, "timeout"),
+    "an answer that drips in slower than the deadline": ("openai", Answer.of_json(OPENAI_REPLY).dripping(0.02), RETRY, "timeout"),
+    "50 MB, announced": ("openai", Answer(length=LONG), RETRY, "malformed_reply"),
+    "50 MB, not announced": ("openai", Answer(length=LONG, announced=False), RETRY, "malformed_reply"),
+    "reset": ("openai", Answer(reset=True), RETRY, "connection_lost"),
+    "anthropic: acceleration limit": ("anthropic", anthropic_error(429, "rate_limit_error", "ramp_limit_exceeded"), RETRY, "ramp_limit_exceeded"),
+    "anthropic: contract's spend limit": ("anthropic", anthropic_error(429, "rate_limit_error", "contract_spend_limit_reached"), JOB, "contract_spend_limit_reached"),
+    "anthropic: organization's spend limit": ("anthropic", anthropic_error(429, "rate_limit_error", "linked_organization_spend_limit_reached"), JOB, "linked_organization_spend_limit_reached"),
+    "anthropic: billing unavailable": ("anthropic", anthropic_error(429, "rate_limit_error", "linked_organization_billing_unavailable"), JOB, "linked_organization_billing_unavailable"),
+    "anthropic: organization on hold": ("anthropic", anthropic_error(403, "permission_error", "organization_on_hold"), JOB, "organization_on_hold"),
+    "anthropic: empty purse": ("anthropic", Answer.of_json({"type": "error", "error": {"type": "invalid_request_error", "message": "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."}}, 400), JOB, "credit_balance_too_low"),
+    "anthropic: forbidden": ("anthropic", anthropic_error(403, "permission_error"), JOB, "permission_error"),
+    "anthropic: request too large": ("anthropic", anthropic_error(413, "request_too_large"), ITEM, "request_too_large"),
+    "anthropic: time-out": ("anthropic", anthropic_error(504, "timeout_error"), RETRY, "timeout_error"),
+    "anthropic: null content": ("anthropic", changed(ANTHROPIC_REPLY, content=[None]), RETRY, "malformed_reply"),
+    "anthropic: no answer": ("anthropic", Answer(delay=60), RETRY, "timeout"),
+    "anthropic: drips in slower than the deadline": ("anthropic", Answer.of_json(ANTHROPIC_REPLY).dripping(0.02), RETRY, "timeout"),
+}  # fmt: skip
+
+TOO_LATE = {name for name, row in FAILURES.items() if row[3] == "timeout"}
+
+
+class Good(NamedTuple):
+    """A reply that is an answer."""
+
+    connection: str
+    answer: Answer
+    text: str
+    finish_reason: FinishReason
+    counted: bool
+    """Whether its tokens are known."""
+
+
+def _openai_usage(**counts: object) -> Answer:
+    return changed(OPENAI_REPLY, usage=counts)
+
+
+ANSWERS: dict[str, Good] = {
+    "answer": Good("openai", Answer.of_json(OPENAI_REPLY), "I love parties.", FinishReason.STOP, True),
+    "refusal": Good("openai", choice("stop", content=None, refusal="I can't."), "I can't.", FinishReason.REFUSAL, True),
+    "content filter": Good("openai", choice("content_filter", content=""), "", FinishReason.CONTENT_FILTER, True),
+    "cut off at the longest length": Good("openai", choice("length", content="I love"), "I love", FinishReason.LENGTH, True),
+    "empty answer": Good("openai", choice("stop", content=""), "", FinishReason.STOP, True),
+    "null answer": Good("openai", choice("stop", content=None), "", FinishReason.STOP, True),
+    "tool call instead of text": Good("openai", choice("tool_calls", content=None), "", FinishReason.OTHER, True),
+    "usage missing": Good("openai", changed(OPENAI_REPLY, usage=None), "I love parties.", FinishReason.STOP, False),
+    "usage incomplete": Good("openai", _openai_usage(prompt_tokens=3), "I love parties.", FinishReason.STOP, False),
+    "usage negative": Good("openai", _openai_usage(prompt_tokens=-3, completion_tokens=2), "I love parties.", FinishReason.STOP, False),
+    "usage in words": Good("openai", _openai_usage(prompt_tokens="3", completion_tokens="2"), "I love parties.", FinishReason.STOP, False),
+    "usage absurd": Good("openai", _openai_usage(prompt_tokens=10**18, completion_tokens=2), "I love parties.", FinishReason.STOP, False),
+    "usage fractional": Good("openai", _openai_usage(prompt_tokens=2.5, completion_tokens=True), "I love parties.", FinishReason.STOP, False),
+    "usage a list": Good("openai", changed(OPENAI_REPLY, usage=[3, 2]), "I love parties.", FinishReason.STOP, False),
+    "anthropic: answer": Good("anthropic", Answer.of_json(ANTHROPIC_REPLY), "I love parties.", FinishReason.STOP, True),
+    "anthropic: refusal": Good("anthropic", changed(ANTHROPIC_REPLY, content=[], stop_reason="refusal"), "", FinishReason.REFUSAL, True),
+    "anthropic: cut off at the longest length": Good("anthropic", changed(ANTHROPIC_REPLY, stop_reason="max_tokens"), "I love parties.", FinishReason.LENGTH, True),
+    "anthropic: empty answer": Good("anthropic", changed(ANTHROPIC_REPLY, content=[]), "", FinishReason.STOP, True),
+    "anthropic: usage missing": Good("anthropic", changed(ANTHROPIC_REPLY, usage=None), "I love parties.", FinishReason.STOP, False),
+    "anthropic: usage absurd": Good("anthropic", changed(ANTHROPIC_REPLY, usage={"input_tokens": -1, "output_tokens": "many"}), "I love parties.", FinishReason.STOP, False),
+}  # fmt: skip
+
+PAGE_FILE = Path(__file__).parents[3] / "docs" / "provider-replies.md"
+_MEANING = {RETRY: "tried again", ITEM: "item failed", JOB: "job stopped"}
+_INTRODUCTION = """# What providers answer, and what becomes of it
+
+This page is written by `python -m tests.integration.llm.provider_replies` from the replies that
+`tests/integration/llm/test_replies.py` sends over real HTTP, so it says what was tested. *Tried again*: after a back-off, at most `ASSAY_CALL_ATTEMPTS`
+times, then the item has failed; waits for a rate limit (HTTP 429) do not count. *Item failed*: only this response or verdict, with the code as its
+reason. *Job stopped*: paused, or failed if no call had succeeded, with the code as `status_reason`. Codes are the provider's own where
+it gives one; `http_…`, `timeout`, `connection_failed`, `connection_lost`, `malformed_reply` and `credit_balance_too_low` are ours.
+
+Decided by exact codes and statuses. The one exception is Anthropic's empty purse: it has the status and code of any bad
+request, and is told apart by the first words of its message, *Your credit balance is too low*. OpenAI's "Request too large … tokens per
+min" has the code of any rate limit, so such a call is tried again until its attempts for rate limits (200) are used up.
+
+A reply longer than 10 MB is not read to its end. Token counts that no call can have are taken for missing, and the cost of the call for unknown.
+"""
+
+
+def page() -> str:
+    """The page's text."""
+    lines = [_INTRODUCTION, "| provider's format | reply | HTTP | becomes | code |", "|---|---|---|---|---|"]
+    for name, (connection, answer, kind, code) in FAILURES.items():
+        lines.append(f"| {connection} | {_shown(name)} | {_status(answer)} | {_MEANING[kind]} | `{code}` |")
+    lines += ["", "| provider's format | reply | becomes | finish reason | tokens |", "|---|---|---|---|---|"]
+    for name, good in ANSWERS.items():
+        becomes = "answer" if good.text else "empty answer"
+        if good.finish_reason in {FinishReason.REFUSAL, FinishReason.CONTENT_FILTER}:
+            becomes = "refusal, stored as one"
+        tokens = "counted" if good.counted else "unknown"
+        lines.append(
+            f"| {good.connection} | {_shown(name)} | {becomes} | `{good.finish_reason}` | {tokens} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def _shown(name: str) -> str:
+    return name.removeprefix("anthropic: ")
+
+
+def _status(answer: Answer) -> str:
+    return "–" if answer.delay or answer.reset or answer.cut_after is not None else str(answer.status)
+
+
+if __name__ == "__main__":
+    PAGE_FILE.write_text(page(), encoding="utf-8")
