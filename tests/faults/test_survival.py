@@ -45,6 +45,9 @@ ENVIRONMENT = {
     "ASSAY_LEASE_SECONDS": "3",
     "ASSAY_SWEEP_SECONDS": "0.5",
 }
+TAKEN_SECONDS = 240.0
+"""A worker that is frozen in mid-transaction keeps its locks until Postgres ends the transaction, after a minute."""
+
 LONG_JOB = JOB | {"iterations": max(1, CALLS // 600)}
 
 pytestmark = pytest.mark.timeout(900)  # for a busy machine
@@ -353,7 +356,7 @@ def freeze_past_lease(trial: Trial, part: str) -> None:
             ).fetchone()
             return row == (0,)
 
-        assert eventually(taken, 60)
+        assert eventually(taken, TAKEN_SECONDS)
 
 
 class TestShutdown:
