@@ -16,8 +16,8 @@ from app.telemetry.metrics import ROWS_LOST, WRITER_BACKLOG
 
 log = structlog.get_logger(__name__)
 
-RETRY_SECONDS = 60.0
-"""How long a batch is offered to a database that is away, before its shards are given up."""
+RETRY_SECONDS = 900.0
+"""How long a batch is offered to a database that is away: its rows are paid for. No call starts meanwhile, as the leases run out."""
 
 BACKLOG_ROWS = 20_000
 """With more rows than this waiting, no further call starts: what is paid for must get to disk."""

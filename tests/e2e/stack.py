@@ -141,7 +141,7 @@ class Stack:
 
     def restarted(self, part: str, former: int) -> None:
         """Waits until the supervisor has started a part that had the pid `former`."""
-        assert eventually(lambda: self._supervisor.pids().get(part, former) != former, 20)
+        assert eventually(lambda: self._supervisor.pids().get(part, former) != former, 60)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Self
 import httpx2
 import psycopg
 
+from embedded.process import RunAs, launch_command
 from embedded.supervisor import free_port
 from tests.databases import libpq_url
 from tests.e2e.stack import Json, Stack
@@ -57,11 +58,10 @@ class Program:
         """Starts it and waits until its API is ready."""
         with (self.data_dir / "program.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.program", str(self.data_dir), str(self.port)],
+                mortal("tests.faults.program", str(self.data_dir), str(self.port)),
                 stdout=log,
                 stderr=log,
                 env=self._environment,
-                cwd=PROJECT,
             )
         assert eventually(lambda: self._ready() or self._died(), START_SECONDS), "the program did not start"
         assert not self._died(), (self.data_dir / "program.log").read_text()
@@ -173,16 +173,21 @@ RECORDED = (
 )
 
 
+def mortal(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module of this tree and dies with the tests, however they die."""
+    return launch_command(
+        [sys.executable, "-m", module, *arguments], run_as=RunAs.ourselves(), directory=PROJECT
+    )
+
+
 @contextmanager
 def running_service(directory: Path, environment: dict[str, str]) -> Iterator[Service]:
     """Runs a service and a simulator until the block ends."""
     port_file, data_dir = directory / "port", directory / "data"
     data_dir.mkdir(mode=0o711)
-    command = [sys.executable, "-m", "simulator", "--port-file", str(port_file)]
+    command = mortal("simulator", "--port-file", str(port_file), "--ledger", str(directory / "ledger.jsonl"))
     with (directory / "simulator.log").open("wb") as log:
-        simulator = subprocess.Popen(
-            [*command, "--ledger", str(directory / "ledger.jsonl")], stdout=log, stderr=log, cwd=PROJECT
-        )
+        simulator = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         assert eventually(port_file.exists, START_SECONDS)
         url = f"http://127.0.0.1:{port_file.read_text().strip()}"

@@ -93,7 +93,7 @@ class TestOtherPartKilled:
         slow.kill(part)
         slow.restarted(part, former)
         slow.simulate(latency_ms=0)
-        assert eventually(lambda: self._answers(slow), 20)
+        assert eventually(lambda: self._answers(slow), 120)
         job = slow.ended(job_id)
         assert (job["status"], job["completeness"]) == ("completed", "full")
         assert_same(slow.results(job_id), undisturbed)

@@ -58,8 +58,9 @@ class TestOrder:
         }
 
     def test_a_worker_may_finish_the_calls_that_are_under_way(self) -> None:
-        deadline = Settings.model_fields["call_deadline_seconds"].default
-        assert int(service("worker")["stop_grace_period"].removesuffix("s")) > deadline
+        patience = Settings.model_fields["shutdown_seconds"].default
+        assert patience > Settings.model_fields["call_deadline_seconds"].default
+        assert int(service("worker")["stop_grace_period"].removesuffix("s")) > patience
 
 
 class TestExposure:
