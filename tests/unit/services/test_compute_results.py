@@ -90,7 +90,7 @@ class TestRenderResults:
             if metric["value"] is None:
                 assert metric["reason"]
             elif metric["ci95"] is None:
-                assert metric["ci95_reason"].startswith("too_few_personas:")
+                assert metric["ci95_reason"].startswith("too_few_")
             else:
                 low, high = metric["ci95"]
                 assert low <= metric["value"] <= high

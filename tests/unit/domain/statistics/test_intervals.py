@@ -65,7 +65,7 @@ class TestCells:
         assert ends_of(metrics, "acc_atom") == (0.606962, 1.0)
         assert ends_of(metrics, "mean") == (3.427848, 5.0)  # 0.607 · 5 + 0.393 · 1
         assert ends_of(metrics, "rc_atom") == (-0.263194, 1.0)  # 1 − 2 · (1 − 0.607²)
-        assert ends_of(metrics, "rc") == (0.023151, 1.0)  # 1 − 2 · √(0.607 · 0.393)
+        assert ends_of(metrics, "rc") == (0.023149, 1.0)  # 1 − 2 · √(0.607 · 0.393)
 
     def test_the_order_of_responses_changes_nothing(self) -> None:
         scores = cell(VARIED, instructions=[0, 0, 0, 1, 1, 1])
