@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
-from app.api import answers
+from app.api import answers, decision_answers
 from app.api.dependencies import ServicesDep, no_unknown_parameters
 from app.api.openapi import PROBLEMS, answers_with
 from app.domain.gym import EXPECTED_UNITS
@@ -105,7 +105,9 @@ async def models(services: ServicesDep) -> Response:
 Filter = Annotated[str | None, Query(max_length=300)]
 
 
-@router.get("/baselines", responses=answers_with(answers.Baselines), summary="Read published figures")
+@router.get(
+    "/baselines", responses=answers_with(decision_answers.Baselines), summary="Read published figures"
+)
 async def published(
     source: Annotated[Literal["atomic", "personagym"] | None, Query(description="Which paper's.")] = None,
     model: Filter = None,
