@@ -61,7 +61,7 @@ def gym_results(
     return {
         "persona_scores": [_persona(result, of_persona[result.model, result.persona]) for result in results],
         "persona_score_totals": [_model(total, tallies, sample) for total in model_totals(results, sample)],
-        "judge_agreement": [_agreement(found) for found in agreements(grades, tasks)],
+        "judge_agreement": [_agreement(found) for found in agreements(grades, tasks, sample)],
     }
 
 

@@ -67,6 +67,10 @@ class PersonaSample:
         draws = ratio_draws(added, counted, self._weights[places])
         return percentile_interval(value, draws, len(places), bounds, "personas")
 
+    def weights_of(self, personas: Sequence[str]) -> FloatArray:
+        """Shape (n, b): how often each of these is drawn in each resample; a persona may stand there several times."""
+        return np.asarray(self._weights[[self._places[persona] for persona in personas]])
+
     def over_cells(self, value: float, members: Sequence[Member], bounds: tuple[float, float]) -> Interval:
         """The interval of a mean over cells: a persona is drawn with all of its cells."""
         return self.interval(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from app.domain.metrics.metric import FloatArray
 from app.domain.statistics.groups import PersonaSample
@@ -115,4 +115,4 @@ def _detectable(sums: FloatArray, counts: FloatArray) -> float | None:
     error = math.sqrt(n / (n - 1) * float((residuals**2).sum())) / float(counts.sum())
     if error < _EQUAL:
         return None
-    return (student(n - 1) + float(stats.t.ppf(POWER, n - 1))) * error
+    return (student(n - 1) + float(special.stdtrit(n - 1, POWER))) * error

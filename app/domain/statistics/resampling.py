@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from app.domain.metrics.metric import FloatArray
 from app.domain.statistics.interval import Interval
@@ -142,7 +142,7 @@ def likely_share(clusters: int) -> float:
 @cache
 def student(degrees: int) -> float:
     """The 97.5 % quantile of Student's t distribution."""
-    return float(stats.t.ppf(_ENDS[1], degrees))
+    return float(special.stdtrit(degrees, _ENDS[1]))  # scipy.stats takes a second to import
 
 
 def too_few(clusters: int, of: str) -> Interval:
