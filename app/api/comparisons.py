@@ -6,9 +6,9 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
 from app.api import decision_answers
+from app.api.decision_requests import ComparisonIn, SideIn
 from app.api.dependencies import JobId, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
-from app.api.decision_requests import ComparisonIn, SideIn
 from app.api.strict_json import StrictRoute
 from app.domain.gate import Gate, IntervalKind
 from app.reports.junit import junit
