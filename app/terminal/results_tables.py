@@ -123,7 +123,7 @@ def _intervals(totals: Sequence[Json], names: Sequence[Text], width: int) -> Ite
         columns = {
             NAMES[metric]: [Text(_interval(total["metrics"][metric])) for total in totals] for metric in known
         }
-        yield _by_model("95 % intervals over personas", names, columns)
+        yield _by_model("95 % intervals", names, columns)
 
 
 def _interval(measured: Json) -> str:
@@ -282,7 +282,7 @@ def _legend(results: Json) -> Iterator[Text]:
     short = ", ".join(f"{SHORT_NAMES[m]} {NAMES[m]}" for m in DETAIL[1:])
     yield Text(
         f"{short}. Totals are unweighted means over cells. RC_atom lies in [-1, 1], the others in [0, 1], MEAN on the"
-        f" scale. {OUT_OF_LEVEL} MEAN outside the persona's level.",
+        f" scale. Intervals are over personas. {OUT_OF_LEVEL} MEAN outside the persona's level.",
         style="hint",
     )
 

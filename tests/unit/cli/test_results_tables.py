@@ -47,12 +47,12 @@ class TestIntervals:
     @pytest.mark.parametrize("width", [100, 60, 40])
     def test_stand_in_a_table_of_their_own_as_far_as_there_is_room(self, width: int) -> None:
         text = shown(results(acc_atom=metric(0.91, 4) | {"ci95": [0.881, 0.932]}), width)
-        assert "95 % intervals over personas" in text
+        assert "95 % intervals" in text
         assert "[0.88, 0.93]" in text
         assert max(len(line) for line in text.splitlines()) <= width
 
     def test_without_any_there_is_no_table(self) -> None:
-        assert "intervals" not in shown(results())
+        assert "95 % intervals" not in shown(results())
 
 
 class TestMissingValues:
