@@ -41,10 +41,9 @@ class Interval:
         """The interval from ``low`` to ``high``, rounded outward, within ``bounds`` and never beside ``value``."""
         unit = 10**DIGITS
         least, most = bounds
-        return cls(
-            max(least, math.floor(min(low, value) * unit) / unit),
-            min(most, math.ceil(max(high, value) * unit) / unit),
-        )
+        # Cut off before it is rounded: an end may be too far away to be multiplied.
+        lowest, highest = max(least, min(low, value)), min(most, max(high, value))
+        return cls(max(least, math.floor(lowest * unit) / unit), min(most, math.ceil(highest * unit) / unit))
 
     @property
     def ends(self) -> tuple[float, float] | None:

@@ -189,3 +189,10 @@ class TestInterval:
     ) -> None:
         with pytest.raises(ValueError, match="interval"):
             Interval(low, high, reason)
+
+    def test_ends_beyond_the_range_are_cut_off_however_far_they_are(self) -> None:
+        assert Interval.around(0.5, -1e308, 1e308, (0.0, 1.0)).ends == (0.0, 1.0)
+
+    def test_ends_are_rounded_outward_and_hold_the_value(self) -> None:
+        assert Interval.around(0.5, 0.1234567, 0.7654321, (0.0, 1.0)).ends == (0.123456, 0.765433)
+        assert Interval.around(0.5, 0.6, 0.7, (0.0, 1.0)).ends == (0.5, 0.7)
