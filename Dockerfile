@@ -21,7 +21,8 @@ RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir /nonex
 COPY --from=build /opt/assay /opt/assay
 ENV PATH=/opt/assay/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
-    PYTHONUNBUFFERED=1
+    PYTHONUNBUFFERED=1 \
+    OPENBLAS_NUM_THREADS=1
 # By number, so that an orchestrator can see that it is not root. Nothing is written but to /tmp.
 USER 10001:10001
 WORKDIR /tmp

@@ -1,7 +1,8 @@
 """`assay`: the command line. It starts the stack, and is a client of the service's HTTP interface.
 
 Imports of weight stand in the commands that need them, so that every command starts fast.
-Exit statuses: 0 done, 1 the job failed or was cancelled, 2 wrong usage, 3 an error that is told.
+Exit statuses: 0 done, 1 the job failed or was cancelled, or the gate failed, 2 wrong usage, 3 an error that is told,
+4 the gate is inconclusive.
 """
 
 import contextlib
@@ -28,6 +29,7 @@ Json = dict[str, Any]
 DEFAULT_URL = "http://127.0.0.1:8321"
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 DEMO_SIMULATOR = ("--latency-ms", "50", "--jitter-ms", "20")
+GATE_FAILED, INCONCLUSIVE = 1, 4
 
 app = typer.Typer(
     name="assay",
@@ -47,6 +49,21 @@ JobFile = Annotated[
         metavar="FILE", help="The job as YAML or JSON; - reads standard input.", show_default=False
     ),
 ]
+
+
+Side = Annotated[
+    str,
+    typer.Argument(
+        help="JOB, JOB:MODEL, or baseline:MODEL for a model of the atomic paper.", show_default=False
+    ),
+]
+
+
+class IntervalKind(enum.StrEnum):
+    """Whose interval decides a gate."""
+
+    personas = enum.auto()
+    runs = enum.auto()
 
 
 class ReportFormat(enum.StrEnum):
@@ -270,6 +287,58 @@ def report(
 
 
 @app.command()
+def compare(
+    a: Side,
+    b: Side,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Compares two models on the personas and tasks that both have: paired differences, a - b."""
+    with told_errors(), _client(url) as client:
+        found = client.compare(_side(a), _side(b))
+        if as_json:
+            print_json(found)
+            return
+
+        from app.terminal.consoles import out  # noqa: PLC0415
+        from app.terminal.decisions import comparison_view  # noqa: PLC0415
+
+        out().print(comparison_view(found))
+
+
+@app.command()
+def gate(
+    job_id: JobId,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--threshold",
+            "-t",
+            help="acc_atom>=0.8, acc_atom@task=essay>=0.7, refusal_rate<=0.02 …; any number of them. [the job's own]",
+            show_default=False,
+        ),
+    ] = None,
+    interval: Annotated[
+        IntervalKind, typer.Option(help="Whose interval decides: other personas', or these cells' runs.")
+    ] = IntervalKind.personas,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Holds a job's results to thresholds. Exit status: 0 pass, 1 fail, 4 inconclusive."""
+    with told_errors(), _client(url) as client:
+        found = client.gate(job_id, threshold or [], interval.value)
+        if as_json:
+            print_json(found)
+        else:
+            from app.terminal.consoles import out  # noqa: PLC0415
+            from app.terminal.decisions import gate_view  # noqa: PLC0415
+
+            out().print(gate_view(found))
+        if found["verdict"] != "pass":
+            raise typer.Exit(GATE_FAILED if found["verdict"] == "fail" else INCONCLUSIVE)
+
+
+@app.command()
 def cancel(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Cancels a job: no call starts after it, and what was paid for is kept."""
     _act(job_id, "cancel", url, as_json=as_json)
@@ -440,6 +509,14 @@ def _wait(client: "ApiClient", job: Json) -> Json:
     simulated = " (simulated)" if job["simulated"] else ""
     say(f"{job['id']}  {printable(job['name'] or '')}{simulated}")
     return follow(client.follow(job["id"]), err())
+
+
+def _side(text: str) -> dict[str, str]:
+    """What one side of a comparison is."""
+    first, _, rest = text.partition(":")
+    if first == "baseline":
+        return {"baseline": rest}
+    return {"job": first} | ({"model": rest} if rest else {})
 
 
 def _act(job_id: str, action: "Action", url: str, *, as_json: bool) -> None:

@@ -13,7 +13,18 @@ from fastapi_swagger import patch_fastapi
 from redis.asyncio import Redis
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api import catalog, events, health, jobs, metrics, patience, persona_sets, problems, question_sets
+from app.api import (
+    catalog,
+    comparisons,
+    events,
+    health,
+    jobs,
+    metrics,
+    patience,
+    persona_sets,
+    problems,
+    question_sets,
+)
 from app.api.dependencies import Services
 from app.bootstrap import configure_logging, load_operator_connections
 from app.db.engine import connect
@@ -74,6 +85,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     patch_fastapi(app)  # /docs without anything from the internet
     app.include_router(jobs.router)
     app.include_router(events.router)
+    app.include_router(comparisons.router)
     app.include_router(question_sets.router)
     app.include_router(persona_sets.router)
     app.include_router(catalog.router)

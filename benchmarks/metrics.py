@@ -1,4 +1,4 @@
-"""The metrics of the papers' whole study, 540 cells of 12 models, from scores to the JSON text of the results.
+"""The metrics of the papers' whole study, 540 cells of 12 models, from scores to JSON text, intervals included.
 
 `python -m benchmarks.metrics`
 """
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from app.domain.dimension import Scale
-from app.domain.metrics.cell import combine_judges, measure
 from app.domain.metrics.scores import CellScores
 from app.domain.results import CellResult
+from app.domain.statistics.cells import estimate_cell
 from app.domain.totals import summarize
 from app.domain.verdict import VerdictStatus
 
@@ -32,7 +32,7 @@ def main() -> None:
     started = time.perf_counter()
     cells = [_measured(key, cell) for key, cell in scores]
     measured = time.perf_counter()
-    results = summarize(cells)
+    results = summarize(cells, seed=0)
     summarized = time.perf_counter()
     text = json.dumps(results.to_json(), allow_nan=False)
     written = time.perf_counter()
@@ -70,8 +70,8 @@ def _cell(draws: np.random.Generator, level: int, items: int, sentences: int) ->
 
 
 def _measured(key: Key, scores: CellScores) -> CellResult:
-    metrics = measure(scores)
-    return CellResult(*key, RUNS, combine_judges([metrics]), {"judge": metrics})
+    found = estimate_cell({"judge": scores}, np.arange(RUNS), 0, key[:3])
+    return CellResult(*key, RUNS, found.metrics, found.by_judge, influences=found.influences)
 
 
 if __name__ == "__main__":

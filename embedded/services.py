@@ -8,6 +8,8 @@ from pathlib import Path
 LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - looked up, not bound to
 
 
+NUMERICS = {"OPENBLAS_NUM_THREADS": "1"}
+"""The intervals' matrices are small: several threads for one only wait for each other, seven times as long on a busy machine."""
 WORKER_NICENESS = "5"  # the API answers polls while workers fill the machine
 WORKER_GRACE = 10.0
 WORKER_SHUTDOWN = "6"  # of it, the seconds for calls on the wire; the rest is for writing what there is
@@ -126,6 +128,7 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
                 ),
                 *("--timeout-graceful-shutdown", "3", "--no-access-log"),
             ),
+            env=NUMERICS,
         ),
         ServiceSpec("sweeper", module_command("workers.sweeper")),
     ]
@@ -153,7 +156,11 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
                 ),
             ),
             grace=WORKER_GRACE,
-            env={"ASSAY_WORKER_NICE": WORKER_NICENESS, "ASSAY_SHUTDOWN_SECONDS": WORKER_SHUTDOWN},
+            env={
+                "ASSAY_WORKER_NICE": WORKER_NICENESS,
+                "ASSAY_SHUTDOWN_SECONDS": WORKER_SHUTDOWN,
+                **NUMERICS,
+            },
         )
         for number in range(1, config.workers + 1)
     ]

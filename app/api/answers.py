@@ -141,6 +141,16 @@ class Metric(BaseModel):
     value: float | None
     n: int
     reason: str | None = None
+    ci95: tuple[float, float] | None = Field(
+        None,
+        description="95 % confidence interval over the cell's runs; in totals, over personas.",
+        examples=[[0.7, 0.85]],
+    )
+    ci95_reason: str | None = Field(None, description="Why there is no interval.")
+    ci95_runs: tuple[float, float] | None = Field(
+        None, description="In totals: the interval for these very cells, if their runs were repeated."
+    )
+    ci95_runs_reason: str | None = Field(None, description="Why there is no such interval.")
 
 
 class UnitCounts(Answer):

@@ -1,13 +1,17 @@
-"""`/v1/personas`, `/v1/tasks`, `/v1/models`: what is built in or configured."""
+"""`/v1/personas`, `/v1/tasks`, `/v1/models`, `/v1/baselines`: what is built in or configured."""
 
-from fastapi import APIRouter, Depends, Response
+import asyncio
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
-from app.api import answers
+from app.api import answers, decision_answers
 from app.api.dependencies import ServicesDep, no_unknown_parameters
 from app.api.openapi import PROBLEMS, answers_with
 from app.domain.gym import EXPECTED_UNITS
 from app.domain.personagym.prompts import rubric_outline
+from app.services.baselines import BaselineFilter, baselines
 
 router = APIRouter(
     prefix="/v1", tags=["catalog"], dependencies=[Depends(no_unknown_parameters)], responses=PROBLEMS
@@ -96,3 +100,20 @@ async def models(services: ServicesDep) -> Response:
         for connection in services.connections
     ]
     return JSONResponse({"data": data})
+
+
+Filter = Annotated[str | None, Query(max_length=300)]
+
+
+@router.get(
+    "/baselines", responses=answers_with(decision_answers.Baselines), summary="Read published figures"
+)
+async def published(
+    source: Annotated[Literal["atomic", "personagym"] | None, Query(description="Which paper's.")] = None,
+    model: Filter = None,
+    persona: Filter = None,
+    task: Filter = None,
+) -> Response:
+    """The two papers' published figures in the form of results: 540 cells of 12 models, PersonaScores of 6."""
+    wanted = BaselineFilter(source, model, persona, task)
+    return Response(await asyncio.to_thread(baselines, wanted), media_type="application/json")

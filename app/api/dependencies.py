@@ -60,9 +60,18 @@ def _job_id(
     job_id: Annotated[str, Path(description="A job's id.", examples=["job_01kxyz0abcdefghjkmnpqrstvw"])],
 ) -> str:
     """The job that a path names; what is no id can name none, so nothing else ever sees it."""
-    if _JOB_ID.fullmatch(job_id) is None:
+    return job_id_of(job_id)
+
+
+def job_id_of(text: str) -> str:
+    """A text that may be a job's id.
+
+    Raises:
+        NotFoundError: If it cannot be one.
+    """
+    if _JOB_ID.fullmatch(text) is None:
         raise NotFoundError("such job")
-    return job_id
+    return text
 
 
 def metadata_filter(request: Request) -> dict[str, str]:

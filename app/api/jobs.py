@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from app.api import answers, cursors
+from app.api.comparisons import JUNIT_TYPE, junit_answer
 from app.api.dependencies import JobId, MetadataFilter, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.problems import ProblemError
@@ -19,6 +20,7 @@ from app.domain.status import JobStatus
 from app.services.control_job import cancel_job, delete_job, pause_job, resume_job
 from app.services.export_report import EXPORTS, TABLES, export_report
 from app.services.follow_job import state_tag
+from app.services.gate import gate_of
 from app.services.job_view import find_job, job_json, view_job
 from app.services.plan_job import plan_job
 from app.services.read_responses import ResponseFilter, read_page
@@ -32,7 +34,9 @@ router = APIRouter(
     responses=PROBLEMS,
 )
 
-REPORTS: Responses = {200: {"content": {export.media_type: {} for export in EXPORTS.values()}}}
+REPORTS: Responses = {
+    200: {"content": {export.media_type: {} for export in EXPORTS.values()} | {JUNIT_TYPE: {}}}
+}
 POLL_SECONDS = "1"
 MAX_PAGE = 500
 
@@ -225,8 +229,12 @@ async def report(
     services: ServicesDep,
     tenant: TenantDep,
     format_: Annotated[
-        Literal["json", "html", "csv", "jsonl", "parquet"],
-        Query(alias="format", description="`html` is one self-contained file; the others are for programs."),
+        Literal["json", "html", "csv", "jsonl", "parquet", "junit"],
+        Query(
+            alias="format",
+            description="`html` is one self-contained file; the others are for programs. `junit` is the gate over the"
+            " job's own `thresholds`.",
+        ),
     ] = "json",
     level: Annotated[
         Literal["verdicts", "cells", "persona_scores"],
@@ -240,6 +248,8 @@ async def report(
         error = FieldError("/query/level", f"only for the formats {', '.join(TABLES)}")
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[error])
     job = await find_job(services.engine, tenant, job_id)
+    if format_ == "junit":
+        return junit_answer(job_id, await gate_of(services.results, job, None, "personas"))
     context = await services.contexts.get(tenant, job_id)
     document = await services.results.read(job)
     export = EXPORTS[format_]

@@ -24,6 +24,7 @@ from app.domain.draft import (
     ScaleDraft,
     TaskDraft,
 )
+from app.domain.gate import parse_threshold
 from app.domain.model import ModelParameters
 
 MAX_RUN = 32_766
@@ -60,9 +61,15 @@ def _extra(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def _threshold(text: str) -> str:
+    parse_threshold(text)
+    return text
+
+
 Text = Annotated[str, AfterValidator(_storable)]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=100)]
 Line = Annotated[Text, Field(min_length=1, max_length=300, pattern=r"^[^\r\n]*$")]
+ThresholdText = Annotated[Text, Field(max_length=500), AfterValidator(_threshold)]
 Prose = Annotated[Text, Field(min_length=1, max_length=20_000, pattern=r"\S")]
 
 
@@ -311,6 +318,12 @@ class JobIn(Body):
         None,
         description="PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror`"
         " (its section 3.2).",
+    )
+    thresholds: list[ThresholdText] = Field(
+        default_factory=list,
+        max_length=100,
+        description="What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise.",
+        examples=[["acc_atom>=0.8", "refusal_rate<=0.02"]],
     )
     protocol: Literal["paper"] = Field("paper", description="The papers' words and definitions.")
     metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -103,6 +103,15 @@ class ApiClient:
         """A job's results as they stand."""
         return self._json("GET", f"{_job_path(job_id)}/results")
 
+    def compare(self, a: Mapping[str, str], b: Mapping[str, str]) -> Json:
+        """Paired differences of two sides, each ``{job, model}`` or ``{baseline}``."""
+        return self._json("POST", "/v1/comparisons", {"a": dict(a), "b": dict(b)})
+
+    def gate(self, job_id: str, thresholds: Sequence[str], interval: str) -> Json:
+        """A job's results held to thresholds; to the job's own if none are given."""
+        query: dict[str, str | list[str]] = {"threshold": list(thresholds), "interval": interval}
+        return self._json("GET", f"{_job_path(job_id)}/gate", query=query)
+
     def save_report(self, job_id: str, query: Mapping[str, str], file: BinaryIO) -> int:
         """Streams a report into a file.
 
@@ -141,7 +150,7 @@ class ApiClient:
         path: str,
         body: Mapping[str, Any] | None = None,
         *,
-        query: Mapping[str, str] | None = None,
+        query: Mapping[str, str | list[str]] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Json:
         request = self._http.build_request(method, path, json=body, params=query, headers=headers)

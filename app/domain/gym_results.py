@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from app.domain.metrics.metric import Metric
+from app.domain.metrics.metric import Metric, metric_json
 from app.domain.personagym.agreement import Agreement, agreements
 from app.domain.personagym.scores import (
     Grade,
@@ -14,6 +14,7 @@ from app.domain.personagym.scores import (
     model_totals,
     persona_results,
 )
+from app.domain.statistics.groups import PersonaSample
 
 Json = dict[str, object]
 
@@ -41,22 +42,26 @@ class GymTally:
     responses: Mapping[str, int]
 
 
-def gym_results(tallies: Sequence[GymTally], grades: Sequence[Grade], tasks: Sequence[str]) -> Json:
+def gym_results(
+    tallies: Sequence[GymTally], grades: Sequence[Grade], tasks: Sequence[str], seed: int | None = None
+) -> Json:
     """PersonaScores by persona and by model, and how well the judges agree.
 
     Args:
         tallies: The responses of every cell.
         grades: Every grade; a failed response has failed grades.
         tasks: Ids of the job's tasks.
+        seed: Of the resampling behind the intervals; ``None`` for figures without intervals.
     """
-    results = persona_results(grades, tasks)
+    results = persona_results(grades, tasks, seed)
+    sample = None if seed is None else PersonaSample([tally.persona for tally in tallies], seed)
     of_persona: dict[tuple[str, str], list[GymTally]] = defaultdict(list)
     for tally in tallies:
         of_persona[tally.model, tally.persona].append(tally)
     return {
         "persona_scores": [_persona(result, of_persona[result.model, result.persona]) for result in results],
-        "persona_score_totals": [_model(total, tallies) for total in model_totals(results)],
-        "judge_agreement": [_agreement(found) for found in agreements(grades, tasks)],
+        "persona_score_totals": [_model(total, tallies, sample) for total in model_totals(results, sample)],
+        "judge_agreement": [_agreement(found) for found in agreements(grades, tasks, sample)],
     }
 
 
@@ -66,16 +71,16 @@ def _persona(result: PersonaResult, own: Sequence[GymTally]) -> Json:
         "model": result.model,
         "persona": result.persona,
         # The mean is over tasks, but what it rests on are questions.
-        "persona_score": _metric(result.persona_score)
+        "persona_score": metric_json(result.persona_score)
         | {"n": questions if result.persona_score.value is not None else 0},
         "tasks_in_job": len(result.tasks),
         "tasks_in_paper": PAPER_TASKS,
         "tasks": {
-            id_: _metric(task.score)
+            id_: metric_json(task.score)
             | {
                 "questions": task.questions,
                 "grades": asdict(task.grades) | {"total": task.grades.total},
-                "by_judge": {judge: _metric(score) for judge, score in task.by_judge.items()},
+                "by_judge": {judge: metric_json(score) for judge, score in task.by_judge.items()},
                 "responses": _responses([t for t in own if t.task == id_]),
             }
             for id_, task in result.tasks.items()
@@ -84,23 +89,32 @@ def _persona(result: PersonaResult, own: Sequence[GymTally]) -> Json:
     }
 
 
-def _model(total: ModelTotal, tallies: Sequence[GymTally]) -> Json:
+def _model(total: ModelTotal, tallies: Sequence[GymTally], sample: PersonaSample | None) -> Json:
     own = [tally for tally in tallies if tally.model == total.model]
     return {
         "model": total.model,
         "persona_score": _spread(total.persona_score),
         "tasks": {id_: _spread(spread) for id_, spread in total.tasks.items()},
-        "refusal_rate": _refusal_rate(own),
+        "refusal_rate": _refusal_rate(own, sample),
         "responses": _responses(own),
         "grades": asdict(total.grades) | {"total": total.grades.total},
     }
 
 
-def _refusal_rate(tallies: Sequence[GymTally]) -> Json:
+def _refusal_rate(tallies: Sequence[GymTally], sample: PersonaSample | None) -> Json:
     """Refusals among the responses that there are, as in Figure 4."""
-    refused = sum(tally.responses.get("refused", 0) for tally in tallies)
-    written = refused + sum(tally.responses.get("answered", 0) for tally in tallies)
-    return _metric(Metric(refused / written, written) if written else Metric.missing(NO_ANSWER))
+    refused = [tally.responses.get("refused", 0) for tally in tallies]
+    written = [
+        count + tally.responses.get("answered", 0) for count, tally in zip(refused, tallies, strict=True)
+    ]
+    if not sum(written):
+        return metric_json(Metric.missing(NO_ANSWER))
+    rate = sum(refused) / sum(written)
+    metric = Metric(rate, sum(written))
+    if sample is not None:
+        personas = [tally.persona for tally in tallies]
+        metric = metric.within(sample.interval(rate, personas, refused, written, (0.0, 1.0)))
+    return metric_json(metric)
 
 
 def _responses(tallies: Sequence[GymTally]) -> Json:
@@ -118,17 +132,11 @@ def _agreement(found: Agreement) -> Json:
         "task": found.task,
         "judges": list(found.judges),
         "n": found.jointly_scored,
-        "quadratic_kappa": _metric(found.quadratic_kappa),
-        "spearman": _metric(found.spearman),
-        "mean_absolute_difference": _metric(found.mean_absolute_difference),
+        "quadratic_kappa": metric_json(found.quadratic_kappa),
+        "spearman": metric_json(found.spearman),
+        "mean_absolute_difference": metric_json(found.mean_absolute_difference),
     }
 
 
 def _spread(spread: Spread) -> Json:
-    return _metric(spread.mean) | {"sd": spread.sd, "left_out": spread.left_out}
-
-
-def _metric(metric: Metric) -> Json:
-    if metric.reason is not None:
-        return {"value": None, "n": 0, "reason": metric.reason}
-    return {"value": metric.value, "n": metric.n}
+    return metric_json(spread.mean) | {"sd": spread.sd, "left_out": spread.left_out}

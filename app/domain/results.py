@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, field
 
 from app.domain.dimension import Scale
 from app.domain.metrics.cell import CellMetrics, UnitCounts
-from app.domain.metrics.metric import Metric, MetricSet
+from app.domain.metrics.metric import MetricSet, interval_json, metric_json
+from app.domain.statistics.groups import Influence
 
 Json = dict[str, object]
 
@@ -47,6 +48,7 @@ class CellResult:
         scale: The dimension's scale, on which ``metrics.mean`` lies.
         simulated: Whether the model or a judge was a simulated one.
         statuses: What became of the cell's responses; dimensions that share a text share it.
+        influences: What the runs do to each metric over all judges, from which totals' intervals follow.
     """
 
     model: str
@@ -60,6 +62,7 @@ class CellResult:
     scale: Scale = field(default_factory=Scale)
     simulated: bool = False
     statuses: ResponseStatuses = field(default_factory=ResponseStatuses)
+    influences: Mapping[str, Influence] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -209,7 +212,7 @@ def _metrics_json(metrics: MetricSet, cells: int | None = None) -> Json:
         "ic_atom": metrics.ic_atom,
         "rc_atom": metrics.rc_atom,
     }
-    found: dict[str, Json] = {name: _metric_json(metric) for name, metric in six.items()}
+    found: dict[str, Json] = {name: metric_json(metric) for name, metric in six.items()}
     if cells is not None:
         for name, metric in six.items():
             found[name]["left_out"] = cells - metric.n
@@ -218,12 +221,8 @@ def _metrics_json(metrics: MetricSet, cells: int | None = None) -> Json:
         ("across_instructions", metrics.rc_atom_across_instructions),
     ):
         found["rc_atom"] |= {part: metric.value, f"{part}_n": metric.n}
+        found["rc_atom"] |= interval_json(f"{part}_ci95", metric.interval)
+        found["rc_atom"] |= interval_json(f"{part}_ci95_runs", metric.runs_interval)
         if metric.reason is not None:
             found["rc_atom"][f"{part}_reason"] = metric.reason
     return {**found}
-
-
-def _metric_json(metric: Metric) -> Json:
-    if metric.reason is not None:
-        return {"value": None, "n": 0, "reason": metric.reason}
-    return {"value": metric.value, "n": metric.n}

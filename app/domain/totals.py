@@ -7,6 +7,8 @@ from itertools import groupby
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet, values_of
 from app.domain.results import CellResult, JudgeResult, Results, Total
+from app.domain.statistics.cells import RANGES
+from app.domain.statistics.groups import Member, PersonaSample, stratified_interval
 
 GROUPINGS = (
     ("model",),
@@ -27,7 +29,7 @@ MIXED_SCALES = (
 )
 
 
-def totals(cells: Sequence[CellResult]) -> tuple[Total, ...]:
+def totals(cells: Sequence[CellResult], seed: int | None = None) -> tuple[Total, ...]:
     """Unweighted means over the cells of every group of every grouping.
 
     Unweighted: every cell counts the same, however many runs or units it has. That is how the 36 averages of
@@ -35,19 +37,25 @@ def totals(cells: Sequence[CellResult]) -> tuple[Total, ...]:
 
     Args:
         cells: Cells, in any order.
+        seed: Of the resampling behind the intervals; ``None`` for totals without intervals.
 
     Returns:
         The totals in the order of ``GROUPINGS``, each grouping sorted by its keys.
     """
-    return tuple(total for by in GROUPINGS for total in _grouped(cells, by))
+    sample = None if seed is None else PersonaSample([cell.persona for cell in cells], seed)
+    ordered = sorted(cells, key=lambda cell: cell.key)
+    return tuple(total for by in GROUPINGS for total in _grouped(ordered, by, sample))
 
 
-def summarize(cells: Sequence[CellResult], judges: Mapping[str, bool] | None = None) -> Results:
+def summarize(
+    cells: Sequence[CellResult], judges: Mapping[str, bool] | None = None, seed: int | None = None
+) -> Results:
     """Cells, totals and judges of a job.
 
     Args:
         cells: The job's cells, in any order.
         judges: Whether each of the job's judges is simulated, by label; those included who judged no sentence.
+        seed: As for :func:`totals`.
     """
     simulated = dict(judges or {})
     ordered = tuple(sorted(cells, key=lambda cell: cell.key))
@@ -60,24 +68,21 @@ def summarize(cells: Sequence[CellResult], judges: Mapping[str, bool] | None = N
         )
         for label in labels
     )
-    return Results(cells=ordered, totals=totals(ordered), judges=judged)
+    return Results(cells=ordered, totals=totals(ordered, seed), judges=judged)
 
 
-def _grouped(cells: Sequence[CellResult], by: tuple[str, ...]) -> list[Total]:
+def _grouped(cells: Sequence[CellResult], by: tuple[str, ...], sample: PersonaSample | None) -> list[Total]:
     def keys_of(cell: CellResult) -> tuple[str, ...]:
         return tuple(getattr(cell, name) for name in by)
 
     return [
-        _total(dict(zip(by, keys, strict=True)), list(group))
+        _total(dict(zip(by, keys, strict=True)), list(group), sample)
         for keys, group in groupby(sorted(cells, key=keys_of), key=keys_of)
     ]
 
 
-def _total(keys: dict[str, str], cells: list[CellResult]) -> Total:
-    metrics = {
-        field.name: Metric.average(values_of([getattr(cell.metrics, field.name) for cell in cells]), NO_CELL)
-        for field in fields(MetricSet)
-    }
+def _total(keys: dict[str, str], cells: list[CellResult], sample: PersonaSample | None) -> Total:
+    metrics = {field.name: _over_cells(field.name, cells, sample) for field in fields(MetricSet)}
     if len({(cell.scale.minimum, cell.scale.maximum) for cell in cells}) > 1:
         metrics["mean"] = Metric.missing(MIXED_SCALES)
     return Total(
@@ -86,4 +91,22 @@ def _total(keys: dict[str, str], cells: list[CellResult]) -> Total:
         cells=len(cells),
         units=UnitCounts.sum([cell.metrics.units for cell in cells]),
         simulated=any(cell.simulated for cell in cells),
+    )
+
+
+def _over_cells(name: str, cells: Sequence[CellResult], sample: PersonaSample | None) -> Metric:
+    """The mean of one metric over the cells that have it, with its intervals."""
+    metric = Metric.average(values_of([getattr(cell.metrics, name) for cell in cells]), NO_CELL)
+    if metric.value is None or sample is None:
+        return metric
+    scale = cells[0].scale
+    bounds = RANGES.get(name, (float(scale.minimum), float(scale.maximum)))
+    members = [
+        Member((cell.model, cell.persona, cell.task), cell.persona, value, cell.influences.get(name))
+        for cell in cells
+        if (value := getattr(cell.metrics, name).value) is not None
+    ]
+    return metric.within(
+        sample.over_cells(metric.value, members, bounds),
+        stratified_interval(metric.value, members, bounds, "runs"),
     )

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.reports.columns import GENERATION_COUNTS, UNIT_STATUSES
@@ -30,12 +30,14 @@ class Figure:
         note: What it was taken over, or why it is missing.
         step: Its place in the metric's range, 0 (worst) to ``HEAT_STEPS`` - 1 (best); ``None`` for no colour.
         off: Whether it is a MEAN outside the persona's level.
+        ci95: Its 95 % interval; ``None`` where there is none.
     """
 
     value: float | None
     note: str
     step: int | None = None
     off: bool = False
+    ci95: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ class Summary:
         target = self._targets.find(source.get("dimension", ""), source.get("level", ""))
         if name != "mean" or figure.value is None or target is None:
             return figure
-        return Figure(figure.value, figure.note, off=not target.contains(figure.value))
+        return replace(figure, step=None, off=not target.contains(figure.value))
 
 
 def _figures(source: Json, names: Iterable[str], counted: str) -> dict[str, Figure]:
@@ -242,9 +244,21 @@ def _figure(source: Json, name: str, counted: str) -> Figure:
         else (counted, f"{counted}s")
     )
     n = metric["n"]
+    note = f"n = {n} {one if n == 1 else many}{left_out}{_spoken(metric)}"
+    ends = metric.get("ci95")
     return Figure(
-        metric["value"], f"n = {n} {one if n == 1 else many}{left_out}", _step(name, metric["value"])
+        metric["value"], note, _step(name, metric["value"]), ci95=None if ends is None else (ends[0], ends[1])
     )
+
+
+def _spoken(metric: Json) -> str:
+    """A metric's interval in words."""
+    if "ci95" not in metric:
+        return ""
+    if metric["ci95"] is None:
+        return f"; no interval: {metric['ci95_reason'].partition(': ')[2]}"
+    low, high = metric["ci95"]
+    return f"; 95 % interval {low:.2f} to {high:.2f}"
 
 
 def _step(name: str, value: float) -> int | None:

@@ -17,12 +17,12 @@ from app.db.progress import Counts, UsageRow
 from app.db.readouts import ResponseTally, ScoreRow
 from app.db.sets import StoredPersonaSet
 from app.domain.gym_results import RESPONSE_STATUSES, GymTally, gym_results
-from app.domain.metrics.cell import combine_judges, measure
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
 from app.domain.personagym.scores import Grade
 from app.domain.plan import Cell, GymCell, gym, responses_per_run
 from app.domain.results import CellResult, ResponseStatuses
 from app.domain.spec import JobSpec
+from app.domain.statistics.cells import estimate_cell
 from app.domain.totals import summarize
 from app.domain.verdict import Verdict, VerdictStatus
 from app.services.job_context import JobContext
@@ -110,7 +110,8 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         for trait in range(len(cell.dimensions))
     ]
     completeness = FULL if is_full(rows.counts) and _all_made(spec, rows) else PARTIAL
-    results = summarize(cells, {judge.label: judge.simulated for judge in spec.judges}).to_json()
+    judges = {judge.label: judge.simulated for judge in spec.judges}
+    results = summarize(cells, judges, spec.seed).to_json()
     document = {
         "job": job.id,
         "name": job.name,
@@ -141,10 +142,12 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellRe
     dimension = cell.dimensions[trait]
     level = cell.persona.traits[trait].level
     by_judge = {
-        judge.label: measure(_cell_scores(cell, trait, rows.scores.get((cell.ordinal, trait, n), [])))
+        judge.label: _cell_scores(cell, trait, rows.scores.get((cell.ordinal, trait, n), []))
         for n, judge in enumerate(spec.judges)
     }
     model = spec.models[cell.model]
+    runs = np.unique(np.concatenate([scores.runs for scores in by_judge.values()]))
+    estimate = estimate_cell(by_judge, runs, spec.seed, (model.label, cell.persona.id, cell.task.id))
     tally = rows.tallies.get(cell.ordinal)
     return CellResult(
         model=model.label,
@@ -153,8 +156,9 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellRe
         dimension=dimension.id,
         level=level,
         runs=cell.runs or (tally.runs if tally else 0),  # existing texts come in as many runs as there are
-        metrics=combine_judges(list(by_judge.values())),
-        by_judge=by_judge,
+        metrics=estimate.metrics,
+        by_judge=estimate.by_judge,
+        influences=estimate.influences,
         scale=dimension.scale,
         simulated=model.simulated or any(judge.simulated for judge in spec.judges),
         statuses=_statuses(tally, _planned(cell, rows)),
@@ -174,7 +178,7 @@ def _gym_results(context: JobContext, rows: JobRows) -> dict[str, Any]:
     if spec.gym is None:
         return {"persona_scores": []}
     tallies = [_gym_tally(spec, cell, rows) for cell in gym(context.cells)]
-    results = gym_results(tallies, rows.grades, [task.id for task in spec.gym.tasks])
+    results = gym_results(tallies, rows.grades, [task.id for task in spec.gym.tasks], spec.seed)
     return {**results, "preparation": [asdict(asks) for asks in rows.asks]}
 
 
@@ -236,13 +240,18 @@ def _cell_scores(cell: Cell, trait: int, rows: list[ScoreRow]) -> CellScores:
     for n, row in enumerate(rows):
         if row.scores:
             histograms[n] = np.bincount(np.asarray(row.scores) - scale.minimum, minlength=scale.size)
-    instructions = [UNKNOWN_INSTRUCTION if r.instruction is None else r.instruction for r in rows]
+    instructions = np.asarray(
+        [UNKNOWN_INSTRUCTION if r.instruction is None else r.instruction for r in rows], dtype=np.int64
+    )
+    runs = np.asarray([r.run for r in rows], dtype=np.int64)
+    # Sums of fractions depend on their order in the last digits; the rows come in any.
+    order = np.lexsort((*histograms.T, runs))
     return CellScores(
         scale=scale,
         level=scale.levels.index(cell.persona.traits[trait].level),
-        runs=np.asarray([r.run for r in rows], dtype=np.int64),
-        instructions=np.asarray(instructions, dtype=np.int64),
-        histograms=histograms,
+        runs=runs[order],
+        instructions=instructions[order],
+        histograms=histograms[order],
         excluded={
             VerdictStatus.NOT_APPLICABLE: sum(r.not_applicable for r in rows),
             VerdictStatus.REFUSED: sum(r.refused for r in rows),

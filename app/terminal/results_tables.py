@@ -26,6 +26,9 @@ NAMES = {
 OVERVIEW = ("acc", "rc", "acc_atom", "ic_atom", "rc_atom")
 DETAIL = ("mean", "acc_atom", "ic_atom", "rc_atom")
 SHORT_NAMES = {"mean": "MEAN", "acc_atom": "ACCa", "ic_atom": "ICa", "rc_atom": "RCa"}
+INTERVALS = ("acc_atom", "ic_atom", "rc_atom", "acc", "rc")
+INTERVAL = 15
+"""Width of an interval: two figures, brackets, comma, and the gap to the next."""
 FIELD = 6
 """Width of a figure in the detailed tables: sign, digit, point, two decimals, mark."""
 
@@ -118,14 +121,31 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
     else:
         yield _by_model("Fidelity by model", names, figures)
         yield _by_model("Taken over", names, counts)
+    yield from _intervals(totals, names, width)
+
+
+def _intervals(totals: Sequence[Json], names: Sequence[Text], width: int) -> Iterator[Table]:
+    """One line a model: the intervals over personas, ACC_atom's first, as many as there is room for."""
+    room = max(1, (width - max(map(len, names), default=0)) // INTERVAL)
+    known = [m for m in INTERVALS if any(total["metrics"][m].get("ci95") for total in totals)][:room]
+    if known:
+        columns = {
+            NAMES[metric]: [Text(_interval(total["metrics"][metric])) for total in totals] for metric in known
+        }
+        yield _by_model("95 % intervals", names, columns)
+
+
+def _interval(measured: Json) -> str:
+    ends = measured.get("ci95")
+    return MISSING if not ends else f"[{ends[0]:.2f}, {ends[1]:.2f}]"
 
 
 def _persona_scores(results: Json, notes: Footnotes) -> Table:
-    """A line for each task of a model, then its PersonaScore: mean, standard deviation and n over personas."""
+    """A line for each task of a model, then its PersonaScore: mean, interval, standard deviation and n over personas."""
     table = _table(Text("PersonaScore by model"))
     table.add_column("model", overflow="fold")
     table.add_column("task", overflow="fold")
-    for header in ("mean", "sd", "n"):
+    for header in ("mean", "95 % interval", "sd", "n"):
         table.add_column(header, justify="right", no_wrap=True)
     for total in results["persona_score_totals"]:
         scores = {_words(task): spread for task, spread in total["tasks"].items()}
@@ -137,13 +157,14 @@ def _persona_scores(results: Json, notes: Footnotes) -> Table:
 
 
 def _spread(task: str, spread: Json, notes: Footnotes) -> Iterator[Text]:
-    """Mean, standard deviation and n over personas."""
+    """Mean with its interval, standard deviation and n over personas."""
     value, sd = spread["value"], spread["sd"]
     if value is None:
         yield Text(MISSING + notes.mark(f"{task} is missing: {_reason(spread)}"))
     else:
         mark = notes.mark(f"{counted(spread['left_out'], 'persona')} left out") if spread["left_out"] else ""
         yield Text.assemble((f"{value:.2f}", heat((value - 1) / 4)), mark)  # the rubrics' scores are 1 to 5
+    yield Text(_interval(spread))
     yield Text(MISSING if sd is None else f"{sd:.2f}")
     yield Text(f"{spread['n']:,}")
 
@@ -270,7 +291,7 @@ def _legend(results: Json) -> Iterator[Text]:
     short = ", ".join(f"{SHORT_NAMES[m]} {NAMES[m]}" for m in DETAIL[1:])
     yield Text(
         f"{short}. Totals are unweighted means over cells. RC_atom lies in [-1, 1], the others in [0, 1], MEAN on the"
-        f" scale. {OUT_OF_LEVEL} MEAN outside the persona's level.",
+        f" scale. Intervals are over personas. {OUT_OF_LEVEL} MEAN outside the persona's level.",
         style="hint",
     )
 

@@ -15,14 +15,14 @@ import psycopg
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from app.api import catalog, events, health, jobs, persona_sets, question_sets
+from app.api import catalog, comparisons, events, health, jobs, persona_sets, question_sets
 from app.api.problems import Problem
 from embedded.supervisor import free_port
 from tests.databases import libpq_url
 
 ROUTES = [
     route
-    for module in (jobs, events, question_sets, persona_sets, catalog, health)
+    for module in (jobs, events, comparisons, question_sets, persona_sets, catalog, health)
     for route in module.router.routes
     if isinstance(route, APIRoute)
 ]
@@ -76,7 +76,8 @@ def verify(response: httpx2.Response) -> None:
         assert problem["status"] == response.status_code
         assert problem["request_id"] == response.headers["x-request-id"]
     model = declared_answer(request.method, request.url.path, response.status_code)
-    if model is not None and request.method != "HEAD":
+    is_json = "json" in response.headers.get("content-type", "")
+    if model is not None and request.method != "HEAD" and (is_json or response.status_code >= 400):
         model.model_validate_json(response.content, strict=True)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from app.domain.metrics.levels import level_indices
 from app.domain.metrics.metric import Metric
-from app.domain.metrics.scores import NO_SCORED_UNIT, CellScores
+from app.domain.metrics.scores import NO_SCORED_UNIT, CellScores, RunValues
 
 
 def acc(scores: CellScores) -> Metric:
@@ -15,7 +15,12 @@ def acc(scores: CellScores) -> Metric:
     Returns:
         0–1; n = runs with a scored unit.
     """
+    return Metric.average(run_hits(scores).values, NO_SCORED_UNIT)
+
+
+def run_hits(scores: CellScores) -> RunValues:
+    """Each run's share of responses whose mean score lies in the persona's level, 0–1."""
     scored = scores.scored
     levels = level_indices(scores.scale, scores.totals[scored], scores.counts[scored])
     hits = (levels == scores.level).astype(np.float64)
-    return Metric.average(scores.run_means(hits, scored), NO_SCORED_UNIT)
+    return scores.run_means(hits, scored)

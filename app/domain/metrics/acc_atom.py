@@ -4,7 +4,7 @@ import numpy as np
 
 from app.domain.metrics.levels import level_indices
 from app.domain.metrics.metric import Metric
-from app.domain.metrics.scores import NO_SCORED_UNIT, CellScores
+from app.domain.metrics.scores import NO_SCORED_UNIT, CellScores, RunValues
 
 
 def acc_atom(scores: CellScores) -> Metric:
@@ -15,7 +15,12 @@ def acc_atom(scores: CellScores) -> Metric:
     Returns:
         0–1; n = runs with a scored unit.
     """
+    return Metric.average(run_shares(scores).values, NO_SCORED_UNIT)
+
+
+def run_shares(scores: CellScores) -> RunValues:
+    """Each run's mean share of units in the persona's level, 0–1."""
     scored = scores.scored
     hits = level_indices(scores.scale, scores.grid, np.ones_like(scores.grid)) == scores.level
     shares = scores.histograms[scored][:, hits].sum(axis=1) / scores.counts[scored]
-    return Metric.average(scores.run_means(shares, scored), NO_SCORED_UNIT)
+    return scores.run_means(shares, scored)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.domain.metrics.metric import Metric
-from app.domain.metrics.scores import CellScores
+from app.domain.metrics.scores import CellScores, RunValues
 
 FEWER_THAN_TWO_SCORED_UNITS = (
     "fewer_than_two_scored_units: no response of the cell has two units with a score"
@@ -18,6 +18,11 @@ def ic_atom(scores: CellScores) -> Metric:
     Returns:
         0–1; n = runs that have a response with two scored units.
     """
+    return Metric.average(run_consistencies(scores).values, FEWER_THAN_TWO_SCORED_UNITS)
+
+
+def run_consistencies(scores: CellScores) -> RunValues:
+    """Each run's mean internal consistency, 0–1, for runs that have a response with two scored units."""
     several = scores.counts > 1
     counts = scores.counts[several]
     # Σ(x − x̄)² / n = (n Σx² − (Σx)²) / n², whose numerator is an integer: equal scores give exactly 0.
@@ -25,4 +30,4 @@ def ic_atom(scores: CellScores) -> Metric:
     histograms = scores.histograms[several]
     numerators = counts * (histograms @ offsets**2) - (histograms @ offsets) ** 2
     values = 1.0 - 2.0 * np.sqrt(numerators / counts**2) / scores.scale.width
-    return Metric.average(scores.run_means(values, several), FEWER_THAN_TWO_SCORED_UNITS)
+    return scores.run_means(values, several)

@@ -1,14 +1,14 @@
 """MEAN: the average score."""
 
-from app.domain.metrics.metric import FloatArray, Metric
-from app.domain.metrics.scores import NO_SCORED_UNIT, CellScores
+from app.domain.metrics.metric import Metric
+from app.domain.metrics.scores import NO_SCORED_UNIT, CellScores, RunValues
 
 
-def run_scores(scores: CellScores) -> FloatArray:
+def run_scores(scores: CellScores) -> RunValues:
     """Each run's score: the mean, over its responses, of the response's mean score s (Table 17's s).
 
     Returns:
-        Shape (k,): one score for each run with a scored unit, between the scale's minimum and maximum.
+        One score for each run with a scored unit, between the scale's minimum and maximum.
     """
     scored = scores.scored
     return scores.run_means(scores.totals[scored] / scores.counts[scored], scored)
@@ -22,4 +22,4 @@ def mean(scores: CellScores) -> Metric:
     Returns:
         Between the scale's minimum and maximum; n = runs with a scored unit.
     """
-    return Metric.average(run_scores(scores), NO_SCORED_UNIT)
+    return Metric.average(run_scores(scores).values, NO_SCORED_UNIT)

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+
+from app.domain.statistics.interval import Interval
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -19,6 +21,8 @@ class Metric:
         value: The metric; ``None`` where it does not exist, never NaN.
         n: How many things the value was taken over (the metric says which); 0 where there is no value.
         reason: A stable code and an explanation, ``"code: words"``, where there is no value, else ``None``.
+        interval: Where the value lies with 95 % confidence; ``None`` where nobody asked, or there is no value.
+        runs_interval: Of a mean over cells, where it lies for these very cells, if only their runs were repeated.
 
     Raises:
         ValueError: If value, n and reason contradict each other, or the value is not finite.
@@ -27,13 +31,21 @@ class Metric:
     value: float | None
     n: int
     reason: str | None = None
+    interval: Interval | None = None
+    runs_interval: Interval | None = None
 
     def __post_init__(self) -> None:
         if self.value is None:
-            if self.n != 0 or not self.reason:
-                raise ValueError("a metric without a value needs n = 0 and a reason")
+            if self.n != 0 or not self.reason or self.interval is not None:
+                raise ValueError("a metric without a value needs n = 0, a reason and no interval")
         elif not math.isfinite(self.value) or self.n < 1 or self.reason is not None:
             raise ValueError("a metric's value must be finite, with n of at least 1 and no reason")
+
+    def within(self, interval: Interval, runs_interval: Interval | None = None) -> "Metric":
+        """This metric with its intervals; a missing one as it is."""
+        if self.value is None:
+            return self
+        return replace(self, interval=interval, runs_interval=runs_interval)
 
     @classmethod
     def missing(cls, reason: str) -> "Metric":
@@ -69,6 +81,26 @@ class MetricSet:
     rc_atom: Metric
     rc_atom_within_instruction: Metric
     rc_atom_across_instructions: Metric
+
+
+def metric_json(metric: Metric) -> dict[str, object]:
+    """A metric in the HTTP contract's form, ``ci95`` included where an interval was asked for."""
+    if metric.reason is not None:
+        return {"value": None, "n": 0, "reason": metric.reason}
+    return (
+        {"value": metric.value, "n": metric.n}
+        | interval_json("ci95", metric.interval)
+        | interval_json("ci95_runs", metric.runs_interval)
+    )
+
+
+def interval_json(name: str, interval: Interval | None) -> dict[str, object]:
+    """An interval under ``name``, ``None`` with ``<name>_reason`` where there is none; nothing where nobody asked."""
+    if interval is None:
+        return {}
+    if interval.ends is None:
+        return {name: None, f"{name}_reason": interval.reason}
+    return {name: list(interval.ends)}
 
 
 def values_of(metrics: Sequence[Metric]) -> FloatArray:

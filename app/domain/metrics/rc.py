@@ -16,7 +16,7 @@ def rc(scores: CellScores) -> Metric:
     Returns:
         0–1; n = runs with a scored unit.
     """
-    values = run_scores(scores)
+    values = run_scores(scores).values
     if len(values) < 2:  # noqa: PLR2004 - a pair, plainly
         return Metric.missing(
             f"fewer_than_two_runs: {len(values)} of the runs have a scored unit; RC compares runs"

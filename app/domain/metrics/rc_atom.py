@@ -32,7 +32,7 @@ def rc_atom(scores: CellScores) -> RetestConsistency:
     Returns:
         Each of the three −1–1; n = pairs of runs that both have a scored unit.
     """
-    cdfs, instructions = _distributions(scores)
+    cdfs, instructions, _ = distributions(scores)
     known = instructions != UNKNOWN_INSTRUCTION
     groups = [cdfs[instructions == instruction] for instruction in np.unique(instructions[known])]
     within = sum(_distance_sum(group) for group in groups)
@@ -60,15 +60,20 @@ def rc_atom(scores: CellScores) -> RetestConsistency:
     )
 
 
-def _distributions(scores: CellScores) -> tuple[FloatArray, IntArray]:
-    """Cumulative score distributions, shape (k, ``size - 1``), and instructions, shape (k,), of the scored runs."""
+def distributions(scores: CellScores) -> tuple[FloatArray, IntArray, IntArray]:
+    """The scored runs' distributions.
+
+    Returns:
+        Cumulative score distributions, shape (k, ``size - 1``); persona instructions, shape (k,); positions among
+        the sorted runs, shape (k,).
+    """
     histograms = np.zeros((scores.run_count, scores.scale.size), dtype=np.int64)
     np.add.at(histograms, scores.run_index, scores.histograms)
     counts = histograms.sum(axis=1)
     used = counts > 0
     # The last value of every cumulative distribution is 1 and tells nothing.
     cdfs = histograms[used].cumsum(axis=1)[:, :-1] / counts[used, np.newaxis]
-    return cdfs, scores.run_instructions[used]
+    return cdfs, scores.run_instructions[used], np.flatnonzero(used)
 
 
 def _pairs(count: int) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,18 @@ from app.domain.metrics.metric import FloatArray, IntArray
 from app.domain.verdict import VerdictStatus
 
 UNKNOWN_INSTRUCTION = -1
+
+
+class RunValues(NamedTuple):
+    """A metric of the runs that have it.
+
+    Attributes:
+        values: Shape (k,).
+        runs: Shape (k,): positions of these runs among the sorted runs.
+    """
+
+    values: FloatArray
+    runs: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +109,12 @@ class CellScores:
         """Shape (``run_count``,): the persona instruction of each run, in the runs' sorted order."""
         return np.asarray(self.instructions[self._runs[1]])
 
-    def run_means(self, values: FloatArray, responses: npt.NDArray[np.bool_]) -> FloatArray:
+    @property
+    def run_ids(self) -> IntArray:
+        """Shape (``run_count``,): the runs that have responses, sorted."""
+        return self._runs[0]
+
+    def run_means(self, values: FloatArray, responses: npt.NDArray[np.bool_]) -> RunValues:
         """Means over each run's responses, for the runs that have any: the step from response to run.
 
         Args:
@@ -104,13 +122,13 @@ class CellScores:
             responses: Shape (R,), m of them true: which responses these are.
 
         Returns:
-            Shape (k,), k ≤ ``run_count``.
+            The k runs' means, k ≤ ``run_count``.
         """
         index = self.run_index[responses]
         counts = np.bincount(index, minlength=self.run_count)
         sums = np.bincount(index, weights=values, minlength=self.run_count)
         used = counts > 0
-        return np.asarray(sums[used] / counts[used])
+        return RunValues(np.asarray(sums[used] / counts[used]), np.flatnonzero(used))
 
 
 NO_SCORED_UNIT = "no_scored_unit: no unit of the cell has a score"

@@ -1,14 +1,18 @@
 """How far two evaluators agree on the same responses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
 
 from app.domain.metrics.metric import FloatArray, Metric
-from app.domain.personagym.scores import Grade
+from app.domain.personagym.scores import SCORES, Grade
+from app.domain.statistics.groups import PersonaSample
+from app.domain.statistics.resampling import percentile_interval, ratio_draws
+
+_NOTHING = 10**-9
+"""Variances below it are 0, rounding apart."""
 
 NO_JOINT = "no_joint_response: no response has a grade from both evaluators"
 NO_VARIATION = "no_variation: an evaluator gave all of the responses the same score"
@@ -36,19 +40,22 @@ class Agreement:
     jointly_scored: int
 
 
-def agreements(grades: Sequence[Grade], tasks: Sequence[str]) -> tuple[Agreement, ...]:
+def agreements(
+    grades: Sequence[Grade], tasks: Sequence[str], sample: PersonaSample | None = None
+) -> tuple[Agreement, ...]:
     """The agreement of every pair of evaluators in every task, over all models and personas.
 
     Args:
         grades: All grades of a job, in any order.
         tasks: Ids of the job's tasks.
+        sample: The job's personas, for intervals; ``None`` for figures without them.
 
     Returns:
         By task, in the order of ``tasks``, then by pair.
     """
     labels = sorted({grade.judge for grade in grades})
     return tuple(
-        _agreement(task, pair, [grade for grade in grades if grade.task == task])
+        _agreement(task, pair, [grade for grade in grades if grade.task == task], sample)
         for task in tasks
         for pair in combinations(labels, 2)
     )
@@ -77,7 +84,7 @@ def spearman(first: FloatArray, second: FloatArray) -> Metric:
         return Metric.missing(NO_JOINT)
     if not (np.ptp(first) and np.ptp(second)):
         return Metric.missing(NO_VARIATION)
-    return Metric(float(stats.spearmanr(first, second).statistic), len(first))
+    return Metric(float(np.corrcoef(_ranks(first), _ranks(second))[0, 1]), len(first))
 
 
 def mean_absolute_difference(first: FloatArray, second: FloatArray) -> Metric:
@@ -85,12 +92,14 @@ def mean_absolute_difference(first: FloatArray, second: FloatArray) -> Metric:
     return Metric.average(np.abs(first - second), NO_JOINT)
 
 
-def _agreement(task: str, judges: tuple[str, str], grades: Sequence[Grade]) -> Agreement:
+def _agreement(
+    task: str, judges: tuple[str, str], grades: Sequence[Grade], sample: PersonaSample | None
+) -> Agreement:
     one, other = (_scores_by_response(grades, judge) for judge in judges)
     joint = sorted(one.keys() & other.keys())
     first = np.array([one[response] for response in joint], dtype=np.float64)
     second = np.array([other[response] for response in joint], dtype=np.float64)
-    return Agreement(
+    found = Agreement(
         task=task,
         judges=judges,
         quadratic_kappa=quadratic_kappa(first, second),
@@ -98,6 +107,68 @@ def _agreement(task: str, judges: tuple[str, str], grades: Sequence[Grade]) -> A
         mean_absolute_difference=mean_absolute_difference(first, second),
         jointly_scored=len(joint),
     )
+    if sample is None or not joint:
+        return found
+    return _with_intervals(found, [response[1] for response in joint], first, second, sample)
+
+
+def _with_intervals(
+    found: Agreement, personas: Sequence[str], first: FloatArray, second: FloatArray, sample: PersonaSample
+) -> Agreement:
+    """The figures with their intervals over personas; ranks are those of all responses, not of each resample."""
+    weights = sample.weights_of(personas)
+    kappa = _kappa_draws(_Moments(first, second, weights))
+    rho = _correlation_draws(_Moments(_ranks(first), _ranks(second), weights))
+    apart = ratio_draws(np.abs(first - second), np.ones(len(first)), weights)
+    clusters = len(set(personas))
+
+    def within(metric: Metric, draws: FloatArray, bounds: tuple[float, float]) -> Metric:
+        if metric.value is None:
+            return metric
+        return metric.within(percentile_interval(metric.value, draws, clusters, bounds, "personas"))
+
+    return replace(
+        found,
+        quadratic_kappa=within(found.quadratic_kappa, kappa, (-1.0, 1.0)),
+        spearman=within(found.spearman, rho, (-1.0, 1.0)),
+        mean_absolute_difference=within(found.mean_absolute_difference, apart, (0.0, SCORES[1] - SCORES[0])),
+    )
+
+
+class _Moments:
+    """Weighted means, variances and covariance of two series in every resample; NaN in empty ones."""
+
+    def __init__(self, first: FloatArray, second: FloatArray, weights: FloatArray) -> None:
+        one = np.ones(len(first))
+        self.means = ratio_draws(first, one, weights), ratio_draws(second, one, weights)
+        self.variances = (
+            ratio_draws(first**2, one, weights) - self.means[0] ** 2,
+            ratio_draws(second**2, one, weights) - self.means[1] ** 2,
+        )
+        self.covariance = ratio_draws(first * second, one, weights) - self.means[0] * self.means[1]
+        self.distance = ratio_draws((first - second) ** 2, one, weights)
+
+
+def _kappa_draws(moments: _Moments) -> FloatArray:
+    expected = sum(moments.variances) + (moments.means[0] - moments.means[1]) ** 2
+    return _quotient(expected - moments.distance, expected)
+
+
+def _correlation_draws(moments: _Moments) -> FloatArray:
+    product = np.clip(moments.variances[0], 0, None) * np.clip(moments.variances[1], 0, None)
+    return np.clip(_quotient(moments.covariance, np.sqrt(product)), -1.0, 1.0)
+
+
+def _quotient(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Above / below; NaN where below is 0, rounding apart."""
+    missing = np.full(len(below), np.nan)
+    return np.asarray(np.divide(above, below, out=missing, where=below > _NOTHING))
+
+
+def _ranks(scores: FloatArray) -> FloatArray:
+    """Ranks from 1, ties having their mean rank."""
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    return np.asarray((counts.cumsum() - (counts - 1) / 2)[places])
 
 
 def _scores_by_response(grades: Sequence[Grade], judge: str) -> dict[tuple[str, str, str, int], int]:

@@ -1,5 +1,6 @@
 """PersonaScore: from evaluators' grades to questions, tasks, personas and models (PersonaGym paper, sections 3 and 4)."""
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -8,10 +9,15 @@ import numpy as np
 
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.metric import FloatArray, Metric, values_of
+from app.domain.statistics.groups import Influence, Member, PersonaSample, stratified_interval
+from app.domain.statistics.resampling import cluster_weights, percentile_interval, ratio_draws
 from app.domain.verdict import Verdict, VerdictStatus
 
 _T = TypeVar("_T")
 _KeyT = TypeVar("_KeyT", bound=Hashable)
+
+SCORES = (1.0, 5.0)
+"""The rubrics' least and greatest score."""
 
 NO_GRADE = "no_grade: no evaluator gave any of the task's responses a grade"
 NO_PERSONA = "no_persona: no persona has this score"
@@ -38,6 +44,11 @@ class Grade:
     run: int
     judge: str
     verdict: Verdict
+
+    @property
+    def key(self) -> tuple[str, str, str, str, int, str]:
+        """What identifies the grade among a job's."""
+        return self.model, self.persona, self.task, self.question, self.run, self.judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +117,15 @@ class ModelTotal:
     grades: UnitCounts
 
 
-def persona_results(grades: Sequence[Grade], tasks: Sequence[str]) -> tuple[PersonaResult, ...]:
+def persona_results(
+    grades: Sequence[Grade], tasks: Sequence[str], seed: int | None = None
+) -> tuple[PersonaResult, ...]:
     """The scores of every persona and model.
 
     Args:
         grades: All grades of a job, in any order, those without a score included: a question is known by them.
         tasks: Ids of the job's tasks.
+        seed: Of the resampling behind the intervals; ``None`` for scores without intervals.
 
     Returns:
         Sorted by model and persona; each with all ``tasks``, in their order.
@@ -120,8 +134,10 @@ def persona_results(grades: Sequence[Grade], tasks: Sequence[str]) -> tuple[Pers
         ValueError: If a grade belongs to none of the tasks, or an evaluator graded a response twice.
     """
     _check(grades, tasks)
-    groups = _grouped(grades, lambda grade: (grade.model, grade.persona))
-    return tuple(_persona_result(*key, groups[key], tasks) for key in sorted(groups))
+    # Sums of fractions depend on their order in the last digits; the grades come in any.
+    ordered = sorted(grades, key=lambda grade: grade.key)
+    groups = _grouped(ordered, lambda grade: (grade.model, grade.persona))
+    return tuple(_persona_result(*key, groups[key], tasks, seed) for key in sorted(groups))
 
 
 def persona_score(task_scores: Mapping[str, Metric]) -> Metric:
@@ -140,45 +156,87 @@ def persona_score(task_scores: Mapping[str, Metric]) -> Metric:
     return Metric.average(values_of(list(task_scores.values())), "no_task: there are no tasks")
 
 
-def model_totals(results: Sequence[PersonaResult]) -> tuple[ModelTotal, ...]:
-    """Means and standard deviations over personas, by model (Table 1), sorted by model."""
+def model_totals(
+    results: Sequence[PersonaResult], sample: PersonaSample | None = None
+) -> tuple[ModelTotal, ...]:
+    """Means and standard deviations over personas, by model (Table 1), sorted by model.
+
+    Args:
+        results: Every persona and model's.
+        sample: The job's personas, for intervals; ``None`` for totals without them.
+    """
     groups = _grouped(results, lambda result: result.model)
-    return tuple(_model_total(model, groups[model]) for model in sorted(groups))
+    return tuple(_model_total(model, groups[model], sample) for model in sorted(groups))
 
 
 def _check(grades: Sequence[Grade], tasks: Sequence[str]) -> None:
     strangers = sorted({grade.task for grade in grades} - set(tasks))
     if strangers:
         raise ValueError(f"grades must belong to the job's tasks, not to {', '.join(strangers)}")
-    seen = {(g.model, g.persona, g.task, g.question, g.run, g.judge) for g in grades}
+    seen = {grade.key for grade in grades}
     if len(seen) != len(grades):
         raise ValueError("grades must have one entry for each response and judge")
 
 
-def _persona_result(model: str, persona: str, grades: Sequence[Grade], tasks: Sequence[str]) -> PersonaResult:
+def _persona_result(
+    model: str, persona: str, grades: Sequence[Grade], tasks: Sequence[str], seed: int | None
+) -> PersonaResult:
     by_task = _grouped(grades, lambda grade: grade.task)
-    scores = {task: _task_score(by_task.get(task, [])) for task in tasks}
+    scores = {task: _task_score(by_task.get(task, []), (persona, task), seed) for task in tasks}
     total = persona_score({task: score.score for task, score in scores.items()})
+    if total.value is not None and seed is not None:
+        members = [
+            Member((model, persona, task), persona, score.score.value or 0.0, _influence(by_task[task]))
+            for task, score in scores.items()
+        ]
+        total = total.within(stratified_interval(total.value, members, SCORES, "questions"))
     return PersonaResult(model, persona, scores, total)
 
 
-def _task_score(grades: Sequence[Grade]) -> TaskScore:
+def _task_score(grades: Sequence[Grade], key: tuple[str, str], seed: int | None) -> TaskScore:
     by_judge = _grouped(grades, lambda grade: grade.judge)
+    asked = sorted({grade.question for grade in grades})
+    weights = None if seed is None else cluster_weights(seed, ("questions", *key), len(asked))
     return TaskScore(
-        score=_mean_of_questions(grades),
-        questions=len({grade.question for grade in grades}),
+        score=_mean_of_questions(grades, asked, weights),
+        questions=len(asked),
         grades=_counts(grades),
-        by_judge={judge: _mean_of_questions(by_judge[judge]) for judge in sorted(by_judge)},
+        by_judge={judge: _mean_of_questions(by_judge[judge], asked, weights) for judge in sorted(by_judge)},
     )
 
 
-def _mean_of_questions(grades: Sequence[Grade]) -> Metric:
-    """Evaluators → response → question (over its runs) → task, so that no question weighs more for being run more often."""
-    questions = []
-    for of_question in _grouped(_scored(grades), lambda grade: grade.question).values():
+def _mean_of_questions(grades: Sequence[Grade], asked: Sequence[str], weights: FloatArray | None) -> Metric:
+    """A task's score.
+
+    Args:
+        grades: Of the task.
+        asked: Its questions, sorted.
+        weights: Shape (questions, b): how often each is drawn in each resample; ``None`` for no interval.
+    """
+    scores = _question_scores(grades)
+    values = np.array(list(scores.values()), dtype=np.float64)
+    metric = Metric.average(values, NO_GRADE)
+    if metric.value is None or weights is None:
+        return metric
+    used = weights[np.searchsorted(asked, list(scores))]
+    draws = ratio_draws(values, np.ones(len(values)), used)
+    return metric.within(percentile_interval(metric.value, draws, len(values), SCORES, "questions"))
+
+
+def _question_scores(grades: Sequence[Grade]) -> dict[str, float]:
+    """Evaluators → response → question (over its runs), so that no question weighs more for being run more often."""
+    found = {}
+    for question, of_question in _grouped(_scored(grades), lambda grade: grade.question).items():
         responses = _grouped(of_question, lambda grade: grade.run).values()
-        questions.append(np.mean([np.mean(_scores(response)) for response in responses]))
-    return Metric.average(np.array(questions, dtype=np.float64), NO_GRADE)
+        found[question] = float(np.mean([np.mean(_scores(response)) for response in responses]))
+    return found
+
+
+def _influence(grades: Sequence[Grade]) -> Influence | None:
+    """What each question does to the task's score."""
+    values = np.array(list(_question_scores(grades).values()), dtype=np.float64)
+    n = len(values)
+    return None if n < 2 else ((values - values.mean()) / math.sqrt(n * (n - 1)), n)  # noqa: PLR2004 - a spread
 
 
 def _scored(grades: Iterable[Grade]) -> list[Grade]:
@@ -194,20 +252,34 @@ def _counts(grades: Iterable[Grade]) -> UnitCounts:
     return UnitCounts(**{status.value: statuses.count(status) for status in VerdictStatus})
 
 
-def _model_total(model: str, results: Sequence[PersonaResult]) -> ModelTotal:
+def _model_total(model: str, results: Sequence[PersonaResult], sample: PersonaSample | None) -> ModelTotal:
     tasks = list(dict.fromkeys(task for result in results for task in result.tasks))
     return ModelTotal(
         model=model,
-        tasks={task: _spread([r.tasks[task].score for r in results if task in r.tasks]) for task in tasks},
-        persona_score=_spread([result.persona_score for result in results]),
+        tasks={
+            task: _spread({r.persona: r.tasks[task].score for r in results if task in r.tasks}, sample)
+            for task in tasks
+        },
+        persona_score=_spread({result.persona: result.persona_score for result in results}, sample),
         grades=UnitCounts.sum([score.grades for result in results for score in result.tasks.values()]),
     )
 
 
-def _spread(scores: Sequence[Metric]) -> Spread:
-    values = values_of(scores)
+def _spread(scores: Mapping[str, Metric], sample: PersonaSample | None) -> Spread:
+    """Over personas.
+
+    Args:
+        scores: By persona.
+        sample: As for :func:`model_totals`.
+    """
+    values = values_of(list(scores.values()))
+    mean = Metric.average(values, NO_PERSONA)
+    if mean.value is not None and sample is not None:
+        known = [persona for persona, score in scores.items() if score.value is not None]
+        counts = [1.0] * len(known)
+        mean = mean.within(sample.interval(mean.value, known, values.tolist(), counts, SCORES))
     sd = float(values.std(ddof=1)) if len(values) > 1 else None
-    return Spread(Metric.average(values, NO_PERSONA), sd, len(scores) - len(values))
+    return Spread(mean, sd, len(scores) - len(values))
 
 
 def _grouped(members: Iterable[_T], key: Callable[[_T], _KeyT]) -> dict[_KeyT, list[_T]]:

@@ -43,6 +43,18 @@ class TestOverview:
         assert "Not complete" in shown(results(completeness="partial"))
 
 
+class TestIntervals:
+    @pytest.mark.parametrize("width", [100, 60, 40])
+    def test_stand_in_a_table_of_their_own_as_far_as_there_is_room(self, width: int) -> None:
+        text = shown(results(acc_atom=metric(0.91, 4) | {"ci95": [0.881, 0.932]}), width)
+        assert "95 % intervals" in text
+        assert "[0.88, 0.93]" in text
+        assert max(len(line) for line in text.splitlines()) <= width
+
+    def test_without_any_there_is_no_table(self) -> None:
+        assert "95 % intervals" not in shown(results())
+
+
 class TestMissingValues:
     def test_are_dashes_with_the_reason_said_once(self) -> None:
         missing = metric(None, 0, "too_few_runs: fewer than two runs have a score")
@@ -117,15 +129,23 @@ class TestPersonaScores:
             "expected",
             "action",
             "3.50",
+            "–",
             "2.12",
             "2",
         ]
-        assert line_with(text, "PersonaScore  ").split()[1:] == ["3.50", "2.12", "2"]
+        assert line_with(text, "PersonaScore  ").split()[1:] == ["3.50", "–", "2.12", "2"]
+
+    def test_the_mean_has_its_interval_over_five_personas_and_more(self) -> None:
+        responses = [graded_response(score, persona=f"gym-{n}") for n, score in enumerate((3, 4, 5, 4, 3, 5))]
+        words = line_with(shown(results() | gym_results_of(responses)), "PersonaScore  ").split()
+        assert words[1] == "4.00"
+        low, high = (float(word.strip("[],")) for word in words[2:4])
+        assert low < 4.0 < high
 
     def test_what_is_missing_or_left_out_is_said(self) -> None:
         one = [graded_response(4), graded_response(None, persona="gym-02")]
         text = shown(results() | gym_results_of(one))
-        assert line_with(text, "expected action").split()[3:] == ["4.00¹", "–", "1"]
+        assert line_with(text, "expected action").split()[3:] == ["4.00¹", "–", "–", "1"]
         assert "1 persona left out" in text
         none = shown(results() | gym_results_of([graded_response(None)]))
         assert "PersonaScore is missing: no persona has this score" in none

@@ -10,10 +10,10 @@ import numpy as np
 
 from app.domain.dimension import Scale
 from app.domain.judged import JudgedResponse, JudgedUnit, UnitVerdict
-from app.domain.metrics.cell import combine_judges, measure
 from app.domain.metrics.scores import CellScores
 from app.domain.model import Usage
 from app.domain.results import CellResult, ResponseStatuses
+from app.domain.statistics.cells import estimate_cell
 from app.domain.totals import summarize
 from app.domain.verdict import VerdictStatus
 
@@ -190,7 +190,7 @@ def results_of(responses: Sequence[JudgedResponse], runs: int = 1) -> dict[str, 
         "job": "job_sample",
         "name": "Two models, nine personas",
         "completeness": "partial",
-        **summarize(cells, dict.fromkeys(JUDGES, True)).to_json(),
+        **summarize(cells, dict.fromkeys(JUDGES, True), 0).to_json(),
         "persona_scores": [],
         "started_at": "2026-11-21T04:19:03.123456Z",
         "computed_at": "2026-11-21T04:25:47.000001Z",
@@ -290,9 +290,11 @@ def _verdict(draw: random.Random, judge: str, dimension: str, level: str, chosen
 
 def _cell(group: Sequence[JudgedResponse], dimension: str, level: str, runs: int) -> CellResult:
     by_judge = {
-        judge: measure(_scores(group, dimension, level, judge))
+        judge: _scores(group, dimension, level, judge)
         for judge in sorted({v.judge for r in group for u in r.units for v in u.verdicts} or set(JUDGES))
     }
+    found = np.unique(np.concatenate([scores.runs for scores in by_judge.values()]))
+    estimate = estimate_cell(by_judge, found, 0, (group[0].model, group[0].persona, group[0].task))
     answered = [response for response in group if response.status == "answered"]
     refused = [response for response in group if response.status == "refused"]
     return CellResult(
@@ -302,8 +304,9 @@ def _cell(group: Sequence[JudgedResponse], dimension: str, level: str, runs: int
         dimension=dimension,
         level=level,
         runs=runs,
-        metrics=combine_judges(list(by_judge.values())),
-        by_judge=by_judge,
+        metrics=estimate.metrics,
+        by_judge=estimate.by_judge,
+        influences=estimate.influences,
         scale=SCALES[dimension],
         simulated=True,
         statuses=ResponseStatuses(

@@ -16,6 +16,7 @@ from app.domain.personagym.agreement import (
     quadratic_kappa,
     spearman,
 )
+from app.domain.statistics.groups import PersonaSample
 from app.domain.verdict import UNPARSED
 from tests.unit.domain.personagym.test_scores import grade
 
@@ -123,3 +124,31 @@ class TestAgreements:
 
     def test_one_evaluator_agrees_with_nobody(self) -> None:
         assert agreements([grade(4)], ["t"]) == ()
+
+
+class TestIntervals:
+    def test_every_figure_lies_in_its_interval_over_personas(self) -> None:
+        draw = np.random.default_rng(4)
+        grades = []
+        for persona in range(12):
+            for question in "12345":
+                score = int(draw.integers(1, 6))
+                other = int(np.clip(score + draw.integers(-1, 2), 1, 5))
+                grades += [
+                    grade(score, persona=f"p{persona}", question=question, judge="a"),
+                    grade(other, persona=f"p{persona}", question=question, judge="b"),
+                ]
+        sample = PersonaSample([g.persona for g in grades], 0)
+        (found,) = agreements(grades, ["t"], sample)
+        for metric in (found.quadratic_kappa, found.spearman, found.mean_absolute_difference):
+            assert metric.interval is not None
+            assert metric.interval.ends is not None
+            low, high = metric.interval.ends
+            assert low < (metric.value or 0.0) < high < low + 0.5
+        assert agreements(grades[::-1], ["t"], sample) == (found,)
+
+    def test_two_personas_have_none(self) -> None:
+        grades = [grade(n + 1, persona=f"p{n}", judge=judge) for n in range(2) for judge in "ab"]
+        (found,) = agreements(grades, ["t"], PersonaSample(["p0", "p1"], 0))
+        assert found.spearman.interval is not None
+        assert found.spearman.interval.reason == "too_few_personas: 2 personas; an interval needs 5"

@@ -1,0 +1,138 @@
+"""Schemas of baselines, comparisons and gates."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from app.api.answers import Answer, Completeness, Metric
+
+
+class BaselineSource(Answer):
+    """A paper whose figures these are."""
+
+    id: Literal["atomic", "personagym"]
+    title: str
+    tables: str
+    judges: list[str] | None = Field(description="The judges' snapshots, where the paper tells them.")
+
+
+class BaselineCell(BaseModel):
+    """One published cell: model × persona × task × dimension."""
+
+    source: Literal["atomic"]
+    model: str = Field(examples=["GPT-4o"])
+    persona: str = Field(examples=["E-neutral"])
+    task: str = Field(examples=["essay"])
+    dimension: str
+    level: str
+    simulated: bool
+    runs: int
+    metrics: dict[str, Metric]
+
+
+class BaselineTotal(BaseModel):
+    """Unweighted means over published cells; the group's keys stand beside `by`."""
+
+    source: Literal["atomic"]
+    by: list[str]
+    cells: int
+    simulated: bool
+    metrics: dict[str, Metric]
+
+
+class BaselineScores(BaseModel):
+    """A row of PersonaGym's Table 1: mean, standard deviation and interval over 200 personas."""
+
+    source: Literal["personagym"]
+    model: str
+    simulated: bool
+    tasks_in_paper: int
+    persona_score: Metric | None = Field(None, description="Absent where one task was asked for.")
+    tasks: dict[str, Metric]
+
+
+class Baselines(Answer):
+    """Published figures in the form of results."""
+
+    object: Literal["baselines"]
+    published: Literal[True]
+    note: str = Field(description="What these figures can and cannot show.")
+    sources: list[BaselineSource]
+    cells: list[BaselineCell]
+    totals: list[BaselineTotal]
+    persona_scores: list[dict[str, Any]] = Field(description="Empty: no paper tells them by persona.")
+    persona_score_totals: list[BaselineScores]
+
+
+class ComparedSide(Answer):
+    """One of the two that were compared."""
+
+    job: str | None
+    baseline: str | None
+    model: str
+    completeness: Completeness
+    simulated: bool
+
+
+class Difference(Answer):
+    """One metric's paired difference, a − b."""
+
+    metric: str = Field(examples=["acc_atom"])
+    task: str | None = Field(description="`null` for all tasks together.")
+    a: float = Field(description="Mean of a's figures that have a partner.")
+    b: float
+    difference: float = Field(examples=[0.12])
+    ci95: tuple[float, float] | None = Field(description="Over personas.", examples=[[0.07, 0.18]])
+    ci95_reason: str | None = Field(description="Why there is no interval.")
+    pairs: int = Field(description="Pairs of figures.")
+    personas: int = Field(description="Personas that they come from.")
+    p_value: float | None = Field(description="Two-sided, by permutation of signs over personas.")
+    p_value_holm: float | None = Field(
+        description="Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."
+    )
+    smallest_p_value: float | None = Field(description="The smallest that so few personas can give.")
+    smallest_detectable: float | None = Field(
+        description="The true difference that this comparison would find in 80 % of cases, at 5 %."
+    )
+
+
+class UnpairedFigure(Answer):
+    """A figure that has no partner."""
+
+    metric: str
+    persona: str
+    task: str | None
+    dimension: str | None
+    reason: str
+
+
+class Comparison(Answer):
+    """Paired differences of two models."""
+
+    object: Literal["comparison"]
+    a: ComparedSide
+    b: ComparedSide
+    simulated: bool
+    differences: list[Difference]
+    left_out: list[UnpairedFigure]
+    notes: list[str] = Field(description="What a reader must know to judge the differences.")
+
+
+class GateCheck(Answer):
+    """One figure held to one threshold."""
+
+    threshold: str = Field(examples=["acc_atom>=0.8"])
+    of: dict[str, str] = Field(description="What the figure is of.", examples=[{"model": "openai/gpt-4o"}])
+    verdict: Literal["pass", "fail", "inconclusive"]
+    reason: str
+    value: float | None
+    ci95: tuple[float, float] | None
+
+
+class Gate(Answer):
+    """`fail` if any check fails, else `inconclusive` if any is, else `pass`."""
+
+    job: str
+    object: Literal["gate"]
+    verdict: Literal["pass", "fail", "inconclusive"]
+    checks: list[GateCheck]

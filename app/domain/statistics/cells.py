@@ -1,0 +1,179 @@
+"""A cell's metrics with their intervals: runs are resampled, all judges' alike."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from app.domain.metrics.acc import run_hits
+from app.domain.metrics.acc_atom import run_shares
+from app.domain.metrics.cell import CellMetrics, combine_judges, measure
+from app.domain.metrics.ic_atom import run_consistencies
+from app.domain.metrics.mean import run_scores
+from app.domain.metrics.metric import FloatArray, IntArray, Metric, MetricSet
+from app.domain.metrics.rc_atom import distributions
+from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores, RunValues
+from app.domain.statistics.groups import Influence
+from app.domain.statistics.interval import Interval
+from app.domain.statistics.resampling import (
+    FEWEST_CLUSTERS,
+    cluster_weights,
+    likely_share,
+    percentile_interval,
+    studentized_interval,
+    too_few,
+)
+from app.domain.statistics.variation import Variation, mean_of, of_mean, of_pairs, transformed
+
+UNIT_RANGE = (0.0, 1.0)
+RANGES = dict.fromkeys(("acc", "rc", "acc_atom", "ic_atom"), UNIT_RANGE) | dict.fromkeys(
+    ("rc_atom", "rc_atom_within_instruction", "rc_atom_across_instructions"), (-1.0, 1.0)
+)
+"""The least and greatest value of each metric but MEAN, whose range is the scale."""
+
+_MEANS: Mapping[str, Callable[[CellScores], RunValues]] = {
+    "mean": run_scores,
+    "acc": run_hits,
+    "acc_atom": run_shares,
+    "ic_atom": run_consistencies,
+}
+_ALIKE = 10**-12
+"""A loss so small is 0, rounding apart: all runs are alike."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellEstimate:
+    """A cell's metrics with intervals.
+
+    Attributes:
+        metrics: Over all judges.
+        by_judge: Each judge's own, by label.
+        influences: By metric, where two runs or more have it; what totals need to know of the runs.
+    """
+
+    metrics: CellMetrics
+    by_judge: Mapping[str, CellMetrics]
+    influences: Mapping[str, Influence]
+
+
+def estimate_cell(
+    by_judge: Mapping[str, CellScores], runs: IntArray, seed: int, key: Sequence[str]
+) -> CellEstimate:
+    """A cell's metrics and the intervals around them.
+
+    Args:
+        by_judge: Each judge's scores of the cell, by label; at least one, on one scale.
+        runs: Shape (K,): the different runs of the cell's text, sorted; all that any judge's scores name.
+        seed: The job's.
+        key: Model, persona and task; traits that share a text share its resamples.
+    """
+    weights = cluster_weights(seed, ("runs", *key), len(runs))
+    scale = next(iter(by_judge.values())).scale
+    ranges = RANGES | {"mean": (float(scale.minimum), float(scale.maximum))}
+    metrics = {judge: measure(scores) for judge, scores in by_judge.items()}
+    varied = {judge: _variations(scores, runs, weights) for judge, scores in by_judge.items()}
+    together = {
+        field.name: [found[field.name] for found in varied.values() if field.name in found]
+        for field in fields(MetricSet)
+    }
+    combined = {name: mean_of(found) for name, found in together.items() if found}
+    return CellEstimate(
+        metrics=_with_intervals(combine_judges(list(metrics.values())), combined, ranges, weights),
+        by_judge={
+            judge: _with_intervals(found, varied[judge], ranges, weights) for judge, found in metrics.items()
+        },
+        influences={
+            name: (found.scaled_influence, found.runs) for name, found in combined.items() if found.runs > 1
+        },
+    )
+
+
+def _variations(scores: CellScores, runs: IntArray, weights: FloatArray) -> dict[str, Variation]:
+    """How each metric that exists varies; of RC and RC_atom their loss, 1 − metric."""
+    places = np.searchsorted(runs, scores.run_ids)
+    found = {}
+    for name, by_run in _MEANS.items():
+        values, used = by_run(scores)
+        if len(values):
+            found[name] = of_mean(values, places[used], weights)
+    means, used = run_scores(scores)
+    spread = of_pairs(0.5 * (means[:, None] - means) ** 2, _all_pairs(len(means)), places[used], weights)
+    if spread is not None:
+        found["rc"] = _spread_loss(spread, scores.scale.width)
+    return found | _distance_losses(scores, places, weights)
+
+
+def _distance_losses(scores: CellScores, places: IntArray, weights: FloatArray) -> dict[str, Variation]:
+    """The loss of RC_atom and of its two parts: 2d / width."""
+    cdfs, instructions, used = distributions(scores)
+    distances = np.abs(cdfs[:, None] - cdfs).sum(axis=2)
+    every = _all_pairs(len(cdfs))
+    known = instructions != UNKNOWN_INSTRUCTION
+    both = every * np.outer(known, known)
+    same = instructions[:, None] == instructions
+    slope = 2 / scores.scale.width
+    found = {}
+    for name, pairs in (
+        ("rc_atom", every),
+        ("rc_atom_within_instruction", both * same),
+        ("rc_atom_across_instructions", both * ~same),
+    ):
+        distance = of_pairs(distances, pairs, places[used], weights)
+        if distance is not None:
+            found[name] = transformed(
+                distance,
+                slope * distance.draws,
+                slope * distance.value,
+                np.full(len(distance.draws), slope),
+                slope,
+            )
+    return found
+
+
+def _spread_loss(variance: Variation, width: int) -> Variation:
+    """RC's loss 2σ / width from s², the runs' variance with the denominator n − 1; σ² = s² (n − 1) / n."""
+    scale = 2 * math.sqrt((variance.runs - 1) / variance.runs) / width
+    roots = np.sqrt(variance.draws)
+    slopes = np.divide(scale / 2, roots, out=np.zeros(len(roots)), where=roots > 0)
+    root = math.sqrt(variance.value)
+    return transformed(variance, scale * roots, scale * root, slopes, scale / 2 / root if root > 0 else 0.0)
+
+
+def _all_pairs(count: int) -> FloatArray:
+    return 1.0 - np.eye(count)
+
+
+def _with_intervals(
+    metrics: CellMetrics,
+    varied: Mapping[str, Variation],
+    ranges: Mapping[str, tuple[float, float]],
+    weights: FloatArray,
+) -> CellMetrics:
+    found: dict[str, Metric] = {field.name: getattr(metrics, field.name) for field in fields(MetricSet)}
+    for name, variation in varied.items():
+        value = found[name].value
+        if value is None:
+            continue
+        if name in _MEANS:
+            interval = percentile_interval(value, variation.draws, variation.runs, ranges[name], "runs")
+        else:
+            interval = _pair_interval(name, value, variation, ranges[name], weights)
+        found[name] = found[name].within(interval)
+    return CellMetrics(**found, units=metrics.units, responses=metrics.responses, runs=metrics.runs)
+
+
+def _pair_interval(
+    name: str, value: float, loss: Variation, bounds: tuple[float, float], weights: FloatArray
+) -> Interval:
+    if loss.runs < FEWEST_CLUSTERS:
+        return too_few(loss.runs, "runs")
+    if loss.value < _ALIKE:
+        share = likely_share(loss.runs)
+        # As many runs as `share` are alike; the rest may be anything: pairs at full distance, or one extreme each.
+        worst = 2 * math.sqrt(share * (1 - share)) if name == "rc" else 2 * (1 - share**2)
+        return Interval.around(value, 1 - worst, value, bounds)
+    ends = studentized_interval(
+        loss.value, loss.error, loss.draws, loss.draw_errors(weights), loss.runs, "runs"
+    )
+    return ends if isinstance(ends, Interval) else Interval.around(value, 1 - ends[1], 1 - ends[0], bounds)

@@ -1,0 +1,76 @@
+"""The two papers' published figures: data files that are read once."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+METRICS = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom")
+_DEVIATION = "_sd"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCell:
+    """A row of Tables 18–29 (atomic paper).
+
+    Attributes:
+        model: The model as the paper names it.
+        task: The task's id.
+        dimension: The dimension's id.
+        level: The persona's level on it.
+        metrics: By name, as printed.
+    """
+
+    model: str
+    task: str
+    dimension: str
+    level: str
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedScores:
+    """A row of Table 1 (PersonaGym paper).
+
+    Attributes:
+        model: The model as the paper names it.
+        tasks: Mean and standard deviation over personas, by task.
+        persona_score: Those of PersonaScore.
+    """
+
+    model: str
+    tasks: Mapping[str, tuple[float, float]]
+    persona_score: tuple[float, float]
+
+
+@cache
+def published_cells() -> tuple[PublishedCell, ...]:
+    """The 540 cells of Tables 18–29, in the paper's order."""
+    return tuple(
+        PublishedCell(
+            row["model"],
+            row["task"],
+            row["dimension"],
+            row["level"],
+            {name: float(row[name]) for name in METRICS},
+        )
+        for row in _rows("atomic_cells.csv")
+    )
+
+
+@cache
+def published_scores() -> tuple[PublishedScores, ...]:
+    """The six models of Table 1, in the paper's order."""
+    found = []
+    for row in _rows("personagym.csv"):
+        names = [name for name in row if name != "model" and not name.endswith(_DEVIATION)]
+        scores = {name: (float(row[name]), float(row[name + _DEVIATION])) for name in names}
+        total = scores.pop("persona_score")
+        found.append(PublishedScores(row["model"], scores, total))
+    return tuple(found)
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    text = files("app.instruments").joinpath("published/v1", name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))

@@ -1,0 +1,165 @@
+"""Compares two models: of one job, of two, or of a job and a paper."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.comparison import Comparison, Figure, LeftOut, Place, compare, comparison_json, figures_of
+from app.domain.errors import FieldError, InvalidJobError
+from app.services.baselines import NOTE, BaselineFilter, baselines
+from app.services.errors import WrongStateError
+from app.services.job_context import JobContexts
+from app.services.job_view import find_job
+from app.services.read_results import ResultsReader
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SideRequest:
+    """One of the two that are compared.
+
+    Attributes:
+        job: A job's id; ``None`` for published figures.
+        model: One of the job's models; ``None`` if it has only one.
+        baseline: A model as its paper names it; ``None`` for a job.
+    """
+
+    job: str | None = None
+    model: str | None = None
+    baseline: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What was found for one side.
+
+    Attributes:
+        about: Job, model and so on, for the answer.
+        figures: By metric and place.
+        wordings: The personas' descriptions by id; empty for published figures, whose personas are built in.
+        judges: Labels, or ``None`` where the paper does not tell.
+        instruments: What the questions and prompts were, by hash.
+    """
+
+    about: Json
+    figures: dict[tuple[str, Place], Figure]
+    wordings: dict[str, str]
+    judges: list[str] | None
+    instruments: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparer:
+    """What comparisons read from."""
+
+    engine: AsyncEngine
+    contexts: JobContexts
+    results: ResultsReader
+
+    async def compare(self, tenant: str, a: SideRequest, b: SideRequest) -> Json:
+        """The paired differences a − b.
+
+        Raises:
+            NotFoundError: If a job does not exist.
+            WrongStateError: If a job is not over.
+            InvalidJobError: If a side names no model, or the two have nothing in common.
+        """
+        one, other = await self._side(tenant, "/a", a), await self._side(tenant, "/b", b)
+        if one.about == other.about:
+            raise InvalidJobError([FieldError("/b", "is the same as a")])
+        return await asyncio.to_thread(_compared, one, other)
+
+    async def _side(self, tenant: str, pointer: str, wanted: SideRequest) -> _Side:
+        if wanted.job is None:
+            return await asyncio.to_thread(_baseline, pointer, wanted.baseline or "")
+        job = await find_job(self.engine, tenant, wanted.job)
+        if not job.status.is_terminal:
+            raise WrongStateError(
+                f"{job.id} is {job.status}; only jobs that are over can be compared", job.status
+            )
+        context = await self.contexts.get(tenant, job.id)
+        document: Json = json.loads(await self.results.read(job))
+        model = _model(pointer, wanted.model, [model.label for model in context.spec.models])
+        instruments = [context.spec.instrument.content_hash] if context.spec.tasks else []
+        return _Side(
+            about={
+                "job": job.id,
+                "baseline": None,
+                "model": model,
+                "completeness": document["completeness"],
+                "simulated": document["simulated"],
+            },
+            figures=figures_of(document, model),
+            wordings={persona.id: persona.description for persona in context.spec.personas},
+            judges=sorted(judge.label for judge in context.spec.judges),
+            instruments="".join(instruments) or None,
+        )
+
+
+def _model(pointer: str, wanted: str | None, models: list[str]) -> str:
+    if wanted is None and len(models) == 1:
+        return models[0]
+    if wanted not in models:
+        known = ", ".join(models)
+        message = (
+            f"name one of the job's models: {known}" if wanted is None else f"the job's models are {known}"
+        )
+        raise InvalidJobError([FieldError(f"{pointer}/model", message)])
+    return wanted
+
+
+def _baseline(pointer: str, model: str) -> _Side:
+    document: Json = json.loads(baselines(BaselineFilter(source="atomic", model=model)))
+    if not document["cells"]:
+        message = "no published cells are of such a model; GET /v1/baselines lists those that are"
+        raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
+    about = {"job": None, "baseline": model, "model": model, "completeness": "full", "simulated": False}
+    return _Side(about, figures_of(document, model), {}, None, None)
+
+
+def _compared(one: _Side, other: _Side) -> Json:
+    reworded = {
+        id_ for id_, words in one.wordings.items() if id_ in other.wordings and other.wordings[id_] != words
+    }
+    found = compare(_without(one, reworded), _without(other, reworded))
+    if not found.rows:
+        message = "a and b have no persona, task and dimension in common for which both have a figure"
+        raise InvalidJobError([FieldError("", message)])
+    kept = {place for _, place in one.figures.keys() & other.figures.keys() if place.persona in reworded}
+    other_words = tuple(
+        LeftOut("all", place, "other_wording: the two jobs describe this persona differently")
+        for place in sorted(kept)
+    )
+    return {
+        "object": "comparison",
+        "a": one.about,
+        "b": other.about,
+        "simulated": one.about["simulated"] or other.about["simulated"],
+        **comparison_json(Comparison(found.rows, (*found.left_out, *other_words))),
+        "notes": list(_notes(one, other)),
+    }
+
+
+def _without(side: _Side, personas: set[str]) -> dict[tuple[str, Place], Figure]:
+    return {key: figure for key, figure in side.figures.items() if key[1].persona not in personas}
+
+
+def _notes(one: _Side, other: _Side) -> list[str]:
+    """What a reader must know to judge the differences."""
+    notes = []
+    if one.about["simulated"] or other.about["simulated"]:
+        notes.append("Simulated: these figures describe no real model.")
+    for name, side in (("a", one), ("b", other)):
+        if side.about["completeness"] != "full":
+            notes.append(f"{name} is not complete: what is missing is in no figure.")
+        if side.about["baseline"] is not None:
+            notes.append(f"{name}: {NOTE}")
+    if one.judges is not None and other.judges is not None and one.judges != other.judges:
+        notes.append("The judges differ, so that a difference may be theirs.")
+    if one.instruments and other.instruments and one.instruments != other.instruments:
+        notes.append("The instruments differ: the two were asked in other words.")
+    return notes

@@ -1,0 +1,43 @@
+"""Holds a job's results to thresholds."""
+
+import json
+
+from app.db.jobs import JobRow
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.gate import Gate, IntervalKind, Threshold, judge_gate, parse_threshold
+from app.services.read_results import ResultsReader
+
+MAX_THRESHOLDS = 100
+
+
+async def gate_of(
+    results: ResultsReader, job: JobRow, given: list[str] | None, interval: IntervalKind
+) -> Gate:
+    """A job's gate.
+
+    Args:
+        results: Where results are read.
+        job: The job; one that still runs is inconclusive.
+        given: Thresholds in text form; without any, those of the job.
+        interval: See :func:`app.domain.gate.judge_gate`.
+
+    Raises:
+        InvalidJobError: If a threshold cannot be read, or there is none.
+    """
+    thresholds = _thresholds(given or job.request.get("thresholds") or [])
+    return judge_gate(json.loads(await results.read(job)), thresholds, interval)
+
+
+def _thresholds(texts: list[str]) -> list[Threshold]:
+    if not texts:
+        message = "give at least one, like acc_atom>=0.8; the job has none of its own"
+        raise InvalidJobError([FieldError("/query/threshold", message)])
+    found, errors = [], []
+    for place, text in enumerate(texts):
+        try:
+            found.append(parse_threshold(text))
+        except ValueError as error:
+            errors.append(FieldError(f"/query/threshold/{place}", str(error)))
+    if errors:
+        raise InvalidJobError(errors)
+    return found

@@ -1,0 +1,82 @@
+"""Comparisons and gates as tables."""
+
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from app.terminal.consoles import printable
+from app.terminal.quantities import counted
+from app.terminal.results_tables import NAMES
+
+Json = dict[str, Any]
+
+MISSING = "–"
+_NAMES = NAMES | {"persona_score": "PersonaScore", "task_score": "task score"}
+_MARKS = {
+    "pass": ("✓ pass", "green"),
+    "fail": ("✗ fail", "red"),
+    "inconclusive": ("? inconclusive", "yellow"),
+}
+
+
+def comparison_view(found: Json) -> RenderableType:
+    """Two models' paired differences for a terminal."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    table.add_column("metric", no_wrap=True)
+    table.add_column("task", overflow="fold")
+    for header in ("a", "b", "a - b", "95 % interval", "p (Holm)", "detectable", "pairs"):
+        table.add_column(header, justify="right", no_wrap=True)
+    for row in found["differences"]:
+        ends = row["ci95"]
+        sure = ends is not None and (ends[0] > 0 or ends[1] < 0)
+        table.add_row(
+            _NAMES[row["metric"]],
+            printable(row["task"] or "all").replace("_", " "),
+            f"{row['a']:.2f}",
+            f"{row['b']:.2f}",
+            Text(f"{row['difference']:+.3f}", style="bold" if sure else ""),
+            MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]",
+            _number(row["p_value_holm"], 4),
+            _number(row["smallest_detectable"], 3),
+            f"{row['pairs']:,}",
+        )
+    parts: list[RenderableType] = [_side("a", found["a"]), _side("b", found["b"]), "", table, ""]
+    reasons = dict.fromkeys(row["ci95_reason"] for row in found["differences"] if row["ci95_reason"])
+    remarks = [f"{MISSING} {reason.partition(': ')[2]}." for reason in reasons]
+    if found["left_out"]:
+        remarks.append(
+            f"{counted(len(found['left_out']), 'figure')} without a partner left out; --json lists them."
+        )
+    remarks += found["notes"]
+    return Group(*parts, *(Text(printable(remark), style="hint") for remark in remarks))
+
+
+def gate_view(found: Json) -> RenderableType:
+    """A gate's checks and what came out, for a terminal."""
+    lines = []
+    for check in found["checks"]:
+        mark, colour = _MARKS[check["verdict"]]
+        of = " ".join(f"{key}={value}" for key, value in check["of"].items())
+        line = Text(mark, style=colour)
+        line.append(f"  {printable(check['threshold'])}  ", style="bold")
+        line.append(printable(of))
+        line.append(f"\n    {printable(check['reason'])}", style="hint")
+        lines.append(line)
+    mark, colour = _MARKS[found["verdict"]]
+    return Group(*lines, "", Text(f"gate: {mark}", style=f"bold {colour}"))
+
+
+def _side(name: str, side: Json) -> Text:
+    text = Text(f"{name}  ", style="bold")
+    text.append(printable(side["model"]))
+    text.append(f"  {'published' if side['job'] is None else side['job']}", style="hint")
+    if side["simulated"]:
+        text.append("  SIMULATED", style="warning")
+    return text
+
+
+def _number(value: float | None, digits: int) -> str:
+    return MISSING if value is None else f"{value:.{digits}f}"

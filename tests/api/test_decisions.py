@@ -1,0 +1,106 @@
+"""Baselines, comparisons and gates."""
+
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.api.service import Json, Service, job_body
+
+NO_JOB = f"job_{'0' * 26}"
+
+
+def pointers(answer: Any) -> list[str]:
+    assert answer.status_code == 422
+    return [error["pointer"] for error in answer.json()["errors"]]
+
+
+class TestBaselines:
+    def test_they_have_the_form_of_results(self, api: Service) -> None:
+        found = api.get("/v1/baselines", params={"model": "GPT-4o", "task": "essay"}).json()
+        assert len(found["cells"]) == 15
+        assert found["published"]
+        assert found["totals"][0]["by"] == ["model"]
+
+    def test_an_unknown_source_or_filter_is_refused(self, api: Service) -> None:
+        assert pointers(api.get("/v1/baselines?source=blog")) == ["/query/source"]
+        assert pointers(api.get("/v1/baselines?modle=GPT-4o")) == ["/query/modle"]
+
+
+class TestComparisons:
+    def test_two_models_of_a_job_are_compared(self, stack: Service, finished: Json) -> None:
+        models = [{"job": finished["id"], "model": name} for name in ("simulated/sim-faithful", "shy")]
+        found = stack.post("/v1/comparisons", {"a": models[0], "b": models[1]}).json()
+        (row,) = [r for r in found["differences"] if (r["metric"], r["task"]) == ("acc_atom", None)]
+        assert row["difference"] == pytest.approx(row["a"] - row["b"])
+        assert (row["pairs"], row["personas"]) == (9, 2)
+        assert row["ci95_reason"] == "too_few_personas: 2 personas; an interval needs 5"
+        assert row["smallest_p_value"] == 0.5
+        assert found["simulated"]
+        assert found["notes"][0].startswith("Simulated:")
+        back = stack.post("/v1/comparisons", {"a": models[1], "b": models[0]}).json()
+        assert [-r["difference"] for r in back["differences"]] == [
+            r["difference"] for r in found["differences"]
+        ]
+
+    def test_a_job_is_compared_with_a_published_model(self, stack: Service, finished: Json) -> None:
+        body = {"a": {"job": finished["id"], "model": "shy"}, "b": {"baseline": "GPT-4o"}}
+        found = stack.post("/v1/comparisons", body).json()
+        assert {row["pairs"] for row in found["differences"] if row["task"] is None} <= {1, 2, 3}
+        assert "duo" in {each["persona"] for each in found["left_out"]}
+        assert any("Published figures" in note for note in found["notes"])
+
+    def test_wrong_sides_are_named(self, stack: Service, finished: Json) -> None:
+        good = {"job": finished["id"], "model": "shy"}
+        sides: list[tuple[Json, list[str]]] = [
+            ({"job": finished["id"]}, ["/b/model"]),
+            ({"job": finished["id"], "model": "nobody"}, ["/b/model"]),
+            ({"baseline": "GPT-9"}, ["/b/baseline"]),
+            ({"baseline": "GPT-4o", "model": "x"}, ["/b"]),
+            ({}, ["/b"]),
+            (good, ["/b"]),
+        ]
+        for side, wrong in sides:
+            assert pointers(stack.post("/v1/comparisons", {"a": good, "b": side})) == wrong
+
+    def test_jobs_that_are_not_there_or_not_over_are_refused(self, api: Service) -> None:
+        queued = api.submit(job_body())["id"]
+        for job, status in ((NO_JOB, 404), ("nonsense", 404), (queued, 409)):
+            body = {"a": {"job": job, "model": "x"}, "b": {"baseline": "GPT-4o"}}
+            assert api.post("/v1/comparisons", body).status_code == status
+
+
+class TestGate:
+    def test_figures_are_held_to_thresholds(self, stack: Service, finished: Json) -> None:
+        path = f"/v1/jobs/{finished['id']}/gate"
+        where = "acc_atom@model=simulated/sim-faithful"
+        query = {"threshold": [f"{where}>=-1", f"{where}:lte:-1"], "interval": "runs"}
+        found = stack.get(path, params=query).json()
+        assert found["verdict"] == "fail"
+        assert [check["verdict"] for check in found["checks"]] == ["pass", "fail"]
+        suite = ET.fromstring(stack.get(path, params=query | {"format": "junit"}).text)[0]
+        assert (suite.attrib["tests"], suite.attrib["failures"]) == ("2", "1")
+
+    def test_two_personas_tell_nothing_of_others(self, stack: Service, finished: Json) -> None:
+        found = stack.get(f"/v1/jobs/{finished['id']}/gate", params={"threshold": "acc_atom>=0"}).json()
+        assert found["verdict"] == "inconclusive"
+
+    def test_wrong_thresholds_are_named(self, api: Service) -> None:
+        job = api.submit(job_body())["id"]
+        answer = api.get(f"/v1/jobs/{job}/gate", params={"threshold": ["acc_atom>=0.8", "speed>=1"]})
+        assert pointers(answer) == ["/query/threshold/1"]
+        assert pointers(api.get(f"/v1/jobs/{job}/gate")) == ["/query/threshold"]
+        assert pointers(api.post("/v1/jobs", job_body(thresholds=["speed>=1"]))) == ["/thresholds/0"]
+        assert api.get(f"/v1/jobs/{NO_JOB}/gate?threshold=acc_atom>=0.8").status_code == 404
+
+    def test_a_job_brings_thresholds_of_its_own(self, api: Service) -> None:
+        job = api.submit(job_body(thresholds=["acc_atom>=0.8"]))["id"]
+        found = api.get(f"/v1/jobs/{job}/gate").json()
+        assert found["verdict"] == "inconclusive"
+        assert {check["threshold"] for check in found["checks"]} == {"acc_atom>=0.8"}
+        report = api.get(f"/v1/jobs/{job}/report?format=junit")
+        assert ET.fromstring(report.text)[0].attrib["failures"] == "0"
+
+    def test_a_junit_report_needs_thresholds(self, api: Service) -> None:
+        job = api.submit(job_body())["id"]
+        assert pointers(api.get(f"/v1/jobs/{job}/report?format=junit")) == ["/query/threshold"]

@@ -1,0 +1,71 @@
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.stub_service import Answer, StubService
+from tests.unit.cli.test_cli import assay
+
+SIDE = {"job": "job_1", "baseline": None, "model": "m", "completeness": "full", "simulated": True}
+ROW = {
+    "metric": "acc_atom", "task": None, "a": 0.8, "b": 0.7, "difference": 0.1, "ci95": [0.05, 0.151],
+    "ci95_reason": None, "pairs": 45, "personas": 15, "p_value": 0.001, "p_value_holm": 0.006,
+    "smallest_p_value": 0.0001, "smallest_detectable": 0.0712,
+}  # fmt: skip
+COMPARISON = {
+    "object": "comparison",
+    "a": SIDE,
+    "b": SIDE | {"job": None, "baseline": "GPT-4o", "model": "GPT-4o", "simulated": False},
+    "simulated": True,
+    "differences": [
+        ROW,
+        ROW
+        | {"task": "essay", "ci95": None, "ci95_reason": "too_few_personas: 2 personas; an interval needs 5"},
+    ],
+    "left_out": [{"metric": "rc", "persona": "p", "task": "essay", "dimension": "E", "reason": "x: y"}],
+    "notes": ["The judges differ, so that a difference may be theirs."],
+}
+
+
+def gate(verdict: str) -> dict[str, Any]:
+    check = {
+        "threshold": "acc_atom>=0.8", "of": {"model": "m\x1b[2J"}, "verdict": verdict, "reason": "0.90, and so on",
+        "value": 0.9, "ci95": [0.85, 0.95],
+    }  # fmt: skip
+    return {"job": "job_1", "object": "gate", "verdict": verdict, "checks": [check]}
+
+
+class TestCompare:
+    def test_shows_differences_intervals_and_what_was_left_out(self, service: StubService) -> None:
+        service.on("POST /v1/comparisons", Answer(COMPARISON))
+        result = assay(service, "compare", "job_1:a/model:x", "baseline:GPT-4o")
+        assert result.exit_code == 0
+        assert service.asked[0].body == {
+            "a": {"job": "job_1", "model": "a/model:x"},
+            "b": {"baseline": "GPT-4o"},
+        }
+        for shown in ("ACC_atom", "+0.100", "SIMULATED", "2 personas; an interval needs 5", "1 figure"):
+            assert shown in result.stdout
+        assert "The judges differ" in result.stdout
+
+    def test_as_json_is_the_services_own(self, service: StubService) -> None:
+        service.on("POST /v1/comparisons", Answer(COMPARISON))
+        assert json.loads(assay(service, "compare", "job_1", "job_2", "--json").stdout) == COMPARISON
+        assert service.asked[0].body == {"a": {"job": "job_1"}, "b": {"job": "job_2"}}
+
+
+class TestGate:
+    @pytest.mark.parametrize(("verdict", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 4)])
+    def test_ends_as_the_gate_says(self, service: StubService, verdict: str, code: int) -> None:
+        path = "/v1/jobs/job_1/gate?threshold=acc_atom%3E%3D0.8&threshold=rc%3C%3D1&interval=runs"
+        service.on(f"GET {path}", Answer(gate(verdict)))
+        result = assay(
+            service, "gate", "job_1", "-t", "acc_atom>=0.8", "--threshold", "rc<=1", "--interval", "runs"
+        )
+        assert result.exit_code == code
+        assert f"gate: {'✓✗?'[('pass', 'fail', 'inconclusive').index(verdict)]} {verdict}" in result.stdout
+        assert "\x1b" not in result.stdout
+
+    def test_without_thresholds_the_jobs_own_are_used(self, service: StubService) -> None:
+        service.on("GET /v1/jobs/job_1/gate?interval=personas", Answer(gate("pass")))
+        assert json.loads(assay(service, "gate", "job_1", "--json").stdout) == gate("pass")

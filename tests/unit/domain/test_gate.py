@@ -1,0 +1,136 @@
+"""Gates: a figure passes only with its whole interval."""
+
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from app.domain.gate import Verdict, judge_gate, parse_threshold
+from app.reports.junit import junit
+
+KEYS = {"model": "m", "task": "essay", "level": "low"}
+
+
+def results(
+    value: float | None = 0.8,
+    ci95: list[float] | None = None,
+    *,
+    completeness: str = "full",
+    model: str = "m",
+) -> dict[str, Any]:
+    metric: dict[str, Any] = {"value": value, "n": 9, "ci95": ci95, "ci95_runs": [0.79, 0.81]}
+    if value is None:
+        metric = {"value": None, "n": 0, "reason": "no_cell: no cell of the group has the metric"}
+    elif ci95 is None:
+        metric["ci95_reason"] = "too_few_personas: 2 personas; an interval needs 5"
+    keys = KEYS | {"model": model}
+    groupings = (("model",), ("model", "task"), ("model", "task", "level"))
+    return {
+        "completeness": completeness,
+        "totals": [
+            {"by": list(by), **{key: keys[key] for key in by}, "metrics": {"acc_atom": metric}}
+            for by in groupings
+        ],
+        "persona_score_totals": [
+            {
+                "model": model,
+                "persona_score": metric,
+                "refusal_rate": metric,
+                "tasks": {"expected_action": metric},
+            }
+        ],
+    }
+
+
+def verdict(document: dict[str, Any], *thresholds: str, interval: Any = "personas") -> str:
+    return judge_gate(document, [parse_threshold(text) for text in thresholds], interval).verdict.value
+
+
+class TestThresholds:
+    @pytest.mark.parametrize("sign", [">=", ":gte:"])
+    def test_are_metric_sign_and_limit(self, sign: str) -> None:
+        found = parse_threshold(f" acc_atom@task=essay,level=low{sign}0.8")
+        assert (found.metric, found.where, found.at_least, found.limit) == (
+            "acc_atom", {"task": "essay", "level": "low"}, True, 0.8,
+        )  # fmt: skip
+
+    def test_a_limit_may_be_negative(self) -> None:
+        assert parse_threshold("rc_atom<=-0.5").limit == -0.5
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("acc_atom>0.8", "write it like"),
+            ("acc_atom>=high", "write it like"),
+            ("acc_atom>=nan", "write it like"),
+            ("acc_atom>=1e9", "write it like"),
+            ("", "write it like"),
+            ("speed>=1", "there is no metric 'speed'"),
+            ("acc_atom@colour=red>=1", "'colour=red' is not one of"),
+            ("acc_atom@task=a,task=b>=1", "comes twice"),
+            ("acc_atom@task=a,persona=b>=1", "no totals by task, persona together"),
+            ("persona_score@level=low>=4", "persona_score exists by model and task only"),
+            ("refusal_rate@task=essay<=0.1", "refusal_rate exists by model only"),
+        ],
+    )
+    def test_others_are_refused_with_the_reason(self, text: str, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            parse_threshold(text)
+
+
+class TestGate:
+    @pytest.mark.parametrize(
+        ("ci95", "at_least", "at_most"),
+        [
+            ([0.7, 0.79], "fail", "pass"),
+            ([0.8, 0.9], "pass", "inconclusive"),  # the limit itself meets both
+            ([0.81, 0.9], "pass", "fail"),
+            ([0.75, 0.85], "inconclusive", "inconclusive"),
+        ],
+    )
+    def test_an_interval_decides(self, ci95: list[float], at_least: str, at_most: str) -> None:
+        assert verdict(results(ci95=ci95), "acc_atom>=0.8") == at_least
+        assert verdict(results(ci95=ci95), "acc_atom<=0.8") == at_most
+
+    def test_what_is_missing_never_passes(self) -> None:
+        sure = [0.9, 0.99]
+        assert verdict(results(None), "acc_atom>=0") == "inconclusive"
+        assert verdict(results(), "acc_atom>=0") == "inconclusive"
+        assert verdict(results(ci95=sure, completeness="partial"), "acc_atom>=0") == "inconclusive"
+        assert verdict(results(ci95=sure), "acc_atom@model=nobody>=0") == "inconclusive"
+        assert verdict(results(ci95=sure) | {"totals": []}, "acc_atom>=0") == "inconclusive"
+
+    def test_one_failure_fails_all(self) -> None:
+        document = results(ci95=[0.75, 0.85])
+        assert verdict(document, "acc_atom>=0.5", "acc_atom>=0.8", "acc_atom>=0.9") == "fail"
+        assert verdict(document, "acc_atom>=0.5", "acc_atom>=0.8") == "inconclusive"
+
+    def test_every_model_is_held_to_a_threshold_that_names_none(self) -> None:
+        document = results(ci95=[0.75, 0.85])
+        document["totals"] += results(ci95=[0.1, 0.2], model="other")["totals"]
+        assert verdict(document, "acc_atom>=0.7") == "fail"
+        assert verdict(document, "acc_atom@model=m>=0.7") == "pass"
+
+    def test_the_runs_interval_decides_if_asked_for(self) -> None:
+        found = judge_gate(results(), [parse_threshold("acc_atom>=0.78")], "personas")
+        assert "interval=runs" in found.checks[0].reason
+        assert verdict(results(), "acc_atom>=0.78", interval="runs") == "pass"
+
+    def test_persona_scores_and_refusals_have_gates_too(self) -> None:
+        document = results(4.4, [4.3, 4.5])
+        assert verdict(document, "persona_score>=4", "persona_score@task=expected_action>=4") == "pass"
+        assert verdict(document, "refusal_rate<=0.05") == "fail"
+        assert verdict(document, "persona_score@task=chess>=1") == "inconclusive"
+
+
+class TestJunit:
+    def test_neither_a_failure_nor_an_inconclusive_check_counts_as_passed(self) -> None:
+        thresholds = [parse_threshold(f"acc_atom>={limit}") for limit in ("0.5", "0.8", "0.9")]
+        gate = judge_gate(
+            results(ci95=[0.75, 0.85], model="evil\x00</testcase>\ud800"), thresholds, "personas"
+        )
+        suite = ET.fromstring(junit("job_x", gate))[0]
+        assert suite.attrib == {"name": "job_x", "tests": "3", "failures": "1", "errors": "1", "skipped": "0"}
+        assert [[child.tag for child in case] for case in suite] == [["system-out"], ["error"], ["failure"]]
+        assert {case.attrib["classname"] for case in suite} == {"model=evil�</testcase>�"}
+        assert gate.verdict is Verdict.FAIL

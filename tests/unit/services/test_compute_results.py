@@ -1,0 +1,105 @@
+"""Results from rows: the same rows give the same bytes, in whatever order they come."""
+
+import json
+import random
+from collections import defaultdict
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from app.db.jobs import JobRow
+from app.db.progress import Counts
+from app.db.readouts import ResponseTally, ScoreRow
+from app.domain.draft import ModelDraft
+from app.domain.plan import cells_of
+from app.domain.status import JobStatus
+from app.services.compute_results import JobRows, render_results
+from app.services.job_context import JobContext
+from tests.unit.domain.jobs import resolved
+
+SPEC = resolved(
+    personas=("big-five",),
+    tasks=("questionnaire", "essay"),
+    judges=(ModelDraft("sim/a"), ModelDraft("sim/b")),
+    seed=7,
+).spec
+CONTEXT = JobContext(SPEC, cells_of(SPEC))
+JOB = JobRow(
+    "job_x", "default", None, JobStatus.RUNNING, None, None, {}, False, {}, 1, 1,
+    datetime.now(UTC), None, None, None, (),
+)  # fmt: skip
+
+
+def score_rows(*, runs: int = 6, refused: bool = False) -> list[ScoreRow]:
+    draw = random.Random(5)
+    return [
+        ScoreRow(
+            cell=cell.ordinal,
+            trait=trait,
+            judge=judge,
+            run=run,
+            instruction=run // 3,
+            scores=[] if refused else [draw.randint(1, 5) for _ in range(draw.randint(1, 7))],
+            not_applicable=1,
+            refused=int(refused),
+            unparsed=0,
+            failed=0,
+        )
+        for cell in CONTEXT.cells
+        for trait in range(len(cell.dimensions))
+        for judge in range(2)
+        for run in range(runs)
+        for _ in range(3 if cell.task.id == "questionnaire" else 1)
+    ]
+
+
+def computed(rows: list[ScoreRow]) -> str:
+    grouped: dict[tuple[int, int, int], list[ScoreRow]] = defaultdict(list)
+    for row in rows:
+        grouped[row.cell, row.trait, row.judge].append(row)
+    tallies = {cell.ordinal: ResponseTally(cell.ordinal, 6, 0, 0, 0, 0, 6) for cell in CONTEXT.cells}
+    read = JobRows(grouped, tallies, [], {}, [], Counts(), [], [], None, None)
+    document = json.loads(render_results(JOB, CONTEXT, read)[1])
+    del document["computed_at"]
+    return json.dumps(document, allow_nan=False)
+
+
+def metrics_in(document: Any) -> list[dict[str, Any]]:
+    """Every metric in a document, wherever it stands."""
+    if isinstance(document, list):
+        return [metric for part in document for metric in metrics_in(part)]
+    if not isinstance(document, dict):
+        return []
+    own = [document] if {"value", "n"} <= document.keys() else []
+    return own + metrics_in(list(document.values()))
+
+
+class TestRenderResults:
+    def test_the_order_of_rows_changes_no_byte(self) -> None:
+        rows = score_rows()
+        shuffled = random.Random(1).sample(rows, len(rows))
+        turned = [row.__class__(*(getattr(row, n) for n in row.__slots__)) for row in reversed(rows)]
+        assert computed(rows) == computed(shuffled) == computed(turned)
+
+    def test_every_figure_has_an_interval_or_says_why_not(self) -> None:
+        document = json.loads(computed(score_rows()))
+        found = metrics_in(document["cells"]) + metrics_in(document["totals"])
+        assert len(found) > 800
+        for metric in found:
+            if metric["value"] is None:
+                assert metric["reason"]
+            elif metric["ci95"] is None:
+                assert metric["ci95_reason"].startswith("too_few_")
+            else:
+                low, high = metric["ci95"]
+                assert low <= metric["value"] <= high
+        totals = [total for total in document["totals"] if total["by"] == ["model", "task"]]
+        assert all(total["metrics"]["acc_atom"]["ci95_runs"] for total in totals)
+
+    @pytest.mark.parametrize("rows", [[], score_rows(runs=1), score_rows(refused=True)])
+    def test_little_or_nothing_gives_no_interval_and_no_error(self, rows: list[ScoreRow]) -> None:
+        document = json.loads(computed(rows))
+        cells = metrics_in(document["cells"])
+        assert cells
+        assert all(metric.get("ci95") is None for metric in cells)
