@@ -44,6 +44,9 @@ bench-personagym: setup  ## the same with PersonaGym at the size of its paper
 faults: setup  ## the long form of the fault tests: hours; ARGS="-k kills" picks some
 	$(BIN)/pytest -m long $(ARGS)
 
+bench-transports: setup  ## what a call costs by the HTTP client under it
+	$(BIN)/python -m benchmarks.transports $(ARGS)
+
 lock: setup  ## the locks, after a change of pyproject.toml; with UPGRADE=--upgrade also newer versions
 	$(LOCK) --extra dev pyproject.toml --output-file requirements.lock
 	$(LOCK) --constraint requirements.lock $(WITHOUT_EMBEDDED) pyproject.toml --output-file requirements-service.lock

@@ -1,7 +1,6 @@
 """The HTTP composition root: ``uvicorn --factory app.main:create_app``."""
 
 import contextlib
-import functools
 import time
 from collections.abc import AsyncIterator, MutableMapping
 from importlib.metadata import version
@@ -26,10 +25,9 @@ from app.api import (
     question_sets,
 )
 from app.api.dependencies import Services
-from app.bootstrap import configure_logging, load_operator_connections
+from app.bootstrap import LateSegmenter, configure_logging, load_operator_connections
 from app.db.engine import connect
-from app.domain.segmentation import Segmenter, Unit
-from app.instruments.loader import AtomicInstrument, load_atomic
+from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.llm.prices import GenaiPriceBook
 from app.queue.celery_app import make_celery
@@ -102,7 +100,7 @@ def _services(settings: Settings) -> Services:
     connections = load_operator_connections(settings)
     instrument, gym = load_atomic(), load_personagym()
     contexts = JobContexts(engine)
-    segmenter = _LateSegmenter(instrument)
+    segmenter = LateSegmenter(instrument.segmentation)
     submission = SubmissionDependencies(
         engine=engine,
         catalog=make_catalog(instrument, gym, segmenter.name, connections),
@@ -128,24 +126,6 @@ def _services(settings: Settings) -> Services:
         results=ResultsReader(engine, contexts),
         metrics=MetricsReader(engine, board, queue, board.process),
     )
-
-
-class _LateSegmenter:
-    """The segmenter, loaded when first used: NLTK takes two seconds to import, and only existing texts need it here."""
-
-    def __init__(self, instrument: AtomicInstrument) -> None:
-        self.name = instrument.segmentation.name
-        self._instrument = instrument
-
-    def segment(self, text: str) -> tuple[Unit, ...]:
-        """The units of a text; see :class:`app.domain.segmentation.Segmenter`."""
-        return self._loaded.segment(text)
-
-    @functools.cached_property
-    def _loaded(self) -> Segmenter:
-        from app.domain.punkt import PunktSegmenter  # noqa: PLC0415
-
-        return PunktSegmenter(self._instrument.segmentation)
 
 
 class RequestContext:

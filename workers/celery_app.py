@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 import structlog
-from celery.signals import worker_init, worker_shutdown, worker_shutting_down
+from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
 
 from app.bootstrap import configure_logging
 from app.queue.celery_app import FINALIZE_JOB, RUN_SHARD, make_celery
@@ -41,6 +41,11 @@ def _start(**_: Any) -> None:
         # Celery goes on after an exception in a signal, and such a worker would swallow every message.
         log.exception("the worker can't start")
         raise SystemExit(1) from error
+
+
+@worker_ready.connect
+def _warm_up(**_: Any) -> None:
+    context.warm_up()
 
 
 @worker_shutting_down.connect

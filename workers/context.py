@@ -17,18 +17,16 @@ import structlog
 import uvloop
 from redis.asyncio import Redis
 
-from app.bootstrap import load_operator_connections
+from app.bootstrap import LateSegmenter, import_in_background, load_operator_connections
 from app.db.engine import connect
 from app.db.writer import ResultWriter
-from app.domain.punkt import PunktSegmenter
 from app.instruments.loader import load_atomic
 from app.limits.redis_limiter import RedisRateLimiter
-from app.llm.gateway import Gateway
+from app.llm.gateway import Gateway, adapters
 from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
 from app.services.abandonable_chat import AbandonableChat
 from app.services.batch_writer import BatchWriter
-from app.services.finalize_job import finalize_job
 from app.services.job_context import JobContexts
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import ModelCaller
@@ -54,6 +52,7 @@ class WorkerContext:
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._stack = contextlib.AsyncExitStack()
+        self._adapters: list[str] = []
         self._deps: ShardDependencies | None = None
         self._chat: AbandonableChat | None = None
 
@@ -66,6 +65,10 @@ class WorkerContext:
         self._thread.start()
         self._deps = self._run(self._stack.enter_async_context(self._dependencies())).result()
         _collect_garbage_rarely()
+
+    def warm_up(self) -> None:
+        """Imports what the first calls need, while the worker already answers to its queue."""
+        import_in_background(*self._adapters, "app.domain.punkt", "app.services.finalize_job")
 
     def stop(self) -> None:
         """Stops taking up calls; those on the wire are awaited for a while and kept, and the shards given back."""
@@ -92,6 +95,8 @@ class WorkerContext:
 
     def finalize_job(self, job_id: str) -> None:
         """Finalizes a job; blocks the calling thread."""
+        from app.services.finalize_job import finalize_job  # noqa: PLC0415 - scipy: not while the worker starts
+
         self._run(finalize_job(self._ready.engine, self._ready.contexts, job_id)).result()
 
     @property
@@ -107,6 +112,7 @@ class WorkerContext:
     async def _dependencies(self) -> AsyncIterator[ShardDependencies]:
         settings = self._settings
         connections = load_operator_connections(settings)
+        self._adapters = adapters(connections)
         instrument = load_atomic()
         url = settings.require_database_url()
         engine = connect(url, pool_size=8, max_overflow=settings.slots, application_name="assay worker")
@@ -136,7 +142,7 @@ class WorkerContext:
                 leases=leases,
                 contexts=JobContexts(engine),
                 queue=self._queue,
-                segmenter=PunktSegmenter(instrument.segmentation),
+                segmenter=LateSegmenter(instrument.segmentation),
                 refusals=instrument.refusal,
                 owner=f"{socket.gethostname()}:{os.getpid()}",
                 lease_seconds=settings.lease_seconds,

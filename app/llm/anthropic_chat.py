@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import httpx2
-from anthropic import AsyncAnthropic
+from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 
 from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.llm import errors, wire
@@ -11,10 +11,12 @@ from app.llm.capabilities import DEFAULT_ANTHROPIC_MAX_TOKENS, sendable, sendabl
 from app.llm.connections import Connection
 from app.llm.limit_headers import LimitHeaders
 from app.llm.texts import storable
-from app.llm.transports.choice import TransportKind, open_transport
+from app.llm.transports import TransportKind
+from app.llm.transports.choice import open_transport
 from app.llm.transports.reply import Reply
-from app.llm.transports.sdk import PLACEHOLDER_KEY
+from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
 
+_FAULTS = Faults(APIStatusError, APIConnectionError)
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "end_turn": FinishReason.STOP,
     "stop_sequence": FinishReason.STOP,
@@ -38,7 +40,7 @@ class AnthropicChat:
 
         self._key = connection.api_key
         self._limits = LimitHeaders()
-        self._transport = open_transport(transport, connection, client, "/v1/messages")
+        self._transport = open_transport(transport, connection, client, "/v1/messages", _FAULTS)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """The model's answer, by one HTTP call.

@@ -1,11 +1,17 @@
 """The one way out to all models: finds a request's connection and speaks its wire format."""
 
+from typing import TYPE_CHECKING, Union
+
 from app.domain.model import ChatReply, ChatRequest
-from app.llm.anthropic_chat import AnthropicChat
 from app.llm.connections import Connection, Connections
-from app.llm.openai_chat import OpenAIChat
-from app.llm.transports.choice import TransportKind
+from app.llm.transports import TransportKind
 from app.ports import FailureKind, ModelCallError
+
+if TYPE_CHECKING:
+    from app.llm.anthropic_chat import AnthropicChat
+    from app.llm.openai_chat import OpenAIChat
+
+Chat = Union["OpenAIChat", "AnthropicChat"]
 
 
 class Gateway:
@@ -22,7 +28,7 @@ class Gateway:
     def __init__(self, connections: Connections, transport: TransportKind = "lean") -> None:
         self._connections = connections
         self._transport = transport
-        self._chats: dict[str, OpenAIChat | AnthropicChat] = {}
+        self._chats: dict[str, Chat] = {}
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """The model's answer, by one HTTP call.
@@ -39,7 +45,7 @@ class Gateway:
         for chat in chats.values():
             await chat.close()
 
-    def _connect(self, name: str) -> OpenAIChat | AnthropicChat:
+    def _connect(self, name: str) -> Chat:
         connection = self._connections.get(name)
         if connection is None:
             raise ModelCallError(
@@ -49,6 +55,16 @@ class Gateway:
         return chat
 
 
-def _chat(connection: Connection, transport: TransportKind) -> OpenAIChat | AnthropicChat:
-    kind = AnthropicChat if connection.kind == "anthropic" else OpenAIChat
-    return kind(connection, transport)
+def adapters(connections: Connections) -> list[str]:
+    """The modules that speak the connections' wire formats. With its SDK each takes a second or more to import."""
+    return [f"{__package__}.{kind}_chat" for kind in sorted({c.kind for c in connections}, reverse=True)]
+
+
+def _chat(connection: Connection, transport: TransportKind) -> Chat:
+    if connection.kind == "anthropic":
+        from app.llm.anthropic_chat import AnthropicChat  # noqa: PLC0415
+
+        return AnthropicChat(connection, transport)
+    from app.llm.openai_chat import OpenAIChat  # noqa: PLC0415
+
+    return OpenAIChat(connection, transport)

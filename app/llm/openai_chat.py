@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx2
-from openai import AsyncOpenAI
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 
 from app.domain.model import ChatReply, ChatRequest, FinishReason
 from app.llm import errors, wire
@@ -12,10 +12,12 @@ from app.llm.capabilities import capabilities, sendable, sendable_extra
 from app.llm.connections import Connection
 from app.llm.limit_headers import LimitHeaders
 from app.llm.texts import storable
-from app.llm.transports.choice import TransportKind, open_transport
+from app.llm.transports import TransportKind
+from app.llm.transports.choice import open_transport
 from app.llm.transports.reply import Reply
-from app.llm.transports.sdk import PLACEHOLDER_KEY
+from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
 
+_FAULTS = Faults(APIStatusError, APIConnectionError)
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": FinishReason.STOP,
     "eos": FinishReason.STOP,
@@ -38,7 +40,7 @@ class OpenAIChat:
 
         self._key = connection.api_key
         self._limits = LimitHeaders()
-        self._transport = open_transport(transport, connection, client, "/chat/completions")
+        self._transport = open_transport(transport, connection, client, "/chat/completions", _FAULTS)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """The model's answer, by one HTTP call.

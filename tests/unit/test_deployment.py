@@ -120,6 +120,16 @@ def locked_for(lock: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9][^\s;=]*)==([^\s;]+)", (ROOT / lock).read_text("utf-8"), re.MULTILINE))
 
 
+class TestWorker:
+    def test_is_there_before_what_takes_long_to_import(self) -> None:
+        slow = "import sys, workers.celery_app; print({'nltk', 'scipy', 'openai', 'anthropic'} & sys.modules.keys())"
+        variables = {"DATABASE_URL": "postgresql://unused", "REDIS_URL": "redis://unused"}
+        run = subprocess.run(
+            [sys.executable, "-c", slow], env=variables, capture_output=True, text=True, check=True
+        )
+        assert run.stdout == "set()\n"
+
+
 class TestImage:
     def test_the_service_gets_by_without_what_only_development_installs(self) -> None:
         locked = locked_for("requirements-service.lock").keys() | {"persona-assay"}

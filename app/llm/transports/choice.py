@@ -1,15 +1,14 @@
 """Which transport a connection gets."""
 
-from typing import Literal, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from app.llm.connections import Connection
+from app.llm.transports import TransportKind
 from app.llm.transports.lean import LeanTransport
 from app.llm.transports.reply import Reply
-from app.llm.transports.sdk import MakeClient, SdkTransport
-
-TransportKind = Literal["lean", "sdk"]
+from app.llm.transports.sdk import Faults, MakeClient, SdkTransport
 
 
 class Transport(Protocol):
@@ -29,7 +28,7 @@ class Transport(Protocol):
 
 
 def open_transport(
-    kind: TransportKind, connection: Connection, make_client: MakeClient, path: str
+    kind: TransportKind, connection: Connection, make_client: MakeClient, path: str, faults: Faults
 ) -> Transport:
     """The transport asked for; the SDK's where only that one knows how requests get there.
 
@@ -37,8 +36,9 @@ def open_transport(
     has escapes, which the SDKs' libraries rewrite on the way.
     """
     url = connection.base_url
-    chosen = SdkTransport if kind == "sdk" or _has_proxy(url) or "%" in url else LeanTransport
-    return chosen(make_client, path, connection.api_key)
+    if kind == "sdk" or _has_proxy(url) or "%" in url:
+        return SdkTransport(make_client, path, connection.api_key, faults)
+    return LeanTransport(make_client, path, connection.api_key)
 
 
 def _has_proxy(url: str) -> bool:

@@ -14,7 +14,6 @@ from app.llm.transports.reply import Reply, ReplyTooLongError
 from app.llm.transports.sdk import MakeClient, header_text, request_form
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-"""As both SDKs do."""
 _GOOD = range(200, 300)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -57,9 +56,11 @@ class LeanTransport:
         Raises:
             ModelCallError: If there was none.
         """
+        content = _json(body)
+        if content is None:
+            raise errors.unencodable()
         # Raised outside of the handlers: an exception's context could hold the request, and with it the key.
         try:
-            content = _encode(body).encode()
             async with asyncio.timeout(deadline_seconds):
                 line = self._line or await self._open()
                 head = line.head % {b"id": header_text(request_id).encode(), b"length": len(content)}
@@ -73,8 +74,6 @@ class LeanTransport:
             failure = errors.malformed(str(error), None)
         except OSError as error:
             failure = errors.not_connected(error, self._key)
-        except ValueError:
-            failure = errors.unencodable()
         raise failure
 
     async def close(self) -> None:
@@ -88,6 +87,14 @@ class LeanTransport:
                 request = await request_form(self._make_client, self._path, self._key)
                 self._line = _Line(_head(request), Pool(_server(request.url)))
             return self._line
+
+
+def _json(body: dict[str, object]) -> bytes | None:
+    """The body as both SDKs encode it; ``None`` if no JSON can express it."""
+    try:
+        return _encode(body).encode()
+    except ValueError:
+        return None
 
 
 def _head(request: httpx2.Request) -> bytes:

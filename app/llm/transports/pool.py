@@ -121,7 +121,8 @@ class Pool:
                 return await self._wrap(sock)
         except TimeoutError as error:
             reason = str(error) or f"no connection within {CONNECT_SECONDS:g} s"
-        except (OSError, RuntimeError) as error:  # uvloop raises either where an address can't be reached
+        except (OSError, RuntimeError, UnicodeError) as error:
+            # The second from uvloop where an address can't be reached, the third for what can be no host's name.
             reason = f"{type(error).__name__}: {error}"
         self._resolved_at = float("-inf")  # the name may lead elsewhere by now
         raise NotConnectedError(reason)

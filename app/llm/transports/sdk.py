@@ -8,9 +8,9 @@ building objects from a body of which five fields are read.
 import asyncio
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 import aiohttp
-import anthropic
 import httpx2
 import openai
 from pydantic import SecretStr
@@ -20,9 +20,25 @@ from app.llm.transports.bounded import bound
 from app.llm.transports.pool import CONNECT_SECONDS, KEEPALIVE_SECONDS, MAX_CONNECTIONS
 from app.llm.transports.reply import Reply
 
-Client = openai.AsyncOpenAI | anthropic.AsyncAnthropic
+if TYPE_CHECKING:
+    import anthropic  # takes more than a second: only its own adapter imports it
+
+Client = Union[openai.AsyncOpenAI, "anthropic.AsyncAnthropic"]
 MakeClient = Callable[[httpx2.AsyncClient], Client]
 """Configures an SDK's client on top of an HTTP client."""
+
+
+class Faults(NamedTuple):
+    """An SDK's errors.
+
+    Attributes:
+        status: A reply whose status is none of success.
+        connection: No reply.
+    """
+
+    status: "type[openai.APIStatusError | anthropic.APIStatusError]"
+    connection: "type[openai.APIConnectionError | anthropic.APIConnectionError]"
+
 
 PLACEHOLDER_KEY = "none"
 """The SDKs demand a key where they are built; what is sent is decided by ``http_client``."""
@@ -51,9 +67,11 @@ class SdkTransport:
         make_client: Configures the SDK's client.
         path: Below the client's base URL.
         key: The key to send.
+        faults: What the SDK raises.
     """
 
-    def __init__(self, make_client: MakeClient, path: str, key: SecretStr | None) -> None:
+    def __init__(self, make_client: MakeClient, path: str, key: SecretStr | None, faults: Faults) -> None:
+        self._faults = faults
         self._client = make_client(http_client(key))
         self._path = path
         self._key = key
@@ -71,14 +89,9 @@ class SdkTransport:
                 return Reply(response.status_code, response.headers, response.content)
         except TimeoutError:
             failure = errors.timed_out(deadline_seconds)
-        except (openai.APIStatusError, anthropic.APIStatusError) as error:
+        except self._faults.status as error:
             failure = errors.refused(error.status_code, error.body, error.response.headers, self._key)
-        except (
-            openai.APIConnectionError,
-            anthropic.APIConnectionError,
-            aiohttp.ClientError,
-            OSError,
-        ) as error:
+        except (self._faults.connection, aiohttp.ClientError, OSError) as error:
             failure = errors.not_connected(error, self._key)
         except ValueError:
             failure = errors.unencodable()

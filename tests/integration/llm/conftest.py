@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from app.domain.model import ChatRequest, Model, ModelParameters
 from app.llm.connections import Connection, Connections
 from app.llm.gateway import Gateway
-from app.llm.transports.choice import TransportKind
+from app.llm.transports import TransportKind
 from tests.integration.llm.stub_provider import Answer, StubProvider
 
 KEY = "sk-test-0123456789abcdef"

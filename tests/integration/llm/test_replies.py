@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from app.domain.model import ChatReply, FinishReason, ProviderLimits, Usage
 from app.llm.connections import Connection, Connections
 from app.llm.gateway import Gateway
-from app.llm.transports.choice import TransportKind
+from app.llm.transports import TransportKind
 from app.ports import ModelCallError
 from tests.integration.llm.conftest import ANTHROPIC_REPLY, KEY, OPENAI_REPLY, Ask, good
 from tests.integration.llm.provider_replies import (

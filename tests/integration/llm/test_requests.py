@@ -7,7 +7,7 @@ import pytest
 
 from app.llm.connections import Connection, ConnectionKind, Connections
 from app.llm.gateway import Gateway
-from app.llm.transports.choice import TransportKind
+from app.llm.transports import TransportKind
 from app.ports import ModelCallError
 from tests.integration.llm.conftest import KEY, Ask, good
 from tests.integration.llm.stub_provider import Answer, StubProvider

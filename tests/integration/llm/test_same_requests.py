@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from app.domain.model import ChatRequest
 from app.llm.connections import Connection, ConnectionKind, Connections
 from app.llm.gateway import Gateway
-from app.llm.transports.choice import TransportKind
+from app.llm.transports import TransportKind
 from tests.integration.llm.conftest import KEY, Ask, good
 from tests.integration.llm.stub_provider import StubProvider
 

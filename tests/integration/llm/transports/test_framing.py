@@ -162,6 +162,7 @@ class TestContent:
             ("identity", b"abcde"),
             ("utf-8", b"abcde"),
         ],
+        ids=["gzip", "in capitals", "deflate", "both", "none", "no coding"],
     )
     def test_is_unpacked(self, coding: str, body: bytes) -> None:
         assert decoded(packed(body, coding)).body == b"abcde"
@@ -186,6 +187,7 @@ class TestContent:
             ("deflate", zlib.compress(BOMB)),
             ("gzip, gzip", gzip.compress(gzip.compress(BOMB))),
         ],
+        ids=["gzip", "deflate", "twice"],
     )
     def test_is_unpacked_no_further_than_answers_are_long(self, coding: str, body: bytes) -> None:
         with pytest.raises(ReplyTooLongError):

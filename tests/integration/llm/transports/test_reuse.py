@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+import struct
 import threading
 
 import pytest
@@ -91,9 +92,10 @@ class TestConnections:
             assert (await pool.exchange(request(b"second"))).body == b"second"
             assert server.connections == 2
 
+    @pytest.mark.parametrize("resets", [False, True])
     @pytest.mark.parametrize(("later", "closes"), [(WRONG, False), (b"", True), (WRONG, True)])
     async def test_that_did_so_before_the_loop_could_see_it_are_not_used_either(
-        self, later: bytes, closes: bool
+        self, later: bytes, closes: bool, resets: bool
     ) -> None:
         said = threading.Event()
 
@@ -103,6 +105,8 @@ class TestConnections:
             first.sendall(reply(b"first"))
             go.wait()
             first.sendall(later)
+            if resets:
+                first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             if closes:
                 first.close()
             said.set()
@@ -280,7 +284,7 @@ class TestAddresses:
             assert (await pool.exchange(request(b"x"))).body == b"x"
             await pool.close()
 
-    @pytest.mark.parametrize("host", ["127.0.0.1", "does-not-exist.invalid"])
+    @pytest.mark.parametrize("host", ["127.0.0.1", "does-not-exist.invalid", "a" * 64 + ".invalid"])
     async def test_of_which_none_answers_cost_nothing(self, host: str) -> None:
         pool = Pool(Server(host, 1))
         with pytest.raises(NotConnectedError):
