@@ -173,7 +173,7 @@ def serving(directory: Path, database_url: str, redis_url: str, **environment: s
 
 
 def _await_listening(service: Service, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         try:
             service.get("/healthz")
