@@ -229,7 +229,8 @@ class _Bucket:
         while True:
             if self._pump is None:
                 self._pump = asyncio.create_task(self._let_go())
-            if clock() <= await waiter.passed:
+            lapses = await waiter.passed
+            if clock() <= lapses:
                 return
             LAPSED_SLOTS.inc()
             # The loop was so busy that the slot has lapsed meanwhile: sent now, the call would be one of a burst.
