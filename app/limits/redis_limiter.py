@@ -116,7 +116,7 @@ class RedisRateLimiter:
     def learn(self, connection: str, model: str, limits: ProviderLimits) -> None:
         """Takes the limits that a reply named for everybody's, where they are lower than the operator's.
 
-        All know them with their next lease, within a second. They are forgotten after ten minutes in which no reply
+        All know them with their next lease, within a second. They are forgotten after a minute in which no reply
         names them.
         """
         self._bucket(connection, model).learn(limits)
