@@ -116,7 +116,7 @@ class RedisRateLimiter:
     def learn(self, connection: str, model: str, limits: ProviderLimits) -> None:
         """Takes the limits that a reply named for everybody's, where they are lower than the operator's.
 
-        All know them with their next lease, within a second. They are forgotten after ten minutes in which no reply
+        All know them with their next lease, within a second. They are forgotten after a minute in which no reply
         names them.
         """
         self._bucket(connection, model).learn(limits)
@@ -229,7 +229,8 @@ class _Bucket:
         while True:
             if self._pump is None:
                 self._pump = asyncio.create_task(self._let_go())
-            if clock() <= await waiter.passed:
+            lapses = await waiter.passed
+            if clock() <= lapses:
                 return
             LAPSED_SLOTS.inc()
             # The loop was so busy that the slot has lapsed meanwhile: sent now, the call would be one of a burst.

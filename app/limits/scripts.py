@@ -19,7 +19,7 @@ RAMP_UNLIMITED_SECONDS = 0.1
 """Seconds between two calls right after a pause, where no limit is known; the ramp goes from there."""
 RAMP_UNLIMITED_FOR_SECONDS = 20.0
 """After so long such a ramp has reached 10,000 calls a second and ends."""
-LEARNED_SECONDS = 600.0
+LEARNED_SECONDS = 60.0
 """How long a limit that a provider named is kept without being named again."""
 SETTLING_SECONDS = 2.5
 """After the epoch nobody's share of the concurrency grows for so long: by then all have registered theirs."""

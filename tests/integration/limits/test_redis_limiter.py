@@ -12,8 +12,10 @@ import pytest
 from redis.asyncio import Redis
 
 from app.domain.model import ProviderLimits
-from app.limits.redis_limiter import RedisRateLimiter
+from app.limits import redis_limiter
+from app.limits.redis_limiter import RedisRateLimiter, _Waiter
 from app.ports import LimiterUnavailableError
+from app.telemetry.metrics import REGISTRY
 from embedded.valkey import EmbeddedValkey
 
 SLACK = 0.25
@@ -354,6 +356,23 @@ class TestBusyLoop:
             busy.cancel()
         assert_conforms(moments, 6000)
         assert len(moments) >= 0.1 * 1.5 * 100
+
+    async def test_sends_no_call_whose_slot_lapsed_after_it_was_let_go(
+        self, redis_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stalls = [2 * SLACK]
+
+        def waiter_behind_a_stall(tokens: int) -> _Waiter:
+            waiter = _Waiter(tokens)
+            if stalls:  # runs before the waiting call does
+                waiter.passed.add_done_callback(lambda _: time.sleep(stalls.pop()))
+            return waiter
+
+        monkeypatch.setattr(redis_limiter, "_Waiter", waiter_behind_a_stall)
+        before = REGISTRY.get_sample_value("assay_limiter_lapsed_slots_total") or 0
+        async with limiters(redis_url, Rates(requests_per_minute=6000)) as [worker]:
+            await worker.acquire("openai", "gpt-4o", 0)
+        assert REGISTRY.get_sample_value("assay_limiter_lapsed_slots_total") == before + 1
 
 
 class TestWithoutRedis:
