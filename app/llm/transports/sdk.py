@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from app.llm import errors
 from app.llm.transports.bounded import bound
 from app.llm.transports.pool import CONNECT_SECONDS, KEEPALIVE_SECONDS, MAX_CONNECTIONS
-from app.llm.transports.reply import Reply
+from app.llm.transports.reply import Reply, ReplyTooLongError
 
 if TYPE_CHECKING:
     import anthropic  # takes more than a second: only its own adapter imports it
@@ -91,7 +91,7 @@ class SdkTransport:
             failure = errors.timed_out(deadline_seconds)
         except self._faults.status as error:
             failure = errors.refused(error.status_code, error.body, error.response.headers, self._key)
-        except (self._faults.connection, aiohttp.ClientError, OSError) as error:
+        except (self._faults.connection, aiohttp.ClientError, OSError, ReplyTooLongError) as error:
             failure = errors.not_connected(error, self._key)
         except ValueError:
             failure = errors.unencodable()
