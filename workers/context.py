@@ -19,6 +19,7 @@ from redis.asyncio import Redis
 
 from app.bootstrap import LateSegmenter, import_in_background, load_operator_connections
 from app.db.engine import connect
+from app.db.health import WORKER
 from app.db.writer import ResultWriter
 from app.instruments.loader import load_atomic
 from app.limits.redis_limiter import RedisRateLimiter
@@ -115,9 +116,9 @@ class WorkerContext:
         self._adapters = adapters(connections)
         instrument = load_atomic()
         url = settings.require_database_url()
-        engine = connect(url, pool_size=8, max_overflow=settings.slots, application_name="assay worker")
+        engine = connect(url, pool_size=8, max_overflow=settings.slots, application_name=WORKER)
         # Of their own: neither results nor leases wait behind shards for a connection.
-        vital = connect(url, pool_size=2, max_overflow=1, application_name="assay worker, results and leases")
+        vital = connect(url, pool_size=2, max_overflow=1, application_name=f"{WORKER}, results and leases")
         gateway = Gateway(connections, settings.transport)
         self._chat = AbandonableChat(gateway)
         redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)

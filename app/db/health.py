@@ -6,10 +6,13 @@ import psycopg
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 _LIMIT_EXCEEDED = "54"
 """Class of SQLSTATEs that psycopg counts among the operational errors, but that are about the statement's own size."""
+
+WORKER = "assay worker"
+"""What the names of all workers' connections begin with."""
 
 _abandoned: set[asyncio.Task[None]] = set()
 
@@ -39,6 +42,26 @@ async def answers(engine: AsyncEngine, seconds: float) -> bool:
         task.cancel()
         return False
     return task.exception() is None
+
+
+async def disconnect_frozen_workers(connection: AsyncConnection, seconds: float) -> int:
+    """Ends workers' transactions in which the server has waited for the worker for so long, and so frees their locks.
+
+    No timeout of the server's own ends a COPY whose sender stands still, and a frozen machine's kernel keeps its connections alive.
+
+    Returns:
+        How many were ended.
+    """
+    rows = await connection.execute(
+        text(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
+            f" AND application_name LIKE '{WORKER}%' AND wait_event = 'ClientRead'"
+            " AND xact_start < clock_timestamp() - make_interval(secs => :seconds)"
+        ),
+        {"seconds": seconds},
+    )
+    return int(rows.scalar_one())
 
 
 async def _ask(engine: AsyncEngine) -> None:

@@ -2,11 +2,17 @@
 
 from dataclasses import dataclass
 
+import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import idempotency, jobs, shards
+from app.db import health, idempotency, jobs, shards
 from app.domain.status import ACTIVE
 from app.ports import Queue
+
+log = structlog.get_logger(__name__)
+
+FROZEN_SECONDS = 60.0
+"""A worker that leaves its own transaction waiting for so long holds others up with its locks."""
 
 UNCLAIMED_SECONDS = 10.0
 """An announced shard may wait this long before it is announced once more, if the queue has lost messages."""
@@ -28,6 +34,10 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int) -> Swept:
     Each job has a transaction of its own, so that none waits for the others' rows.
     """
     waiting = await queue.length()
+    async with engine.begin() as connection:
+        frozen = await health.disconnect_frozen_workers(connection, FROZEN_SECONDS)
+    if frozen:
+        log.warning("frozen workers disconnected", connections=frozen)
     async with engine.begin() as connection:
         active = await jobs.active_jobs(connection)
         unclaimed = await shards.unclaimed(connection)

@@ -1,5 +1,6 @@
 """What counts as a database that is away is told by what real ones answer."""
 
+import asyncio
 import time
 
 import psycopg
@@ -9,7 +10,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import connect
-from app.db.health import answers, is_away
+from app.db.health import WORKER, answers, disconnect_frozen_workers, is_away
+from tests.databases import libpq_url
 
 NOWHERE = "postgresql+psycopg://assay@/assay?host=/nonexistent"
 REFUSED = [
@@ -77,3 +79,43 @@ class TestAnswers:
             await holder.execute(text("LOCK TABLE jobs"))
             assert not await answers(engine, 0.05)
         assert time.monotonic() - started < 20
+
+
+class TestFrozenWorker:
+    async def test_in_mid_copy_is_disconnected_and_its_locks_are_free(
+        self, engine: AsyncEngine, database_url: str
+    ) -> None:
+        url = libpq_url(database_url)
+        async with await psycopg.AsyncConnection.connect(
+            url, application_name=f"{WORKER}, results"
+        ) as frozen:
+            await frozen.execute("CREATE TEMPORARY TABLE rows (n integer)")
+            await frozen.execute("LOCK TABLE jobs")
+            with pytest.raises(psycopg.OperationalError):  # noqa: PT012 - it ends while the copy is open
+                async with frozen.cursor().copy("COPY rows FROM STDIN") as copy:
+                    await copy.write_row([1])
+                    assert await self._disconnected(engine, 60) == 0
+                    assert await self._disconnected(engine, 0) == 1
+                    async with engine.connect() as other:
+                        await other.execute(text("SET lock_timeout = '60s'"))
+                        await other.execute(text("SELECT FROM jobs"))
+
+    async def test_one_that_waits_for_the_server_and_one_of_another_part_are_left_alone(
+        self, engine: AsyncEngine, database_url: str
+    ) -> None:
+        url = libpq_url(database_url)
+        async with (
+            await psycopg.AsyncConnection.connect(url, application_name=WORKER) as busy,
+            await psycopg.AsyncConnection.connect(url, application_name="assay api") as api,
+        ):
+            await api.execute("SELECT 1")
+            slow = asyncio.create_task(busy.execute("SELECT pg_sleep(1)"))
+            await asyncio.sleep(0.3)
+            assert await self._disconnected(engine, 0) == 0
+            await slow
+            await api.execute("SELECT 1")
+
+    @staticmethod
+    async def _disconnected(engine: AsyncEngine, seconds: float) -> int:
+        async with engine.begin() as connection:
+            return await disconnect_frozen_workers(connection, seconds)
