@@ -14,8 +14,8 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
+import app.services.finalize_job as finalize_module
 import app.services.model_caller as model_caller_module
-import workers.context as context_module
 from app.db import jobs, shards
 from app.db.writer import CallRow, ResultWriter
 from app.llm.gateway import Gateway
@@ -132,7 +132,7 @@ around(shards, "refill", ("first", "refill", "before"), ("then", "refill", "with
 # What ended is committed and what was refilled with it too, but nobody has been told.
 around(CeleryQueue, "announce_shards", ("first", "end", "after"), ("then", "refill", "after"))
 around(jobs, "store_result", ("then", "finalize", "within"))
-around(context_module, "finalize_job", ("first", "finalize", "before"), ("then", "finalize", "after"))
+around(finalize_module, "finalize_job", ("first", "finalize", "before"), ("then", "finalize", "after"))
 model_caller_module.datetime = WrongClock  # type: ignore[attr-defined]
 
 from workers.celery_app import app  # noqa: E402
