@@ -397,8 +397,9 @@ async def stored_result(connection: AsyncConnection, tenant: str, job_id: str) -
 
 
 async def forget_result(connection: AsyncConnection, job_id: str) -> None:
-    """Drops the results of a job that is taken up again."""
+    """Drops the results of a job that is taken up again, and forgets how often they could not be made."""
     await connection.execute(delete(JobResult).where(JobResult.job_id == job_id))
+    await connection.execute(update(Job).where(Job.id == job_id).values(finalize_failures=0))
 
 
 async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
