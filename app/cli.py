@@ -357,6 +357,32 @@ def resume(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
 
 
 @app.command()
+def retry(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Redoes what failed or stayed unparsed in a job that is over or paused."""
+    _act(job_id, "retry", url, as_json=as_json)
+
+
+@app.command()
+def budget(
+    job_id: JobId,
+    usd: Annotated[float | None, typer.Option(help="US dollars.", show_default=False)] = None,
+    calls: Annotated[int | None, typer.Option(help="Attempts.", show_default=False)] = None,
+    tokens: Annotated[int | None, typer.Option(help="Input and output.", show_default=False)] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Changes limits of a job's budget; one that paused because of it goes on with `assay resume`."""
+    given = {"usd": usd, "calls": calls, "tokens": tokens}
+    with told_errors(), _client(url) as client:
+        job = client.change(job_id, {"budget": {name: n for name, n in given.items() if n is not None}})
+        if as_json:
+            print_json(job)
+            return
+        for name, limit in job["budget"].items():
+            typer.echo(f"{name}: {limit['spent']:,} of {limit['limit']:,} spent, {limit['remaining']:,} left")
+
+
+@app.command()
 def jobs(
     status: Annotated[
         Status | None, typer.Option(help="Only jobs in this state.", show_default=False)

@@ -101,6 +101,7 @@ def _services(settings: Settings) -> Services:
     instrument, gym = load_atomic(), load_personagym()
     contexts = JobContexts(engine)
     segmenter = LateSegmenter(instrument.segmentation)
+    prices = GenaiPriceBook(connections)
     submission = SubmissionDependencies(
         engine=engine,
         catalog=make_catalog(instrument, gym, segmenter.name, connections),
@@ -109,6 +110,7 @@ def _services(settings: Settings) -> Services:
         refusals=instrument.refusal,
         window=settings.shard_window,
         max_planned_calls=settings.max_planned_calls,
+        prices=prices,
     )
     return Services(
         engine=engine,
@@ -120,7 +122,7 @@ def _services(settings: Settings) -> Services:
         gym=gym,
         connections=connections,
         submission=submission,
-        planning=PlanDependencies(submission, connections, GenaiPriceBook(connections)),
+        planning=PlanDependencies(submission, connections, prices),
         control=ControlDependencies(engine, queue, settings.shard_window),
         contexts=contexts,
         results=ResultsReader(engine, contexts),

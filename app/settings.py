@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     """A job planned beyond this is a 422."""
 
     shard_window: Annotated[int, Field(ge=1)] = 16
-    """Shards of one job that may be announced at a time, so that a small job never waits behind a big one."""
+    """Shards of one job that may be announced at a time, so that a small job does not wait behind a big one."""
     slots: Annotated[int, Field(ge=1, le=256)] = 24
     """Shards that one worker process works on at a time; more than the window, so that one job can't fill it."""
     worker_nice: Annotated[int, Field(ge=0, le=19)] = 0

@@ -32,11 +32,11 @@ def finalize_job(job_id: str) -> None:
 
 
 @worker_init.connect
-def _start(**_: Any) -> None:
+def _start(sender: Any, **_: Any) -> None:
     configure_logging(settings)
     os.nice(settings.worker_nice)
     try:
-        context.start()
+        context.start(places=sender.concurrency)
     except Exception as error:
         # Celery goes on after an exception in a signal, and such a worker would swallow every message.
         log.exception("the worker can't start")

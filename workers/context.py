@@ -28,9 +28,12 @@ from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
 from app.services.abandonable_chat import AbandonableChat
 from app.services.batch_writer import BatchWriter
+from app.services.budget_keeper import BudgetKeeper
+from app.services.finalize_job import finalize_job
 from app.services.job_context import JobContexts
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import ModelCaller
+from app.services.relief import relieving
 from app.services.run_shard import run_shard
 from app.services.shard_work import ShardDependencies
 from app.services.stop_signal import StopReason
@@ -57,14 +60,17 @@ class WorkerContext:
         self._deps: ShardDependencies | None = None
         self._chat: AbandonableChat | None = None
 
-    def start(self) -> None:
+    def start(self, places: int) -> None:
         """Starts the loop and everything on it.
+
+        Args:
+            places: Shards that Celery lets this process work on at a time.
 
         Raises:
             Exception: Whatever keeps the worker from starting, such as an unusable configuration.
         """
         self._thread.start()
-        self._deps = self._run(self._stack.enter_async_context(self._dependencies())).result()
+        self._deps = self._run(self._stack.enter_async_context(self._dependencies(places))).result()
         _collect_garbage_rarely()
 
     def warm_up(self) -> None:
@@ -96,8 +102,6 @@ class WorkerContext:
 
     def finalize_job(self, job_id: str) -> None:
         """Finalizes a job; blocks the calling thread."""
-        from app.services.finalize_job import finalize_job  # noqa: PLC0415 - scipy: not while the worker starts
-
         self._run(finalize_job(self._ready.engine, self._ready.contexts, job_id)).result()
 
     @property
@@ -110,7 +114,7 @@ class WorkerContext:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     @contextlib.asynccontextmanager
-    async def _dependencies(self) -> AsyncIterator[ShardDependencies]:
+    async def _dependencies(self, places: int) -> AsyncIterator[ShardDependencies]:
         settings = self._settings
         connections = load_operator_connections(settings)
         self._adapters = adapters(connections)
@@ -126,6 +130,7 @@ class WorkerContext:
         await limiter.begin()
         writer = BatchWriter(ResultWriter(vital))
         leases = LeaseKeeper(vital, settings.lease_seconds)
+        budgets = BudgetKeeper(engine)
         caller = ModelCaller(
             chat=self._chat,
             limiter=limiter,
@@ -134,9 +139,11 @@ class WorkerContext:
             attempts=settings.call_attempts,
             deadline_seconds=settings.call_deadline_seconds,
             in_flight=lambda *_: settings.max_in_flight,
+            budgets=budgets,
         )
-        async with writer.running(), leases.running(), MetricsBoard(redis, "worker").showing():
-            yield ShardDependencies(
+        board = MetricsBoard(redis, "worker")
+        async with writer.running(), leases.running(), budgets.running(), board.showing():
+            deps = ShardDependencies(
                 engine=engine,
                 writer=writer,
                 caller=caller,
@@ -149,6 +156,8 @@ class WorkerContext:
                 lease_seconds=settings.lease_seconds,
                 window=settings.shard_window,
             )
+            async with relieving(deps, places):
+                yield deps
         await gateway.close()
         await limiter.close()
         await redis.aclose()

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.domain.priority import Priority
 from app.domain.status import JobStatus
 
 Completeness = Literal["full", "partial"]
@@ -76,10 +77,39 @@ class Job(Answer):
     finished_at: datetime | None
     spec: dict[str, Any] = Field(description="The body of the POST, existing texts left out.")
     metadata: dict[str, str]
+    priority: Priority
     error: dict[str, Any] | None
     links: dict[str, str] = Field(
         description="Where to read on; `question_set` and `persona_set` once the job has made one."
     )
+
+
+class UsdBudget(Answer):
+    """A budget in US dollars."""
+
+    limit: float
+    spent: float = Field(description="Of recorded calls; the worst case of those whose cost is unknown.")
+    reserved: float = Field(
+        description="The worst case of calls on their way, and of those that a worker was at when it died."
+    )
+    remaining: float
+
+
+class CountBudget(Answer):
+    """A budget in calls or tokens; its parts as in US dollars."""
+
+    limit: int
+    spent: int
+    reserved: int
+    remaining: int
+
+
+class BudgetAnswer(Answer):
+    """The limits that a job has."""
+
+    usd: UsdBudget | None = None
+    calls: CountBudget | None = None
+    tokens: CountBudget | None = None
 
 
 class JobDetail(Job):
@@ -88,6 +118,7 @@ class JobDetail(Job):
     progress: dict[str, StageProgress]
     usage: JobUsage
     cost: Cost
+    budget: BudgetAnswer | None = Field(description="`null` for a job without a budget.")
 
 
 class JobList(Answer):

@@ -12,12 +12,12 @@ from app.api.comparisons import JUNIT_TYPE, junit_answer
 from app.api.dependencies import JobId, MetadataFilter, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.problems import ProblemError
-from app.api.requests import JobIn
+from app.api.requests import JobChangeIn, JobIn
 from app.api.strict_json import StrictRoute
 from app.db import jobs
 from app.domain.errors import FieldError
 from app.domain.status import JobStatus
-from app.services.control_job import cancel_job, delete_job, pause_job, resume_job
+from app.services.control_job import cancel_job, change_budget, delete_job, pause_job, resume_job, retry_job
 from app.services.export_report import EXPORTS, TABLES, export_report
 from app.services.follow_job import state_tag
 from app.services.gate import gate_of
@@ -125,6 +125,17 @@ async def get(
     return response
 
 
+@router.patch(
+    "/{job_id}",
+    responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
+    summary="Change a job's budget",
+)
+async def change(job_id: JobId, body: JobChangeIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Raises or lowers the limits of a job's budget. A job that paused because of it goes on when it is resumed."""
+    await change_budget(services.control, tenant, job_id, body.budget.to_budget())
+    return JSONResponse(await view_job(services.engine, tenant, job_id))
+
+
 @router.delete(
     "/{job_id}",
     status_code=204,
@@ -168,6 +179,21 @@ async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Resp
 async def resume(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A paused job goes on where it stopped; nothing is done twice."""
     await resume_job(services.control, tenant, job_id)
+    return JSONResponse(await view_job(services.engine, tenant, job_id))
+
+
+@router.post(
+    "/{job_id}/retry",
+    responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
+    summary="Retry what failed",
+)
+async def retry(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Redoes only what failed or stayed unparsed in a job that is over or paused; all the rest is kept.
+
+    A job in which nothing failed, or that is at work, stays as it is. A cancelled job is a 409, as is one that is
+    just ending and one that is paused with calls still on the wire.
+    """
+    await retry_job(services.control, tenant, job_id)
     return JSONResponse(await view_job(services.engine, tenant, job_id))
 
 

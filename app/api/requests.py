@@ -14,6 +14,7 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
+from app.domain.budget import Budget
 from app.domain.draft import (
     DimensionDraft,
     JobDraft,
@@ -26,6 +27,7 @@ from app.domain.draft import (
 )
 from app.domain.gate import parse_threshold
 from app.domain.model import ModelParameters
+from app.domain.priority import Priority
 
 MAX_RUN = 32_766
 MAX_DEPTH = 16
@@ -247,6 +249,43 @@ Questions = Annotated[
     Annotated[Identifier, Tag("name")] | Annotated[QuestionsByPersona, Tag("object")], Discriminator(_kind)
 ]
 
+
+class BudgetIn(Body):
+    """What a job may spend. It is never exceeded: a call starts only if its worst case fits beside all others."""
+
+    usd: float | None = Field(
+        None,
+        ge=1e-6,
+        le=1e9,
+        allow_inf_nan=False,
+        description="US dollars at list prices; every model that is called must have a known price.",
+    )
+    calls: int | None = Field(None, ge=1, le=10**12, description="Attempts, successful or not.")
+    tokens: int | None = Field(None, ge=1, le=10**15, description="Input and output tokens together.")
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> "BudgetIn":
+        if self.usd is None and self.calls is None and self.tokens is None:
+            raise ValueError("give at least one of usd, calls, tokens")
+        return self
+
+    def to_budget(self) -> Budget:
+        """The budget as the domain knows it."""
+        return Budget(**self.model_dump())
+
+
+class JobChangeIn(Body):
+    """What of a job can be changed."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, json_schema_extra={"examples": [{"budget": {"usd": 40}}]}
+    )
+
+    budget: BudgetIn = Field(
+        description="New limits, of the kinds that the job was submitted with; what is left out stays."
+    )
+
+
 EXAMPLE: JsonDict = {
     "name": "two models, three tasks",
     "personas": ["big-five", {"id": "blunt", "description": "a blunt critic", "traits": {"A": "low"}}],
@@ -256,6 +295,7 @@ EXAMPLE: JsonDict = {
     "instructions": "all",
     "iterations": 5,
     "seed": 0,
+    "budget": {"usd": 25},
     "metadata": {"commit": "abc123"},
 }
 
@@ -326,6 +366,14 @@ class JobIn(Body):
         examples=[["acc_atom>=0.8", "refusal_rate<=0.02"]],
     )
     protocol: Literal["paper"] = Field("paper", description="The papers' words and definitions.")
+    budget: BudgetIn | None = Field(
+        None,
+        description="What it may spend; used up, the job pauses with `status_reason: budget_exhausted`.",
+    )
+    priority: Literal["low", "normal", "high"] = Field(
+        "normal",
+        description="Where its calls wait beside those of your other jobs: each step has four times the turns.",
+    )
     metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
         default_factory=dict, max_length=16, description="Labels of your own; jobs can be listed by them."
     )
@@ -352,6 +400,8 @@ class JobIn(Body):
             environments=_environments(self.environments),
             environment_pool=None if self.environment_pool is None else tuple(self.environment_pool),
             gym_instruction=self.gym_instruction,
+            budget=None if self.budget is None else self.budget.to_budget(),
+            priority=Priority(self.priority),
         )
 
 

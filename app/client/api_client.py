@@ -15,7 +15,7 @@ import httpx2
 from app.client.errors import ClientError, ProblemError, ProblemField, UnreachableError
 
 Json = dict[str, Any]
-Action = Literal["cancel", "pause", "resume"]
+Action = Literal["cancel", "pause", "resume", "retry"]
 
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
 TRY_LATER = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
@@ -92,12 +92,20 @@ class ApiClient:
             yield job
 
     def act(self, job_id: str, action: Action) -> Json:
-        """Cancels, pauses or resumes a job.
+        """Cancels, pauses, resumes or retries a job.
 
         Returns:
             The job afterwards.
         """
         return self._json("POST", f"{_job_path(job_id)}/{action}")
+
+    def change(self, job_id: str, change: Mapping[str, Any]) -> Json:
+        """Changes a job's budget.
+
+        Returns:
+            The job afterwards.
+        """
+        return self._json("PATCH", _job_path(job_id), change)
 
     def results(self, job_id: str) -> Json:
         """A job's results as they stand."""

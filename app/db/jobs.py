@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, insert, select, text, tuple_, update
+from sqlalchemy import delete, func, insert, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.tables import Cell, Job, JobResult, JobSet, Preparation, Response, Shard
+from app.domain.priority import Priority
 from app.domain.status import ACTIVE, JobStatus
 
 
@@ -29,6 +30,7 @@ class JobRow:
     request: dict[str, Any]
     simulated: bool
     metadata: dict[str, Any]
+    priority: str
     planned_responses: int
     expected_verdicts: int
     created_at: datetime
@@ -53,6 +55,7 @@ class NewJob:
     metadata: Mapping[str, str]
     planned_responses: int
     expected_verdicts: int
+    priority: Priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ _COLUMNS = (
     Job.request,
     Job.simulated,
     Job.metadata_,
+    Job.priority,
     Job.planned_responses,
     Job.expected_verdicts,
     Job.created_at,
@@ -161,6 +165,7 @@ async def insert_job(
             spec=job.spec,
             simulated=job.simulated,
             metadata_=job.metadata,
+            priority=job.priority.value,
             planned_responses=job.planned_responses,
             expected_verdicts=job.expected_verdicts,
         )
@@ -326,8 +331,7 @@ async def move(
     """
     values: dict[str, Any] = {"status": to.value, "updated_at": text("clock_timestamp()")}
     values |= {"status_reason": reason, "error": error}
-    if to.is_terminal:
-        values["finished_at"] = text("clock_timestamp()")
+    values["finished_at"] = text("clock_timestamp()") if to.is_terminal else None
     statement = update(Job).where(Job.id == job_id, Job.status.in_([status.value for status in leave]))
     if tenant is not None:
         statement = statement.where(Job.tenant == tenant)
@@ -390,6 +394,12 @@ async def stored_result(connection: AsyncConnection, tenant: str, job_id: str) -
     )
     row = rows.first()
     return None if row is None else row.results
+
+
+async def forget_result(connection: AsyncConnection, job_id: str) -> None:
+    """Drops the results of a job that is taken up again, and forgets how often they could not be made."""
+    await connection.execute(delete(JobResult).where(JobResult.job_id == job_id))
+    await connection.execute(update(Job).where(Job.id == job_id).values(finalize_failures=0))
 
 
 async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.priority import Priority
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -20,6 +22,9 @@ class Claim:
         cell_id: Which cell, and ``cell`` its ordinal in the job.
         run_start: First run.
         run_stop: One past the last run.
+        attempts_before: Attempts of its calls are counted from here.
+        priority: The job's.
+        budgeted: Whether the job has a budget.
     """
 
     shard_id: int
@@ -30,6 +35,9 @@ class Claim:
     cell: int
     run_start: int
     run_stop: int
+    attempts_before: int = 0
+    priority: Priority = Priority.NORMAL
+    budgeted: bool = False
 
     @property
     def place(self) -> int:
@@ -47,6 +55,10 @@ class PreparationClaim:
         tenant: Whose job it is.
         job_id: Which job.
         persona: Index among the job's personas.
+        attempts_before: As of a :class:`Claim`, like the next two.
+        priority: The job's.
+        budgeted: Whether the job has a budget.
+        retries: How often failed steps of it were opened again.
     """
 
     shard_id: int
@@ -54,6 +66,10 @@ class PreparationClaim:
     tenant: str
     job_id: str
     persona: int
+    attempts_before: int = 0
+    priority: Priority = Priority.NORMAL
+    budgeted: bool = False
+    retries: int = 0
 
     @property
     def place(self) -> int:
@@ -142,6 +158,25 @@ async def unclaimed(connection: AsyncConnection) -> int:
     return int(rows.scalar_one())
 
 
+async def neglected(connection: AsyncConnection, quiet_seconds: float) -> int | None:
+    """A shard that was announced some time ago, of a job at which nobody works; of several, the first in turn."""
+    rows = await connection.execute(
+        text(
+            "SELECT s.id FROM shards s JOIN jobs ON jobs.id = s.job_id"
+            " WHERE jobs.status IN ('queued', 'running') AND NOT s.done"
+            " AND s.announced_at < clock_timestamp() - make_interval(secs => :quiet)"
+            " AND (s.lease_expires_at IS NULL OR s.lease_expires_at < clock_timestamp())"
+            f" AND {PREPARED} AND NOT EXISTS (SELECT FROM shards other WHERE other.job_id = s.job_id"
+            "  AND NOT other.done AND other.lease_expires_at > clock_timestamp())"
+            " ORDER BY array_position(ARRAY['high', 'normal', 'low'], jobs.priority), jobs.created_at, s.id"
+            " LIMIT 1"
+        ),
+        {"quiet": quiet_seconds},
+    )
+    row = rows.first()
+    return None if row is None else row.id
+
+
 async def bar(connection: AsyncConnection, job_id: str) -> None:
     """Ends every claim on a job's unfinished shards: nothing is written into a job that is over."""
     await connection.execute(
@@ -178,23 +213,28 @@ async def claim(
     """
     rows = await connection.execute(
         text(
-            "WITH job AS (SELECT jobs.id FROM jobs JOIN shards ON shards.job_id = jobs.id"
+            "WITH job AS (SELECT jobs.id, jobs.priority FROM jobs JOIN shards ON shards.job_id = jobs.id"
             "  WHERE shards.id = :shard AND jobs.status IN ('queued', 'running') FOR SHARE OF jobs)"
             " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner,"
             " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
             " FROM job WHERE s.id = :shard AND s.job_id = job.id AND NOT done"
             f" AND {PREPARED} AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
-            " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, cell_id,"
-            " (SELECT ordinal FROM cells WHERE cells.id = cell_id), run_start, run_stop"
+            " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, retries, cell_id,"
+            " (SELECT ordinal FROM cells WHERE cells.id = cell_id) AS cell, run_start, run_stop,"
+            " attempts_before, job.priority, EXISTS (SELECT FROM budgets WHERE budgets.job_id = s.job_id)"
         ),
         {"shard": shard_id, "owner": owner, "seconds": lease_seconds},
     )
     row = rows.first()
     if row is None:
         return None
+    how = (row.attempts_before, Priority(row.priority), row.exists)
     if row.persona is not None:
-        return PreparationClaim(row.id, row.lease_token, row.tenant, row.job_id, row.persona)
-    return Claim(row.id, row.lease_token, row.tenant, row.job_id, *row[5:])
+        return PreparationClaim(
+            row.id, row.lease_token, row.tenant, row.job_id, row.persona, *how, row.retries
+        )
+    runs = (row.cell_id, row.cell, row.run_start, row.run_stop)
+    return Claim(row.id, row.lease_token, row.tenant, row.job_id, *runs, *how)
 
 
 async def start_job(connection: AsyncConnection, job_id: str) -> None:

@@ -28,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from app.domain.priority import Priority
 from app.domain.status import JobStatus
 
 NAMING = {
@@ -52,6 +53,7 @@ class Base(DeclarativeBase):
 
 
 _STATUSES = ", ".join(f"'{status}'" for status in JobStatus)
+_PRIORITIES = ", ".join(f"'{priority}'" for priority in Priority)
 
 
 class Job(Base):
@@ -60,6 +62,7 @@ class Job(Base):
     __tablename__ = "jobs"
     __table_args__ = (
         CheckConstraint(f"status IN ({_STATUSES})", name="status"),
+        CheckConstraint(f"priority IN ({_PRIORITIES})", name="priority"),
         Index("ix_jobs_tenant_newest", "tenant", text("created_at DESC"), text("id DESC")),
         Index(
             "ix_jobs_unfinished",
@@ -81,6 +84,7 @@ class Job(Base):
     simulated: Mapped[bool]
     """Whether a simulated model or judge takes part."""
     metadata_: Mapped[dict[str, Any]] = mapped_column("metadata")
+    priority: Mapped[str] = mapped_column(server_default=text("'normal'"))
     planned_responses: Mapped[int]
     expected_verdicts: Mapped[int]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -89,6 +93,41 @@ class Job(Base):
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
     finalize_failures: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     """How often computing the results has failed by an error of ours."""
+
+
+class Budget(Base):
+    """What a job may spend, and what it has spent for certain: its calls whose outcome is recorded.
+
+    Money is in billionths of a US dollar, rounded up call by call, so that no sum of fractions hides a cent.
+    """
+
+    __tablename__ = "budgets"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    tenant: Mapped[str]
+    calls_limit: Mapped[int | None] = mapped_column(BigInteger)
+    tokens_limit: Mapped[int | None] = mapped_column(BigInteger)
+    nanos_limit: Mapped[int | None] = mapped_column(BigInteger)
+    calls: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    tokens: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    nanos: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+
+
+class Reservation(Base):
+    """The worst case of one call of a job with a budget, from before it is sent until its row of ``calls`` settles it.
+
+    What a worker was about when it died stays reserved: its calls may have been sent, and paid.
+    """
+
+    __tablename__ = "reservations"
+    __table_args__ = (Index("ix_reservations_job_id", "job_id"),)
+
+    call_id: Mapped[UUID] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("budgets.job_id", ondelete="CASCADE"))
+    shard_id: Mapped[int] = mapped_column(BigInteger)
+    lease_token: Mapped[int] = mapped_column(BigInteger)
+    tokens: Mapped[int] = mapped_column(BigInteger)
+    nanos: Mapped[int] = mapped_column(BigInteger)
 
 
 class IdempotencyKey(Base):
@@ -166,6 +205,10 @@ class Shard(Base):
     lease_expires_at: Mapped[datetime | None]
     failures: Mapped[int] = mapped_column(server_default=text("0"))
     """How often a worker gave the shard up because of an error of ours."""
+    retries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    """How often what had failed in it was opened again."""
+    attempts_before: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    """Highest attempt before the last retry: the calls' attempts are counted on from it, so that no id comes twice."""
     responses_answered: Mapped[int] = mapped_column(server_default=text("0"))
     responses_failed: Mapped[int] = mapped_column(server_default=text("0"))
     verdicts_due: Mapped[int] = mapped_column(server_default=text("0"))

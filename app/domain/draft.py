@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from app.domain.budget import Budget
 from app.domain.model import ModelParameters
+from app.domain.priority import Priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ class JobDraft:
         environment_pool: Names of the environments to select from; ``None`` for the built-in ones.
         gym_instruction: Id of PersonaGym's persona instruction; ``None`` for the usual one.
         persona_sets: The kept persona sets that ``personas`` names, as far as there are any, by their ids.
+        budget: What it may spend; ``None`` for no limit.
+        priority: How it ranks among the other jobs of its tenant.
     """
 
     personas: tuple[str | PersonaDraft, ...]
@@ -146,6 +150,8 @@ class JobDraft:
     environments: tuple[str, ...] | Mapping[str, tuple[str, ...]] | None = None
     environment_pool: tuple[str, ...] | None = None
     gym_instruction: str | None = None
+    budget: Budget | None = None
+    priority: Priority = Priority.NORMAL
     persona_sets: Mapping[str, tuple[PersonaDraft, ...]] = field(default_factory=dict)
 
 

@@ -17,7 +17,7 @@ class JobStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing will happen to the job any more."""
+        """Whether the job is over; only a retry can take it up again."""
         return self in TERMINAL
 
     @property
@@ -28,6 +28,8 @@ class JobStatus(StrEnum):
 
 TERMINAL = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED})
 ACTIVE = frozenset({JobStatus.QUEUED, JobStatus.RUNNING})
+ENDING = frozenset({JobStatus.CANCELLING, JobStatus.FINALIZING})
+"""States of a job that is over and waits only for what is still on its way."""
 
 TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.QUEUED: frozenset(
@@ -37,8 +39,9 @@ TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.PAUSED: frozenset({JobStatus.QUEUED, JobStatus.CANCELLING}),
     JobStatus.CANCELLING: frozenset({JobStatus.CANCELLED}),
     JobStatus.FINALIZING: frozenset({JobStatus.COMPLETED, JobStatus.FAILED}),
-    JobStatus.COMPLETED: frozenset(),
-    JobStatus.FAILED: frozenset(),
+    JobStatus.COMPLETED: frozenset({JobStatus.QUEUED}),
+    JobStatus.FAILED: frozenset({JobStatus.QUEUED}),
     JobStatus.CANCELLED: frozenset(),
 }
-"""What may follow what. The database's updates name the states that they leave, so no other step can happen."""
+"""What may follow what. The database's updates name the states that they leave, so no other step can happen. What has
+ended is queued again only by a retry of what failed in it; a cancellation is final."""

@@ -1,20 +1,28 @@
-"""Cancels, pauses, resumes and deletes jobs. Each may be asked for any number of times."""
+"""Cancels, pauses, resumes, retries and deletes jobs, and changes their budgets. Each may be asked for any number of times."""
 
 import asyncio
 from dataclasses import dataclass
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, sets, shards
+from app.db import budgets, jobs, sets, shards
 from app.db.jobs import JobRow
+from app.db.retries import reopen_failed
+from app.domain.budget import Budget
+from app.domain.errors import FieldError, InvalidJobError
 from app.domain.status import ACTIVE, JobStatus
 from app.ports import Queue
 from app.services.errors import NotFoundError, WrongStateError
-from app.services.lease_keeper import JOB_CHECK_SECONDS
 from app.services.run_shard import settle
+from app.services.stop_signal import FRESH_SECONDS
 
 CANCELLED_BY_USER = "cancelled_by_user"
 PAUSED_BY_USER = "paused_by_user"
+RETRIABLE = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.PAUSED})
+
+NOTICE_SECONDS = FRESH_SECONDS + 0.25
+"""A worker starts calls for so long after a job was stopped, at most: what it may not have seen, and a margin."""
+NOTICE_CHECK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,67 @@ async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
     return job
 
 
+async def retry_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
+    """Redoes what failed or stayed unparsed in a job that is over or paused, and keeps all the rest.
+
+    A job that is at work stays as it is, as does one in which nothing failed. What a failed job never came to is
+    done as well.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+        WrongStateError: If it was cancelled, is just ending, or is paused with calls still on the wire.
+    """
+    await _get(deps, tenant, job_id)
+    announced: list[int] = []
+    async with deps.engine.begin() as connection:
+        status = await jobs.lock_job(connection, job_id)
+        if status in RETRIABLE:
+            announced = await _reopen(deps, connection, job_id, status)
+    if status is not None and status not in {*RETRIABLE, *ACTIVE}:
+        raise WrongStateError(f"a job that is {status} can't be retried", status)
+    await deps.queue.announce_shards(announced)
+    return await _get(deps, tenant, job_id)
+
+
+async def _reopen(
+    deps: ControlDependencies, connection: AsyncConnection, job_id: str, status: JobStatus
+) -> list[int]:
+    """The shards to announce of a locked job, after its failures have been opened again."""
+    _, leased = await jobs.open_work(connection, job_id)
+    if leased:
+        raise WrongStateError("calls of the job are still on the wire; retry it when they have ended", status)
+    # A frozen owner's token may still be good; nobody may write between here and the commit.
+    await shards.bar(connection, job_id)
+    if not await reopen_failed(connection, job_id, unfinished=status is JobStatus.FAILED):
+        return []
+    await jobs.forget_result(connection, job_id)
+    await jobs.move(connection, job_id, leave=[status], to=JobStatus.QUEUED)
+    return await shards.refill(connection, job_id, deps.window)
+
+
+async def change_budget(deps: ControlDependencies, tenant: str, job_id: str, budget: Budget) -> None:
+    """Changes limits of a job's budget, in whatever state it is; those that are not given stay.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+        WrongStateError: If the job has no budget.
+        InvalidJobError: If it has no limit of a kind that is given: its calls were not checked against one.
+    """
+    job = await _get(deps, tenant, job_id)
+    async with deps.engine.begin() as connection:
+        had = await budgets.change_limits(connection, tenant, job_id, budget)
+        if had is None:
+            raise WrongStateError("the job was submitted without a budget", job.status)
+        kinds = (("usd", had.nanos, budget.usd), ("calls", had.calls, budget.calls))
+        unknown = [
+            FieldError(f"/budget/{kind}", "the job was submitted without such a limit")
+            for kind, former, new in (*kinds, ("tokens", had.tokens, budget.tokens))
+            if former is None and new is not None
+        ]
+        if unknown:
+            raise InvalidJobError(unknown)
+
+
 async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> None:
     """Deletes a finished job with everything that belongs to it, and the sets that nobody else has to do with.
 
@@ -98,6 +167,7 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
         WrongStateError: If the job has not ended.
     """
     async with deps.engine.begin() as connection:
+        await jobs.lock_job(connection, job_id)
         job = await jobs.get_job(connection, tenant, job_id)
         if job is None:
             raise NotFoundError(job_id)
@@ -109,14 +179,15 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
 
 
 async def _let_workers_notice(deps: ControlDependencies, job_id: str) -> None:
-    """Waits until the workers that hold shards of a stopped job have looked at its state twice over.
-
-    No call starts after that, unless a worker can't reach the database; such a worker stops with its lease.
-    """
-    async with deps.engine.connect() as connection:
-        _, leased = await jobs.open_work(connection, job_id)
-    if leased:
-        await asyncio.sleep(2 * JOB_CHECK_SECONDS)
+    """Waits until no worker can start a call of a stopped job: all have given its shards back, or know too little."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + NOTICE_SECONDS
+    while loop.time() < deadline:
+        async with deps.engine.connect() as connection:
+            _, leased = await jobs.open_work(connection, job_id)
+        if not leased:
+            return
+        await asyncio.sleep(NOTICE_CHECK_SECONDS)
 
 
 async def _get(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:

@@ -6,10 +6,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db import jobs, shards
 from app.db.health import is_away
 from app.db.jobs import JobRow
-from app.domain.status import ACTIVE, JobStatus
+from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.compute_results import PARTIAL, compute_results
 from app.services.job_context import JobContexts
-from app.services.run_shard import ENDING, INTERNAL_ERROR, settle
+from app.services.run_shard import INTERNAL_ERROR, settle
 
 log = structlog.get_logger(__name__)
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import jobs, preparations, progress
+from app.db import budgets, jobs, preparations, progress
+from app.db.budgets import Account
 from app.db.jobs import JobRow
 from app.db.preparations import StepCounts
 from app.db.progress import Counts, UsageRow
+from app.domain.budget import NANOS
 from app.domain.model import Stage
 from app.domain.status import JobStatus
 from app.services.errors import NotFoundError
@@ -50,11 +52,13 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
         total, leased = await progress.counts(connection, tenant, job_id)
         steps = await preparations.counts(connection, tenant, job_id)
         usage = await progress.usage(connection, tenant, job_id)
+        account = await budgets.read_account(connection, tenant, job_id)
     answering = {} if Stage.PERSONAS in steps else progress_json(job, total, leased)
     return job_json(job) | {
         "progress": preparation_json(job, steps) | answering,
         "usage": usage_json(usage),
         "cost": cost_json(usage),
+        "budget": None if account is None else budget_json(account),
     }
 
 
@@ -73,6 +77,7 @@ def job_json(job: JobRow) -> Json:
         "finished_at": time_json(job.finished_at),
         "spec": job.request,
         "metadata": job.metadata,
+        "priority": job.priority,
         "error": job.error,
         "links": {
             "self": f"/v1/jobs/{job.id}",
@@ -176,4 +181,27 @@ def cost_json(rows: Sequence[UsageRow]) -> Mapping[str, Any]:
     return {
         "usd": sum(known) if known or not rows else None,
         "unpriced_calls": sum(row.unpriced_calls for row in rows),
+    }
+
+
+def budget_json(account: Account) -> Json:
+    """Each limit that the job has, with what of it is spent, reserved for calls on their way, and left."""
+    limits, spent, reserved = account.limits, account.spent, account.reserved
+    shown: Json = {}
+    if limits.nanos is not None:
+        in_nanos = _limit(limits.nanos, spent.nanos, reserved.nanos)
+        shown["usd"] = {name: amount / NANOS for name, amount in in_nanos.items()}
+    if limits.calls is not None:
+        shown["calls"] = _limit(limits.calls, spent.calls, reserved.calls)
+    if limits.tokens is not None:
+        shown["tokens"] = _limit(limits.tokens, spent.tokens, reserved.tokens)
+    return shown
+
+
+def _limit(limit: int, spent: int, reserved: int) -> dict[str, int]:
+    return {
+        "limit": limit,
+        "spent": spent,
+        "reserved": reserved,
+        "remaining": max(0, limit - spent - reserved),
     }

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import structlog
@@ -11,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs, shards
 from app.db.shards import AnyClaim
+from app.domain.status import JobStatus
 from app.services.stop_signal import StopReason, StopSignal
 from app.telemetry.metrics import LEASES_LOST
 
@@ -40,6 +42,7 @@ class LeaseKeeper:
             stop.set(self._stopped_for)
         if claim.job_id in self._halting:
             stop.set(StopReason.JOB_INACTIVE)
+        stop.seen_active(time.monotonic())
         if not self._held:
             self._kept_at = time.monotonic()
         self._held[claim] = stop
@@ -65,6 +68,20 @@ class LeaseKeeper:
             yield
         finally:
             self._halting.discard(job_id)
+
+    @property
+    def held(self) -> int:
+        """How many shards this process holds."""
+        return len(self._held)
+
+    def give_way(self) -> None:
+        """Stops the last shard of the job that holds most in this process, if it holds several and none stops already."""
+        if any(stop.reason is StopReason.GIVE_WAY for stop in self._held.values()):
+            return
+        at_work = {claim: stop for claim, stop in self._held.items() if stop.reason is None}
+        job, number = Counter(claim.job_id for claim in at_work).most_common(1)[0] if at_work else ("", 0)
+        if number > 1:
+            [stop for claim, stop in at_work.items() if claim.job_id == job][-1].set(StopReason.GIVE_WAY)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -116,10 +133,14 @@ class LeaseKeeper:
                 LEASES_LOST.inc()
 
     async def _check_jobs(self) -> None:
-        held = list(self._held.items())
+        held, asked = list(self._held.items()), time.monotonic()
         async with self._engine.connect() as connection:
             found = await jobs.job_statuses(connection, sorted({claim.job_id for claim, _ in held}))
         for claim, stop in held:
             status = found.get(claim.job_id)
-            if status is None or not status.may_call:
+            if status is not None and status.may_call:
+                stop.seen_active(asked)
+            elif status is JobStatus.PAUSED:
                 stop.set(StopReason.JOB_INACTIVE)
+            else:
+                stop.give_up()

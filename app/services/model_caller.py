@@ -8,9 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
+from uuid import UUID
 
+from app.db.budgets import Wanted
 from app.db.shards import AnyClaim, Claim
 from app.db.writer import CallRow
+from app.domain.budget import Amount, most_tokens, nanos_of
 from app.domain.model import ChatReply, ChatRequest, Model, ProviderLimits, Stage, Usage
 from app.ports import (
     ChatModel,
@@ -21,14 +24,19 @@ from app.ports import (
     RateLimiter,
 )
 from app.services.batch_writer import BatchWriter
+from app.services.budget_keeper import BudgetKeeper
+from app.services.fair_queue import FairQueue
 from app.services.identifiers import new_uuid
-from app.services.stop_signal import StopSignal
+from app.services.stop_signal import AbandonedError, StoppedError, StopReason, StopSignal
 from app.telemetry.metrics import LIMITER_UNAVAILABLE, count_call, count_pause, on_the_wire, waiting
 
 FIRST_BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 60.0
 MAX_RATE_LIMITED_ATTEMPTS = 200
 """Being told to wait is not a failure of the item, but waiting for ever is."""
+
+ABANDONED = "abandoned"
+"""Code of an attempt that was still on the wire when its job was over."""
 
 CHARACTERS_PER_TOKEN = 4
 LONGEST_WAIT_FOR_LIMITER_SECONDS = 1.0
@@ -100,6 +108,7 @@ class ModelCaller:
         attempts: Most attempts at a call, waits for a rate limit not counted.
         deadline_seconds: Wall-clock limit of an attempt.
         in_flight: Most calls in flight to a (connection, model), in this process.
+        budgets: Pays for the calls of jobs that have a budget.
     """
 
     def __init__(
@@ -112,6 +121,7 @@ class ModelCaller:
         attempts: int,
         deadline_seconds: float,
         in_flight: Callable[[str, str], int],
+        budgets: BudgetKeeper,
     ) -> None:
         self._chat = chat
         self._limiter = limiter
@@ -120,7 +130,8 @@ class ModelCaller:
         self._attempts = attempts
         self._deadline = deadline_seconds
         self._in_flight = in_flight
-        self._slots: dict[tuple[str, str], asyncio.Semaphore] = {}
+        self._budgets = budgets
+        self._queues: dict[tuple[str, str], FairQueue] = {}
         self._written: dict[tuple[str, str, Stage], float] = {}
 
     async def call(
@@ -141,9 +152,10 @@ class ModelCaller:
             JobMustStopError: If the provider says that nothing can succeed.
         """
         path = f"{claim.job_id}/{key.path(claim.place)}"
-        attempt = failures = 0
+        tried = failures = 0
         while True:
-            attempt += 1
+            tried += 1
+            attempt = claim.attempts_before + tried
             request = ChatRequest(model, system, user, f"{path}/a{attempt}", self._deadline)
             try:
                 return await self._attempt(request, key, claim, stop, attempt)
@@ -155,36 +167,35 @@ class ModelCaller:
                     raise fatal from error
                 limited = error.status == HTTPStatus.TOO_MANY_REQUESTS
                 failures += not limited
-                exhausted = failures >= self._attempts or attempt >= MAX_RATE_LIMITED_ATTEMPTS
+                exhausted = failures >= self._attempts or tried >= MAX_RATE_LIMITED_ATTEMPTS
                 if error.kind is FailureKind.ITEM or exhausted:
                     raise CallFailedError(f"{error.code}: {error}") from error
                 if error.limits is not None:
                     await self._heed(model, error.limits)
                 with stop.interruptible():
                     known = limited and error.retry_after is not None
-                    await self._back_off(error, failures if known else attempt, limited=limited, model=model)
+                    await self._back_off(error, failures if known else tried, limited=limited, model=model)
 
     async def _attempt(
         self, request: ChatRequest, key: CallKey, claim: AnyClaim, stop: StopSignal, attempt: int
     ) -> ChatReply:
-        """One attempt. Once it has been sent it is awaited and accounted for, even if the shard is stopped."""
-        model = request.model
-        slot, tokens = self._slot(model), self._expected_tokens(request, key.stage)
-        with stop.interruptible():
-            with waiting("writer", model.connection, model.name):
-                await self._writer.wait_for_room()
-            with waiting("process", model.connection, model.name):
-                await slot.acquire()
+        """One attempt. Once it has been sent it is awaited and accounted for, even if the shard is stopped.
+
+        Only that of a job that is over is not awaited for long; it is accounted for as one that may be paid.
+        """
+        model, call = request.model, new_uuid()
+        tokens = self._expected_tokens(request, key.stage)
         try:
-            async with self._place(model, stop):
-                with stop.interruptible(), waiting("rate", model.connection, model.name):
-                    await self._patiently(lambda: self._limiter.acquire(model.connection, model.name, tokens))
-                stop.check()
+            async with self._cleared(request, claim, call, tokens, stop):
                 started_at, started = datetime.now(UTC), time.perf_counter()
-                with on_the_wire(model.connection, model.name):
+                with on_the_wire(model.connection, model.name), stop.on_the_wire():
                     reply = await self._chat.complete(request)
+        except AbandonedError:
+            row = self._row(call, request, key, claim, attempt, started_at, started)
+            self._account(claim, row._replace(outcome=FailureKind.RETRY.value, code=ABANDONED))
+            raise StoppedError(StopReason.JOB_INACTIVE) from None
         except ModelCallError as error:
-            row = self._row(request, key, claim, attempt, started_at, started)
+            row = self._row(call, request, key, claim, attempt, started_at, started)
             self._account(
                 claim,
                 row._replace(
@@ -195,9 +206,7 @@ class ModelCaller:
                 ),
             )
             raise
-        finally:
-            slot.release()
-        row = self._row(request, key, claim, attempt, started_at, started)
+        row = self._row(call, request, key, claim, attempt, started_at, started)
         self._account(claim, self._with_reply(row, reply))
         await self._take_note(model, key.stage, tokens, reply)
         return reply
@@ -206,11 +215,60 @@ class ModelCaller:
         self._writer.add(claim, row)
         count_call(row.connection, row.model, row.stage, row.outcome, row.latency_ms / 1000, row.usd)
 
-    def _slot(self, model: Model) -> asyncio.Semaphore:
+    @contextlib.asynccontextmanager
+    async def _cleared(
+        self, request: ChatRequest, claim: AnyClaim, call: UUID, tokens: int, stop: StopSignal
+    ) -> AsyncIterator[None]:
+        """A call's turn, with the limiter's permits and, if the job has a budget, the money.
+
+        Money that may yet come free is not waited for with a turn in hand, which others can use.
+        """
+        model = request.model
+        wanted = Wanted(call, claim, self._most(request)) if claim.budgeted else None
+        paid = short = sent = False
+        try:
+            while not sent:
+                with stop.interruptible():
+                    with waiting("writer", model.connection, model.name):
+                        await self._writer.wait_for_room()
+                    if wanted is not None and (short or self._budgets.is_short(claim.job_id)):
+                        paid = await self._budgets.reserve(wanted, patient=True)
+                    with waiting("process", model.connection, model.name):
+                        turn = await self._queue(model).turn(claim.tenant, claim.job_id, claim.priority)
+                try:
+                    async with self._place(model, stop):
+                        with stop.interruptible(), waiting("rate", model.connection, model.name):
+                            await self._patiently(
+                                lambda: self._limiter.acquire(model.connection, model.name, tokens)
+                            )
+                        turn.passed()
+                        with stop.interruptible():
+                            await stop.confirmed()
+                            if wanted is not None and not paid:
+                                paid = await self._budgets.reserve(wanted, patient=False)
+                        stop.check()
+                        if paid or wanted is None:
+                            sent = True
+                            yield
+                finally:
+                    turn.end()
+                short = True
+        finally:
+            if wanted is not None and paid and not sent:
+                self._budgets.refund(wanted)
+
+    def _queue(self, model: Model) -> FairQueue:
         name = (model.connection, model.name)
-        if name not in self._slots:
-            self._slots[name] = asyncio.Semaphore(self._in_flight(*name))
-        return self._slots[name]
+        if name not in self._queues:
+            self._queues[name] = FairQueue(self._in_flight(*name))
+        return self._queues[name]
+
+    def _most(self, request: ChatRequest) -> Amount:
+        """What a call takes at worst."""
+        model = request.model
+        sent, returned = most_tokens(request.system, request.user, model.parameters.max_tokens)
+        price = self._prices.price(model.connection, model.name, Usage(sent, returned))
+        return Amount(1, sent + returned, nanos_of(price.usd or 0))
 
     @contextlib.asynccontextmanager
     async def _place(self, model: Model, stop: StopSignal) -> AsyncIterator[None]:
@@ -273,6 +331,7 @@ class ModelCaller:
 
     def _row(
         self,
+        call: UUID,
         request: ChatRequest,
         key: CallKey,
         claim: AnyClaim,
@@ -281,7 +340,7 @@ class ModelCaller:
         started: float,
     ) -> CallRow:
         return CallRow(
-            id=new_uuid(),
+            id=call,
             tenant=claim.tenant,
             job_id=claim.job_id,
             shard_id=claim.shard_id,

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+from app.domain.budget import Budget
 from app.domain.draft import JobDraft
 from app.domain.model import Stage, Usage
 from app.domain.plan import StageEstimate
@@ -55,7 +56,7 @@ def _plan(deps: PlanDependencies, draft: JobDraft) -> dict[str, Any]:
         "cost": _cost(deps, estimates, exact=spec.provided),
         "shortest_seconds": round(max((_seconds(deps, e) for e in estimates), default=0.0), 1),
         "simulated": any(model.simulated for model in (*spec.models, *spec.called)),
-        "warnings": _warnings(deps, prepared),
+        "warnings": _warnings(deps, prepared, draft.budget),
     }
 
 
@@ -109,7 +110,7 @@ def _seconds(deps: PlanDependencies, estimate: StageEstimate) -> float:
     return max(by_requests, by_tokens) * SECONDS_PER_MINUTE
 
 
-def _warnings(deps: PlanDependencies, prepared: PreparedJob) -> list[str]:
+def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | None) -> list[str]:
     spec = prepared.resolution.spec
     found: list[str] = []
     for model in spec.called:
@@ -125,8 +126,25 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob) -> list[str]:
         found.append("One iteration: RC_atom mixes retest with the wording of the instructions.")
     found += _gym_warnings(prepared)
     unpriced = _cost(deps, list(prepared.estimates), exact=spec.provided)["unpriced_models"]
+    found += _budget_warnings(deps, prepared, budget)
     if unpriced:
         found.append(f"No price is known for {', '.join(unpriced)}; their calls are not in the cost.")
+    return found
+
+
+def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | None) -> list[str]:
+    """What of the budget the estimate exceeds, each attempt counted once."""
+    if budget is None:
+        return []
+    tokens = sum(e.usage.input_tokens + e.usage.output_tokens for e in prepared.estimates)
+    usd = _cost(deps, list(prepared.estimates), exact=prepared.resolution.spec.provided)["usd_high"]
+    found = []
+    if budget.usd is not None and usd is not None and usd > budget.usd:
+        found.append(f"Up to ${usd:,.2f} are expected; the budget of ${budget.usd:,.2f} may not suffice.")
+    if budget.calls is not None and prepared.calls > budget.calls:
+        found.append(f"About {prepared.calls:,} calls are expected; the budget allows {budget.calls:,}.")
+    if budget.tokens is not None and tokens > budget.tokens:
+        found.append(f"About {tokens:,} tokens are expected; the budget allows {budget.tokens:,}.")
     return found
 
 

@@ -143,8 +143,9 @@ class Preparation:
     # -- asking ---------------------------------------------------------------------------------------------------
 
     async def _step(self, key: _Key, prompt: Prompt, read: Reader, most: int = MAX_ASKS) -> StoredStep:
-        """Asks until a step is complete, or as often as allowed."""
+        """Asks until a step is complete, or as often as allowed; a retry allows as much again."""
         step = self.steps.get(key) or self._begun(key)
+        most *= 1 + self.claim.retries
         while step.status == "incomplete":
             step = replace(step, ask=step.ask + 1)
             try:

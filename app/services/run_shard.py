@@ -15,7 +15,7 @@ from app.db import jobs, preparations, shards
 from app.db.health import is_away
 from app.db.shards import AnyClaim, PreparationClaim
 from app.domain.plan import GymCell, atomic
-from app.domain.status import ACTIVE, JobStatus
+from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.atomic_responses import AtomicResponses
 from app.services.batch_writer import StaleClaimError
 from app.services.generate_personas import MakingPersonas
@@ -36,11 +36,23 @@ MAX_SHARD_FAILURES = 5
 
 INTERNAL_ERROR = "internal_error"
 
-ENDING = frozenset({JobStatus.CANCELLING, JobStatus.FINALIZING})
+NEGLECTED_SECONDS = 1.0
+"""A job at which nobody has worked for so long, with a shard announced, is let before those that are worked at."""
 
 
 async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
-    """Runs a shard if it can be claimed; does nothing otherwise."""
+    """Runs a shard if it can be claimed; does nothing otherwise.
+
+    A job that waits behind the many shards of others comes first: messages arrive in the order in which they were sent.
+    """
+    async with deps.engine.connect() as connection:
+        neglected = await shards.neglected(connection, NEGLECTED_SECONDS)
+    if neglected is not None and neglected != shard_id:
+        await _run_one(deps, neglected)
+    await _run_one(deps, shard_id)
+
+
+async def _run_one(deps: ShardDependencies, shard_id: int) -> None:
     async with deps.engine.begin() as connection:
         claim = await shards.claim(connection, shard_id, deps.owner, deps.lease_seconds)
     if claim is None:

@@ -1,9 +1,19 @@
-"""Tells the calls of a shard to stop: those that wait stop at once, those on the wire are awaited and kept."""
+"""Tells the calls of a shard to stop: those that wait stop at once, those on the wire are awaited and kept.
+
+A job that is over does not wait for ever: what is still on the wire some moments later is given up.
+"""
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+
+FRESH_SECONDS = 1.0
+"""A call starts only if its job was seen to be active so shortly before."""
+
+GRACE_SECONDS = 1.5
+"""How long the calls on the wire of a job that is over are awaited."""
 
 
 class StopReason(StrEnum):
@@ -13,12 +23,18 @@ class StopReason(StrEnum):
     """The job was paused, cancelled or deleted."""
     LEASE_LOST = "lease_lost"
     """Somebody else has the shard."""
+    GIVE_WAY = "give_way"
+    """Another job needs the place."""
     SHUTDOWN = "shutdown"
     """The worker is going down."""
 
 
 class StoppedError(Exception):
     """Raised in the place where a call would have waited or started."""
+
+
+class AbandonedError(Exception):
+    """Raised in the place where a call on the wire was awaited: whether it will be answered, and paid, is unknown."""
 
 
 class StopSignal:
@@ -33,6 +49,10 @@ class StopSignal:
         self.reason: StopReason | None = None
         self.on_failure: Callable[[Exception], None] | None = None
         self._waiting: set[asyncio.Task[object]] = set()
+        self._flying: set[asyncio.Task[object]] = set()
+        self._giving_up: asyncio.TimerHandle | None = None
+        self._seen_active_at = float("inf")
+        self._seen = asyncio.Event()
 
     def set(self, reason: StopReason) -> None:
         """Stops; the first reason counts."""
@@ -47,6 +67,30 @@ class StopSignal:
         self.set(StopReason.JOB_INACTIVE)
         if self.on_failure is not None:
             self.on_failure(error)
+
+    def give_up(self) -> None:
+        """Stops; calls still on the wire after :data:`GRACE_SECONDS` are not awaited any longer."""
+        self.set(StopReason.JOB_INACTIVE)
+        if self._giving_up is None:
+            self._giving_up = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._cut)
+
+    def _cut(self) -> None:
+        for task in self._flying:
+            task.cancel()
+
+    def seen_active(self, moment: float) -> None:
+        """Notes that the job was active at a moment of the monotonic clock, or later."""
+        self._seen_active_at = moment
+        self._seen.set()
+
+    async def confirmed(self) -> None:
+        """Waits until the job is known to have been active within the last :data:`FRESH_SECONDS`.
+
+        However busy or cut off a worker is, no call of it starts later than that after a cancellation.
+        """
+        while time.monotonic() - self._seen_active_at > FRESH_SECONDS:
+            self._seen.clear()
+            await self._seen.wait()
 
     def check(self) -> None:
         """Raises if stopped.
@@ -79,3 +123,24 @@ class StopSignal:
             raise StoppedError(self.reason) from None
         finally:
             self._waiting.discard(task)
+
+    @contextlib.contextmanager
+    def on_the_wire(self) -> Iterator[None]:
+        """A call that has started: a stop does not end it, giving up does.
+
+        Raises:
+            AbandonedError: If it was given up.
+        """
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("only a task can call")
+        self._flying.add(task)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._giving_up is None:
+                raise
+            task.uncancel()
+            raise AbandonedError from None
+        finally:
+            self._flying.discard(task)

@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import idempotency, jobs, sets, shards
+from app.db import budgets, idempotency, jobs, sets, shards
 from app.db.jobs import JobRow, NewCell, NewJob, NewPreparation, NewResponse, NewShard, NewStep
 from app.domain.draft import JobDraft, PersonaGenerationDraft
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.gym_plan import estimate_gym, merged, preparations_of
-from app.domain.model import Stage
+from app.domain.model import Stage, Usage
 from app.domain.plan import (
     GymCell,
     StageEstimate,
@@ -26,11 +26,12 @@ from app.domain.plan import (
     shards_of,
     shards_of_provided,
 )
+from app.domain.priority import Priority
 from app.domain.refusal import RefusalRules
 from app.domain.resolve import Catalog, Resolution, resolve
 from app.domain.resolve_generation import resolve_generation
 from app.domain.segmentation import Segmenter
-from app.ports import Queue
+from app.ports import PriceBook, Queue
 from app.services.errors import IdempotencyConflictError
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
@@ -51,6 +52,7 @@ class SubmissionDependencies:
     refusals: RefusalRules
     window: int
     max_planned_calls: int
+    prices: PriceBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ def prepare_job(deps: SubmissionDependencies, draft: JobDraft) -> PreparedJob:
         InvalidJobError: If the job can't be run as it is described.
     """
     resolution = resolve(draft, deps.catalog)
+    _refuse_unpriced(deps.prices, draft, resolution)
     spec, cells = resolution.spec, resolution.cells
     if spec.provided:
         responses = _provided_rows(deps, resolution)
@@ -136,6 +139,23 @@ def prepare_generation(deps: SubmissionDependencies, draft: PersonaGenerationDra
     resolution = resolve_generation(draft, deps.catalog)
     making = NewPreparation(0, 0, 0, 0, planned_exactly=True, personas=draft.count)
     return PreparedJob(resolution, (), (), (making,), ())
+
+
+def _refuse_unpriced(prices: PriceBook, draft: JobDraft, resolution: Resolution) -> None:
+    """A budget in money can only be kept where every call has a price."""
+    if draft.budget is None or draft.budget.usd is None:
+        return
+    unpriced = {
+        f"{model.connection}/{model.name}"
+        for model in resolution.spec.called
+        if prices.price(model.connection, model.name, Usage(1, 1)).usd is None
+    }
+    if unpriced:
+        names = ", ".join(sorted(unpriced))
+        message = (
+            f"no price is known for {names}; limit calls or tokens instead, or have its price configured"
+        )
+        raise InvalidJobError([FieldError("/budget/usd", message)])
 
 
 def _estimates(resolution: Resolution) -> list[StageEstimate]:
@@ -290,6 +310,7 @@ async def _insert(
             metadata=submission.metadata,
             planned_responses=prepared.planned_responses,
             expected_verdicts=prepared.expected_verdicts,
+            priority=submission.draft.priority if isinstance(submission.draft, JobDraft) else Priority.NORMAL,
         ),
         [
             NewCell(cell.ordinal, spec.models[cell.model].label, cell.persona.id, cell.task.id)
@@ -302,6 +323,8 @@ async def _insert(
     )
     if isinstance(submission.draft, JobDraft):
         await sets.note_named(connection, tenant, job_id, sets_named(submission.draft))
+        if submission.draft.budget is not None:
+            await budgets.insert_budget(connection, tenant, job_id, submission.draft.budget)
 
 
 def _shown(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,8 @@ TABLES = (
     "calls",
     "job_results",
     "job_sets",
+    "budgets",
+    "reservations",
 )
 CONFIG = """
 connections:

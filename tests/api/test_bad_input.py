@@ -381,10 +381,11 @@ STRANGE_IDS = {
 
 ALLOWED = {
     "/v1/jobs": {"GET", "POST"},
-    "/v1/jobs/job_00000000000000000000000000": {"GET", "DELETE"},
+    "/v1/jobs/job_00000000000000000000000000": {"GET", "PATCH", "DELETE"},
     "/v1/jobs/job_00000000000000000000000000/cancel": {"POST"},
     "/v1/jobs/job_00000000000000000000000000/pause": {"POST"},
     "/v1/jobs/job_00000000000000000000000000/resume": {"POST"},
+    "/v1/jobs/job_00000000000000000000000000/retry": {"POST"},
     "/v1/jobs/job_00000000000000000000000000/results": {"GET"},
     "/v1/jobs/job_00000000000000000000000000/responses": {"GET"},
     "/v1/jobs/job_00000000000000000000000000/report": {"GET"},

@@ -237,7 +237,7 @@ class TestDelete:
     def test_nothing_of_a_deleted_job_is_left(self, stack: Service) -> None:
         before = stack.rows()
         both = ["essay", {"task": "expected_action", "questions": 1}]
-        body = job_body(tasks=both, reasoner="simulated/sim-reasoner")
+        body = job_body(tasks=both, reasoner="simulated/sim-reasoner", budget={"calls": 10_000})
         job = stack.submit(body, headers={"Idempotency-Key": "to-be-deleted"})
         stack.wait(job["id"], "completed")
         assert all(count > before[table] for table, count in stack.rows().items())

@@ -19,6 +19,7 @@ from app.domain.punkt import PunktSegmenter
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.llm.connections import load_connections
+from app.llm.prices import GenaiPriceBook
 from app.services.catalog import make_catalog
 from app.services.submit_job import Submission, SubmissionDependencies, submit_job
 
@@ -62,6 +63,7 @@ def submission_dependencies(
         refusals=load_atomic().refusal,
         window=window,
         max_planned_calls=1_000_000,
+        prices=GenaiPriceBook(connections),
     )
 
 

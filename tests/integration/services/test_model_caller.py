@@ -13,6 +13,7 @@ from app.domain.model import ChatReply, ChatRequest, FinishReason, Model, Provid
 from app.ports import FailureKind, LimiterUnavailableError, ModelCallError, Price
 from app.services import model_caller
 from app.services.batch_writer import BatchWriter
+from app.services.budget_keeper import BudgetKeeper
 from app.services.model_caller import CallFailedError, CallKey, JobMustStopError, ModelCaller
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from tests.integration.jobs import claimed, execute, new_job
@@ -92,6 +93,7 @@ class Bench:
                 attempts=attempts,
                 deadline_seconds=7.0,
                 in_flight=lambda *_: 1,
+                budgets=BudgetKeeper(self.engine),
             ),
         )
         return await caller.call(MODEL, "Be.", "Speak.", key=KEY, claim=self.claim, stop=self.stop)

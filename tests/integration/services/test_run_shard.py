@@ -20,11 +20,13 @@ from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.domain.status import JobStatus
 from app.instruments.loader import load_atomic
 from app.ports import FailureKind, ModelCallError, Price
-from app.services import lease_keeper
+from app.services import lease_keeper, stop_signal
 from app.services.batch_writer import BatchWriter
+from app.services.budget_keeper import BudgetKeeper
 from app.services.control_job import ControlDependencies, cancel_job, pause_job, resume_job
 from app.services.finalize_job import finalize_job
 from app.services.job_context import JobContexts
+from app.services.job_view import view_job
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import ModelCaller
 from app.services.run_shard import MAX_SHARD_FAILURES, run_shard
@@ -92,6 +94,7 @@ class Worker:
                 attempts=1,
                 deadline_seconds=5.0,
                 in_flight=lambda *_: 4,
+                budgets=BudgetKeeper(engine),
             ),
             leases=LeaseKeeper(engine, 20.0),
             contexts=JobContexts(engine),
@@ -323,8 +326,9 @@ class TestRunShard:
 
 class TestStops:
     async def test_after_a_cancellation_no_call_starts_and_what_is_paid_for_is_kept(
-        self, engine: AsyncEngine, worker: Worker
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(stop_signal, "GRACE_SECONDS", 60.0)
         worker.provider.gate = asyncio.Event()
         job = await new_job(engine)
         running = asyncio.create_task(worker.run_all(job))
@@ -342,6 +346,37 @@ class TestStops:
         # The calls on the wire were awaited, and their answers are there.
         assert await scalar(engine, "SELECT count(*) FROM calls WHERE outcome = 'ok'") == on_the_wire
         assert await scalar(engine, "SELECT count(*) FROM responses") == on_the_wire
+
+    async def test_a_call_that_hangs_does_not_hold_a_cancellation_and_may_have_been_paid(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(stop_signal, "GRACE_SECONDS", 0.1)
+        worker.provider.gate = asyncio.Event()
+        job = await new_job(engine)
+        running = asyncio.create_task(worker.run_all(job))
+        await worker.provider.called.wait()
+        await cancel_job(worker.control, TENANT, job.id)
+        await running
+        ended = await worker.finalize(job)
+        assert (ended.status, ended.completeness) == (JobStatus.CANCELLED, "partial")
+        rows = await execute(engine, "SELECT DISTINCT outcome, code, maybe_paid, usd FROM calls")
+        assert [tuple(row) for row in rows] == [("retry", "abandoned", True, None)]
+        assert (await view_job(engine, TENANT, job.id))["cost"]["unpriced_calls"] == 2
+
+    async def test_a_call_that_hangs_is_awaited_by_a_paused_job(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(stop_signal, "GRACE_SECONDS", 0.0)
+        worker.provider.gate = asyncio.Event()
+        job = await new_job(engine)
+        running = asyncio.create_task(worker.run_all(job))
+        await worker.provider.called.wait()
+        await pause_job(worker.control, TENANT, job.id)
+        await asyncio.sleep(0.1)
+        assert not running.done()
+        worker.provider.gate.set()
+        await running
+        assert await scalar(engine, "SELECT count(*) FROM responses") == 2
 
     async def test_a_paused_job_goes_on_where_it_stopped(self, engine: AsyncEngine, worker: Worker) -> None:
         worker.provider.gate = asyncio.Event()

@@ -64,7 +64,7 @@ def stub_service() -> Iterator[StubService]:
             self.end_headers()
             self.wfile.write(b"" if answer.status == 304 else content)
 
-        do_GET = do_POST = answer  # noqa: N815 - http.server's names
+        do_GET = do_POST = do_PATCH = answer  # noqa: N815 - http.server's names
 
         def log_message(self, *_: Any) -> None:
             """Says nothing."""

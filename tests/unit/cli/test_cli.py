@@ -134,12 +134,20 @@ class TestReading:
 
 class TestControl:
     @pytest.mark.parametrize(
-        ("command", "status"), [("cancel", "cancelling"), ("pause", "paused"), ("resume", "queued")]
+        ("command", "status"),
+        [("cancel", "cancelling"), ("pause", "paused"), ("resume", "queued"), ("retry", "queued")],
     )
     def test_says_what_the_job_is_then(self, service: StubService, command: str, status: str) -> None:
         service.on(f"POST /v1/jobs/job_1/{command}", Answer(job(status)))
         result = assay(service, command, "job_1")
         assert (result.exit_code, result.stdout) == (0, f"job_1 is {status}\n")
+
+    def test_a_budget_is_changed_by_the_limits_that_are_given(self, service: StubService) -> None:
+        limit = {"limit": 40.0, "spent": 25.0, "reserved": 0.5, "remaining": 14.5}
+        service.on("PATCH /v1/jobs/job_1", Answer(job("paused") | {"budget": {"usd": limit}}))
+        result = assay(service, "budget", "job_1", "--usd", "40")
+        assert (result.exit_code, result.stdout) == (0, "usd: 25.0 of 40.0 spent, 14.5 left\n")
+        assert service.asked[-1].body == {"budget": {"usd": 40.0}}
 
 
 class TestReport:

@@ -26,7 +26,7 @@ SPEC = resolved(
 ).spec
 CONTEXT = JobContext(SPEC, cells_of(SPEC))
 JOB = JobRow(
-    "job_x", "default", None, JobStatus.RUNNING, None, None, {}, False, {}, 1, 1,
+    "job_x", "default", None, JobStatus.RUNNING, None, None, {}, False, {}, "normal", 1, 1,
     datetime.now(UTC), None, None, None, (),
 )  # fmt: skip
 

@@ -1,0 +1,62 @@
+"""Opens again what failed or stayed unparsed in a job that has stopped. What went well stays as it is."""
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+MOST_ATTEMPTS = 30_000
+"""From here on attempts are not counted further: the column has two bytes, and a call takes some 200 at most."""
+
+_UNPARSED = "status IN ('failed', 'unparsed')"
+_CELLS = "cell_id IN (SELECT id FROM cells WHERE job_id = :job)"
+_LOST = (
+    f"WITH v AS (DELETE FROM verdicts WHERE {_CELLS} AND {_UNPARSED} RETURNING cell_id, run),"
+    f" g AS (DELETE FROM grades WHERE {_CELLS} AND {_UNPARSED} RETURNING cell_id, run),"
+    f" r AS (DELETE FROM responses WHERE {_CELLS} AND status = 'failed' RETURNING cell_id, run)"
+    " SELECT DISTINCT s.id FROM shards s"
+    " JOIN (TABLE v UNION TABLE g UNION TABLE r) AS lost ON lost.cell_id = s.cell_id"
+    "  AND lost.run >= s.run_start AND lost.run < s.run_stop WHERE s.job_id = :job"
+)
+_STEPS = (
+    # What failed for want of something else (ask 0) is gone; what was asked for goes on from what it has.
+    "WITH failed AS (SELECT persona FROM preparations WHERE job_id = :job AND status = 'failed'),"
+    " derived AS (DELETE FROM preparations WHERE job_id = :job AND status = 'failed' AND ask = 0),"
+    " reopened AS (UPDATE preparations SET status = 'incomplete'"
+    "  WHERE job_id = :job AND status = 'failed' AND ask > 0)"
+    " SELECT id FROM shards WHERE job_id = :job AND kind = 'preparation'"
+    "  AND persona IN (SELECT persona FROM failed)"
+)
+
+
+async def reopen_failed(connection: AsyncConnection, job_id: str, *, unfinished: bool) -> bool:
+    """Removes what failed or stayed unparsed and opens the shards that it was in.
+
+    The caller holds the lock on the job's row and has barred the claims on its unfinished shards, so nobody writes
+    meanwhile. Fencing tokens grow: whoever once held a shard can't write into it any more. All calls stay accounted.
+
+    Args:
+        connection: Where.
+        job_id: Which job.
+        unfinished: Whether shards that were never finished are to be taken up, even if nothing in the job failed.
+
+    Returns:
+        Whether there is anything to do now.
+    """
+    opened = [row.id for row in await connection.execute(text(_STEPS), {"job": job_id})]
+    opened += [row.id for row in await connection.execute(text(_LOST), {"job": job_id})]
+    if not opened and not unfinished:
+        return False
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET done = false, lease_token = lease_token + 1, lease_owner = NULL,"
+            " lease_expires_at = NULL, announced_at = NULL, failures = 0, retries = retries + 1,"
+            " attempts_before = least(:most, greatest(attempts_before, coalesce("
+            "  (SELECT max(attempt) FROM calls WHERE calls.shard_id = shards.id), 0)))"
+            " WHERE job_id = :job AND (id = ANY(:opened) OR NOT done) RETURNING id"
+        ),
+        {"job": job_id, "opened": opened, "most": MOST_ATTEMPTS},
+    )
+    # Of open shards the calls themselves are added up.
+    await connection.execute(
+        text("DELETE FROM shard_usage WHERE shard_id = ANY(:opened)"), {"opened": opened}
+    )
+    return rows.first() is not None

@@ -1,0 +1,183 @@
+"""Whose call to a model goes next, in one process: tenants take turns, and within a tenant its jobs by priority.
+
+A call waits here rather than in the rate limiter, whose line is served in order of arrival: only about a second's
+worth of calls is let through to it. So a small job's calls never stand behind the thousands that a big job has ready.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from app.domain.priority import Priority
+
+FEWEST_AT_LIMITER = 4
+"""Calls that may wait at the rate limiter, however slow it is; else as many as it let pass within a second."""
+
+REMEMBERED = 64
+"""Idle members of a rota that are not looked through, for whether they can be forgotten."""
+
+Granted = asyncio.Future[None]
+
+
+@dataclass(slots=True)
+class _Member:
+    """One of those that take turns: the one that is least far goes next, and goes on by a step."""
+
+    at: float = 0.0
+    step: float = 1.0
+    waiting: int = 0
+
+
+@dataclass(slots=True)
+class _Job(_Member):
+    """A job's calls, in order of arrival."""
+
+    calls: deque[Granted] = field(default_factory=deque)
+
+
+@dataclass(slots=True)
+class _Tenant(_Member):
+    """A tenant's jobs, and how far the last of them to have had a turn was before it."""
+
+    jobs: dict[str, _Job] = field(default_factory=dict)
+    now: float = 0.0
+
+
+M = TypeVar("M", bound=_Member)
+
+
+class Turn:
+    """One call's place."""
+
+    __slots__ = ("_at_limiter", "_queue")
+
+    def __init__(self, queue: "FairQueue") -> None:
+        self._queue = queue
+        self._at_limiter = True
+
+    def passed(self) -> None:
+        """The rate limiter has let the call pass."""
+        if self._at_limiter:
+            self._at_limiter = False
+            self._queue.left_limiter(passed=True)
+
+    def end(self) -> None:
+        """The call is over, or was not made. To be said once."""
+        if self._at_limiter:
+            self._at_limiter = False
+            self._queue.left_limiter(passed=False)
+        self._queue.ended()
+
+
+class FairQueue:
+    """The calls to one model; belongs to one event loop.
+
+    Args:
+        limit: Most calls in flight, those at the limiter included.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._tenants: dict[str, _Tenant] = {}
+        self._now = 0.0
+        self._waiting = 0
+        self._in_flight = 0
+        self._at_limiter = 0
+        self._second = 0
+        self._passed = 0
+        self._passed_before = 0
+
+    async def turn(self, tenant: str, job: str, priority: Priority) -> Turn:
+        """Waits until it is this job's turn. Whoever is given it must end it."""
+        if not self._waiting and self._has_room():
+            self._begin()
+            return Turn(self)
+        granted = asyncio.get_running_loop().create_future()
+        self._join(tenant, job, priority, granted)
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if not granted.cancelled():
+                Turn(self).end()
+            raise
+        return Turn(self)
+
+    def left_limiter(self, *, passed: bool) -> None:
+        """A call waits at the limiter no more."""
+        self._at_limiter -= 1
+        if passed:
+            self._turn_second()
+            self._passed += 1
+        self._grant()
+
+    def ended(self) -> None:
+        """A call is over."""
+        self._in_flight -= 1
+        self._grant()
+
+    def _join(self, tenant: str, job: str, priority: Priority, granted: Granted) -> None:
+        """Takes a place in a job's line. Idleness saves up no turns."""
+        share = self._tenants.get(tenant)
+        if share is None:
+            self._tenants = _without_idle(self._tenants, self._now)
+            share = self._tenants[tenant] = _Tenant()
+        line = share.jobs.get(job)
+        if line is None:
+            share.jobs = _without_idle(share.jobs, share.now)
+            line = share.jobs[job] = _Job(step=1 / priority.weight)
+        if not share.waiting:
+            share.at = max(share.at, self._now)
+        if not line.waiting:
+            line.at = max(line.at, share.now)
+        line.calls.append(granted)
+        line.waiting += 1
+        share.waiting += 1
+        self._waiting += 1
+
+    def _grant(self) -> None:
+        while self._waiting and self._has_room():
+            share = _next(self._tenants.values())
+            line = _next(share.jobs.values())
+            granted = line.calls.popleft()
+            line.waiting -= 1
+            share.waiting -= 1
+            self._waiting -= 1
+            if granted.done():  # it was stopped
+                continue
+            self._now, share.now = share.at, line.at
+            share.at += share.step
+            line.at += line.step
+            self._begin()
+            granted.set_result(None)
+
+    def _begin(self) -> None:
+        self._in_flight += 1
+        self._at_limiter += 1
+
+    def _has_room(self) -> bool:
+        if self._in_flight >= self._limit:
+            return False
+        if self._at_limiter < FEWEST_AT_LIMITER:
+            return True
+        self._turn_second()
+        return self._at_limiter < max(self._passed, self._passed_before)
+
+    def _turn_second(self) -> None:
+        second = int(time.monotonic())
+        if second != self._second:
+            self._passed_before = self._passed if second == self._second + 1 else 0
+            self._second, self._passed = second, 0
+
+
+def _next(members: Iterable[M]) -> M:
+    return min((member for member in members if member.waiting), key=lambda member: member.at)
+
+
+def _without_idle(members: dict[str, M], now: float) -> dict[str, M]:
+    """The members who wait or, having had more than their share, could not come back as if they were new."""
+    if len(members) < REMEMBERED:
+        return members
+    return {name: member for name, member in members.items() if member.waiting or member.at > now}
