@@ -40,6 +40,9 @@ ABANDONED = "abandoned"
 
 CHARACTERS_PER_TOKEN = 4
 LONGEST_WAIT_FOR_LIMITER_SECONDS = 1.0
+PERMIT_SECONDS = 0.1
+"""How long after it was given a permit of the rate limiter may be used."""
+
 NEWEST_SHARE = 0.05
 """Weight of the newest reply in the mean length of a model's replies."""
 
@@ -237,17 +240,12 @@ class ModelCaller:
                         turn = await self._queue(model).turn(claim.tenant, claim.job_id, claim.priority)
                 try:
                     async with self._place(model, stop):
-                        with stop.interruptible(), waiting("rate", model.connection, model.name):
-                            await self._patiently(
-                                lambda: self._limiter.acquire(model.connection, model.name, tokens)
-                            )
-                        turn.passed()
-                        with stop.interruptible():
-                            await stop.confirmed()
-                            if wanted is not None and not paid:
+                        if wanted is not None and not paid:
+                            with stop.interruptible():
                                 paid = await self._budgets.reserve(wanted, patient=False)
-                        stop.check()
                         if paid or wanted is None:
+                            await self._permitted(model, tokens, stop)
+                            turn.passed()
                             sent = True
                             yield
                 finally:
@@ -256,6 +254,23 @@ class ModelCaller:
         finally:
             if wanted is not None and paid and not sent:
                 self._budgets.refund(wanted)
+
+    async def _permitted(self, model: Model, tokens: int, stop: StopSignal) -> None:
+        """Waits for the rate limiter's permit, until one comes while the job is known to be active.
+
+        A permit is for the moment. One that has grown old while the job was looked at lapses, and another is asked for:
+        calls that go out late would come to the provider in a bunch.
+        """
+        clock = asyncio.get_running_loop().time
+        while True:
+            with stop.interruptible():
+                with waiting("rate", model.connection, model.name):
+                    await self._patiently(lambda: self._limiter.acquire(model.connection, model.name, tokens))
+                granted = clock()
+                await stop.confirmed()
+            stop.check()
+            if clock() - granted <= PERMIT_SECONDS:
+                return
 
     def _queue(self, model: Model) -> FairQueue:
         name = (model.connection, model.name)

@@ -1,6 +1,7 @@
 """One call with everything around it. The chat model is scripted; rows go to a real database."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -242,6 +243,16 @@ class TestStop:
             await caller_task
         bench.stop = StopSignal()
         assert await asyncio.wait_for(bench.call(script), 5) is REPLY
+
+    async def test_a_permit_that_grew_old_while_the_job_was_looked_at_is_not_used(self, bench: Bench) -> None:
+        script = Script([REPLY])
+        bench.stop.seen_active(time.monotonic() - 60)
+        calling = asyncio.create_task(bench.call(script))
+        await asyncio.sleep(1.5 * model_caller.PERMIT_SECONDS)
+        assert (script.acquired, script.requests) == (1, [])
+        bench.stop.seen_active(time.monotonic())
+        assert await calling is REPLY
+        assert script.acquired == 2
 
 
 class TestLimits:
