@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.db.shards import AnyClaim
 from app.db.tables import Budget as BudgetRow
 from app.domain.budget import Amount, Budget, Limits, limits_of
+from app.domain.status import JobStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,13 @@ class Account:
         limits: What may be spent.
         spent: What recorded calls took; the worst case of those whose cost is unknown.
         reserved: The worst case of the calls whose outcome is not recorded.
+        may_call: Whether the job is active, so that calls may be paid for.
     """
 
     limits: Limits
     spent: Amount
     reserved: Amount
+    may_call: bool
 
 
 _TAKEN = (
@@ -109,7 +112,8 @@ async def lock_account(connection: AsyncConnection, job_id: str) -> Account | No
             " nanos = budgets.nanos + s.nanos"
             " FROM (SELECT count(*) AS calls, coalesce(sum(tokens), 0)::bigint AS tokens,"
             "  coalesce(sum(nanos), 0)::bigint AS nanos FROM settled) AS s WHERE job_id = :job"
-            " RETURNING calls_limit, tokens_limit, nanos_limit, budgets.calls, budgets.tokens, budgets.nanos"
+            " RETURNING calls_limit, tokens_limit, nanos_limit, budgets.calls, budgets.tokens, budgets.nanos,"
+            " (SELECT status FROM jobs WHERE id = :job) AS status"
         ),
         {"job": job_id},
     )
@@ -121,7 +125,7 @@ async def lock_account(connection: AsyncConnection, job_id: str) -> Account | No
         ),
         {"job": job_id},
     )
-    return Account(Limits(*row[:3]), Amount(*row[3:]), Amount(*reserved.one()))
+    return _account(row.status, row[:3], row[3:6], reserved.one())
 
 
 async def read_account(connection: AsyncConnection, tenant: str, job_id: str) -> Account | None:
@@ -137,13 +141,18 @@ async def read_account(connection: AsyncConnection, tenant: str, job_id: str) ->
             " b.nanos + coalesce(sum(r.nanos) FILTER (WHERE recorded), 0)::bigint,"
             " count(*) FILTER (WHERE NOT recorded),"
             " coalesce(sum(most_tokens) FILTER (WHERE NOT recorded), 0)::bigint,"
-            " coalesce(sum(most_nanos) FILTER (WHERE NOT recorded), 0)::bigint"
+            " coalesce(sum(most_nanos) FILTER (WHERE NOT recorded), 0)::bigint,"
+            " (SELECT status FROM jobs WHERE id = :job) AS status"
             " FROM budgets b LEFT JOIN r ON true WHERE b.job_id = :job AND b.tenant = :tenant GROUP BY b.job_id"
         ),
         {"job": job_id, "tenant": tenant},
     )
     row = rows.first()
-    return None if row is None else Account(Limits(*row[:3]), Amount(*row[3:6]), Amount(*row[6:]))
+    return None if row is None else _account(row.status, row[:3], row[3:6], row[6:9])
+
+
+def _account(status: str, limits: Sequence[Any], spent: Sequence[Any], reserved: Sequence[Any]) -> Account:
+    return Account(Limits(*limits), Amount(*spent), Amount(*reserved), JobStatus(status).may_call)
 
 
 async def reserve(connection: AsyncConnection, job_id: str, calls: Sequence[Wanted]) -> None:

@@ -86,7 +86,7 @@ class BudgetKeeper:
             Whether it is reserved; always if the caller is patient.
 
         Raises:
-            StoppedError: If the budget is exhausted; the job is paused then.
+            StoppedError: If the budget is exhausted, and the job is paused for it, or the job may not call for another reason.
         """
         customer = _Customer(wanted, patient)
         till = self._till(wanted.claim.job_id)
@@ -137,8 +137,8 @@ class BudgetKeeper:
             if unsent:
                 await budgets.refund(connection, unsent)
             account = await budgets.lock_account(connection, job_id)
-            count, exhausted = 0, True  # a job that is gone
-            if account is not None:
+            count, exhausted = 0, True  # of a job that is gone, or stands still
+            if account is not None and account.may_call:
                 count, exhausted = await self._reserve(connection, job_id, account, [c.wanted for c in here])
         del till.unsent[: len(unsent)]
         till.short = count < len(here) and not exhausted
