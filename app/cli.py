@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.client.errors import ClientError
+from app.terminal import controlling, deciding
+from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
 from app.terminal.outcome import exit_by, print_json, say, told_errors
 
 if TYPE_CHECKING:
-    from app.client.api_client import Action, ApiClient
+    from app.client.api_client import ApiClient
     from app.settings import Settings
     from embedded.services import StackConfig
 
 Json = dict[str, Any]
 
-DEFAULT_URL = "http://127.0.0.1:8321"
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 DEMO_SIMULATOR = ("--latency-ms", "50", "--jitter-ms", "20")
-GATE_FAILED, INCONCLUSIVE = 1, 4
 
 app = typer.Typer(
     name="assay",
@@ -40,30 +40,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Url = Annotated[str, typer.Option("--url", envvar="ASSAY_URL", help="Where the service is.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the service's JSON instead of text.")]
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.", show_default=False)]
 JobFile = Annotated[
     str,
     typer.Argument(
         metavar="FILE", help="The job as YAML or JSON; - reads standard input.", show_default=False
     ),
 ]
-
-
-Side = Annotated[
-    str,
-    typer.Argument(
-        help="JOB, JOB:MODEL, or baseline:MODEL for a model of the atomic paper.", show_default=False
-    ),
-]
-
-
-class IntervalKind(enum.StrEnum):
-    """Whose interval decides a gate."""
-
-    personas = enum.auto()
-    runs = enum.auto()
 
 
 class ReportFormat(enum.StrEnum):
@@ -163,7 +145,7 @@ def demo(
     with told_errors():
         if not output.absolute().parent.is_dir():
             raise ClientError(f"cannot write {output}: there is no directory {output.absolute().parent}")
-        with _demo_service(url) as service, _client(service) as client:
+        with _demo_service(url) as service, client_of(service) as client:
             _run_demo(client, output, as_json=as_json)
 
 
@@ -194,7 +176,7 @@ def migrate(
 @app.command()
 def plan(file: JobFile, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Says what a job would take and cost; nothing is spent."""
-    with told_errors(), _client(url) as client:
+    with told_errors(), client_of(url) as client:
         from app.client.job_file import load_job  # noqa: PLC0415
 
         planned = client.plan(load_job(file, sys.stdin))
@@ -216,7 +198,7 @@ def submit(
     as_json: AsJson = False,
 ) -> None:
     """Submits a job and prints its id."""
-    with told_errors(), _client(url) as client:
+    with told_errors(), client_of(url) as client:
         from app.client.job_file import load_job  # noqa: PLC0415
 
         job = client.submit(load_job(file, sys.stdin))
@@ -233,7 +215,7 @@ def submit(
 @app.command()
 def watch(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Shows a job's progress until it has ended."""
-    with told_errors(), _client(url) as client:
+    with told_errors(), client_of(url) as client:
         job = _wait(client, client.job(job_id))
         if as_json:
             print_json(job)
@@ -243,7 +225,7 @@ def watch(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> Non
 @app.command()
 def results(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Prints a job's results, also while it runs."""
-    with told_errors(), _client(url) as client:
+    with told_errors(), client_of(url) as client:
         found = client.results(job_id)
         if as_json:
             print_json(found)
@@ -269,7 +251,7 @@ def report(
     ] = False,
 ) -> None:
     """Saves a job's report as a file."""
-    with told_errors(), _client(url) as client:
+    with told_errors(), client_of(url) as client:
         from app.client.api_client import write_report  # noqa: PLC0415
 
         query = {"format": format_.value}
@@ -287,102 +269,6 @@ def report(
 
 
 @app.command()
-def compare(
-    a: Side,
-    b: Side,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Compares two models on the personas and tasks that both have: paired differences, a - b."""
-    with told_errors(), _client(url) as client:
-        found = client.compare(_side(a), _side(b))
-        if as_json:
-            print_json(found)
-            return
-
-        from app.terminal.consoles import out  # noqa: PLC0415
-        from app.terminal.decisions import comparison_view  # noqa: PLC0415
-
-        out().print(comparison_view(found))
-
-
-@app.command()
-def gate(
-    job_id: JobId,
-    threshold: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--threshold",
-            "-t",
-            help="acc_atom>=0.8, acc_atom@task=essay>=0.7, refusal_rate<=0.02 …; any number of them. [the job's own]",
-            show_default=False,
-        ),
-    ] = None,
-    interval: Annotated[
-        IntervalKind, typer.Option(help="Whose interval decides: other personas', or these cells' runs.")
-    ] = IntervalKind.personas,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Holds a job's results to thresholds. Exit status: 0 pass, 1 fail, 4 inconclusive."""
-    with told_errors(), _client(url) as client:
-        found = client.gate(job_id, threshold or [], interval.value)
-        if as_json:
-            print_json(found)
-        else:
-            from app.terminal.consoles import out  # noqa: PLC0415
-            from app.terminal.decisions import gate_view  # noqa: PLC0415
-
-            out().print(gate_view(found))
-        if found["verdict"] != "pass":
-            raise typer.Exit(GATE_FAILED if found["verdict"] == "fail" else INCONCLUSIVE)
-
-
-@app.command()
-def cancel(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Cancels a job: no call starts after it, and what was paid for is kept."""
-    _act(job_id, "cancel", url, as_json=as_json)
-
-
-@app.command()
-def pause(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Pauses a job: no call starts until it is resumed."""
-    _act(job_id, "pause", url, as_json=as_json)
-
-
-@app.command()
-def resume(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Lets a paused job go on where it stopped."""
-    _act(job_id, "resume", url, as_json=as_json)
-
-
-@app.command()
-def retry(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Redoes what failed or stayed unparsed in a job that is over or paused."""
-    _act(job_id, "retry", url, as_json=as_json)
-
-
-@app.command()
-def budget(
-    job_id: JobId,
-    usd: Annotated[float | None, typer.Option(help="US dollars.", show_default=False)] = None,
-    calls: Annotated[int | None, typer.Option(help="Attempts.", show_default=False)] = None,
-    tokens: Annotated[int | None, typer.Option(help="Input and output.", show_default=False)] = None,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Changes limits of a job's budget; one that paused because of it goes on with `assay resume`."""
-    given = {"usd": usd, "calls": calls, "tokens": tokens}
-    with told_errors(), _client(url) as client:
-        job = client.change(job_id, {"budget": {name: n for name, n in given.items() if n is not None}})
-        if as_json:
-            print_json(job)
-            return
-        for name, limit in job["budget"].items():
-            typer.echo(f"{name}: {limit['spent']:,} of {limit['limit']:,} spent, {limit['remaining']:,} left")
-
-
-@app.command()
 def jobs(
     status: Annotated[
         Status | None, typer.Option(help="Only jobs in this state.", show_default=False)
@@ -392,7 +278,7 @@ def jobs(
     as_json: AsJson = False,
 ) -> None:
     """Lists jobs."""
-    with told_errors(), _client(url) as client:
+    with told_errors(), client_of(url) as client:
         page = client.jobs(limit=limit, status=None if status is None else status.value)
         if as_json:
             print_json(page)
@@ -403,6 +289,9 @@ def jobs(
 
         out().print(jobs_view(page))
 
+
+for command in (*deciding.COMMANDS, *controlling.COMMANDS):
+    app.command()(command)
 
 # -- parts of commands --------------------------------------------------------------------------------------------
 
@@ -521,12 +410,6 @@ def _run_demo(client: "ApiClient", output: Path, *, as_json: bool) -> None:
     exit_by(job)
 
 
-def _client(url: str) -> "ApiClient":
-    from app.client.api_client import ApiClient  # noqa: PLC0415
-
-    return ApiClient(url)
-
-
 def _wait(client: "ApiClient", job: Json) -> Json:
     """Shows a job on standard error until it has ended."""
     from app.terminal.consoles import err, printable  # noqa: PLC0415
@@ -535,23 +418,6 @@ def _wait(client: "ApiClient", job: Json) -> Json:
     simulated = " (simulated)" if job["simulated"] else ""
     say(f"{job['id']}  {printable(job['name'] or '')}{simulated}")
     return follow(client.follow(job["id"]), err())
-
-
-def _side(text: str) -> dict[str, str]:
-    """What one side of a comparison is."""
-    first, _, rest = text.partition(":")
-    if first == "baseline":
-        return {"baseline": rest}
-    return {"job": first} | ({"model": rest} if rest else {})
-
-
-def _act(job_id: str, action: "Action", url: str, *, as_json: bool) -> None:
-    with told_errors(), _client(url) as client:
-        job = client.act(job_id, action)
-        if as_json:
-            print_json(job)
-        else:
-            typer.echo(f"{job['id']} is {job['status']}")
 
 
 def _print_results(found: Json) -> None:
