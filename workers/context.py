@@ -29,7 +29,6 @@ from app.ports import Queue
 from app.services.abandonable_chat import AbandonableChat
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
-from app.services.finalize_job import finalize_job
 from app.services.job_context import JobContexts
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import ModelCaller
@@ -102,6 +101,8 @@ class WorkerContext:
 
     def finalize_job(self, job_id: str) -> None:
         """Finalizes a job; blocks the calling thread."""
+        from app.services.finalize_job import finalize_job  # noqa: PLC0415 - scipy: not while the worker starts
+
         self._run(finalize_job(self._ready.engine, self._ready.contexts, job_id)).result()
 
     @property

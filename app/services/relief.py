@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 import structlog
 
 from app.db import jobs, shards
-from app.services.finalize_job import finalize_job
 from app.services.run_shard import NEGLECTED_SECONDS
 from app.services.shard_work import ShardDependencies
 
@@ -48,6 +47,8 @@ async def relieving(deps: ShardDependencies, places: int) -> AsyncIterator[None]
 
 async def relieve(deps: ShardDependencies) -> None:
     """Lets one waiting job have a place, and finalizes those that wait for no more than that."""
+    from app.services.finalize_job import finalize_job  # noqa: PLC0415 - scipy: not while the worker starts
+
     async with deps.engine.begin() as connection:
         neglected = await shards.neglected(connection, NEGLECTED_SECONDS)
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
