@@ -182,7 +182,9 @@ async def bar(connection: AsyncConnection, job_id: str) -> None:
     await connection.execute(
         text(
             "UPDATE shards SET lease_token = lease_token + 1, lease_owner = NULL, lease_expires_at = NULL"
-            " WHERE job_id = :job AND NOT done AND lease_token > 0"
+            # Locked in the order of their ids, as the writer and the lease keepers do.
+            " WHERE id IN (SELECT id FROM shards WHERE job_id = :job AND NOT done AND lease_token > 0"
+            "  ORDER BY id FOR UPDATE)"
         ),
         {"job": job_id},
     )
@@ -196,7 +198,7 @@ async def withdraw(connection: AsyncConnection, job_id: str) -> None:
     await connection.execute(
         text(
             "UPDATE shards SET announced_at = NULL, failures = 0 WHERE id IN ("
-            " SELECT id FROM shards WHERE job_id = :job AND NOT done AND announced_at IS NOT NULL"
+            " SELECT id FROM shards WHERE job_id = :job AND NOT done AND (announced_at IS NOT NULL OR failures > 0)"
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " ORDER BY id FOR UPDATE SKIP LOCKED)"
         ),

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs, shards
@@ -36,15 +35,22 @@ class LeaseKeeper:
         self._halting: set[str] = set()
 
     @contextlib.contextmanager
-    def holding(self, claim: AnyClaim, stop: StopSignal) -> Iterator[None]:
-        """Keeps a claim alive inside the block; after :meth:`stop_all` it is stopped from the start."""
+    def holding(self, claim: AnyClaim, stop: StopSignal, asked: float) -> Iterator[None]:
+        """Keeps a claim alive inside the block; after :meth:`stop_all` it is stopped from the start.
+
+        Args:
+            claim: The claim.
+            stop: Stops its work.
+            asked: A moment of the monotonic clock before it was claimed: its job was active then or later, and its lease
+                runs from then or later.
+        """
         if self._stopped_for is not None:
             stop.set(self._stopped_for)
         if claim.job_id in self._halting:
             stop.set(StopReason.JOB_INACTIVE)
-        stop.seen_active(time.monotonic())
+        stop.seen_active(asked)
         if not self._held:
-            self._kept_at = time.monotonic()
+            self._kept_at = asked
         self._held[claim] = stop
         try:
             yield
@@ -105,9 +111,9 @@ class LeaseKeeper:
                 continue
             try:
                 await step()
-            except (SQLAlchemyError, OSError) as error:
-                # The fence, not this, protects the rows; the next round tries again.
-                log.warning("lease keeping failed", error=type(error).__name__)
+            except Exception:
+                # The fence, not this, protects the rows; the next round tries again, whatever it was.
+                log.exception("lease keeping failed")
 
     async def _watch(self) -> None:
         """Stops everything once the leases have run out: others may have the shards, what is not on the wire yet would be paid twice.

@@ -6,6 +6,7 @@ times, by anybody.
 
 import asyncio
 import contextlib
+import time
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -26,13 +27,16 @@ from app.services.persona_sets import freeze_personas
 from app.services.prepare_persona import Preparation
 from app.services.question_sets import freeze_questions
 from app.services.shard_work import ShardDependencies, ShardWork
-from app.services.stop_signal import StoppedError, StopSignal
+from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from app.telemetry.metrics import SHARD_FAILURES
 
 log = structlog.get_logger(__name__)
 
 MAX_SHARD_FAILURES = 5
 """After so many errors of ours in one shard the job is paused instead of trying for ever."""
+
+SHUTDOWN_SECONDS = 10.0
+"""How long a worker that goes down waits for a database that does not take a shard's last rows."""
 
 INTERNAL_ERROR = "internal_error"
 
@@ -53,6 +57,7 @@ async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
 
 
 async def _run_one(deps: ShardDependencies, shard_id: int) -> None:
+    asked = time.monotonic()
     async with deps.engine.begin() as connection:
         claim = await shards.claim(connection, shard_id, deps.owner, deps.lease_seconds)
     if claim is None:
@@ -60,7 +65,7 @@ async def _run_one(deps: ShardDependencies, shard_id: int) -> None:
     stop = StopSignal()
     with (
         structlog.contextvars.bound_contextvars(job=claim.job_id, shard=claim.shard_id),
-        deps.leases.holding(claim, stop),
+        deps.leases.holding(claim, stop, asked),
     ):
         await _work(deps, claim, stop)
 
@@ -76,19 +81,19 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
         await _work_of(deps, claim, stop, context).run()
         await _finish(deps, claim)
     except (StoppedError, StaleClaimError):
-        await _give_back(deps, claim)
+        await _give_back(deps, claim, stop)
     except JobMustStopError as error:
         await halt.done()
-        await _give_back(deps, claim, await _halt(deps, claim, error))
+        await _give_back(deps, claim, stop, await _halt(deps, claim, error))
     except Exception as error:
         if is_away(error):  # no fault of the shard's: its time comes when the database is back
             log.warning("shard given back", error=type(error).__name__)
-            await _give_back(deps, claim)
+            await _give_back(deps, claim, stop)
             return
         # Whatever it is, the shard goes back: what is recorded stays, what is missing is found by the next claim.
         log.exception("shard failed")
         SHARD_FAILURES.inc()
-        await _give_back(deps, claim, error)
+        await _give_back(deps, claim, stop, error)
 
 
 def _work_of(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal, context: JobContext) -> ShardWork:
@@ -148,18 +153,31 @@ async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | N
     return False
 
 
-async def _give_back(deps: ShardDependencies, claim: AnyClaim, error: Exception | None = None) -> None:
-    """Gives an unfinished shard back, and does what its job now needs.
+async def _until_written(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> None:
+    """Waits until what was answered is on disk: who claims the shard next asks anew for all that is not."""
+    if stop.reason is StopReason.LEASE_LOST:  # who has it by now has asked already
+        return
+    patience = SHUTDOWN_SECONDS if stop.reason is StopReason.SHUTDOWN else None
+    with contextlib.suppress(Exception):  # rows that were refused or lost are among those asked for anew
+        async with asyncio.timeout(patience):
+            await deps.writer.add(claim).durable(claim)
+
+
+async def _give_back(
+    deps: ShardDependencies, claim: AnyClaim, stop: StopSignal, error: Exception | None = None
+) -> None:
+    """Gives an unfinished shard back, once all its rows are written, and does what its job now needs.
 
     An active job's shards are announced again; after an error of ours only by the sweeper, which makes a pause between
     the attempts. A job that ends early ends with its last lease.
     """
+    await _until_written(deps, claim, stop)
     announced: list[int] = []
     async with deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, claim.job_id)
         failures = await shards.release(connection, claim, failed=error is not None)
         settled = status in ENDING and await settle(connection, claim.job_id, status)
-        if failures >= MAX_SHARD_FAILURES:
+        if error is not None and failures >= MAX_SHARD_FAILURES:
             await jobs.move(
                 connection,
                 claim.job_id,

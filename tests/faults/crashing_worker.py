@@ -106,9 +106,9 @@ def around_sending() -> None:
 def around_holding() -> None:
     original = LeaseKeeper.holding
 
-    def holding(self: LeaseKeeper, claim: Any, stop: Any) -> Any:
+    def holding(self: LeaseKeeper, claim: Any, stop: Any, asked: float) -> Any:
         pass_by("claim", "after")  # it is committed
-        return original(self, claim, stop)
+        return original(self, claim, stop, asked)
 
     LeaseKeeper.holding = holding  # type: ignore[method-assign]
 

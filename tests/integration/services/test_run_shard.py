@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -78,11 +79,11 @@ class Provider(NoLimits):
 class Worker:
     """A worker process, as far as shards can tell."""
 
-    def __init__(self, engine: AsyncEngine, provider: Provider) -> None:
+    def __init__(self, engine: AsyncEngine, provider: Provider, writer: BatchWriter | None = None) -> None:
         self.engine = engine
         self.provider = provider
         self.queue = RecordingQueue()
-        writer = BatchWriter(ResultWriter(engine))
+        writer = writer or BatchWriter(ResultWriter(engine))
         self.deps = ShardDependencies(
             engine=engine,
             writer=writer,
@@ -413,7 +414,7 @@ class TestLeaseKeeper:
         claim = await claimed(engine, (await new_job(engine)).id)
         keeper, stop = LeaseKeeper(engine, 0.4), StopSignal()
         async with keeper.running():
-            with keeper.holding(claim, stop):
+            with keeper.holding(claim, stop, time.monotonic()):
                 await asyncio.sleep(0.6)
                 assert stop.reason is None
                 assert await scalar(engine, "SELECT lease_expires_at > clock_timestamp() FROM shards")
@@ -430,7 +431,7 @@ class TestLeaseKeeper:
         async with engine.begin() as holder:
             await holder.execute(text("SELECT FROM shards FOR UPDATE"))
             async with keeper.running():
-                with keeper.holding(claim, stop):
+                with keeper.holding(claim, stop, time.monotonic()):
                     while stop.reason is None:  # noqa: ASYNC110 - seen from outside
                         await asyncio.sleep(0.01)
         assert stop.reason is StopReason.LEASE_LOST
@@ -444,8 +445,8 @@ class TestLeaseKeeper:
         assert new is not None
         keeper, stop_old, stop_new = LeaseKeeper(engine, 0.4), StopSignal(), StopSignal()
         async with keeper.running():
-            with keeper.holding(new, stop_new):
-                with keeper.holding(old, stop_old):
+            with keeper.holding(new, stop_new, time.monotonic()):
+                with keeper.holding(old, stop_old, time.monotonic()):
                     await asyncio.sleep(0.2)
                 await expire(engine, new)
                 await asyncio.sleep(0.2)
@@ -460,7 +461,7 @@ class TestLeaseKeeper:
         claim = await claimed(engine, (await new_job(engine)).id)
         keeper, stop = LeaseKeeper(engine, 20), StopSignal()
         async with keeper.running():
-            with keeper.holding(claim, stop):
+            with keeper.holding(claim, stop, time.monotonic()):
                 await execute(engine, end)
                 await asyncio.sleep(0.2)
         assert stop.reason is StopReason.JOB_INACTIVE
@@ -469,9 +470,11 @@ class TestLeaseKeeper:
         claim = await claimed(engine, (await new_job(engine)).id)
         keeper, before, after = LeaseKeeper(engine, 20), StopSignal(), StopSignal()
         with contextlib.ExitStack() as held:
-            held.enter_context(keeper.holding(claim, before))
+            held.enter_context(keeper.holding(claim, before, time.monotonic()))
             keeper.stop_all(StopReason.SHUTDOWN)
-            held.enter_context(keeper.holding(await claimed(engine, (await new_job(engine)).id), after))
+            held.enter_context(
+                keeper.holding(await claimed(engine, (await new_job(engine)).id), after, time.monotonic())
+            )
             assert before.reason is after.reason is StopReason.SHUTDOWN
 
 
