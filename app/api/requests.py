@@ -316,10 +316,11 @@ class JobIn(Body):
         min_length=1, max_length=50, description="Task ids (`GET /v1/tasks`), or tasks with options."
     )
     judges: list[ModelRef] = Field(
-        min_length=1,
+        default_factory=list,
         max_length=10,
         description="Judges; each judges every sentence, and grades every PersonaGym answer, alone."
-        " Temperature 0 unless given.",
+        " Temperature 0 unless given. If none is named, those of the operator's configuration; two simulated ones where"
+        " only the simulator is configured.",
     )
     models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models under test.")
     responses: list[ResponseIn] | None = Field(

@@ -118,7 +118,7 @@ class JobDraft:
     Attributes:
         personas: Ids of personas or persona sets, or personas written out.
         tasks: Task ids, or tasks with options.
-        judges: At least one.
+        judges: Who judges; if none is named, the installation's own.
         models: Models under test; empty where ``responses`` are given.
         responses: Existing texts to be judged; ``None`` where models generate them.
         dimensions: Dimensions beyond the built-in ones.

@@ -59,6 +59,7 @@ class Catalog:
         gym: What PersonaGym's tasks are made of.
         model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
         is_simulated: Whether a connection leads to the simulator.
+        judges: Who judges where a job names nobody; none if the operator named nobody.
     """
 
     instrument: InstrumentRef
@@ -70,6 +71,7 @@ class Catalog:
     gym: GymCatalog
     model_problem: Callable[[str, str], str | None]
     is_simulated: Callable[[str], bool]
+    judges: tuple[ModelDraft, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +120,10 @@ class _Resolver:
         models = self._writers() if provided else self._models("models", self.draft.models)
         if not provided and not self.draft.models:
             self._fail("/models", "name at least one model, or give existing texts in responses")
-        judges = [_at_temperature_zero(judge) for judge in self._models("judges", self.draft.judges)]
-        if not judges:
-            self._fail("/judges", "name at least one judge")
+        named = self.draft.judges or self.catalog.judges
+        judges = [_at_temperature_zero(judge) for judge in self._models("judges", named)]
+        if not named:
+            self._fail("/judges", "name at least one judge: this installation has no default ones")
         instructions = () if provided else self._instructions(needed=bool(tasks) or not gym_tasks)
         self._check_combinations(personas, tasks, dimensions, alone=not gym_tasks)
         gym = self._gym(gym_tasks, personas)

@@ -29,6 +29,9 @@ SIMULATED_MODELS = (
 )
 """What the simulator offers, so that a misspelt name is an error of the request and not of the job."""
 
+SIMULATED_JUDGES = (f"{SIMULATED}/sim-judge-lenient", f"{SIMULATED}/sim-judge-harsh")
+"""Two of different habits, as PersonaGym's paper uses two of different makers."""
+
 _SIMULATOR_KEY = SecretStr("simulated")  # any will do, but like the real providers it wants one
 
 _NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -124,6 +127,8 @@ class Connections:
     """All connections of an installation."""
 
     by_id: Mapping[str, Connection]
+    judges: tuple[str, ...] = ()
+    """``connection/model`` of those who judge where a job names nobody."""
 
     def __iter__(self) -> Iterator[Connection]:
         return iter(self.by_id.values())
@@ -166,6 +171,7 @@ class _Entry(_Section):
 
 class _File(_Section):
     connections: Mapping[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")], _Entry]
+    judges: tuple[Annotated[str, Field(pattern=r"^[^/]+/.+$")], ...] = ()
 
 
 def load_connections(file_text: str | None, env: Mapping[str, str], simulator_url: str | None) -> Connections:
@@ -182,18 +188,34 @@ def load_connections(file_text: str | None, env: Mapping[str, str], simulator_ur
     Raises:
         ConnectionsError: If the file or a variable is unusable. No message repeats a value, which might be a key.
     """
-    entries = dict(_parse(file_text).connections) if file_text is not None else {}
+    file = _parse(file_text) if file_text is not None else _File(connections={})
+    entries = dict(file.connections)
     for vendor in _VENDORS:
         if vendor not in entries and (
             _variable(env, vendor, "API_KEY") or _variable(env, vendor, "BASE_URL")
         ):
             entries[vendor] = _Entry()
     by_id = {name: _connection(name, entry, env) for name, entry in entries.items()}
+    judges = file.judges
     if simulator_url is not None:
         root = simulator_url.rstrip("/")
         by_id[SIMULATED] = _simulated(SIMULATED, "openai", f"{root}/v1")
         by_id[SIMULATED_ANTHROPIC] = _simulated(SIMULATED_ANTHROPIC, "anthropic", root)
-    return Connections(by_id)
+        # Only where nobody can mistake them for judges of real models.
+        judges = judges or (() if entries else SIMULATED_JUDGES)
+    connections = Connections(by_id, judges)
+    _check_judges(connections)
+    return connections
+
+
+def _check_judges(connections: Connections) -> None:
+    for number, judge in enumerate(connections.judges):
+        name, _, model = judge.partition("/")
+        connection = connections.get(name)
+        if connection is None:
+            raise ConnectionsError(f"judges.{number}: no connection is called {name!r}")
+        if not connection.allows(model):
+            raise ConnectionsError(f"judges.{number}: connection {name!r} does not allow that model")
 
 
 def _simulated(name: str, kind: ConnectionKind, base_url: str) -> Connection:

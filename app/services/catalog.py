@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from app.domain.draft import ModelDraft
 from app.domain.gym_resolve import GymCatalog
 from app.domain.instrument import InstrumentRef
 from app.domain.resolve import Catalog
@@ -52,4 +53,5 @@ def make_catalog(
         ),
         model_problem=model_problem,
         is_simulated=is_simulated,
+        judges=tuple(ModelDraft(judge) for judge in connections.judges),
     )

@@ -42,6 +42,16 @@ class TestPlan:
         assert (plan["cells"], plan["persona_scores"], plan["responses"]) == (1, 1, 2)
         assert plan["simulated"]
 
+    def test_without_judges_two_of_the_simulators_grade_where_nothing_is_real(
+        self, stack: Service, api: Service
+    ) -> None:
+        plan = stack.post("/v1/jobs/plan", gym_body(judges=None)).json()
+        judges = {stage["model"] for stage in plan["stages"] if stage["stage"] == "judging"}
+        assert judges == {"simulated/sim-judge-lenient", "simulated/sim-judge-harsh"}
+        # That one has another connection, whose models nobody simulated should judge.
+        refused = api.post("/v1/jobs/plan", gym_body(judges=None))
+        assert (refused.status_code, pointers(refused)) == (422, ["/judges"])
+
 
 class TestBadInput:
     @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from app.domain.draft import DimensionDraft, ModelDraft, PersonaDraft, ResponseDraft, ScaleDraft
@@ -50,6 +52,14 @@ class TestNames:
         judges = resolved(judges=(ModelDraft("acme/j"), warm)).spec.judges
         assert [judge.parameters.temperature for judge in judges] == [0.0, 0.7]
         assert judges[1].parameters.max_tokens == 8
+
+    def test_without_judges_the_installations_own_judge(self) -> None:
+        catalog = replace(CATALOG, judges=(ModelDraft("acme/j"), ModelDraft("sim/k")))
+        judges = resolve(draft(judges=()), catalog).spec.judges
+        assert [(judge.label, judge.parameters.temperature) for judge in judges] == [
+            ("acme/j", 0.0),
+            ("sim/k", 0.0),
+        ]
 
     def test_models_keep_their_providers_temperature(self) -> None:
         assert resolved().spec.models[0].parameters.temperature is None

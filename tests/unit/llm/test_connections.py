@@ -46,6 +46,35 @@ def key(connection: Connection) -> str | None:
     return connection.api_key.get_secret_value() if connection.api_key else None
 
 
+class TestJudges:
+    """Of jobs that name none."""
+
+    def test_are_those_of_the_file(self) -> None:
+        text = HOSTED + "judges: [hosted/a, hosted/org/b]\n"
+        assert load(text, "http://simulator", HOSTED_KEY="k").judges == ("hosted/a", "hosted/org/b")
+
+    def test_are_two_simulated_ones_where_nothing_is_real(self) -> None:
+        judges = load(None, "http://simulator").judges
+        assert len(judges) == len(set(judges)) == 2
+        assert {judge.partition("/")[0] for judge in judges} == {"simulated"}
+
+    def test_are_never_simulated_where_something_is_real(self) -> None:
+        assert load(None, "http://simulator", OPENAI_API_KEY="k").judges == ()
+
+    @pytest.mark.parametrize(
+        ("judge", "problem"),
+        [
+            ("nobody/a", "judges.0: no connection is called 'nobody'"),
+            ("hosted/c", "judges.0: connection 'hosted' does not allow that model"),
+            ("hosted", "judges.0"),
+        ],
+    )
+    def test_that_can_not_judge_are_refused(self, judge: str, problem: str) -> None:
+        text = HOSTED.replace("api_key_env", "models: [a, b], api_key_env") + f"judges: [{judge}]\n"
+        with pytest.raises(ConnectionsError, match=re.escape(problem)):
+            load(text, HOSTED_KEY="k")
+
+
 class TestEnvironment:
     def test_that_is_empty_makes_no_connections(self) -> None:
         assert list(load(OPENAI_API_KEY="")) == []
