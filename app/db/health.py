@@ -47,6 +47,7 @@ async def answers(engine: AsyncEngine, seconds: float) -> bool:
 async def disconnect_frozen_workers(connection: AsyncConnection, seconds: float) -> int:
     """Ends workers' transactions in which the server has waited for the worker for so long, and so frees their locks.
 
+    One that is long but goes on is left alone: each of its statements counts anew, fetches of a long result included.
     No timeout of the server's own ends a COPY whose sender stands still, and a frozen machine's kernel keeps its connections alive.
 
     Returns:
@@ -57,7 +58,8 @@ async def disconnect_frozen_workers(connection: AsyncConnection, seconds: float)
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
             " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
             f" AND application_name LIKE '{WORKER}%' AND wait_event = 'ClientRead'"
-            " AND xact_start < clock_timestamp() - make_interval(secs => :seconds)"
+            " AND xact_start IS NOT NULL"
+            " AND state_change < clock_timestamp() - make_interval(secs => :seconds)"
         ),
         {"seconds": seconds},
     )

@@ -420,7 +420,7 @@ async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> N
 async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> list[str]:
     """Jobs that could be finalized but that nobody seems to be finalizing: the message was lost, or its worker.
 
-    Each is named at most once in ``quiet_seconds``, and not while somebody is finalizing it.
+    Each is named at most once in ``quiet_seconds``, and not while somebody says that its finalization goes on.
     """
     rows = await connection.execute(
         text(
@@ -434,6 +434,17 @@ async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> l
         {"quiet": quiet_seconds},
     )
     return [row.id for row in rows]
+
+
+async def finalization_goes_on(connection: AsyncConnection, job_id: str) -> None:
+    """Notes that somebody is finalizing a job right now, for :func:`unsettled_jobs`."""
+    await connection.execute(
+        text(
+            "UPDATE jobs SET updated_at = clock_timestamp()"
+            " WHERE id = :job AND status IN ('finalizing', 'cancelling')"
+        ),
+        {"job": job_id},
+    )
 
 
 async def count_failed_finalization(connection: AsyncConnection, job_id: str) -> int:

@@ -27,6 +27,14 @@ _STEPS = (
 )
 
 
+async def count_reopenings(connection: AsyncConnection, job_id: str) -> int:
+    """How often a job's shards have been opened again, added up; it grows with each retry that finds something to do."""
+    rows = await connection.execute(
+        text("SELECT coalesce(sum(retries), 0) FROM shards WHERE job_id = :job"), {"job": job_id}
+    )
+    return int(rows.scalar_one())
+
+
 async def reopen_failed(connection: AsyncConnection, job_id: str, *, unfinished: bool) -> bool:
     """Removes what failed or stayed unparsed and opens the shards that it was in.
 

@@ -178,11 +178,14 @@ async def neglected(connection: AsyncConnection, quiet_seconds: float) -> int | 
 
 
 async def bar(connection: AsyncConnection, job_id: str) -> None:
-    """Ends every claim on a job's unfinished shards: nothing is written into a job that is over."""
+    """Ends every claim on a job's unfinished shards: nothing is written into a job that is over.
+
+    Waits for whoever is writing under one of them.
+    """
     await connection.execute(
         text(
             "UPDATE shards SET lease_token = lease_token + 1, lease_owner = NULL, lease_expires_at = NULL"
-            # Locked in the order of their ids, as the writer and the lease keepers do.
+            # Locked in the order of their ids, as the writer does, so that the two never wait for each other.
             " WHERE id IN (SELECT id FROM shards WHERE job_id = :job AND NOT done AND lease_token > 0"
             "  ORDER BY id FOR UPDATE)"
         ),

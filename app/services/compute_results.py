@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import preparations, progress, readouts, sets
 from app.db.jobs import JobRow
@@ -91,13 +91,16 @@ async def _grades(connection: AsyncConnection, job: JobRow, context: JobContext)
     ]
 
 
-async def compute_results(connection: AsyncConnection, job: JobRow, context: JobContext) -> tuple[str, str]:
-    """A job's results as they stand.
+async def compute_results(engine: AsyncEngine, job: JobRow, context: JobContext) -> tuple[str, str]:
+    """A job's results as they stand; no connection is held while they are computed from what was read.
 
     Returns:
         Completeness (``"full"`` or ``"partial"``) and the results as JSON text.
     """
-    rows = await read_rows(connection, job, context)
+    async with engine.connect() as connection:
+        # One snapshot for all the queries behind the figures.
+        await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        rows = await read_rows(connection, job, context)
     return await asyncio.to_thread(render_results, job, context, rows)
 
 

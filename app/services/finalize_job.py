@@ -1,11 +1,16 @@
 """Ends a job: computes its results once, from the rows, and moves it to its last state."""
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import jobs, shards
 from app.db.health import is_away
 from app.db.jobs import JobRow
+from app.db.retries import count_reopenings
 from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.compute_results import PARTIAL, compute_results
 from app.services.job_context import JobContexts
@@ -20,6 +25,9 @@ LEFT = (JobStatus.FINALIZING, JobStatus.CANCELLING)
 
 MAX_FINALIZATIONS = 5
 """After so many errors of ours the job ends without stored results instead of being tried for ever."""
+
+TELL_SECONDS = 0.3
+"""So often a process that computes results says so; a full worker that looks for jobs to finalize waits a second."""
 
 
 async def finalize_job(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:
@@ -52,33 +60,56 @@ async def _count_failure(engine: AsyncEngine, job_id: str, error: Exception) -> 
 
 
 async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:
-    async with engine.connect() as connection:
-        known = await jobs.get_job_of_any_tenant(connection, job_id)
-    if known is None:
-        return
-    # Before the transaction: a finalization takes one connection of the pool at a time.
-    context = await contexts.get(known.tenant, job_id)
+    """Bars and looks, computes, and ends: no lock and no transaction is held while results are computed."""
     async with engine.begin() as connection:
         job = await _ready(connection, job_id)
         if job is None:
             return
+        await shards.bar(connection, job_id)  # what is read from now on is all that there will be
         await shards.refresh_usage(connection, job_id)
-        completeness, results = await compute_results(connection, job, context)
+        reopenings = await count_reopenings(connection, job_id)
+        await jobs.finalization_goes_on(connection, job_id)
+    async with _known_to_be_at_work(engine, job_id):
+        context = await contexts.get(job.tenant, job_id)
+        completeness, results = await compute_results(engine, job, context)
+    async with engine.begin() as connection:
+        status = await jobs.lock_job(connection, job_id)
+        # Another finalization may have been faster; the job may be gone since, or taken up again and ending anew.
+        if status is not job.status or await count_reopenings(connection, job_id) != reopenings:
+            return
         await jobs.store_result(connection, job.tenant, job_id, completeness, results)
         await _end(connection, job, completeness)
     log.info("job ended", job=job_id, completeness=completeness)
 
 
 async def _ready(connection: AsyncConnection, job_id: str) -> JobRow | None:
-    """The job, locked, if it can be finalized now and nobody else is at it."""
-    status = await jobs.lock_job(connection, job_id, skip_locked=True)
+    """The job, locked, if it can be finalized now."""
+    status = await jobs.lock_job(connection, job_id)
     if status not in {*ACTIVE, *ENDING} or not await settle(connection, job_id, status):
         return None
     return await jobs.get_job_of_any_tenant(connection, job_id)
 
 
+@contextlib.asynccontextmanager
+async def _known_to_be_at_work(engine: AsyncEngine, job_id: str) -> AsyncIterator[None]:
+    """Keeps others from being told to finalize a job too, for as long as this process is alive."""
+    telling = asyncio.create_task(_tell(engine, job_id))
+    try:
+        yield
+    finally:
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
+
+
+async def _tell(engine: AsyncEngine, job_id: str) -> None:
+    while True:
+        await asyncio.sleep(TELL_SECONDS)
+        with contextlib.suppress(Exception):  # at worst two compute the same, and one of them ends the job
+            async with engine.begin() as connection:
+                await jobs.finalization_goes_on(connection, job_id)
+
+
 async def _end(connection: AsyncConnection, job: JobRow, completeness: str) -> None:
-    await shards.bar(connection, job.id)
     if job.status is JobStatus.CANCELLING:
         await _move(connection, job, JobStatus.CANCELLED, job.status_reason, job.error)
     elif job.error is not None:

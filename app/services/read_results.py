@@ -49,9 +49,6 @@ class ResultsReader:
         async with computed.lock:
             if time.monotonic() - computed.at > FRESH_SECONDS:
                 context = await self._contexts.get(job.tenant, job.id)
-                async with self._engine.connect() as connection:
-                    # One snapshot for all the queries behind the figures.
-                    await connection.execution_options(isolation_level="REPEATABLE READ")
-                    _, computed.results = await compute_results(connection, job, context)
+                _, computed.results = await compute_results(self._engine, job, context)
                 computed.at = time.monotonic()
             return computed.results

@@ -100,6 +100,17 @@ class TestFrozenWorker:
                         await other.execute(text("SET lock_timeout = '60s'"))
                         await other.execute(text("SELECT FROM jobs"))
 
+    async def test_one_whose_transaction_is_long_but_goes_on_is_left_alone(
+        self, engine: AsyncEngine, database_url: str
+    ) -> None:
+        url = libpq_url(database_url)
+        async with await psycopg.AsyncConnection.connect(url, application_name=WORKER) as reader:
+            await reader.execute("SELECT 1")
+            await asyncio.sleep(3)
+            await reader.execute("SELECT 1")
+            assert await self._disconnected(engine, 3) == 0
+            await reader.execute("SELECT 1")
+
     async def test_one_that_waits_for_the_server_and_one_of_another_part_are_left_alone(
         self, engine: AsyncEngine, database_url: str
     ) -> None:
