@@ -8,6 +8,7 @@ from app.db.health import is_away
 from app.db.jobs import JobRow
 from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.compute_results import PARTIAL, compute_results
+from app.services.freeze_sets import freeze_ending
 from app.services.job_context import JobContexts
 from app.services.run_shard import INTERNAL_ERROR, settle
 
@@ -58,6 +59,8 @@ async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> 
         return
     # Before the transaction: a finalization takes one connection of the pool at a time.
     context = await contexts.get(known.tenant, job_id)
+    if not await freeze_ending(engine, known.tenant, job_id, context.spec):
+        return
     async with engine.begin() as connection:
         job = await _ready(connection, job_id)
         if job is None:
