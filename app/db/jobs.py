@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import delete, func, insert, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -39,7 +40,7 @@ class JobRow:
     completeness: str | None
     """Of the stored results; ``None`` while there are none."""
     made_sets: Sequence[str]
-    """Ids of the question sets and persona sets that it made."""
+    """Ids of the question set and the persona set that it made, as far as there are such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ _COLUMNS = (
     Job.started_at,
     Job.finished_at,
     JobResult.completeness,
-    select(func.coalesce(func.array_agg(JobSet.set_id), text("'{}'")))
+    select(func.coalesce(func.array_agg(aggregate_order_by(JobSet.set_id, JobSet.set_id)), text("'{}'")))
     .where(JobSet.job_id == Job.id, JobSet.made)
     .scalar_subquery(),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import select, text
+from sqlalchemy import select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -70,12 +70,11 @@ async def keep_persona_set(
     content: Sequence[Mapping[str, Any]],
     *,
     name: str | None = None,
-    diversity: Mapping[str, Any] | None = None,
     posted: bool,
 ) -> None:
     """Keeps a persona set; the same content is kept once, under the first name that it got."""
     values = {"tenant": tenant, "id": set_id, "name": name, "content": list(content), "posted": posted}
-    await _keep(connection, PersonaSet, values | {"diversity": diversity})
+    await _keep(connection, PersonaSet, values)
 
 
 async def _keep(
@@ -88,16 +87,64 @@ async def _keep(
         "posted": table.posted | new.posted,
         "name": text(f"coalesce({table.__tablename__}.name, excluded.name)"),
     }
-    if "diversity" in values:
-        changed["diversity"] = text("coalesce(persona_sets.diversity, excluded.diversity)")
     await connection.execute(statement.on_conflict_do_update(index_elements=["tenant", "id"], set_=changed))
 
 
-async def note_made(connection: AsyncConnection, tenant: str, job_id: str, set_id: str) -> None:
-    """Notes that a job made a set."""
+async def note_made(connection: AsyncConnection, tenant: str, job_id: str, set_id: str, kind: str) -> None:
+    """Notes that a job made a set, in place of an earlier one of the kind; that one goes unless it is in use.
+
+    Args:
+        connection: Where.
+        tenant: Whose job it is.
+        job_id: Which job; it is locked.
+        set_id: Which set.
+        kind: What the ids of such sets begin with.
+    """
     statement = upsert(JobSet).values(job_id=job_id, set_id=set_id, tenant=tenant, made=True)
     await connection.execute(
         statement.on_conflict_do_update(index_elements=["job_id", "set_id"], set_={"made": True})
+    )
+    earlier = await connection.execute(
+        text(
+            "UPDATE job_sets SET made = false WHERE job_id = :job AND made"
+            " AND starts_with(set_id, :kind || '_') AND set_id <> :set RETURNING set_id"
+        ),
+        {"job": job_id, "kind": kind, "set": set_id},
+    )
+    replaced = [row.set_id for row in earlier]
+    if replaced:
+        await connection.execute(
+            text(
+                "DELETE FROM job_sets s USING jobs j WHERE j.id = s.job_id AND s.job_id = :job"
+                " AND s.set_id = ANY(:replaced) AND position(s.set_id IN j.request::text) = 0"  # not named as well
+            ),
+            {"job": job_id, "replaced": replaced},
+        )
+        await remove_unused(connection, tenant, replaced)
+
+
+async def unmeasured_personas(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> list[StoredPersonaSet]:
+    """The persona sets that a job made and nobody has measured yet."""
+    rows = await connection.execute(
+        select(PersonaSet.id, PersonaSet.name, PersonaSet.content, PersonaSet.diversity)
+        .join(JobSet, (JobSet.set_id == PersonaSet.id) & (JobSet.tenant == PersonaSet.tenant))
+        .where(
+            PersonaSet.tenant == tenant, JobSet.job_id == job_id, JobSet.made, PersonaSet.diversity.is_(None)
+        )
+    )
+    return [StoredPersonaSet(*row) for row in rows]
+
+
+async def store_diversity(
+    connection: AsyncConnection, tenant: str, set_id: str, diversity: Mapping[str, Any]
+) -> None:
+    """Notes how alike a set's personas are, if the set is still there."""
+    await connection.execute(
+        update(PersonaSet)
+        .where(PersonaSet.tenant == tenant, PersonaSet.id == set_id)
+        .values(diversity=dict(diversity))
     )
 
 

@@ -29,7 +29,7 @@ from app.services.job_context import JobContext
 from app.services.job_view import cost_json, time_json, usage_json
 from app.services.manifest import manifest
 from app.services.persona_sets import generation_json, made_by
-from app.services.question_sets import question_set_id, questions_of
+from app.services.sets import PERSONA_SET, QUESTION_SET, made_set_id
 
 FULL, PARTIAL = "full", "partial"
 
@@ -69,8 +69,13 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await progress.usage(connection, job.tenant, job.id),
         await readouts.snapshots(connection, job.tenant, job.id),
         await made_by(connection, job.tenant, job.id),
-        next(iter((await sets.persona_sets(connection, job.tenant, job.made_sets)).values()), None),
+        await _made_set(connection, job),
     )
+
+
+async def _made_set(connection: AsyncConnection, job: JobRow) -> StoredPersonaSet | None:
+    kept = made_set_id(job.made_sets, PERSONA_SET)
+    return None if kept is None else (await sets.persona_sets(connection, job.tenant, [kept])).get(kept)
 
 
 async def _grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[Grade]:
@@ -127,7 +132,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         "computed_at": time_json(datetime.now(UTC)),
         "usage": usage_json(rows.usage),
         "cost": cost_json(rows.usage),
-        "manifest": manifest(job, context, rows.snapshots, _question_set(context, rows)),
+        "manifest": manifest(job, context, rows.snapshots, made_set_id(job.made_sets, QUESTION_SET)),
     }
     return completeness, json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -213,15 +218,6 @@ def _gym_tally(spec: JobSpec, cell: GymCell, rows: JobRows) -> GymTally:
         planned=_planned(cell, rows),
         responses={} if tally is None else {name: getattr(tally, name) for name in RESPONSE_STATUSES},
     )
-
-
-def _question_set(context: JobContext, rows: JobRows) -> str | None:
-    """The id of the set as which the job's questions are kept, once all are there."""
-    spec = context.spec
-    if spec.gym is None or len(rows.questions) < len(spec.personas) * len(spec.gym.tasks):
-        return None
-    content = questions_of(spec, rows.questions)
-    return question_set_id(content) if content else None
 
 
 def _statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:

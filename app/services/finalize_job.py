@@ -13,6 +13,7 @@ from app.db.jobs import JobRow
 from app.db.retries import count_reopenings
 from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.compute_results import PARTIAL, compute_results
+from app.services.freeze_sets import freeze_ending
 from app.services.job_context import JobContexts
 from app.services.run_shard import INTERNAL_ERROR, settle
 
@@ -61,6 +62,13 @@ async def _count_failure(engine: AsyncEngine, job_id: str, error: Exception) -> 
 
 async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:
     """Bars and looks, computes, and ends: no lock and no transaction is held while results are computed."""
+    async with engine.connect() as connection:
+        known = await jobs.get_job_of_any_tenant(connection, job_id)
+    if known is None:
+        return
+    context = await contexts.get(known.tenant, job_id)
+    if not await freeze_ending(engine, known.tenant, job_id, context.spec):
+        return
     async with engine.begin() as connection:
         job = await _ready(connection, job_id)
         if job is None:
@@ -70,7 +78,6 @@ async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> 
         reopenings = await count_reopenings(connection, job_id)
         await jobs.finalization_goes_on(connection, job_id)
     async with _known_to_be_at_work(engine, job_id):
-        context = await contexts.get(job.tenant, job_id)
         completeness, results = await compute_results(engine, job, context)
     async with engine.begin() as connection:
         status = await jobs.lock_job(connection, job_id)

@@ -15,7 +15,7 @@ from app.domain.budget import NANOS
 from app.domain.model import Stage
 from app.domain.status import JobStatus
 from app.services.errors import NotFoundError
-from app.services.sets import PERSONA_SET, QUESTION_SET
+from app.services.sets import PERSONA_SET, QUESTION_SET, made_set_id
 
 Json = dict[str, Any]
 
@@ -86,7 +86,11 @@ def job_json(job: JobRow) -> Json:
             "responses": f"/v1/jobs/{job.id}/responses",
             "report": f"/v1/jobs/{job.id}/report?format=html",
         }
-        | {SETS[id_.partition("_")[0]][0]: SETS[id_.partition("_")[0]][1] + id_ for id_ in job.made_sets},
+        | {
+            name: path + made
+            for prefix, (name, path) in SETS.items()
+            if (made := made_set_id(job.made_sets, prefix)) is not None
+        },
     }
 
 

@@ -3,17 +3,15 @@
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, preparations, sets
+from app.db import preparations, sets
 from app.db.preparations import StoredStep
 from app.domain.draft import PersonaDraft
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.persona import Persona
-from app.domain.personagym.diversity import diversity
 from app.domain.personagym.imports import PersonaFormat, PersonasRead, read_persona_list, read_personas
 from app.domain.resolve import Catalog
 from app.services.errors import NotFoundError
@@ -33,27 +31,6 @@ def made_up(descriptions: Sequence[str]) -> People:
         }
         for text in descriptions
     ]
-
-
-async def freeze_personas(connection: AsyncConnection, tenant: str, job_id: str) -> None:
-    """Keeps what a job made up as a set, if it made up any persona."""
-    step = await made_by(connection, tenant, job_id)
-    if step is None or not step.content:
-        return
-    job = await jobs.get_job(connection, tenant, job_id)
-    content = made_up(step.content)
-    id_ = set_id(PERSONA_SET, content)
-    measured = await asyncio.to_thread(diversity, step.content)
-    await sets.keep_persona_set(
-        connection,
-        tenant,
-        id_,
-        content,
-        name=None if job is None else job.name,
-        diversity=None if measured is None else asdict(measured),
-        posted=False,
-    )
-    await sets.note_made(connection, tenant, job_id, id_)
 
 
 async def made_by(connection: AsyncConnection, tenant: str, job_id: str) -> StoredStep | None:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import preparations, sets
+from app.db import sets
 from app.db.preparations import StoredStep
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
 from app.domain.personagym.imports import persona_of_file, read_question_file
@@ -30,15 +30,6 @@ def questions_of(spec: JobSpec, steps: Mapping[tuple[int, str], StoredStep]) -> 
         if step.status == "ready":
             found.setdefault(spec.personas[person].description.strip(), {})[task] = list(step.content)
     return found
-
-
-async def freeze_questions(connection: AsyncConnection, tenant: str, job_id: str, spec: JobSpec) -> None:
-    """Keeps a prepared job's questions as a set, if it has any."""
-    content = questions_of(spec, await preparations.questions_of_job(connection, tenant, job_id))
-    if content:
-        id_ = question_set_id(content)
-        await sets.keep_question_set(connection, tenant, id_, content, posted=False)
-        await sets.note_made(connection, tenant, job_id, id_)
 
 
 async def keep_questions(

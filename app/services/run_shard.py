@@ -19,13 +19,12 @@ from app.domain.plan import GymCell, atomic
 from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.atomic_responses import AtomicResponses
 from app.services.batch_writer import StaleClaimError
+from app.services.freeze_sets import freeze_made
 from app.services.generate_personas import MakingPersonas
 from app.services.gym_answers import GymAnswers
 from app.services.job_context import JobContext
 from app.services.model_caller import JobMustStopError
-from app.services.persona_sets import freeze_personas
 from app.services.prepare_persona import Preparation
-from app.services.question_sets import freeze_questions
 from app.services.shard_work import ShardDependencies, ShardWork
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from app.telemetry.metrics import SHARD_FAILURES
@@ -133,10 +132,7 @@ async def _finish_preparation(
     finished = await shards.finish_preparation(connection, claim)
     if finished and await preparations.all_done(connection, claim.job_id):
         context = await deps.contexts.get(claim.tenant, claim.job_id)
-        if context.spec.generation is not None:
-            await freeze_personas(connection, claim.tenant, claim.job_id)
-        else:
-            await freeze_questions(connection, claim.tenant, claim.job_id, context.spec)
+        await freeze_made(connection, claim.tenant, claim.job_id, context.spec)
     return finished
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -26,6 +27,11 @@ def set_id(prefix: str, content: object) -> str:
     """The id of a set: a hash of its content."""
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return f"{prefix}_" + hashlib.sha256(canonical.encode()).hexdigest()[:32]
+
+
+def made_set_id(made: Sequence[str], prefix: str) -> str | None:
+    """The one of the sets that a job made that is of a kind; ``None`` where there is none."""
+    return next((id_ for id_ in made if id_.startswith(f"{prefix}_")), None)
 
 
 async def list_sets(
