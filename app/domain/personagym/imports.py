@@ -122,10 +122,12 @@ def persona_of_file(name: str) -> str:
     """The persona that a question file is about: its name without directory and ending, or the description itself.
 
     PersonaGym publishes one file a persona, named by the persona's description: ``questions/<version>/<description>.json``.
+    Only directories up to such a ``questions`` and below it are cut, none of them with a space in its name, so that a
+    description may contain slashes of its own.
     """
     who = name.strip()
     if who.casefold().endswith(_FILE_ENDING):
-        who = who[: -len(_FILE_ENDING)].replace("\\", "/").rpartition("/")[2].strip()
+        who = _DIRECTORY.sub("", who[: -len(_FILE_ENDING)].strip())
     return who
 
 
@@ -135,6 +137,7 @@ _LONGEST_QUESTION = 20_000
 _LONGEST_NAME = 300
 _SHOWN_CHARACTERS = 200
 _FILE_ENDING = ".json"
+_DIRECTORY = re.compile(r"\A(?:[^/\\\s]*[/\\])*questions[/\\](?:[^/\\\s]+[/\\])*")
 _COLUMNS = ("description", "id", "traits")
 
 
