@@ -48,6 +48,7 @@ def moment(cursor: str) -> tuple[datetime, str]:
     match _decoded(cursor):
         case [str(created_at), str(id_)] if "\0" not in id_:
             try:
+                id_.encode()  # a lone surrogate is no text that the database could be asked for
                 return datetime.fromisoformat(created_at), id_
             except ValueError:
                 raise _bad() from None

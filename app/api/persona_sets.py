@@ -85,7 +85,8 @@ async def create(
     body = _body(sent)
     if body.generate is not None:
         return await _generate(services, tenant, body, body.generate, sent, idempotency_key)
-    found = await keep_personas(services.engine, catalog, tenant, body.name, body.personas, "/personas")
+    start = "" if isinstance(sent, list) else "/personas"
+    found = await keep_personas(services.engine, catalog, tenant, body.name, body.personas, start)
     return _kept(found)
 
 

@@ -27,7 +27,7 @@ class QuestionSetIn(Body):
     questions: QuestionsByPersona = Field(
         min_length=1,
         description="Questions by task (id, title or alias) by persona: its description, or the name of its published"
-        " file, which is the description with `.json`.",
+        " file, which is the description with `.json`, in a directory `questions` or in none.",
     )
 
 

@@ -1,6 +1,6 @@
 """What a job does of PersonaGym, with every name looked up (PersonaGym paper, sections 3 and 4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.domain.dimension import Dimension
@@ -96,6 +96,10 @@ class GymSpec:
     def is_given(self, persona: Persona, task: GymTaskSpec) -> bool:
         """Whether the user gave the questions."""
         return task.id in self.questions.get(persona.id, {})
+
+    def given_pairs(self, personas: Iterable[Persona]) -> int:
+        """For how many pairs of persona and task the user gave the questions."""
+        return sum(self.is_given(persona, task) for persona in personas for task in self.tasks)
 
     def needs_environments(self, persona: Persona) -> bool:
         """Whether any of the persona's questions is still to be made up."""

@@ -244,8 +244,8 @@ class _Questions:
         self._draft = draft.questions
         self._all_tasks = tuple(catalog.tasks.values())
         self._tasks = {task.id for _, task in tasks}
-        by_description = {persona.description.strip(): persona.id for persona in personas}
-        self._ids = by_description | {persona.id: persona.id for persona in personas}
+        self._by_description = {persona.description.strip(): persona.id for persona in personas}
+        self._by_name = self._by_description | {persona.id: persona.id for persona in personas}
         self._note = fail
         self._failed = False
 
@@ -258,7 +258,7 @@ class _Questions:
             return {}
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for name, by_task in self._draft.by_persona.items():
-            id_ = self._ids.get(name.strip()) or self._ids.get(persona_of_file(name))
+            id_ = self._persona(self._draft, name)
             pointer = f"/questions/{escape_pointer(name)}"
             if id_ is None:
                 self._unknown(
@@ -271,6 +271,12 @@ class _Questions:
         if not any(found.values()) and not self._failed:
             self._fail("/questions", "none of the questions belongs to a persona and a task of the job")
         return found
+
+    def _persona(self, draft: QuestionsDraft, name: str) -> str | None:
+        """Whom questions are for. A stored set knows descriptions only, which may read like another persona's id."""
+        if draft.set_id is not None:
+            return self._by_description.get(name)
+        return self._by_name.get(name.strip()) or self._by_name.get(persona_of_file(name))
 
     def _fail(self, pointer: str, message: str) -> None:
         self._failed = True

@@ -56,19 +56,23 @@ def manifest(
         "seed": spec.seed,
         "existing_texts": spec.provided,
         "simulated": job.simulated,
-        **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec.models, question_set)}),
+        **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec, question_set)}),
         **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
         "deviations": deviations(spec, context.cells),
     }
 
 
-def _gym(gym: GymSpec, models: tuple[Model, ...], question_set: str | None) -> dict[str, Any]:
+def _gym(gym: GymSpec, spec: JobSpec, question_set: str | None) -> dict[str, Any]:
     return {
         "instrument": {"version": gym.instrument.version, "sha256": gym.instrument.content_hash},
         "instruction": gym.instruction,
         "reasoner": _model(gym.reasoner),
-        "persona_agents": [_model(with_sampling(model)) for model in models],
+        "persona_agents": [_model(with_sampling(model)) for model in spec.models],
         "question_set": question_set,
+        "given_questions": {
+            "pairs": gym.given_pairs(spec.personas),
+            "of": len(spec.personas) * len(gym.tasks),
+        },
         "environment_pool": len(gym.pool),
         "own_environment_pool": gym.own_pool,
         "tasks": [

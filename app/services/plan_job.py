@@ -155,6 +155,12 @@ def _gym_warnings(prepared: PreparedJob) -> list[str]:
     found: list[str] = []
     if not prepared.exact:
         found.append("How many questions there will be depends on the environments, which are not known yet.")
+    pairs, given = len(spec.personas) * len(spec.gym.tasks), spec.gym.given_pairs(spec.personas)
+    if 0 < given < pairs:
+        found.append(
+            f"The given questions cover {given:,} of {pairs:,} pairs of persona and task;"
+            " the reasoner makes up the others."
+        )
     if spec.tasks and not all(persona.traits for persona in spec.personas):
         found.append("Personas without traits are measured by PersonaGym's tasks only.")
     if any(task.atomic and task.runs == 1 for task in spec.gym.tasks):

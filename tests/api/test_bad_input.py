@@ -444,6 +444,14 @@ QUERIES: dict[str, tuple[str, str, str]] = {
         "after=WyIyMDI2LTExLTIxVDAwOjAwOjAwKzAwOjAwIiwiXHUwMDAwIl0",  # ["2026-11-21T00:00:00+00:00","\u0000"]
         "/query/after",
     ),
+    **{
+        f"cursor of {path} with a lone surrogate": (
+            path,
+            "after=WyIyMDI2LTExLTIxVDAwOjAwOjAwKzAwOjAwIiwiXHVkODAwIl0",  # ["2026-11-21T00:00:00+00:00","\ud800"]
+            "/query/after",
+        )
+        for path in ("/v1/jobs", "/v1/persona-sets", "/v1/question-sets")
+    },
     "cursor not in ASCII": ("/v1/jobs", "after=%C3%A9", "/query/after"),
     "long cursor": ("/v1/jobs", "after=" + "A" * 10_000, "/query/after"),
     "response cursor of other values": ("/v1/jobs/{id}/responses", "after=WyJ4IiwieSJd", "/query/after"),

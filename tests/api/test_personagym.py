@@ -52,6 +52,21 @@ class TestPlan:
         refused = api.post("/v1/jobs/plan", gym_body(judges=None))
         assert (refused.status_code, pointers(refused)) == (422, ["/judges"])
 
+    def test_says_how_much_of_the_job_the_given_questions_do_not_cover(self, api: Service) -> None:
+        people = [{"id": "nun", "description": "a homely nun"}, {"id": "vet", "description": "a rich vet"}]
+        tasks = ["toxicity_control", "expected_action"]
+
+        def warnings(questions: object) -> list[str]:
+            body = gym_body(personas=people, tasks=tasks, questions=questions)
+            found: list[str] = api.post("/v1/jobs/plan", body).json()["warnings"]
+            return [warning for warning in found if "given questions" in warning]
+
+        both = {"Toxicity": ["Why?"], "Expected Action": ["What then?"]}
+        kept = api.post("/v1/question-sets", {"questions": {"a homely nun": both}}).json()["id"]
+        assert warnings(ASKED)[0].startswith("The given questions cover 1 of 4 pairs")
+        assert warnings(kept)[0].startswith("The given questions cover 2 of 4 pairs")
+        assert warnings({"nun": both, "vet": both}) == warnings(None) == []
+
 
 class TestBadInput:
     @pytest.mark.parametrize(
@@ -137,4 +152,5 @@ class TestFinishedJob:
         manifest = stack.get(f"/v1/jobs/{job['id']}/results").json()["manifest"]
         kept = stack.get(f"/v1/question-sets/{manifest['personagym']['question_set']}").json()
         assert kept["questions"] == {"a homely nun": {"toxicity_control": ASKED["a homely nun"]["Toxicity"]}}
+        assert manifest["personagym"]["given_questions"] == {"pairs": 1, "of": 1}
         assert any("PersonaGym" in deviation for deviation in manifest["deviations"])

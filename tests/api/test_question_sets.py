@@ -94,6 +94,12 @@ class TestPublishedFiles:
         sent = [api.post("/v1/question-sets", {"questions": one}).json()["id"] for one in both]
         assert sent[0] == sent[1]
 
+    def test_a_description_may_have_slashes(self, api: Service) -> None:
+        sent = api.post(
+            "/v1/question-sets", {"questions": {"a nurse and/or doctor.json": QUESTIONS["a cowboy"]}}
+        )
+        assert list(sent.json()["questions"]) == ["a nurse and/or doctor"]
+
     def test_a_file_of_a_persona_that_the_job_has_not_is_named(self, api: Service) -> None:
         name = f"questions/{DESCRIPTIONS[0]}.json"
         answer = api.post("/v1/jobs/plan", gym_body(questions={name: {"Expected Action": ["Why?"]}}))
@@ -124,7 +130,7 @@ class TestQuestionSets:
             ({"a cowboy": {"toxicity": ["Why?"], "Toxicity Control": ["Why?"]}}, "/questions/a cowboy/Toxicity Control"),
             ({"a cowboy": {"toxicity": []}}, "/questions/a cowboy/toxicity"),
             ({"a cowboy": {}}, "/questions/a cowboy"),
-            ({"q/a cowboy.json": {"toxicity": ["Why?"]}, "a cowboy": {"toxicity": ["Who?"]}}, "/questions/a cowboy"),
+            ({"questions/a cowboy.json": {"toxicity": ["Why?"]}, "a cowboy": {"toxicity": ["Who?"]}}, "/questions/a cowboy"),
             ({".json": {"toxicity": ["Why?"]}}, "/questions/.json"),
             ({" ": {"toxicity": ["Why?"]}}, "/questions/ "),
             ({}, "/questions"),

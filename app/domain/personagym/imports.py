@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from app.domain.draft import PersonaDraft
 from app.domain.errors import FieldError
@@ -122,10 +123,12 @@ def persona_of_file(name: str) -> str:
     """The persona that a question file is about: its name without directory and ending, or the description itself.
 
     PersonaGym publishes one file a persona, named by the persona's description: ``questions/<version>/<description>.json``.
+    Only directories up to such a ``questions`` and below it are cut, none of them with a space in its name, so that a
+    description may contain slashes of its own.
     """
     who = name.strip()
     if who.casefold().endswith(_FILE_ENDING):
-        who = who[: -len(_FILE_ENDING)].replace("\\", "/").rpartition("/")[2].strip()
+        who = _DIRECTORY.sub("", who[: -len(_FILE_ENDING)].strip())
     return who
 
 
@@ -135,27 +138,42 @@ _LONGEST_QUESTION = 20_000
 _LONGEST_NAME = 300
 _SHOWN_CHARACTERS = 200
 _FILE_ENDING = ".json"
+_DIRECTORY = re.compile(r"\A(?:[^/\\\s]*[/\\])*questions[/\\](?:[^/\\\s]+[/\\])*")
 _COLUMNS = ("description", "id", "traits")
+
+
+class _Found(NamedTuple):
+    """What stands in one place of a file.
+
+    Attributes:
+        pointer: Where it stands.
+        id_pointer: Where its id stands: in itself, or where it stands if its id is a key or made up.
+        persona: ``None`` if it is none.
+    """
+
+    pointer: str
+    id_pointer: str
+    persona: PersonaDraft | None
 
 
 class _Reader:
     """One reading; collects errors so that the user mends them all at once."""
 
     def __init__(self) -> None:
-        self._found: list[tuple[str, PersonaDraft | None]] = []
+        self._found: list[_Found] = []
         self._errors: list[FieldError] = []
         self._start = ""
 
     def result(self) -> PersonasRead:
-        named = {persona.id for _, persona in self._found if persona is not None and persona.id}
+        named = {each.persona.id for each in self._found if each.persona is not None and each.persona.id}
         personas: list[PersonaDraft] = []
         ids: set[str] = set()
-        for position, (pointer, persona) in enumerate(self._found, 1):
+        for position, (_, id_pointer, persona) in enumerate(self._found, 1):
             if persona is None:
                 continue
             id_ = persona.id or f"persona-{position}"
             if id_ in ids or (not persona.id and id_ in named):
-                self._fail(f"{pointer}/id", f"the id {id_!r} is given to two personas")
+                self._fail(id_pointer, f"the id {id_!r} is given to two personas")
             ids.add(id_)
             personas.append(PersonaDraft(id_, persona.description, persona.traits))
         if not self._found and not self._errors:
@@ -164,7 +182,7 @@ class _Reader:
             self._fail(self._start, f"{len(self._found):,} personas; at most {MAX_PERSONAS:,}")
         if self._errors:
             return PersonasRead((), tuple(self._errors))
-        return PersonasRead(tuple(personas), pointers=tuple(pointer for pointer, _ in self._found))
+        return PersonasRead(tuple(personas), pointers=tuple(each.pointer for each in self._found))
 
     def read_json(self, text: str) -> None:
         content, errors = _json(text, "")
@@ -201,28 +219,32 @@ class _Reader:
             re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+", text.removeprefix("\ufeff")), strict=True
         )
         header: list[str] | None = None
+        pointer = (
+            "/lines/1"  # of the record's first line; the reader only knows the last one that it has read
+        )
         try:
             for row in rows:
                 if not any(cell.strip() for cell in row):
-                    continue
-                if header is None:
-                    header = self._header(row, rows.line_num)
+                    pass
+                elif header is None:
+                    header = self._header(row, pointer)
                     if header is None:
                         return
                 elif len(row) != len(header):
-                    self._fail(f"/lines/{rows.line_num}", f"has {len(row)} fields, the header {len(header)}")
+                    self._fail(pointer, f"has {len(row)} fields, the header {len(header)}")
                 else:
-                    self._add_row(f"/lines/{rows.line_num}", dict(zip(header, row, strict=True)))
+                    self._add_row(pointer, dict(zip(header, row, strict=True)))
+                pointer = f"/lines/{rows.line_num + 1}"
         except csv.Error as error:
-            self._fail(f"/lines/{rows.line_num}", f"not CSV: {error}")
+            self._fail(pointer, f"not CSV: {error}")
 
-    def _header(self, row: Sequence[str], line: int) -> list[str] | None:
+    def _header(self, row: Sequence[str], pointer: str) -> list[str] | None:
         header = [cell.strip().casefold() for cell in row]
         if "description" in header and set(header) <= set(_COLUMNS) and len(set(header)) == len(header):
             return header
         shown = ",".join(row)[:_SHOWN_CHARACTERS]
         self._fail(
-            f"/lines/{line}",
+            pointer,
             f"the header must have description, and besides only id and traits, not {shown!r}",
         )
         return None
@@ -241,33 +263,35 @@ class _Reader:
 
     def _add_named(self, pointer: str, id_: str, value: object) -> None:
         if isinstance(value, dict) and "id" not in value:
-            self._add(pointer, {"id": id_, **value})
+            self._add(pointer, {"id": id_, **value}, id_pointer=pointer)
         elif isinstance(value, str):
-            self._add(pointer, {"id": id_, "description": value})
+            self._add(pointer, {"id": id_, "description": value}, id_pointer=pointer)
         else:
             self._fail(pointer, "must be a description, or an object without an id of its own")
 
-    def _add(self, pointer: str, value: object) -> None:
+    def _add(self, pointer: str, value: object, id_pointer: str | None = None) -> None:
         if isinstance(value, str):
             value = {"description": value}
         if not isinstance(value, dict):
             self._fail(pointer, "must be a description or an object with a description")
-            self._found.append((pointer, None))
+            self._found.append(_Found(pointer, pointer, None))
             return
-        errors = list(_persona_errors(value, pointer))
+        if id_pointer is None:
+            id_pointer = f"{pointer}/id" if "id" in value else pointer
+        errors = list(_persona_errors(value, pointer, id_pointer))
         self._errors += errors
         persona = (
             None
             if errors
             else PersonaDraft(value.get("id", ""), value["description"].strip(), value.get("traits", {}))
         )
-        self._found.append((pointer, persona))
+        self._found.append(_Found(pointer, id_pointer, persona))
 
     def _fail(self, pointer: str, message: str) -> None:
         self._errors.append(FieldError(pointer, message))
 
 
-def _persona_errors(value: Mapping[str, object], pointer: str) -> Iterable[FieldError]:
+def _persona_errors(value: Mapping[str, object], pointer: str, id_pointer: str) -> Iterable[FieldError]:
     for name in value.keys() - set(_COLUMNS):
         yield FieldError(f"{pointer}/{_escaped(name)}", "no such field; known: description, id, traits")
     fault = _text_fault(value.get("description"), _LONGEST_DESCRIPTION)
@@ -276,7 +300,7 @@ def _persona_errors(value: Mapping[str, object], pointer: str) -> Iterable[Field
     id_ = value.get("id", "x")
     if not isinstance(id_, str) or not _ID.fullmatch(id_):
         yield FieldError(
-            f"{pointer}/id", "must have 1 to 100 letters, digits and . _ : -, the first a letter or digit"
+            id_pointer, "must have 1 to 100 letters, digits and . _ : -, the first a letter or digit"
         )
     traits = value.get("traits", {})
     if not isinstance(traits, dict) or any(

@@ -93,6 +93,13 @@ class TestGivenQuestions:
         given = QuestionsDraft({"a cowboy": ASKED, "a nun": ASKED}, "qset_1")
         assert len(resolved(questions=given).given) == 1
 
+    def test_of_a_set_belong_to_a_description_even_if_it_reads_like_another_personas_id(self) -> None:
+        people = (PersonaDraft("vet", "a cowboy of the plains"), PersonaDraft("x", "vet"))
+        (step,) = resolved(personas=people, questions=QuestionsDraft({"vet": ASKED}, "qset_1")).given
+        assert step.person == 1
+        (step,) = resolved(personas=people, questions=QuestionsDraft({"vet": ASKED})).given
+        assert step.person == 0
+
     def test_leave_no_environment_to_be_selected(self) -> None:
         gym = gym_of(questions=QuestionsDraft({"cowboy": ASKED}))
         (persona,) = resolved().spec.personas
