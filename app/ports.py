@@ -54,6 +54,14 @@ class ModelCallError(Exception):
 class ChatModel(Protocol):
     """Makes one attempt at one call: no retries, no rate limiting."""
 
+    async def prepare(self, connection: str) -> None:
+        """Gets ready to call the models of a connection, so that nothing slow is left between a permit and its call.
+
+        Raises:
+            ModelCallError: If there is no such connection.
+        """
+        ...
+
     async def complete(self, request: ChatRequest) -> ChatReply:
         """The model's answer.
 

@@ -26,7 +26,6 @@ from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.gateway import Gateway, adapters
 from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
-from app.services.abandonable_chat import AbandonableChat
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
 from app.services.job_context import JobContexts
@@ -57,7 +56,6 @@ class WorkerContext:
         self._stack = contextlib.AsyncExitStack()
         self._adapters: list[str] = []
         self._deps: ShardDependencies | None = None
-        self._chat: AbandonableChat | None = None
 
     def start(self, places: int) -> None:
         """Starts the loop and everything on it.
@@ -83,10 +81,11 @@ class WorkerContext:
 
     def _leave(self, leases: LeaseKeeper) -> None:
         leases.stop_all(StopReason.SHUTDOWN)
-        self._loop.call_later(self._settings.shutdown_seconds, self._abandon)
+        self._loop.call_later(self._settings.shutdown_seconds, self._abandon, leases)
 
-    def _abandon(self) -> None:
-        if self._chat is not None and (calls := self._chat.abandon()):
+    @staticmethod
+    def _abandon(leases: LeaseKeeper) -> None:
+        if calls := leases.cut_all():
             log.warning("calls abandoned", calls=calls)
 
     def close(self) -> None:
@@ -125,7 +124,6 @@ class WorkerContext:
         # Of their own: neither results nor leases wait behind shards for a connection.
         vital = connect(url, pool_size=2, max_overflow=1, application_name=f"{WORKER}, results and leases")
         gateway = Gateway(connections, settings.transport)
-        self._chat = AbandonableChat(gateway)
         redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
         limiter = RedisRateLimiter(redis, connections.limits)
         await limiter.begin()
@@ -133,7 +131,7 @@ class WorkerContext:
         leases = LeaseKeeper(vital, settings.lease_seconds)
         budgets = BudgetKeeper(engine)
         caller = ModelCaller(
-            chat=self._chat,
+            chat=gateway,
             limiter=limiter,
             prices=GenaiPriceBook(connections),
             writer=writer,

@@ -199,9 +199,13 @@ async def _copy(cursor: Cursor, table: str, columns: str, rows: Sequence[Row]) -
 
 
 async def _insert_new(cursor: Cursor, table: str, columns: str, rows: Sequence[Row]) -> None:
-    """Puts those rows into a table that are not there; more than twice the work."""
+    """Puts those rows into a table that are not there; more than twice the work.
+
+    They pass through a table of the written columns alone, without their constraints: what else the table has by then,
+    it fills in itself.
+    """
     await cursor.execute(
-        f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table} (LIKE {table}) ON COMMIT DELETE ROWS"
+        f"CREATE TEMPORARY TABLE new_{table} ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA"
     )
     await _copy(cursor, f"new_{table}", columns, rows)
     await cursor.execute(

@@ -256,12 +256,14 @@ class _Bucket:
         self._free_until = 0.0
         if until <= self._told_until + _TOLD_AGAIN:
             return
-        told, self._told_until = self._told_until, until
+        self._told_until = until
         try:
             await self._pause(keys=self._keys[:1], args=[round(seconds * 1e6)])
-        except (RedisError, OSError) as error:
-            self._told_until = told
-            raise _unavailable(error) from error
+        except BaseException as error:
+            self._told_until = 0.0  # also if it was cancelled: perhaps nobody knows of it
+            if isinstance(error, (RedisError, OSError)):
+                raise _unavailable(error) from error
+            raise
 
     async def close(self) -> None:
         if self._pump is not None:

@@ -1,9 +1,11 @@
 """The one way out to all models: finds a request's connection and speaks its wire format."""
 
+import asyncio
+import importlib
 from typing import TYPE_CHECKING, Union
 
 from app.domain.model import ChatReply, ChatRequest
-from app.llm.connections import Connection, Connections
+from app.llm.connections import Connection, ConnectionKind, Connections
 from app.llm.transports import TransportKind
 from app.ports import FailureKind, ModelCallError
 
@@ -17,8 +19,8 @@ Chat = Union["OpenAIChat", "AnthropicChat"]
 class Gateway:
     """A ``ChatModel`` over all connections.
 
-    Clients are made at a connection's first call, so that a gateway can be built before a process forks
-    and before a loop runs; from then on it belongs to that loop.
+    Clients are made when a connection is prepared or first called, so that a gateway can be built before a process
+    forks and before a loop runs; from then on it belongs to that loop.
 
     Args:
         connections: Where the models are.
@@ -29,6 +31,21 @@ class Gateway:
         self._connections = connections
         self._transport = transport
         self._chats: dict[str, Chat] = {}
+        self._preparing = asyncio.Lock()
+
+    async def prepare(self, connection: str) -> None:
+        """Imports what a connection needs, on a thread, and makes its client.
+
+        Raises:
+            ModelCallError: If there is no such connection.
+        """
+        if connection in self._chats:
+            return
+        async with self._preparing:
+            if connection not in self._chats:
+                found = self._find(connection)
+                await asyncio.to_thread(importlib.import_module, _adapter(found.kind))
+                self._connect(connection)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """The model's answer, by one HTTP call.
@@ -46,18 +63,25 @@ class Gateway:
             await chat.close()
 
     def _connect(self, name: str) -> Chat:
+        self._chats[name] = chat = _chat(self._find(name), self._transport)
+        return chat
+
+    def _find(self, name: str) -> Connection:
         connection = self._connections.get(name)
         if connection is None:
             raise ModelCallError(
                 f"there is no connection named {name!r}", kind=FailureKind.JOB, code="unknown_connection"
             )
-        self._chats[name] = chat = _chat(connection, self._transport)
-        return chat
+        return connection
 
 
 def adapters(connections: Connections) -> list[str]:
     """The modules that speak the connections' wire formats. With its SDK each takes a second or more to import."""
-    return [f"{__package__}.{kind}_chat" for kind in sorted({c.kind for c in connections}, reverse=True)]
+    return [_adapter(kind) for kind in sorted({c.kind for c in connections}, reverse=True)]
+
+
+def _adapter(kind: ConnectionKind) -> str:
+    return f"{__package__}.{kind}_chat"
 
 
 def _chat(connection: Connection, transport: TransportKind) -> Chat:

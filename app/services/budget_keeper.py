@@ -8,16 +8,16 @@ last affordable call, and a worker that dies leaves no more reserved than what i
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import budgets, jobs
 from app.db.budgets import Account, Wanted
+from app.db.health import is_away
 from app.domain.status import ACTIVE, JobStatus
 from app.services.stop_signal import StoppedError, StopReason
 
@@ -117,10 +117,16 @@ class BudgetKeeper:
             while till.waiting or till.unsent:
                 try:
                     await self._serve_those_here(job_id, till)
-                except (SQLAlchemyError, OSError) as error:
-                    # It may have been committed all the same; nothing of it has been sent.
-                    till.unsent += [customer.wanted.call_id for customer in till.waiting]
-                    log.warning("budget not reached; trying again", job=job_id, error=type(error).__name__)
+                except Exception as error:
+                    if is_away(error):
+                        # It may have been committed all the same; nothing of it has been sent.
+                        till.unsent += [customer.wanted.call_id for customer in till.waiting]
+                        log.warning(
+                            "budget not reached; trying again", job=job_id, error=type(error).__name__
+                        )
+                    else:
+                        _turn_away(till.waiting, error)
+                        log.exception("budget not kept", job=job_id)
                     await asyncio.sleep(AWAY_SECONDS)
                 else:
                     if till.short:
@@ -173,3 +179,10 @@ class BudgetKeeper:
         if paused:
             log.warning("budget exhausted", job=job_id)
         return count, True
+
+
+def _turn_away(customers: Iterable[_Customer], error: Exception) -> None:
+    """Tells those who wait of an error that asking again would not mend; for none of them anything is reserved."""
+    for customer in customers:
+        if not customer.paid.done():
+            customer.paid.set_exception(error)

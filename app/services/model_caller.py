@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from uuid import UUID
 
@@ -27,7 +28,7 @@ from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
 from app.services.fair_queue import FairQueue
 from app.services.identifiers import new_uuid
-from app.services.stop_signal import AbandonedError, StoppedError, StopReason, StopSignal
+from app.services.stop_signal import AbandonedError, StopSignal
 from app.telemetry.metrics import LIMITER_UNAVAILABLE, count_call, count_pause, on_the_wire, waiting
 
 FIRST_BACKOFF_SECONDS = 0.5
@@ -36,7 +37,10 @@ MAX_RATE_LIMITED_ATTEMPTS = 200
 """Being told to wait is not a failure of the item, but waiting for ever is."""
 
 ABANDONED = "abandoned"
-"""Code of an attempt that was still on the wire when its job was over."""
+"""Code of an attempt that was still on the wire when its job was over, or its worker's time to stop was up."""
+
+INTERNAL_ERROR = "internal_error"
+"""Code of an attempt in which something of ours broke: whether it was sent is unknown."""
 
 CHARACTERS_PER_TOKEN = 4
 LONGEST_WAIT_FOR_LIMITER_SECONDS = 1.0
@@ -184,24 +188,36 @@ class ModelCaller:
     ) -> ChatReply:
         """One attempt. Once it has been sent it is awaited and accounted for, even if the shard is stopped.
 
-        Only that of a job that is over is not awaited for long; it is accounted for as one that may be paid.
+        Only that of a job that is over, or of a worker that must go, is not awaited for long; it is accounted for as one
+        that may be paid.
         """
         model, call = request.model, new_uuid()
         tokens = self._expected_tokens(request, key.stage)
+        with stop.interruptible():
+            await self._chat.prepare(model.connection)
+        async with self._cleared(request, claim, call, tokens, stop):
+            row = partial(
+                self._row, call, request, key, claim, attempt, datetime.now(UTC), time.perf_counter()
+            )
+            reply = await self._send(request, claim, stop, row)
+        await self._take_note(model, key.stage, tokens, reply)
+        return reply
+
+    async def _send(
+        self, request: ChatRequest, claim: AnyClaim, stop: StopSignal, row: Callable[[], CallRow]
+    ) -> ChatReply:
+        """Sends a call, and accounts for it whatever becomes of it: its reservation is settled by its row."""
+        failed = FailureKind.RETRY.value
         try:
-            async with self._cleared(request, claim, call, tokens, stop):
-                started_at, started = datetime.now(UTC), time.perf_counter()
-                with on_the_wire(model.connection, model.name), stop.on_the_wire():
-                    reply = await self._chat.complete(request)
+            with on_the_wire(request.model.connection, request.model.name), stop.on_the_wire():
+                reply = await self._chat.complete(request)
         except AbandonedError:
-            row = self._row(call, request, key, claim, attempt, started_at, started)
-            self._account(claim, row._replace(outcome=FailureKind.RETRY.value, code=ABANDONED))
-            raise StoppedError(StopReason.JOB_INACTIVE) from None
+            self._account(claim, row()._replace(outcome=failed, code=ABANDONED))
+            raise
         except ModelCallError as error:
-            row = self._row(call, request, key, claim, attempt, started_at, started)
             self._account(
                 claim,
-                row._replace(
+                row()._replace(
                     outcome=error.kind.value,
                     code=error.code,
                     http_status=error.status,
@@ -209,9 +225,10 @@ class ModelCaller:
                 ),
             )
             raise
-        row = self._row(call, request, key, claim, attempt, started_at, started)
-        self._account(claim, self._with_reply(row, reply))
-        await self._take_note(model, key.stage, tokens, reply)
+        except Exception:
+            self._account(claim, row()._replace(outcome=failed, code=INTERNAL_ERROR))
+            raise
+        self._account(claim, self._with_reply(row(), reply))
         return reply
 
     def _account(self, claim: AnyClaim, row: CallRow) -> None:

@@ -1,6 +1,7 @@
 """Tells the calls of a shard to stop: those that wait stop at once, those on the wire are awaited and kept.
 
-A job that is over does not wait for ever: what is still on the wire some moments later is given up.
+Nobody waits for ever: what is still on the wire some moments after a job is over, or when the worker's time to stop is
+up, is given up.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ class StoppedError(Exception):
     """Raised in the place where a call would have waited or started."""
 
 
-class AbandonedError(Exception):
+class AbandonedError(StoppedError):
     """Raised in the place where a call on the wire was awaited: whether it will be answered, and paid, is unknown."""
 
 
@@ -51,6 +52,7 @@ class StopSignal:
         self._waiting: set[asyncio.Task[object]] = set()
         self._flying: set[asyncio.Task[object]] = set()
         self._giving_up: asyncio.TimerHandle | None = None
+        self._given_up = False
         self._seen_active_at = float("inf")
         self._seen = asyncio.Event()
 
@@ -72,11 +74,14 @@ class StopSignal:
         """Stops; calls still on the wire after :data:`GRACE_SECONDS` are not awaited any longer."""
         self.set(StopReason.JOB_INACTIVE)
         if self._giving_up is None:
-            self._giving_up = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._cut)
+            self._giving_up = asyncio.get_running_loop().call_later(GRACE_SECONDS, self.cut)
 
-    def _cut(self) -> None:
+    def cut(self) -> int:
+        """Gives up the calls on the wire of a shard that was stopped; returns how many."""
+        self._given_up = True
         for task in self._flying:
             task.cancel()
+        return len(self._flying)
 
     def seen_active(self, moment: float) -> None:
         """Notes that the job was active at a moment of the monotonic clock, or later."""
@@ -138,9 +143,9 @@ class StopSignal:
         try:
             yield
         except asyncio.CancelledError:
-            if self._giving_up is None:
+            if not self._given_up:
                 raise
             task.uncancel()
-            raise AbandonedError from None
+            raise AbandonedError(self.reason) from None
         finally:
             self._flying.discard(task)

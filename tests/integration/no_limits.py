@@ -1,10 +1,13 @@
-"""A limiter that limits nothing."""
+"""A limiter that limits nothing, and what else gets in no call's way."""
 
 from app.domain.model import ProviderLimits
 
 
 class NoLimits:
-    """What tests take for a ``RateLimiter`` that are not about limits."""
+    """What tests take for a ``RateLimiter``, or for a ``ChatModel`` before its call, that are not about either."""
+
+    async def prepare(self, connection: str) -> None:
+        """It is ready."""
 
     async def enter(self, connection: str, model: str) -> None:
         """There is room."""

@@ -56,6 +56,23 @@ class TestWrite:
         await ResultWriter(engine).write(under(claim, *first, *second, call_row(claim), *second))
         assert await counts(engine) == (2, 4, 1)
 
+    async def test_what_is_there_already_keeps_nothing_else_out_after_a_column_with_a_default_was_added(
+        self, engine: AsyncEngine
+    ) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        known = call_row(claim)
+        await ResultWriter(engine).write(under(claim, known))
+        await execute(engine, "ALTER TABLE calls ADD COLUMN colour int NOT NULL DEFAULT 7")
+        await execute(
+            engine, "ALTER TABLE calls ADD COLUMN twice int GENERATED ALWAYS AS (attempt * 2) STORED"
+        )
+        try:
+            for _ in range(8):  # also as a prepared statement
+                assert await ResultWriter(engine).write(under(claim, known, call_row(claim))) == set()
+            assert await scalar(engine, "SELECT count(*) FROM calls WHERE colour = 7 AND twice = 2") == 9
+        finally:
+            await execute(engine, "ALTER TABLE calls DROP COLUMN colour, DROP COLUMN twice")
+
     async def test_what_is_new_takes_no_statement_beyond_its_copy(self, engine: AsyncEngine) -> None:
         claim = await claimed(engine, (await new_job(engine)).id)
         await ResultWriter(engine).write(under(claim, *whole_run(claim, 0), call_row(claim)))

@@ -214,6 +214,17 @@ class TestPause:
                 await worker.pause("openai", "gpt-4o", 29.9)
             assert (await redis.info("stats"))["total_commands_processed"] - before == 1, "the info itself"
 
+    async def test_is_told_anew_if_the_one_that_told_of_it_was_stopped(self, redis_url: str) -> None:
+        async with limiters(redis_url, Rates()) as [worker], Redis.from_url(redis_url) as redis:
+            telling = asyncio.create_task(worker.pause("openai", "gpt-4o", 30))
+            await asyncio.sleep(0)
+            telling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await telling
+            assert not await redis.exists("assay:limit:openai/gpt-4o")
+            await worker.pause("openai", "gpt-4o", 29.9)
+            assert await redis.hexists("assay:limit:openai/gpt-4o", "pause")
+
 
 class TestRampAfterAPause:
     async def test_of_a_known_limit_begins_at_a_quarter_of_it(self, redis_url: str) -> None:

@@ -1,14 +1,17 @@
 """What reaches the wire, byte for byte, through both transports."""
 
 import asyncio
+import importlib
+import threading
 from dataclasses import replace
 
 import pytest
 
+from app.llm import gateway as gateway_module
 from app.llm.connections import Connection, ConnectionKind, Connections
 from app.llm.gateway import Gateway
 from app.llm.transports import TransportKind
-from app.ports import ModelCallError
+from app.ports import FailureKind, ModelCallError
 from tests.integration.llm.conftest import KEY, Ask, good
 from tests.integration.llm.stub_provider import Answer, StubProvider
 
@@ -144,3 +147,26 @@ class TestEveryCall:
                 await gateway.complete(ask(connection))
             assert (raised.value.code, raised.value.kind) == ("http_307", "job")
             assert elsewhere.seen == []
+
+
+class TestPreparing:
+    @pytest.mark.parametrize("connection", ["openai", "anthropic"])
+    async def test_leaves_nothing_to_import_or_to_make_for_the_first_call(
+        self, connection: str, stub: StubProvider, gateway: Gateway, ask: Ask, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await asyncio.gather(*(gateway.prepare(connection) for _ in range(3)))
+        monkeypatch.setattr(gateway_module, "_chat", None)
+        stub.then(good(connection))
+        assert (await gateway.complete(ask(connection))).text
+
+    async def test_imports_on_a_thread(self, gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+        threads: list[threading.Thread] = []
+        monkeypatch.setattr(importlib, "import_module", lambda _: threads.append(threading.current_thread()))
+        await asyncio.gather(*(gateway.prepare("openai") for _ in range(3)))
+        (thread,) = threads
+        assert thread is not threading.main_thread()
+
+    async def test_of_a_connection_that_is_gone_stops_the_job(self, gateway: Gateway) -> None:
+        with pytest.raises(ModelCallError) as raised:
+            await gateway.prepare("gone")
+        assert (raised.value.kind, raised.value.code) == (FailureKind.JOB, "unknown_connection")

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 import pytest
+import structlog
+from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.budgets import Wanted, read_account
@@ -213,6 +215,20 @@ class TestReserving:
                 stopped.cancel()
                 await asyncio.gather(stopped, return_exceptions=True)
         assert await scalar(engine, "SELECT count(*) FROM reservations") == 0
+
+    async def test_a_statement_that_the_database_refuses_is_told_and_not_asked_for_ever(
+        self, engine: AsyncEngine
+    ) -> None:
+        job = await new_job(engine, budget=Budget(calls=10))
+        claim, keeper = await claimed(engine, job.id), BudgetKeeper(engine)
+        await execute(engine, "ALTER TABLE reservations RENAME TO reservations_elsewhere")
+        try:
+            with structlog.testing.capture_logs(), pytest.raises(ProgrammingError):
+                await asyncio.wait_for(keeper.reserve(wanted(claim), patient=True), 60)
+        finally:
+            await execute(engine, "ALTER TABLE reservations_elsewhere RENAME TO reservations")
+        assert await asyncio.wait_for(keeper.reserve(wanted(claim), patient=True), 60)
+        assert await scalar(engine, "SELECT count(*) FROM reservations") == 1
 
 
 class TestChangingIt:

@@ -165,6 +165,25 @@ class TestAttempts:
         assert (caught.value.code, caught.value.model) == ("insufficient_quota", "simulated/writer")
         assert await bench.accounts() == [(1, "job", "insufficient_quota", 429, None)]
 
+    async def test_whatever_breaks_in_one_is_accounted_for_as_perhaps_paid(self, bench: Bench) -> None:
+        with pytest.raises(ZeroDivisionError):
+            await bench.call(Script([ZeroDivisionError()]))
+        assert await bench.accounts() == [(1, "retry", "internal_error", None, None)]
+        assert await execute(bench.engine, "SELECT FROM calls WHERE maybe_paid")
+
+    async def test_the_model_is_made_ready_before_anything_is_asked_for(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        script = Script([REPLY])
+        held: list[tuple[str, int, int]] = []
+
+        async def prepare(connection: str) -> None:
+            held.append((connection, script.inside, script.acquired))
+
+        monkeypatch.setattr(script, "prepare", prepare)
+        await bench.call(script)
+        assert held == [("simulated", 0, 0)]
+
     async def test_without_the_limiter_no_call_goes_out(self, bench: Bench) -> None:
         script = Script([REPLY], limiter_failures=3)
         assert await bench.call(script) is REPLY

@@ -183,7 +183,9 @@ class TestRunShard:
         assert {path.split("/")[0] for path in worker.provider.calls} == {"generation"}
         assert await scalar(engine, "SELECT count(*) FROM verdicts WHERE status = 'refused'") == 2
 
-    async def test_a_failed_item_leaves_the_job_partial(self, engine: AsyncEngine, worker: Worker) -> None:
+    async def test_a_failed_item_leaves_the_job_partial(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         job = await new_job(engine)
         first, complete = True, worker.provider.complete
 
@@ -194,7 +196,7 @@ class TestRunShard:
                 raise ModelCallError("too long", kind=FailureKind.ITEM, code="too_long", status=400)
             return await complete(request)
 
-        worker.deps.caller._chat = type("Chat", (), {"complete": staticmethod(once_too_long)})()
+        monkeypatch.setattr(worker.provider, "complete", once_too_long)
         await worker.run_all(job)
         ended = await worker.finalize(job)
         assert (ended.status, ended.completeness) == (JobStatus.COMPLETED, "partial")

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from app.services.stop_signal import StoppedError, StopReason, StopSignal
+from app.services.stop_signal import AbandonedError, StoppedError, StopReason, StopSignal
 
 
 class TestStopSignal:
@@ -74,3 +74,36 @@ class TestStopSignal:
         with pytest.raises(StoppedError):
             await waiting
         await asyncio.wait_for(slot.acquire(), 1)
+
+
+async def fly(stop: StopSignal) -> None:
+    with stop.on_the_wire():
+        await asyncio.sleep(60)
+
+
+class TestCut:
+    async def test_every_call_on_the_wire_is_given_up_for_the_reason_of_the_stop(self) -> None:
+        stop = StopSignal()
+        calls = [asyncio.create_task(fly(stop)) for _ in range(3)]
+        await asyncio.sleep(0)
+        stop.set(StopReason.SHUTDOWN)
+        assert stop.cut() == 3
+        for outcome in await asyncio.gather(*calls, return_exceptions=True):
+            assert isinstance(outcome, AbandonedError)
+            assert outcome.args == (StopReason.SHUTDOWN,)
+        assert not any(call.cancelled() or call.cancelling() for call in calls)
+
+    async def test_a_call_that_was_answered_is_not_among_them(self) -> None:
+        stop = StopSignal()
+        with stop.on_the_wire():
+            pass
+        assert stop.cut() == 0
+
+    async def test_being_cancelled_by_others_is_another_matter_also_while_it_is_to_be_given_up(self) -> None:
+        stop = StopSignal()
+        call = asyncio.create_task(fly(stop))
+        await asyncio.sleep(0)
+        stop.give_up()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
