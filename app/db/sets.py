@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import select, text, update
+from sqlalchemy import case, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -55,7 +55,7 @@ async def keep_question_set(
     name: str | None = None,
     posted: bool,
 ) -> None:
-    """Keeps a question set; the same content is kept once, under the first name that it got."""
+    """Keeps a question set; the same content is kept once, see :func:`_keep` for its name."""
     await _keep(
         connection,
         QuestionSet,
@@ -72,7 +72,7 @@ async def keep_persona_set(
     name: str | None = None,
     posted: bool,
 ) -> None:
-    """Keeps a persona set; the same content is kept once, under the first name that it got."""
+    """Keeps a persona set; the same content is kept once, see :func:`_keep` for its name."""
     values = {"tenant": tenant, "id": set_id, "name": name, "content": list(content), "posted": posted}
     await _keep(connection, PersonaSet, values)
 
@@ -80,12 +80,20 @@ async def keep_persona_set(
 async def _keep(
     connection: AsyncConnection, table: type[QuestionSet | PersonaSet], values: Mapping[str, Any]
 ) -> None:
-    """Writes a set, or marks the one that is there; either way its row is locked against its removal."""
+    """Writes a set, or marks the one that is there; either way its row is locked against its removal.
+
+    It has the first name under which somebody posted it. Only where nobody did, it has the first job's, which is gone
+    with the set when no job has to do with it any more.
+    """
     statement = upsert(table).values(dict(values))
     new = statement.excluded
     changed = {
         "posted": table.posted | new.posted,
-        "name": text(f"coalesce({table.__tablename__}.name, excluded.name)"),
+        "name": case(
+            (table.posted == new.posted, func.coalesce(table.name, new.name)),
+            (new.posted, new.name),
+            else_=table.name,
+        ),
     }
     await connection.execute(statement.on_conflict_do_update(index_elements=["tenant", "id"], set_=changed))
 

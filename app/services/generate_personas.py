@@ -4,6 +4,7 @@ Every ask leaves a durable row with all personas that there are so far, so a wor
 that was in flight.
 """
 
+import asyncio
 from collections import Counter
 from dataclasses import replace
 
@@ -53,7 +54,7 @@ class MakingPersonas:
         while step.status == "incomplete":
             step = replace(step, ask=step.ask + 1)
             try:
-                step = self._advanced(step, await self._ask(step))
+                step = await self._advanced(step, await self._ask(step))
             except CallFailedError as error:
                 step = replace(step, status="failed", error=str(error))
             await self.deps.writer.add(self.claim, preparation_row(self.claim, step)).durable(self.claim)
@@ -66,10 +67,11 @@ class MakingPersonas:
             self.generation.reasoner, None, prompt, key=key, claim=self.claim, stop=self.stop
         )
 
-    def _advanced(self, step: StoredStep, reply: ChatReply) -> StoredStep:
+    async def _advanced(self, step: StoredStep, reply: ChatReply) -> StoredStep:
         """The step after one more reply."""
-        cut = reply.finish_reason is FinishReason.LENGTH
-        new = read_new_personas(reply.text, self.wanted - len(step.content), step.content, cut=cut)
+        cut, missing = reply.finish_reason is FinishReason.LENGTH, self.wanted - len(step.content)
+        # In a thread: comparing with a thousand others takes longer than leases and other jobs' calls can wait.
+        new = await asyncio.to_thread(read_new_personas, reply.text, missing, step.content, cut=cut)
         content = (*step.content, *new.accepted)
         self.sizes.append(len(content))
         status, error = "incomplete", f"{len(content)} of {self.wanted} personas"
@@ -77,8 +79,9 @@ class MakingPersonas:
             error += "; the reasoner refused"
         elif not new.readable:
             error += "; the reply is no list"
-        if fruitless(self.sizes) >= MOST_FRUITLESS:
-            status, error = "failed", f"{error}; the last {MOST_FRUITLESS} asks brought nothing new"
+        in_vain = fruitless(self.sizes)
+        if in_vain >= MOST_FRUITLESS * (1 + self.claim.retries):  # a retry allows as many again
+            status, error = "failed", f"{error}; the last {in_vain} asks brought nothing new"
         dropped = Counter(step.dropped_by)
         dropped.update(new.dropped)
         complete = len(content) == self.wanted

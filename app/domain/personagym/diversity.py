@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
 from statistics import fmean
 
-from app.domain.personagym.similarity import jaccard, normalised, shingles
+from app.domain.personagym.similarity import jaccard, jaccard_of_pairs, normalised, shingles
 
 SAME_ATTRIBUTES = 0.5
 """Jaccard similarity of two descriptions' content words from which they share most of their attributes.
@@ -111,9 +110,9 @@ def distinct(candidates: Iterable[str], accepted: Iterable[str] = ()) -> tuple[s
 
 def diversity(descriptions: Sequence[str]) -> Diversity | None:
     """How alike descriptions are, measured as :func:`likeness` does; ``None`` for fewer than two."""
-    pairs = list(combinations([_traces(description) for description in descriptions], 2))
-    if not pairs:
+    traces = [_traces(description) for description in descriptions]
+    attributes = jaccard_of_pairs([one.words for one in traces])
+    wording = jaccard_of_pairs([one.shingles for one in traces])
+    if not attributes:
         return None
-    attributes = [jaccard(one.words, other.words) for one, other in pairs]
-    wording = [jaccard(one.shingles, other.shingles) for one, other in pairs]
-    return Diversity(len(pairs), max(attributes), fmean(attributes), max(wording), fmean(wording))
+    return Diversity(len(attributes), max(attributes), fmean(attributes), max(wording), fmean(wording))

@@ -44,7 +44,8 @@ class NewPersonas:
     Attributes:
         accepted: Descriptions that are like none of the others; at most as many as were wanted. Untrusted texts.
         dropped: Descriptions that were not used, by reason: ``duplicate`` (an earlier one has the same words), ``alike``
-            (too much like an earlier one), ``unusable`` (shorter than 10 or longer than 1,000 characters), ``surplus``.
+            (too much like an earlier one), ``unusable`` (shorter than 10 or longer than 1,000 characters), ``surplus``
+            (whatever comes after as many as were wanted).
         readable: Whether the reply holds a list at all.
     """
 
@@ -89,14 +90,14 @@ def read_new_personas(
     words = {normalised(description) for description in known}
     dropped = dict.fromkeys(("duplicate", "alike", "unusable", "surplus"), 0)
     for item in found.items:
-        if not _SHORTEST <= len(item) <= _LONGEST:
+        if len(known) - len(already) == wanted:
+            dropped["surplus"] += 1
+        elif not _SHORTEST <= len(item) <= _LONGEST:
             dropped["unusable"] += 1
         elif normalised(item) in words:
             dropped["duplicate"] += 1
         elif likeness(item, known) is not None:
             dropped["alike"] += 1
-        elif len(known) - len(already) == wanted:
-            dropped["surplus"] += 1
         else:
             known.append(item)
             words.add(normalised(item))

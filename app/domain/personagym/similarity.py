@@ -2,6 +2,9 @@
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain, combinations
 
 _NO_WORD = re.compile(r"[\W_]+")
 _SHINGLE = 3
@@ -22,5 +25,31 @@ def shingles(text: str) -> frozenset[str]:
 
 def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
     """The share of the elements of either set that both have, 0–1; 1 for two empty sets."""
-    union = len(first | second)
-    return len(first & second) / union if union else 1.0
+    return _jaccard(len(first & second), len(first), len(second))
+
+
+def jaccard_of_pairs(sets: Sequence[frozenset[str]]) -> list[float]:
+    """:func:`jaccard` of all pairs of these sets, much quicker than one by one: half a million pairs in seconds."""
+    uses = Counter(chain.from_iterable(sets))
+    # What is in a single set is in no intersection.
+    places = {element: place for place, element in enumerate(e for e, count in uses.items() if count > 1)}
+    members = [(_bits(one, places), len(one)) for one in sets]
+    return [
+        _jaccard((first & second).bit_count(), size, other)
+        for (first, size), (second, other) in combinations(members, 2)
+    ]
+
+
+def _jaccard(common: int, first: int, second: int) -> float:
+    union = first + second - common
+    return common / union if union else 1.0
+
+
+def _bits(elements: frozenset[str], places: Mapping[str, int]) -> int:
+    """A number with a bit for each of the elements that has a place."""
+    found = bytearray(len(places) // 8 + 1)
+    for element in elements:
+        place = places.get(element)
+        if place is not None:
+            found[place // 8] |= 1 << place % 8
+    return int.from_bytes(found, "little")

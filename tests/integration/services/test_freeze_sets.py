@@ -146,9 +146,7 @@ class TestMeasuring:
         assert seen == [[1, 1]]
         assert results["persona_set"]["diversity"]["pairs"] == 6
 
-    async def test_is_made_up_for_where_a_finalization_was_interrupted(
-        self, engine: AsyncEngine, worker: Worker
-    ) -> None:
+    async def test_is_left_to_the_end_of_the_job(self, engine: AsyncEngine, worker: Worker) -> None:
         job = await new_generation(engine, 4)
         await worker.run_all(job)
         assert await execute(engine, "SELECT FROM persona_sets WHERE diversity IS NULL")

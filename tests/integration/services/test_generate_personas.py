@@ -1,7 +1,8 @@
 """Making up personas on a real database, with a scripted reasoner; and what goes with a deleted job."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +13,14 @@ from app.db import jobs, sets
 from app.db.jobs import JobRow
 from app.domain.draft import JobDraft, ModelDraft, PersonaGenerationDraft, QuestionsDraft
 from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
-from app.domain.personagym.generation import MOST_FRUITLESS
+from app.domain.personagym.generation import MOST_FRUITLESS, NewPersonas, read_new_personas
 from app.domain.status import JobStatus
 from app.instruments.personagym_loader import load_personagym
 from app.ports import FailureKind, ModelCallError
-from app.services.control_job import delete_job
+from app.services import generate_personas
+from app.services.control_job import delete_job, retry_job
 from app.services.job_view import view_job
+from app.services.persona_sets import keep_personas, made_up
 from app.services.question_sets import keep_questions
 from app.services.submit_job import Submission, submit_job
 from tests.integration.jobs import (
@@ -175,6 +178,33 @@ class TestGeneration:
         # One ask with a new persona, five without, one of them made twice.
         assert (results["persona_set"]["asks"], len(inventor.calls)) == (6, 7)
 
+    async def test_a_retry_asks_as_often_again(
+        self, engine: AsyncEngine, worker: Worker, inventor: Inventor
+    ) -> None:
+        inventor.replies = lambda _: json.dumps(PEOPLE[:1])
+        job, _ = await ended(worker, await new_generation(engine, 2))
+        await retry_job(worker.control, TENANT, job.id)
+        _, results = await ended(worker, job)
+        assert results["persona_set"]["asks"] == 1 + 2 * MOST_FRUITLESS
+        inventor.replies = lambda ask: json.dumps(PEOPLE if ask == 15 else PEOPLE[:1])
+        await retry_job(worker.control, TENANT, job.id)
+        _, results = await ended(worker, job)
+        assert (results["persona_set"]["asks"], results["persona_set"]["found"]) == (15, 2)
+
+    async def test_replies_are_read_where_no_other_work_waits_for_it(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        threads: list[threading.Thread] = []
+
+        def read(reply: str, wanted: int, already: Sequence[str], *, cut: bool) -> NewPersonas:
+            threads.append(threading.current_thread())
+            return read_new_personas(reply, wanted, already, cut=cut)
+
+        monkeypatch.setattr(generate_personas, "read_new_personas", read)
+        await ended(worker, await new_generation(engine, 4))
+        assert len(threads) == 1
+        assert threads[0] is not threading.current_thread()
+
     async def test_a_job_whose_only_call_fails_has_failed(
         self, engine: AsyncEngine, worker: Worker, inventor: Inventor
     ) -> None:
@@ -227,6 +257,22 @@ class TestDeletedJob:
         assert (kept["id"], kept["name"]) == (set_id, "mine")
         await self.delete(worker, job)
         assert await kept_sets(engine) == {set_id}
+
+    @pytest.mark.parametrize("posted_first", [True, False])
+    async def test_its_name_goes_with_it_though_somebody_sent_the_same_personas(
+        self, engine: AsyncEngine, worker: Worker, *, posted_first: bool
+    ) -> None:
+        async def post() -> str:
+            people, catalog = made_up(PEOPLE[:2]), submission_dependencies(engine, RecordingQueue()).catalog
+            sent = await keep_personas(engine, catalog, TENANT, None, people, "/personas")
+            return str(sent["id"])
+
+        if posted_first:
+            await post()
+        job, _ = await ended(worker, await new_generation(engine, 2))
+        assert [await post()] == job.made_sets
+        await self.delete(worker, job)
+        assert await execute(engine, "SELECT name FROM persona_sets") == [(None,)]
 
     async def test_personas_that_it_made_up_stay_as_long_as_a_job_names_them(
         self, engine: AsyncEngine, worker: Worker

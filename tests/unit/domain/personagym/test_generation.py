@@ -1,6 +1,7 @@
 """How made-up personas are told apart and counted."""
 
 import json
+from itertools import combinations
 
 import pytest
 
@@ -13,6 +14,7 @@ from app.domain.personagym.generation import (
     portion,
     read_new_personas,
 )
+from app.domain.personagym.similarity import jaccard, jaccard_of_pairs, shingles
 
 NURSE = "A 30-year-old nurse from Lagos who breeds pigeons"
 FARMER = "A 41-year-old farmer from Oslo who plays the cello"
@@ -44,6 +46,10 @@ class TestReading:
         reply = json.dumps([NURSE, NURSE.replace("30", "44")])
         assert read_new_personas(reply, 2) == NewPersonas((NURSE,), {"alike": 1})
 
+    def test_what_comes_after_enough_is_compared_with_nothing(self) -> None:
+        reply = json.dumps([NURSE, NURSE, NURSE.replace("30", "44"), "x", SAILOR])
+        assert read_new_personas(reply, 1) == NewPersonas((NURSE,), {"surplus": 4})
+
     def test_a_cut_reply_keeps_its_whole_personas(self) -> None:
         assert read_new_personas(json.dumps([NURSE, FARMER])[:-9], 2, cut=True).accepted == (NURSE,)
 
@@ -72,6 +78,16 @@ class TestDiversity:
         assert (found.pairs, found.highest_attributes) == (3, 2 / 6)
         assert found.mean_attributes == pytest.approx((2 / 6) / 3)
         assert 0 < found.mean_wording < found.highest_wording < 1
+
+    @pytest.mark.parametrize("texts", [[NURSE, FARMER, SAILOR, NURSE.upper()], ["", "", "x"], [NURSE, ""]])
+    def test_all_pairs_at_once_are_as_alike_as_one_by_one(self, texts: list[str]) -> None:
+        sets = [shingles(text) if text else frozenset[str]() for text in texts]
+        one_by_one = [jaccard(first, second) for first, second in combinations(sets, 2)]
+        assert jaccard_of_pairs(sets) == one_by_one
+        assert one_by_one == [
+            len(first & second) / len(first | second) if first | second else 1.0
+            for first, second in combinations(sets, 2)
+        ]
 
     @pytest.mark.parametrize("few", [[], [NURSE]])
     def test_there_is_none_without_a_pair(self, few: list[str]) -> None:
