@@ -271,6 +271,8 @@ class TestGeneration:
         assert results["manifest"]["persona_generation"]["count"] == 40
         for query in ({"format": "html"}, {"format": "csv"}, {"format": "parquet", "level": "cells"}):
             assert stack.get(f"/v1/jobs/{job['id']}/report", params=query).status_code == 200
+        page = stack.get(f"/v1/jobs/{job['id']}/report", params={"format": "html"}).text
+        assert f"GET /v1/persona-sets/{made['id']}" in page
         assert stack.get(f"/v1/jobs/{job['id']}/responses").json()["data"] == []
         plan = stack.post("/v1/jobs/plan", gym_body(personas=[made["id"]]))
         assert plan.json()["persona_scores"] == 40
