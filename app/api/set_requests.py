@@ -57,7 +57,10 @@ PERSONAS_SCHEMA: JsonDict = {
                         "required": ["description"],
                         "additionalProperties": False,
                         "properties": {
-                            "id": {"type": "string", "description": "`persona-<position>` unless given."},
+                            "id": {
+                                "type": "string",
+                                "description": "`persona-<position>` unless given. Sets of one job need different ids.",
+                            },
                             "description": {"type": "string"},
                             "traits": {"type": "object", "additionalProperties": {"type": "string"}},
                         },

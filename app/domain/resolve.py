@@ -197,13 +197,26 @@ class _Resolver:
                 "/personas", f"{len(found):,} personas with those of the sets; at most {MAX_PERSONAS:,}"
             )
             self._raise_if_wrong()
+        return self._without_repeats(found)
+
+    def _without_repeats(self, found: Iterable[tuple[str, Persona]]) -> list[Persona]:
+        """Notes where each persona stands, and which places name again what an earlier one names; sets may share many."""
+        personas: list[Persona] = []
+        repeated: dict[tuple[str, str], list[str]] = {}
         for pointer, persona in found:
-            self.pointers.setdefault(persona.id, pointer)
-        counts = Counter(persona.id for _, persona in found)
-        for pointer, persona in found:
-            if counts.pop(persona.id, 1) > 1:
-                self._fail(pointer, f"persona {persona.id!r} is named more than once")
-        return [persona for _, persona in found]
+            first = self.pointers.setdefault(persona.id, pointer)
+            if len(self.pointers) > len(personas):
+                personas.append(persona)
+            else:
+                repeated.setdefault((first, pointer), []).append(persona.id)
+        for (first, again), ids in repeated.items():
+            others = f" (and {len(ids) - 1:,} more)" if len(ids) > 1 else ""
+            self._fail(
+                again,
+                f"persona {ids[0]!r} is named more than once, first by {first}{others};"
+                " a job's personas need different ids, those of its sets too",
+            )
+        return personas
 
     def _inline_persona(
         self, draft: PersonaDraft, pointer: str, dimensions: Mapping[str, Dimension]

@@ -75,6 +75,7 @@ def _render(
         script=Markup(script),  # noqa: S704
         models=models,
         gym=persona_scores(results),
+        made=results.get("persona_set"),
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, selection.quotes(row.model)) for row in models],

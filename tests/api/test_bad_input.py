@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     "blank description": (job_body(personas=[persona(description=" \n ")]), "/personas/0/description"),
     "model object without model": (job_body(models=[{"temperature": 1}]), "/models/0/model"),
     # twice
-    "persona twice": (job_body(personas=["E-low", "E-low"]), "/personas/0"),
+    "persona twice": (job_body(personas=["E-low", "E-low"]), "/personas/1"),
     "persona in a set and by name": (job_body(personas=["big-five", "E-low"]), "/personas/0"),
     "inline persona with another's id": (job_body(personas=["E-low", persona(id="E-low")]), "/personas/0"),
     "task twice": (job_body(tasks=["essay", "essay"]), "/tasks/1"),

@@ -124,7 +124,14 @@ class TestInJobs:
         unknown = api.post("/v1/jobs/plan", gym_body(personas=["gym-01", f"pset_{'0' * 32}"]))
         assert (unknown.status_code, pointers(unknown)) == (422, ["/personas/1"])
         twice = api.post("/v1/jobs/plan", gym_body(personas=[id_, id_]))
-        assert (twice.status_code, set(pointers(twice))) == (422, {"/personas/0"})
+        assert (twice.status_code, pointers(twice)) == (422, ["/personas/1"])
+
+    def test_sets_that_share_ids_are_both_named(self, api: Service) -> None:
+        ids = [kept(api, [f"a critic of {what}", f"a lover of {what}"])["id"] for what in ("wine", "cars")]
+        answer = api.post("/v1/jobs/plan", gym_body(personas=["gym-01", *ids]))
+        assert (answer.status_code, pointers(answer)) == (422, ["/personas/2"])
+        (error,) = answer.json()["errors"]
+        assert "'persona-1' is named more than once, first by /personas/1 (and 1 more)" in error["message"]
 
     def test_ten_thousand_personas_are_kept_and_more_in_one_job_are_too_many(self, api: Service) -> None:
         crowd = [f"citizen number {n} of a large town" for n in range(10_000)]
@@ -264,6 +271,8 @@ class TestGeneration:
         assert results["manifest"]["persona_generation"]["count"] == 40
         for query in ({"format": "html"}, {"format": "csv"}, {"format": "parquet", "level": "cells"}):
             assert stack.get(f"/v1/jobs/{job['id']}/report", params=query).status_code == 200
+        page = stack.get(f"/v1/jobs/{job['id']}/report", params={"format": "html"}).text
+        assert f"GET /v1/persona-sets/{made['id']}" in page
         assert stack.get(f"/v1/jobs/{job['id']}/responses").json()["data"] == []
         plan = stack.post("/v1/jobs/plan", gym_body(personas=[made["id"]]))
         assert plan.json()["persona_scores"] == 40

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from app.domain.draft import DimensionDraft, ModelDraft, PersonaDraft, ResponseDraft, ScaleDraft
+from app.domain.errors import InvalidJobError
 from app.domain.model import ModelParameters
 from app.domain.persona import Persona, Trait
 from app.domain.plan import atomic
@@ -90,8 +91,14 @@ class TestErrors:
             " action_justification, linguistic_habits, persona_consistency, toxicity_control",
         }
 
-    def test_a_persona_that_is_there_twice_is_named_once(self) -> None:
-        assert list(wrong(draft(personas=("E-low", "A-low", "big-five")))) == ["/personas/0", "/personas/1"]
+    def test_a_persona_that_is_there_twice_is_named_where_it_comes_again(self) -> None:
+        with pytest.raises(InvalidJobError) as caught:
+            resolve(draft(personas=("E-low", "A-low", "big-five")), CATALOG)
+        found = [(error.pointer, error.message.partition(";")[0]) for error in caught.value.errors]
+        assert found == [
+            ("/personas/2", "persona 'E-low' is named more than once, first by /personas/0"),
+            ("/personas/2", "persona 'A-low' is named more than once, first by /personas/1"),
+        ]
 
     def test_a_combination_that_cannot_be_measured_says_which_and_why(self) -> None:
         persona = PersonaDraft("x", "a citizen", {"p": "left"})
