@@ -79,8 +79,8 @@ WRONG: dict[str, tuple[Json, str]] = {
     "model object without model": (job_body(models=[{"temperature": 1}]), "/models/0/model"),
     # twice
     "persona twice": (job_body(personas=["E-low", "E-low"]), "/personas/1"),
-    "persona in a set and by name": (job_body(personas=["big-five", "E-low"]), "/personas/0"),
-    "inline persona with another's id": (job_body(personas=["E-low", persona(id="E-low")]), "/personas/0"),
+    "persona in a set and by name": (job_body(personas=["big-five", "E-low"]), "/personas/1"),
+    "inline persona with another's id": (job_body(personas=["E-low", persona(id="E-low")]), "/personas/1"),
     "task twice": (job_body(tasks=["essay", "essay"]), "/tasks/1"),
     "model twice": (job_body(models=["acme/acme-1", {"model": "acme/acme-1"}]), "/models/1"),
     "label twice": (
