@@ -179,9 +179,14 @@ class ModelCaller:
                     raise CallFailedError(f"{error.code}: {error}") from error
                 if error.limits is not None:
                     await self._heed(model, error.limits)
+                if limited:
+                    # Everybody waits, not only this call, and slows down afterwards: the limit is the connection's.
+                    with stop.interruptible():
+                        await self._pause(model, error.retry_after or 0.0)
+                known = limited and error.retry_after is not None
+                # A wait of its own, which begins with a look at the signal: the Redis client can swallow a cancellation.
                 with stop.interruptible():
-                    known = limited and error.retry_after is not None
-                    await self._back_off(error, failures if known else tried, limited=limited, model=model)
+                    await _back_off(error, failures if known else tried)
 
     async def _attempt(
         self, request: ChatRequest, key: CallKey, claim: AnyClaim, stop: StopSignal, attempt: int
@@ -353,14 +358,6 @@ class ModelCaller:
         with contextlib.suppress(LimiterUnavailableError):  # this process waits all the same
             await self._limiter.pause(model.connection, model.name, seconds)
 
-    async def _back_off(self, error: ModelCallError, steps: int, *, limited: bool, model: Model) -> None:
-        """Waits what the provider asked for, and at random up to a bound that doubles with every step."""
-        if limited:
-            # Everybody waits, not only this call, and slows down afterwards: the limit is the connection's.
-            await self._pause(model, error.retry_after or 0.0)
-        ceiling = min(LONGEST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(steps, 10))
-        await asyncio.sleep((error.retry_after or 0) + random.uniform(0, ceiling))  # noqa: S311 - jitter
-
     def _row(
         self,
         call: UUID,
@@ -418,3 +415,9 @@ class ModelCaller:
             system_fingerprint=reply.system_fingerprint,
             provider_request_id=reply.provider_request_id,
         )
+
+
+async def _back_off(error: ModelCallError, steps: int) -> None:
+    """Waits what the provider asked for, and at random up to a bound that doubles with every step."""
+    ceiling = min(LONGEST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(steps, 10))
+    await asyncio.sleep((error.retry_after or 0) + random.uniform(0, ceiling))  # noqa: S311 - jitter

@@ -92,7 +92,11 @@ class StopSignal:
         """Waits until the job is known to have been active within the last :data:`FRESH_SECONDS`.
 
         However busy or cut off a worker is, no call of it starts later than that after a cancellation.
+
+        Raises:
+            StoppedError: If stopped before; a stop during it ends the stretch that is waited in.
         """
+        self.check()
         while time.monotonic() - self._seen_active_at > FRESH_SECONDS:
             self._seen.clear()
             await self._seen.wait()

@@ -1,6 +1,7 @@
 """One call with everything around it. The chat model is scripted; rows go to a real database."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -252,6 +253,28 @@ class TestStop:
         bench.stop.set(StopReason.SHUTDOWN)
         with pytest.raises(StoppedError):
             await asyncio.wait_for(waiting, 1)
+
+    async def test_a_cancellation_that_is_swallowed_on_the_way_does_not_let_it_wait_on(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The Redis client can end as if nothing had happened when it is cancelled."""
+        limited = ModelCallError(
+            "slow", kind=FailureKind.RETRY, code="rate_limit", status=429, retry_after=600
+        )
+        script = Script([limited])
+
+        async def swallow(connection: str, model: str, seconds: float) -> None:
+            bench.stop.set(StopReason.JOB_INACTIVE)
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+
+        monkeypatch.setattr(script, "pause", swallow)
+        calling = asyncio.create_task(bench.call(script))
+        done, _ = await asyncio.wait({calling}, timeout=20)
+        calling.cancel()
+        assert done, "it waits for what the provider asked, though its job was stopped"
+        with pytest.raises(StoppedError):
+            calling.result()
 
     async def test_stopped_calls_leave_their_slots_to_others(self, bench: Bench) -> None:
         script = Script([OVERLOADED, REPLY])
