@@ -1,7 +1,8 @@
 """A stack whose parts are killed, and a job's result as it is when nothing happens."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -80,6 +81,26 @@ def provider_without_our_key() -> Iterator[str]:
         server.shutdown()
 
 
+@contextmanager
+def faulty_world(
+    databases: Databases, template: str, valkey: EmbeddedValkey, environment: Mapping[str, str]
+) -> Iterator[FaultyWorld]:
+    """A running service on a database of its own, with further variables of its environment."""
+    with (
+        databases.new("faults", template=template) as url,
+        scratch_directory() as directory,
+        running_stack(
+            directory,
+            database_url=url,
+            redis_url=valkey.url(),
+            slots=SLOTS,
+            environment={**ENVIRONMENT, **environment},
+        ) as stack,
+        psycopg.connect(libpq_url(url), autocommit=True) as database,
+    ):
+        yield FaultyWorld(stack, database)
+
+
 @pytest.fixture(scope="module")
 def world(
     databases: Databases,
@@ -89,19 +110,8 @@ def world(
 ) -> Iterator[FaultyWorld]:
     """A running service for the tests of a module."""
     provider = {"OPENAI_BASE_URL": provider_without_our_key, "OPENAI_API_KEY": "sk-wrong"}
-    with (
-        databases.new("faults", template=template_database) as url,
-        scratch_directory() as directory,
-        running_stack(
-            directory,
-            database_url=url,
-            redis_url=valkey.url(),
-            slots=SLOTS,
-            environment=ENVIRONMENT | provider,
-        ) as stack,
-        psycopg.connect(libpq_url(url), autocommit=True) as database,
-    ):
-        yield FaultyWorld(stack, database)
+    with faulty_world(databases, template_database, valkey, provider) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

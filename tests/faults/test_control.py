@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
-import psycopg
 import pytest
 
 from embedded.valkey import EmbeddedValkey
-from tests.conftest import scratch_directory
-from tests.databases import Databases, libpq_url
-from tests.e2e.stack import Json, Stack, running_stack
-from tests.faults.conftest import ENVIRONMENT, IN_FLIGHT, JOB, SLOTS, FaultyWorld, Undisturbed
+from tests.databases import Databases
+from tests.e2e.stack import Json, Stack
+from tests.faults.conftest import IN_FLIGHT, JOB, SLOTS, FaultyWorld, Undisturbed, faulty_world
 from tests.faults.test_kill_worker import assert_same, identities, recorded
 from tests.observe import eventually
 
@@ -93,19 +91,8 @@ def world(
     """A running service whose calls are tried once only, so that some fail."""
     base_url = f"http://127.0.0.1:{obstinate.server_port}/v1"
     provider = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "sk-any", "ASSAY_CALL_ATTEMPTS": "1"}
-    with (
-        databases.new("control", template=template_database) as url,
-        scratch_directory() as directory,
-        running_stack(
-            directory,
-            database_url=url,
-            redis_url=valkey.url(),
-            slots=SLOTS,
-            environment=ENVIRONMENT | provider,
-        ) as stack,
-        psycopg.connect(libpq_url(url), autocommit=True) as database,
-    ):
-        yield FaultyWorld(stack, database)
+    with faulty_world(databases, template_database, valkey, provider) as running:
+        yield running
 
 
 def stop(world: FaultyWorld, obstinate: Obstinate, verb: str, model: str, seed: int, seconds: float) -> None:
