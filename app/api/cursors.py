@@ -4,11 +4,9 @@ import base64
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any, TypeVar
 
-from app.api.problems import ProblemError
-from app.domain.errors import FieldError
+from app.api.problems import ProblemError, wrong_field
 
 T = TypeVar("T")
 
@@ -78,5 +76,4 @@ def _decoded(cursor: str) -> Any:
 
 
 def _bad() -> ProblemError:
-    error = FieldError("/query/after", "not a cursor that this service gave")
-    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[error])
+    return wrong_field("/query/after", "not a cursor that this service gave")

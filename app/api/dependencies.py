@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Request
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.api.problems import ProblemError
+from app.api.problems import ProblemError, wrong_field
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
@@ -82,10 +82,9 @@ def metadata_filter(request: Request) -> dict[str, str]:
         if label is not None and "\0" not in value:
             found[label[1]] = value
         elif name.startswith("metadata["):
-            error = FieldError(
+            raise wrong_field(
                 f"/query/{name}", "labels are named metadata[key], without the character U+0000"
             )
-            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[error])
     return found
 
 

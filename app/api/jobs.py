@@ -11,15 +11,14 @@ from app.api import answers, cursors
 from app.api.comparisons import JUNIT_TYPE, junit_answer
 from app.api.dependencies import JobId, MetadataFilter, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
-from app.api.problems import ProblemError
+from app.api.problems import wrong_field
 from app.api.requests import JobChangeIn, JobIn
 from app.api.strict_json import StrictRoute
 from app.db import jobs
-from app.domain.errors import FieldError
 from app.domain.status import JobStatus
 from app.services.control_job import cancel_job, change_budget, delete_job, pause_job, resume_job, retry_job
 from app.services.export_report import EXPORTS, TABLES, export_report
-from app.services.follow_job import state_tag
+from app.services.follow_job import read_state
 from app.services.gate import gate_of
 from app.services.job_view import find_job, job_json, view_job
 from app.services.plan_job import plan_job
@@ -113,16 +112,14 @@ async def get(
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """A job's state and live progress. While it is not over, `Retry-After` says when to ask again."""
-    view = await view_job(services.engine, tenant, job_id)
-    response = JSONResponse(view)
-    tag = f'"{state_tag(view)}"'
+    state = await read_state(services.engine, tenant, job_id)
+    tag = f'"{state.tag}"'
     headers = {"ETag": tag}
-    if not JobStatus(view["status"]).is_terminal:
+    if not state.is_last:
         headers["Retry-After"] = POLL_SECONDS
     if if_none_match is not None and (tag in if_none_match or if_none_match.strip() == "*"):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    response.headers.update(headers)
-    return response
+    return Response(state.body, headers=headers, media_type="application/json")
 
 
 @router.patch(
@@ -271,8 +268,7 @@ async def report(
 ) -> Response:
     """The results as a file, streamed."""
     if level != "verdicts" and format_ not in TABLES:
-        error = FieldError("/query/level", f"only for the formats {', '.join(TABLES)}")
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[error])
+        raise wrong_field("/query/level", f"only for the formats {', '.join(TABLES)}")
     job = await find_job(services.engine, tenant, job_id)
     if format_ == "junit":
         return junit_answer(job_id, await gate_of(services.results, job, None, "personas"))

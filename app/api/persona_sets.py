@@ -10,20 +10,19 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
-from app.api import answers, cursors, set_answers
+from app.api import answers, set_answers
 from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import MAX_PAGE, POLL_SECONDS, IdempotencyKey
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with, described_body
-from app.api.problems import ProblemError
+from app.api.problems import ProblemError, wrong_field
 from app.api.requests import Line
+from app.api.set_lists import list_kept
 from app.api.set_requests import GenerateIn, PersonaSetIn
 from app.api.strict_json import JSON_TYPE, StrictRoute
-from app.domain.errors import FieldError
 from app.domain.personagym.imports import PersonaFormat
 from app.services.errors import NotFoundError
 from app.services.job_view import view_job
 from app.services.persona_sets import find_persona_set, keep_file, keep_personas
-from app.services.sets import list_sets, summary_json
 from app.services.submit_job import Submission, submit_job
 
 router = APIRouter(
@@ -80,7 +79,7 @@ async def create(
         found = await keep_file(services.engine, catalog, tenant, name, _text(await request.body()), form)
         return _kept(found)
     if name is not None:
-        raise _invalid("/query/name", "a JSON body has the name itself")
+        raise wrong_field("/query/name", "a JSON body has the name itself")
     sent = await _json(request)
     body = _body(sent)
     if body.generate is not None:
@@ -100,16 +99,7 @@ async def list_(
     ] = None,
 ) -> Response:
     """Kept sets, newest first, without their personas. The built-in ones are named by `GET /v1/personas`."""
-    begin = None if after is None else cursors.moment(after)
-    found = await list_sets(services.engine, "persona_sets", tenant, limit=limit + 1, after=begin)
-    return JSONResponse(
-        cursors.page(
-            found,
-            limit,
-            lambda one: summary_json("persona_set", one),
-            lambda one: cursors.of_moment(one.created_at, one.id),
-        )
-    )
+    return await list_kept(services, tenant, "persona_set", limit, after)
 
 
 @router.get(
@@ -174,9 +164,3 @@ def _body(value: Any) -> PersonaSetIn:
     except ValidationError as error:
         found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
         raise RequestValidationError(found, body=value) from error
-
-
-def _invalid(pointer: str, message: str) -> ProblemError:
-    return ProblemError(
-        HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[FieldError(pointer, message)]
-    )

@@ -62,6 +62,13 @@ class ProblemError(HTTPException):
         self.errors = tuple(errors)
 
 
+def wrong_field(pointer: str, message: str) -> ProblemError:
+    """The error that one field of a request is wrong."""
+    return ProblemError(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[FieldError(pointer, message)]
+    )
+
+
 def problem_response(
     request: Request,
     status: int,

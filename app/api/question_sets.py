@@ -7,15 +7,15 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import JSONResponse
 
-from app.api import cursors, set_answers
+from app.api import set_answers
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import MAX_PAGE
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
+from app.api.set_lists import list_kept
 from app.api.set_requests import QuestionSetIn
 from app.api.strict_json import StrictRoute
 from app.services.errors import NotFoundError
 from app.services.question_sets import find_question_set, keep_questions
-from app.services.sets import list_sets, summary_json
 
 router = APIRouter(
     prefix="/v1/question-sets",
@@ -63,16 +63,7 @@ async def list_(
     ] = None,
 ) -> Response:
     """Sets, newest first, without their questions: those that were sent and those that jobs have frozen."""
-    begin = None if after is None else cursors.moment(after)
-    found = await list_sets(services.engine, "question_sets", tenant, limit=limit + 1, after=begin)
-    return JSONResponse(
-        cursors.page(
-            found,
-            limit,
-            lambda one: summary_json("question_set", one),
-            lambda one: cursors.of_moment(one.created_at, one.id),
-        )
-    )
+    return await list_kept(services, tenant, "question_set", limit, after)
 
 
 @router.get(

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.status import JobStatus
-from app.services.job_view import Json, view_job
+from app.services.job_view import view_job
 
 LOOK_SECONDS = 1.0
 """How soon a change shows."""
@@ -22,7 +22,7 @@ class JobState:
     """A job at one moment.
 
     Attributes:
-        tag: Names the state: equal for equal states.
+        tag: Names the state by a hash of everything that it shows.
         body: The job in the HTTP contract's form, as JSON text on one line.
         is_last: Whether nothing will happen to the job any more.
     """
@@ -39,12 +39,9 @@ async def read_state(engine: AsyncEngine, tenant: str, job_id: str) -> JobState:
         NotFoundError: If the tenant has no such job.
     """
     view = await view_job(engine, tenant, job_id)
-    return JobState(state_tag(view), json.dumps(view), JobStatus(view["status"]).is_terminal)
-
-
-def state_tag(view: Json) -> str:
-    """What a job's state is named by: a hash of everything that it shows."""
-    return hashlib.sha256(json.dumps(view).encode()).hexdigest()[:32]
+    body = json.dumps(view, separators=(",", ":"))
+    tag = hashlib.sha256(body.encode()).hexdigest()[:32]
+    return JobState(tag, body, JobStatus(view["status"]).is_terminal)
 
 
 async def states_after(
