@@ -26,6 +26,7 @@ from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.gateway import Gateway, adapters
 from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
+from app.services.aside import Aside, FinalizingQueue, finalizing
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
 from app.services.job_context import JobContexts
@@ -100,9 +101,7 @@ class WorkerContext:
 
     def finalize_job(self, job_id: str) -> None:
         """Finalizes a job; blocks the calling thread."""
-        from app.services.finalize_job import finalize_job  # noqa: PLC0415 - scipy: not while the worker starts
-
-        self._run(finalize_job(self._ready.engine, self._ready.contexts, job_id)).result()
+        self._run(finalizing(self._ready.engine, self._ready.contexts)(job_id)).result()
 
     @property
     def _ready(self) -> ShardDependencies:
@@ -141,22 +140,25 @@ class WorkerContext:
             budgets=budgets,
         )
         board = MetricsBoard(redis, "worker")
+        contexts, aside = JobContexts(engine), Aside()
+        finalize = finalizing(engine, contexts)
         async with writer.running(), leases.running(), budgets.running(), board.showing():
             deps = ShardDependencies(
                 engine=engine,
                 writer=writer,
                 caller=caller,
                 leases=leases,
-                contexts=JobContexts(engine),
-                queue=self._queue,
+                contexts=contexts,
+                queue=FinalizingQueue(self._queue, aside, leases, finalize),
                 segmenter=LateSegmenter(instrument.segmentation),
                 refusals=instrument.refusal,
                 owner=f"{socket.gethostname()}:{os.getpid()}",
                 lease_seconds=settings.lease_seconds,
                 window=settings.shard_window,
             )
-            async with relieving(deps, places):
+            async with relieving(deps, aside, finalize, places):
                 yield deps
+            await aside.ended()
         await gateway.close()
         await limiter.close()
         await redis.aclose()

@@ -158,23 +158,22 @@ async def unclaimed(connection: AsyncConnection) -> int:
     return int(rows.scalar_one())
 
 
-async def neglected(connection: AsyncConnection, quiet_seconds: float) -> int | None:
-    """A shard that was announced some time ago, of a job at which nobody works; of several, the first in turn."""
+async def neglected(connection: AsyncConnection, quiet_seconds: float, most: int) -> list[int]:
+    """Shards that were announced some time ago, of jobs at which nobody works: the first of each job, in turn."""
     rows = await connection.execute(
         text(
-            "SELECT s.id FROM shards s JOIN jobs ON jobs.id = s.job_id"
+            "SELECT min(s.id) AS id FROM shards s JOIN jobs ON jobs.id = s.job_id"
             " WHERE jobs.status IN ('queued', 'running') AND NOT s.done"
             " AND s.announced_at < clock_timestamp() - make_interval(secs => :quiet)"
             " AND (s.lease_expires_at IS NULL OR s.lease_expires_at < clock_timestamp())"
             f" AND {PREPARED} AND NOT EXISTS (SELECT FROM shards other WHERE other.job_id = s.job_id"
             "  AND NOT other.done AND other.lease_expires_at > clock_timestamp())"
-            " ORDER BY array_position(ARRAY['high', 'normal', 'low'], jobs.priority), jobs.created_at, s.id"
-            " LIMIT 1"
+            " GROUP BY jobs.id ORDER BY array_position(ARRAY['high', 'normal', 'low'], jobs.priority), jobs.created_at"
+            " LIMIT :most"
         ),
-        {"quiet": quiet_seconds},
+        {"quiet": quiet_seconds, "most": most},
     )
-    row = rows.first()
-    return None if row is None else row.id
+    return [row.id for row in rows]
 
 
 async def bar(connection: AsyncConnection, job_id: str) -> None:

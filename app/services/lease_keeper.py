@@ -84,6 +84,11 @@ class LeaseKeeper:
         """How many shards this process holds."""
         return len(self._held)
 
+    @property
+    def stopping(self) -> bool:
+        """Whether this process takes up no more work."""
+        return self._stopped_for is not None
+
     def give_way(self) -> None:
         """Stops the last shard of the job that holds most in this process, if it holds several and none stops already."""
         if any(stop.reason is StopReason.GIVE_WAY for stop in self._held.values()):

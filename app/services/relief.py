@@ -1,8 +1,8 @@
 """Keeps a worker whose places are all taken open to the jobs that wait for one.
 
-A big job's shards can fill a worker for minutes. A job at which nobody works gets one of their places then; what was on
-the wire in it is awaited and kept, and the shard is taken up again later. Jobs that wait only to be finalized need
-no place at all.
+A big job's shards can fill a worker for minutes. A job at which nobody works gets a place beside them then; where
+those are taken too, one of the big job's shards gives way: what was on the wire in it is awaited and kept, and the shard
+is taken up again later. Jobs that wait only to be finalized need no place at all.
 """
 
 import asyncio
@@ -12,28 +12,36 @@ from collections.abc import AsyncIterator
 import structlog
 
 from app.db import jobs, shards
-from app.services.run_shard import NEGLECTED_SECONDS
+from app.services.aside import FINALIZATION, Aside, Finalize
+from app.services.run_shard import NEGLECTED_SECONDS, run_one
 from app.services.shard_work import ShardDependencies
 
 log = structlog.get_logger(__name__)
 
-RELIEF_SECONDS = 0.5
+RELIEF_SECONDS = 0.2
 """How often a full worker looks for jobs that wait."""
+
+PLACES_BESIDE = 4
+"""Shards of waiting jobs that a full worker takes up all the same."""
 
 UNFINALIZED_SECONDS = 1.0
 """How long a job's message that it can be finalized may wait for a place."""
 
+NEGLECTED = "neglected shard"
+
 
 @contextlib.asynccontextmanager
-async def relieving(deps: ShardDependencies, places: int) -> AsyncIterator[None]:
+async def relieving(
+    deps: ShardDependencies, aside: Aside, finalize: Finalize, places: int
+) -> AsyncIterator[None]:
     """Looks after the waiting jobs in the background, whenever all places are taken."""
 
     async def repeat() -> None:
         while True:
             await asyncio.sleep(RELIEF_SECONDS)
-            if deps.leases.held >= places:
+            if deps.leases.held >= places and not deps.leases.stopping:
                 try:
-                    await relieve(deps)
+                    await relieve(deps, aside, finalize)
                 except Exception:
                     log.exception("waiting jobs not looked after; trying again")
 
@@ -45,14 +53,15 @@ async def relieving(deps: ShardDependencies, places: int) -> AsyncIterator[None]
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def relieve(deps: ShardDependencies) -> None:
-    """Lets one waiting job have a place, and finalizes those that wait for no more than that."""
-    from app.services.finalize_job import finalize_job  # noqa: PLC0415 - scipy: not while the worker starts
-
+async def relieve(deps: ShardDependencies, aside: Aside, finalize: Finalize) -> None:
+    """Lets waiting jobs have a place each, as far as there are any, and finalizes those that wait for no more than that."""
+    places = PLACES_BESIDE - aside.number(NEGLECTED)
     async with deps.engine.begin() as connection:
-        neglected = await shards.neglected(connection, NEGLECTED_SECONDS)
+        neglected = await shards.neglected(connection, NEGLECTED_SECONDS, max(1, places))
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
-    if neglected is not None:
+    if neglected and not places:
         deps.leases.give_way()
+    for shard_id in neglected[:places]:
+        aside.begin(run_one(deps, shard_id), NEGLECTED)
     for job_id in unsettled:
-        await finalize_job(deps.engine, deps.contexts, job_id)
+        aside.begin(finalize(job_id), FINALIZATION)

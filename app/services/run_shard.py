@@ -39,7 +39,7 @@ SHUTDOWN_SECONDS = 10.0
 
 INTERNAL_ERROR = "internal_error"
 
-NEGLECTED_SECONDS = 1.0
+NEGLECTED_SECONDS = 0.3
 """A job at which nobody has worked for so long, with a shard announced, is let before those that are worked at."""
 
 
@@ -49,13 +49,15 @@ async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
     A job that waits behind the many shards of others comes first: messages arrive in the order in which they were sent.
     """
     async with deps.engine.connect() as connection:
-        neglected = await shards.neglected(connection, NEGLECTED_SECONDS)
-    if neglected is not None and neglected != shard_id:
-        await _run_one(deps, neglected)
-    await _run_one(deps, shard_id)
+        neglected = await shards.neglected(connection, NEGLECTED_SECONDS, 1)
+    for other in neglected:
+        if other != shard_id:
+            await run_one(deps, other)
+    await run_one(deps, shard_id)
 
 
-async def _run_one(deps: ShardDependencies, shard_id: int) -> None:
+async def run_one(deps: ShardDependencies, shard_id: int) -> None:
+    """Runs this shard if it can be claimed, whoever waits."""
     asked = time.monotonic()
     async with deps.engine.begin() as connection:
         claim = await shards.claim(connection, shard_id, deps.owner, deps.lease_seconds)

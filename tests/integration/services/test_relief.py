@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db.jobs import JobRow
 from app.domain.priority import Priority
 from app.domain.status import JobStatus
 from app.services import relief
-from app.services.relief import relieve, relieving
+from app.services.aside import Aside, FinalizingQueue, finalizing
+from app.services.relief import PLACES_BESIDE, relieve, relieving
+from app.services.stop_signal import StopReason
 from tests.integration.jobs import execute, new_job, scalar, shard_ids, take
 from tests.integration.services.test_run_shard import Provider, Worker
 
@@ -28,20 +32,41 @@ async def wait_long(engine: AsyncEngine) -> None:
 
 
 class TestFullWorker:
-    async def test_one_shard_of_a_big_job_gives_way_and_the_small_job_gets_its_place(
+    async def test_waiting_jobs_get_places_beside_those_that_are_taken(
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
+        worker.provider.gate = asyncio.Event()
+        big = await new_job(engine, iterations=60, window=1)
+        running = asyncio.create_task(worker.run((await shard_ids(engine, big.id))[0]))
+        await worker.provider.called.wait()
+        small = [await new_job(engine) for _ in range(PLACES_BESIDE + 1)]
+        aside = Aside()
+        await relieve(worker.deps, aside, worker.finalize_by_id)
+        assert await held(engine) == 1  # they have only just been announced
+        await wait_long(engine)
+        await relieve(worker.deps, aside, worker.finalize_by_id)
+        assert await until_held(engine, 1 + PLACES_BESIDE)
+        await relieve(worker.deps, aside, worker.finalize_by_id)
+        assert await held(engine) == 1 + PLACES_BESIDE  # no more than that, however many wait
+        worker.provider.gate.set()
+        await aside.ended()
+        await running
+        finished = await execute(engine, "SELECT job_id FROM shards GROUP BY job_id HAVING bool_and(done)")
+        assert {row.job_id for row in finished} == {job.id for job in small[:-1]}
+
+    async def test_where_those_are_taken_too_one_shard_of_a_big_job_gives_way(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(relief, "PLACES_BESIDE", 0)
         worker.provider.gate = asyncio.Event()
         big = await new_job(engine, iterations=60, window=2)
         first, second, *others = await shard_ids(engine, big.id)
         running = [asyncio.create_task(worker.run(shard)) for shard in (first, second)]
         await worker.provider.called.wait()
         small = await new_job(engine)
-        await relieve(worker.deps)
-        assert await scalar(engine, "SELECT count(*) FROM shards WHERE lease_owner IS NOT NULL") == 2
         await wait_long(engine)
-        await relieve(worker.deps)
-        await relieve(worker.deps)  # one at a time
+        for _ in range(2):  # one at a time
+            await relieve(worker.deps, Aside(), worker.finalize_by_id)
         worker.provider.gate.set()
         await asyncio.gather(*running)
         done = await execute(engine, "SELECT id FROM shards WHERE done")
@@ -54,14 +79,17 @@ class TestFullWorker:
         assert await scalar(engine, "SELECT bool_and(done) FROM shards WHERE job_id = :job", job=small.id)
         assert await scalar(engine, "SELECT done FROM shards WHERE id = :id", id=others[0])
 
-    async def test_a_jobs_only_shard_does_not_give_way(self, engine: AsyncEngine, worker: Worker) -> None:
+    async def test_a_jobs_only_shard_does_not_give_way(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(relief, "PLACES_BESIDE", 0)
         worker.provider.gate = asyncio.Event()
         one = await new_job(engine)
         running = asyncio.create_task(worker.run_all(one))
         await worker.provider.called.wait()
         await new_job(engine)
         await wait_long(engine)
-        await relieve(worker.deps)
+        await relieve(worker.deps, Aside(), worker.finalize_by_id)
         worker.provider.gate.set()
         await running
         assert await scalar(engine, "SELECT bool_and(done) FROM shards WHERE job_id = :job", job=one.id)
@@ -87,9 +115,61 @@ class TestFullWorker:
         job = await new_job(engine)
         await worker.run_all(job)
         await wait_long(engine)
-        async with relieving(worker.deps, 0):
-            for _ in range(1000):
-                if (await worker.job(job)).status is JobStatus.COMPLETED:
-                    break
-                await asyncio.sleep(0.02)
+        aside = Aside()
+        async with relieving(worker.deps, aside, worker.finalize_by_id, 0):
+            assert await eventually_completed(worker, job)
+        await aside.ended()
         assert (await worker.job(job)).completeness == "full"
+
+
+class TestOwnFinalization:
+    async def test_a_job_whose_last_shard_ends_here_is_finalized_here(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        aside = Aside()
+        queue = FinalizingQueue(
+            worker.queue, aside, worker.deps.leases, finalizing(engine, worker.deps.contexts)
+        )
+        worker.deps = replace(worker.deps, queue=queue)
+        job = await new_job(engine)
+        await worker.run_all(job)
+        await aside.ended()
+        assert (await worker.job(job)).status is JobStatus.COMPLETED
+        assert worker.queue.finals == []
+
+    async def test_a_process_that_stops_leaves_it_to_the_others(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        queue = FinalizingQueue(worker.queue, Aside(), worker.deps.leases, worker.finalize_by_id)
+        worker.deps.leases.stop_all(StopReason.SHUTDOWN)
+        await queue.announce_finalize("job_1")
+        assert worker.queue.finals == ["job_1"]
+
+    async def test_one_that_fails_is_left_to_the_sweeper(self, worker: Worker) -> None:
+        async def fail(_: str) -> None:
+            raise OSError("the database is away")
+
+        aside = Aside()
+        await FinalizingQueue(worker.queue, aside, worker.deps.leases, fail).announce_finalize("job_1")
+        await aside.ended()
+        assert aside.number("finalization") == 0
+
+
+async def held(engine: AsyncEngine) -> int:
+    return int(await scalar(engine, "SELECT count(*) FROM shards WHERE lease_owner IS NOT NULL"))
+
+
+async def until_held(engine: AsyncEngine, number: int) -> bool:
+    for _ in range(1000):
+        if await held(engine) == number:
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+async def eventually_completed(worker: Worker, job: JobRow) -> bool:
+    for _ in range(1000):
+        if (await worker.job(job)).status is JobStatus.COMPLETED:
+            return True
+        await asyncio.sleep(0.02)
+    return False

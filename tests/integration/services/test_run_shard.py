@@ -115,8 +115,11 @@ class Worker:
         for shard_id in await shard_ids(self.engine, job.id):
             await self.run(shard_id)
 
+    async def finalize_by_id(self, job_id: str) -> None:
+        await finalize_job(self.engine, self.deps.contexts, job_id)
+
     async def finalize(self, job: JobRow) -> JobRow:
-        await finalize_job(self.engine, self.deps.contexts, job.id)
+        await self.finalize_by_id(job.id)
         return await self.job(job)
 
     async def job(self, job: JobRow) -> JobRow:

@@ -1,0 +1,99 @@
+"""What a worker does without any of the places that its messages take."""
+
+import asyncio
+import importlib
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.ports import Queue
+from app.services.job_context import JobContexts
+from app.services.lease_keeper import LeaseKeeper
+
+log = structlog.get_logger(__name__)
+
+FINALIZATION = "finalization"
+"""The kind of work."""
+
+Finalize = Callable[[str], Coroutine[Any, Any, None]]
+
+
+class Aside:
+    """Work that ends by itself. One a process."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, work: Coroutine[Any, Any, None], kind: str) -> None:
+        """Begins something; an error is logged, and the sweeper finds what it left undone.
+
+        Args:
+            work: What to do.
+            kind: What :meth:`number` counts it by.
+        """
+        task = asyncio.create_task(_logged(work, kind), name=kind)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def number(self, kind: str) -> int:
+        """How many of a kind are under way."""
+        return sum(task.get_name() == kind for task in self._tasks)
+
+    async def ended(self) -> None:
+        """Waits until nothing is under way."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+
+async def _logged(work: Coroutine[Any, Any, None], kind: str) -> None:
+    structlog.contextvars.clear_contextvars()  # those of the shard during which it was begun
+    try:
+        await work
+    except Exception:
+        log.exception("left to the sweeper", kind=kind)
+
+
+class FinalizingQueue:
+    """A worker's queue: jobs whose last shard ends here are finalized here, with no message and no place.
+
+    A process that is about to stop tells the others instead.
+
+    Args:
+        queue: The queue that all processes share.
+        aside: Where finalizations run.
+        leases: Know whether this process stops.
+        finalize: Finalizes a job.
+    """
+
+    def __init__(self, queue: Queue, aside: Aside, leases: LeaseKeeper, finalize: Finalize) -> None:
+        self._queue = queue
+        self._aside = aside
+        self._leases = leases
+        self._finalize = finalize
+
+    async def announce_shards(self, shard_ids: Sequence[int]) -> None:
+        """Tells all workers; see :class:`app.ports.Queue`."""
+        await self._queue.announce_shards(shard_ids)
+
+    async def announce_finalize(self, job_id: str) -> None:
+        """Begins to finalize the job; see :class:`app.ports.Queue`."""
+        if self._leases.stopping:
+            await self._queue.announce_finalize(job_id)
+        else:
+            self._aside.begin(self._finalize(job_id), FINALIZATION)
+
+    async def length(self) -> int | None:
+        """How many messages wait for a worker; see :class:`app.ports.Queue`."""
+        return await self._queue.length()
+
+
+def finalizing(engine: AsyncEngine, contexts: JobContexts) -> Finalize:
+    """Finalizes jobs; what that takes (scipy) is imported at the first, on a thread, lest calls stand still meanwhile."""
+
+    async def finalize(job_id: str) -> None:
+        module = await asyncio.to_thread(importlib.import_module, "app.services.finalize_job")
+        await module.finalize_job(engine, contexts, job_id)
+
+    return finalize
