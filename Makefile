@@ -6,6 +6,9 @@ PYTHON ?=
 # The first of these that is new enough and can make virtual environments; `make PYTHON=…` decides otherwise.
 PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 python)
 
+# Else each of the service's many processes compiles everything that it imports, at each start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup test lint demo up bench bench-personagym faults lock clean
 
 help:  ## what can be made

@@ -72,11 +72,15 @@ def undisturbed(service: Service, job: Json) -> Undisturbed:
     ended = service.ended(job_id, JOB_SECONDS)
     assert (ended["status"], ended["completeness"]) == ("completed", "full")
     entries = service.ledger(job_id)
+    again = repeated(entries)
+    assert not again, f"without faults calls were made for what others were made for too: {again}"
+    return Undisturbed(job, service.results(job_id), len(identities(entries)))
+
+
+def repeated(entries: list[Json]) -> list[Json]:
+    """Some of the calls that were made for what others were made for too."""
     asked = identities(entries)
-    again = [entry for entry in entries if asked[judged_path(entry["request_id"])] > 1]
-    told = [(entry["request_id"], entry["status"], entry["answered"]) for entry in again[:10]]
-    assert not again, f"without faults {len(again)} calls were made for what others were made for too: {told}"
-    return Undisturbed(job, service.results(job_id), len(asked))
+    return [entry for entry in entries if asked[judged_path(entry["request_id"])] > 1][:10]
 
 
 @dataclass
@@ -150,7 +154,7 @@ class Trial:
             )
         twice = asked.total() - len(asked)
         limit = sum(AT_RISK.get(blow.part, 0) for blow in self.blows) * MODELS * 2 * IN_FLIGHT
-        assert twice <= limit
+        assert twice <= limit, f"asked again: {repeated(entries)}"
         unanswered = sum(entry["answered"] is None for entry in entries)
         return {
             "calls": self.expected.calls,
