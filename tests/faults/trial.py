@@ -77,10 +77,12 @@ def undisturbed(service: Service, job: Json) -> Undisturbed:
     return Undisturbed(job, service.results(job_id), len(identities(entries)))
 
 
-def repeated(entries: list[Json]) -> list[Json]:
-    """Some of the calls that were made for what others were made for too."""
+def repeated(entries: list[Json]) -> list[str]:
+    """Calls that were made for what others were made for too, and when (seconds since the first call)."""
     asked = identities(entries)
-    return [entry for entry in entries if asked[judged_path(entry["request_id"])] > 1][:10]
+    start = min((entry["at"] for entry in entries), default=0.0)
+    again = [entry for entry in entries if asked[judged_path(entry["request_id"])] > 1]
+    return [f"{entry['request_id']} {entry['status']} at {entry['at'] - start:.2f}" for entry in again]
 
 
 @dataclass
