@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.e2e.stack import TERMINAL, Json, judged_path
 from tests.faults.program import PROJECT
 from tests.faults.service import Service
+from tests.observe import eventually
 
 SEED_VARIABLE = "ASSAY_FAULT_SEED"
 TIMES = int(os.environ.get("ASSAY_FAULT_TIMES", "20"))
@@ -121,6 +122,11 @@ class Trial:
                 return False
             time.sleep(0.02)
         return self._status() not in TERMINAL
+
+    def goes_on(self, calls: int, seconds: float) -> bool:
+        """Whether so many further calls come in time, or the job ends with fewer."""
+        target = self.service.received() + calls
+        return eventually(lambda: self.service.received() >= target or self._status() in TERMINAL, seconds)
 
     def strike(self, part: str, act: Callable[[], None]) -> None:
         """Does something to a part, and keeps what was recorded and asked by then."""
