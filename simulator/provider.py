@@ -12,6 +12,7 @@ from simulator.conversation import ChatKind, Conversation, Kind, ProviderError, 
 from simulator.draw import Draws
 from simulator.formats import RateState, WireFormat
 from simulator.grade import grade
+from simulator.grouped import is_grouped_prompt, reply_to_several
 from simulator.judge import reply_to
 from simulator.limiter import Bucket
 from simulator.openai_format import OpenAIFormat
@@ -92,6 +93,11 @@ class Provider:
     def _reply(self, conversation: Conversation, kind: ChatKind, request: Request) -> Reply:
         model, seed = MODELS[conversation.model], self._state.config.seed
         key = (seed, conversation.model)
+        if kind == "judge" and is_grouped_prompt(conversation.prompt):
+            bias = self._state.config.position_bias
+            return reply_to_several(
+                conversation.prompt, judge=model.judge, bank=self._bank, key=key, position_bias=bias
+            )
         if kind == "judge":
             return reply_to(conversation.prompt, judge=model.judge, bank=self._bank, key=key)
         if kind == "grade":
