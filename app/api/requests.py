@@ -17,6 +17,7 @@ from pydantic.config import JsonDict
 from app.domain.budget import Budget
 from app.domain.draft import (
     DimensionDraft,
+    GroupingDraft,
     JobDraft,
     ModelDraft,
     PersonaDraft,
@@ -26,6 +27,7 @@ from app.domain.draft import (
     TaskDraft,
 )
 from app.domain.gate import parse_threshold
+from app.domain.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.model import ModelParameters
 from app.domain.priority import Priority
 
@@ -274,6 +276,46 @@ class BudgetIn(Body):
         return Budget(**self.model_dump())
 
 
+class JudgingCheckIn(Body):
+    """The sample that is judged sentence by sentence as well, drawn by the job's seed. It can't be left out."""
+
+    share: float = Field(CHECK_SHARE, gt=0, le=1, allow_inf_nan=False, description="Share of the responses.")
+    minimum: int = Field(
+        CHECK_MINIMUM,
+        ge=1,
+        le=1_000_000,
+        description="At least so many responses, or all where there are fewer.",
+    )
+
+
+class JudgingIn(Body):
+    """How sentences are judged."""
+
+    sentences_per_call: int = Field(
+        1,
+        ge=1,
+        le=MOST_SENTENCES,
+        description="Sentences of a response that a judge is asked about in one call, at most. 1 is the papers' way; with"
+        " more, with a prompt of this project's own, `judging_check` in the results says how far the verdicts differ.",
+    )
+    check: JudgingCheckIn | None = Field(
+        None, description="Of a job with several sentences a call: what is judged one by one as well."
+    )
+
+    @model_validator(mode="after")
+    def _has_something_to_check(self) -> "JudgingIn":
+        if self.check is not None and self.sentences_per_call == 1:
+            raise ValueError("sentences are judged one by one already: there is nothing to check")
+        return self
+
+    def to_draft(self) -> GroupingDraft | None:
+        """How sentences are grouped, if they are."""
+        if self.sentences_per_call == 1:
+            return None
+        check = self.check or JudgingCheckIn()
+        return GroupingDraft(self.sentences_per_call, check.share, check.minimum)
+
+
 class JobChangeIn(Body):
     """What of a job can be changed."""
 
@@ -375,6 +417,9 @@ class JobIn(Body):
         "normal",
         description="Where its calls wait beside those of your other jobs: each step has four times the turns.",
     )
+    judging: JudgingIn = Field(
+        default_factory=JudgingIn, description="How sentences are judged: one by one, unless given."
+    )
     metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
         default_factory=dict, max_length=16, description="Labels of your own; jobs can be listed by them."
     )
@@ -403,6 +448,7 @@ class JobIn(Body):
             gym_instruction=self.gym_instruction,
             budget=None if self.budget is None else self.budget.to_budget(),
             priority=Priority(self.priority),
+            grouping=self.judging.to_draft(),
         )
 
 

@@ -38,6 +38,21 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedRow:
+    """Both verdicts of one judge on a sentence for one trait: status and score in a group, and alone."""
+
+    cell: int
+    run: int
+    item: int
+    trait: int
+    judge: int
+    grouped: str
+    grouped_score: int | None
+    alone: str
+    alone_score: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseTally:
     """Responses of one cell by what became of them.
 
@@ -91,6 +106,7 @@ class VerdictRecord:
     status: str
     score: int | None
     raw: str | None
+    group_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +178,36 @@ async def scores(connection: AsyncConnection, tenant: str, job_id: str) -> Async
     )
     async for row in rows:
         yield ScoreRow(*row)
+
+
+async def checked_sentences(connection: AsyncConnection, tenant: str, job_id: str) -> list[CheckedRow]:
+    """Every verdict on a sentence that was judged in a group and alone.
+
+    A sentence that had to be asked about alone in the first place has no grouped verdict and is not among them.
+    """
+    rows = await connection.execute(
+        text(
+            "SELECT c.ordinal, s.run, s.item, s.trait, s.judge, v.status, v.score, s.status, s.score"
+            " FROM cells c JOIN second_verdicts s ON s.cell_id = c.id"
+            " JOIN verdicts v USING (cell_id, run, item, unit, trait, judge)"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND s.tenant = :tenant AND v.tenant = :tenant"
+            " AND s.alone AND v.group_size > 1"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return [CheckedRow(*row) for row in rows]
+
+
+async def asked_alone(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, int]:
+    """How many sentences' part of a reply about several could not be used, by what became of it."""
+    rows = await connection.execute(
+        text(
+            "SELECT s.status, count(*) FROM cells c JOIN second_verdicts s ON s.cell_id = c.id"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND s.tenant = :tenant AND NOT s.alone GROUP BY s.status"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 async def response_tallies(connection: AsyncConnection, tenant: str, job_id: str) -> dict[int, ResponseTally]:
@@ -260,7 +306,7 @@ async def _verdicts_of(
     """The verdicts on these responses, each named by (cell ordinal, run, item), in the order of their units."""
     rows = await connection.execute(
         text(
-            "SELECT c.ordinal, v.run, v.item, v.unit, v.trait, v.judge, v.status, v.score, v.raw"
+            "SELECT c.ordinal, v.run, v.item, v.unit, v.trait, v.judge, v.status, v.score, v.raw, v.group_size"
             " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[]))"
             "  AS wanted (cell, run, item)"
             " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell"

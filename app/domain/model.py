@@ -56,6 +56,8 @@ class Stage(StrEnum):
     EXEMPLARS = "exemplars"
     GENERATION = "generation"
     JUDGING = "judging"
+    CHECKING = "checking"
+    """Judging sentences alone that were judged with others, to see how far the two agree."""
 
 
 class FinishReason(StrEnum):

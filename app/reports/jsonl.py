@@ -6,8 +6,14 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from app.domain.judged import JudgedResponse
-from app.reports.columns import CELL_COLUMNS, PERSONA_SCORE_COLUMNS, VERDICT_COLUMNS, Column
-from app.reports.rows import Row, cell_rows, chunks, persona_score_rows
+from app.reports.columns import (
+    CELL_COLUMNS,
+    JUDGING_CHECK_COLUMNS,
+    PERSONA_SCORE_COLUMNS,
+    VERDICT_COLUMNS,
+    Column,
+)
+from app.reports.rows import Row, cell_rows, chunks, judging_check_rows, persona_score_rows
 
 _LINE_BREAKS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 """JSON may hold these as they are, but many readers end a line at them."""
@@ -27,6 +33,11 @@ def cells(results: Mapping[str, Any]) -> bytes:
 def persona_scores(results: Mapping[str, Any]) -> bytes:
     """One line for each task score and PersonaScore, its keys those of ``PERSONA_SCORE_COLUMNS``."""
     return _encode(PERSONA_SCORE_COLUMNS, persona_score_rows(results))
+
+
+def judging_check(results: Mapping[str, Any]) -> bytes:
+    """One line for each judge, over all tasks and for each of them, its keys those of ``JUDGING_CHECK_COLUMNS``."""
+    return _encode(JUDGING_CHECK_COLUMNS, judging_check_rows(results))
 
 
 def _encode(columns: tuple[Column, ...], lines: Iterable[Row]) -> bytes:

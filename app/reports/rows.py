@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
+from app.domain.grouping_check import CHECK_METRICS
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.reports.columns import (
     GENERATION_COUNTS,
@@ -75,6 +76,7 @@ def _row(
         *((None,) * 4 if unit is None else (unit.index, unit.start, unit.end, unit.text)),
         *((None,) * 5 if verdict is None else _verdict_values(verdict)),
         judged,
+        verdict.group_size if isinstance(verdict, UnitVerdict) else None,
     )
 
 
@@ -133,4 +135,28 @@ def _persona_score_rows(one: Mapping[str, Any], simulated: bool) -> Iterator[Row
         sum(task["questions"] for task in tasks.values()),
         *(sum(task["grades"][name] for task in tasks.values()) for name in GRADE_STATUSES),
         *(one["responses"][name] for name in RESPONSE_STATUSES),
+    )
+
+
+def judging_check_rows(results: Mapping[str, Any]) -> list[Row]:
+    """How far two ways of judging agree, in the order of ``JUDGING_CHECK_COLUMNS``; none for a job with only one."""
+    check = results.get("judging_check")
+    return [] if check is None else [_judging_check_row(one) for one in check["agreement"]]
+
+
+def _judging_check_row(one: Mapping[str, Any]) -> Row:
+    metrics = [one[name] for name in CHECK_METRICS]
+    return (
+        *(one["judge"], one["task"], one["scale"]["minimum"], one["scale"]["maximum"]),
+        *(one["sentences"], one["responses"], one["left_out"]),
+        *(
+            value
+            for metric in metrics
+            for value in (
+                metric["value"],
+                metric["n"],
+                *(metric.get("ci95") or (None, None)),
+                metric.get("reason"),
+            )
+        ),
     )

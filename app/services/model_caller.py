@@ -62,6 +62,7 @@ class CallKey:
         unit: The judged unit, when judging a sentence.
         trait: The judged trait, when judging a sentence.
         judge: The judge, when judging or grading.
+        last_unit: The last of several judged units, of which ``unit`` is the first.
         task: The task for which a persona is prepared.
         ask: How many times the reasoner has been asked, this time included.
     """
@@ -72,6 +73,7 @@ class CallKey:
     unit: int | None = None
     trait: int | None = None
     judge: int | None = None
+    last_unit: int | None = None
     task: str | None = None
     ask: int | None = None
 
@@ -81,7 +83,8 @@ class CallKey:
         Args:
             place: The cell's ordinal, or the persona's index while it is prepared.
         """
-        answer = (self.run, self.item, self.unit, self.trait, self.judge)
+        units = self.unit if self.last_unit is None else f"{self.unit}-{self.last_unit}"
+        answer = (self.run, self.item, units, self.trait, self.judge)
         parts = (self.stage.value, place, self.task, *answer, self.ask)
         return "/".join(str(part) for part in parts if part is not None)
 
@@ -427,6 +430,7 @@ class ModelCaller:
             started_at=started_at,
             persona=None if isinstance(claim, Claim) else claim.persona,
             task=key.task,
+            last_unit=key.last_unit,
         )
 
     def _with_reply(self, row: CallRow, reply: ChatReply) -> CallRow:

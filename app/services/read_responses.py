@@ -185,4 +185,5 @@ def _verdict(context: JobContext, cell: Cell, record: VerdictRecord) -> UnitVerd
         score=record.score,
         raw=record.raw,
         in_character=None if record.score is None else dimension.scale.level_of(record.score) == level,
+        group_size=record.group_size,
     )
