@@ -345,7 +345,10 @@ class ModelCaller:
         """What a call takes at worst."""
         model = request.model
         sent, returned = most_tokens(request.system, request.user, model.parameters.max_tokens)
-        price = self._prices.price(model.connection, model.name, Usage(sent, returned))
+        # A user's own field may have the provider store the prompt, which it may charge for.
+        stored = sent if "cache_control" in model.parameters.extra else 0
+        worst = Usage(sent, returned, written_input_tokens=stored)
+        price = self._prices.price(model.connection, model.name, worst)
         return Amount(1, sent + returned, nanos_of(price.usd or 0))
 
     async def _patiently(self, permit: Callable[[], Awaitable[None]]) -> None:
