@@ -3,6 +3,7 @@
 import json
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 
@@ -18,6 +19,7 @@ from simulator.limiter import Bucket
 from simulator.openai_format import OpenAIFormat
 from simulator.persona_model import write
 from simulator.profiles import MODELS
+from simulator.prompt_cache import PromptCache
 from simulator.reasoner import reason
 from simulator.roles import recognise
 from simulator.state import State
@@ -41,6 +43,7 @@ class Provider:
         self._buckets: dict[str, Bucket] = {}
         self._asked: OrderedDict[bytes, int] = OrderedDict()
         self._quota = self._charged = 0
+        self._cache = PromptCache()
         self._openai, self._anthropic = OpenAIFormat(), AnthropicFormat()
         self._chat: dict[bytes, WireFormat] = {
             b"/v1/chat/completions": self._openai,
@@ -73,6 +76,8 @@ class Provider:
             latency = self._latency(number)
             self._fail_sometimes(number)
             reply = self._reply(conversation, kind, request)
+            if form is self._openai and (cached := self._cache.read(conversation)):
+                reply = replace(reply, cached=cached)
             status, body = 200, form.success(reply, conversation, number, int(time.time()))
         except ProviderError as fault:
             if fault.name == "rate_limited":
