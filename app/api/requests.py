@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Discriminator,
     Field,
@@ -14,10 +13,11 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
+from app.api.bodies import Body
+from app.api.judging_requests import JudgingIn
 from app.domain.budget import Budget
 from app.domain.draft import (
     DimensionDraft,
-    GroupingDraft,
     JobDraft,
     ModelDraft,
     PersonaDraft,
@@ -27,7 +27,6 @@ from app.domain.draft import (
     TaskDraft,
 )
 from app.domain.gate import parse_threshold
-from app.domain.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.model import ModelParameters
 from app.domain.priority import Priority
 
@@ -75,12 +74,6 @@ Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_
 Line = Annotated[Text, Field(min_length=1, max_length=300, pattern=r"^[^\r\n]*$")]
 ThresholdText = Annotated[Text, Field(max_length=500), AfterValidator(_threshold)]
 Prose = Annotated[Text, Field(min_length=1, max_length=20_000, pattern=r"\S")]
-
-
-class Body(BaseModel):
-    """Base of all bodies: unknown fields and wrong types are errors."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class PersonaIn(Body):
@@ -274,46 +267,6 @@ class BudgetIn(Body):
     def to_budget(self) -> Budget:
         """The budget as the domain knows it."""
         return Budget(**self.model_dump())
-
-
-class JudgingCheckIn(Body):
-    """The sample that is judged sentence by sentence as well, drawn by the job's seed. It can't be left out."""
-
-    share: float = Field(CHECK_SHARE, gt=0, le=1, allow_inf_nan=False, description="Share of the responses.")
-    minimum: int = Field(
-        CHECK_MINIMUM,
-        ge=1,
-        le=1_000_000,
-        description="At least so many responses, or all where there are fewer.",
-    )
-
-
-class JudgingIn(Body):
-    """How sentences are judged."""
-
-    sentences_per_call: int = Field(
-        1,
-        ge=1,
-        le=MOST_SENTENCES,
-        description="Sentences of a response that a judge is asked about in one call, at most. 1 is the papers' way; with"
-        " more, with a prompt of this project's own, `judging_check` in the results says how far the verdicts differ.",
-    )
-    check: JudgingCheckIn | None = Field(
-        None, description="Of a job with several sentences a call: what is judged one by one as well."
-    )
-
-    @model_validator(mode="after")
-    def _has_something_to_check(self) -> "JudgingIn":
-        if self.check is not None and self.sentences_per_call == 1:
-            raise ValueError("sentences are judged one by one already: there is nothing to check")
-        return self
-
-    def to_draft(self) -> GroupingDraft | None:
-        """How sentences are grouped, if they are."""
-        if self.sentences_per_call == 1:
-            return None
-        check = self.check or JudgingCheckIn()
-        return GroupingDraft(self.sentences_per_call, check.share, check.minimum)
 
 
 class JobChangeIn(Body):

@@ -150,3 +150,21 @@ def judged_both_ways(stack: Stack, job_id: str) -> Iterator[tuple[int, int]]:
             for n, sentence in enumerate(entry["sentences"], int(units.partition("-")[0])):
                 grouped["/".join((cell, run, item, str(n), trait, judge))] = sentence["given"]
     return ((grouped[place], number) for place, number in alone.items() if place in grouped)
+
+
+class TestSentencesOfPersonaGymAnswers:
+    def test_have_the_metrics_of_those_judged_one_by_one(self, stack: Stack) -> None:
+        body: Json = {
+            "personas": ["gym-01"],
+            "tasks": [{"task": "persona_consistency", "questions": 4, "atomic": True}],
+            "models": ["simulated/sim-drifting"],
+            "judges": ["simulated/sim-judge"],
+            "reasoner": "simulated/sim-reasoner",
+        }
+        several = body | {"judging": {"sentences_per_call": SENTENCES, "check": {"minimum": 2}}}
+        alone, grouped = (stack.results(stack.ended(stack.submit(job))["id"]) for job in (body, several))
+        assert grouped["completeness"] == "full"
+        assert grouped["cells"] == alone["cells"]
+        assert grouped["persona_scores"] == alone["persona_scores"]
+        assert agreement(grouped)["exact_agreement"]["value"] == 1.0
+        assert succeeded(grouped)["judging"] < succeeded(alone)["judging"]
