@@ -66,7 +66,7 @@ lock: setup  ## the locks, after a change of pyproject.toml; with UPGRADE=--upgr
 	echo uv | $(LOCK) - --output-file requirements-bootstrap.lock
 
 lock-peers: setup  ## the lock of what bench-peers compares with
-	$(LOCK) --constraint requirements.lock $(PEERS).in --output-file $(PEERS).lock
+	$(LOCK) $(PEERS).in --output-file $(PEERS).lock
 
 # No lock names the index that it came from, so that it works behind any mirror.
 UPGRADE ?=

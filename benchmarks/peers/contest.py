@@ -1,5 +1,6 @@
 """The comparison: tools take turns, and what each takes is reckoned by call and as a multiple of what ours takes."""
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -68,6 +69,7 @@ def _measure(contestant: Contestant, tool: Tool, repetition: int, url: str) -> N
         return
     more = contestant.sizes[1] - contestant.sizes[0]
     contestant.costs.append({part: (large[part] - small[part]) / more for part in large})
+    print(f"{contestant.name}: {contestant.totals[-1] * 1e6:,.0f} µs", file=sys.stderr, flush=True)
 
 
 def _run(tool: Tool, given: Given, url: str) -> Parts:

@@ -24,7 +24,7 @@ from embedded.valkey import EmbeddedValkey
 PROGRAMS = Path(__file__).parent / "programs"
 INTERPRETER = Path("build/peers/bin/python")
 """That of the environment in which `make bench-peers` installs the peers."""
-RUN_SECONDS = 280.0
+RUN_SECONDS = 600.0
 """A run that takes longer is given up."""
 POLL_SECONDS = 0.2
 STAY_HOME = {
