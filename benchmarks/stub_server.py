@@ -75,7 +75,7 @@ class Account:
 
 def take_account(url: str) -> Account:
     """What a server of the scenario ``counted`` was asked since this was asked last."""
-    return Account(**httpx2.get(f"{url}/account").raise_for_status().json())
+    return Account(**httpx2.get(f"{url}/account", timeout=60).raise_for_status().json())
 
 
 class _Connection(asyncio.Protocol):
