@@ -48,6 +48,8 @@ class Settings(BaseSettings):
     """How long a silent worker keeps a shard."""
     sweep_seconds: Annotated[float, Field(gt=0)] = 2.0
     """How often the sweeper looks for work that nobody was told of."""
+    keep_days: Annotated[int | None, Field(ge=1)] = None
+    """How many days after its end a job is removed with all that belongs to it; ``None`` for never."""
     transport: Literal["lean", "sdk"] = "lean"
     """How calls are sent: ``lean`` sends the requests of the official SDKs at a fraction of their CPU time, ``sdk`` sends
     them with the SDKs themselves. Behind an HTTP proxy it is always ``sdk``."""

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, job: Callable[[httpx2.Client], Json]) -> No
         with Supervisor(config) as supervisor:
             figures = _measure(supervisor, job)
     report = {
-        "machine": _machine(),
+        "machine": machine(),
         "workers": options.workers,
         "latency_ms": options.latency_ms,
         **figures,
@@ -147,7 +147,8 @@ def _count(connection: psycopg.Connection, table: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _machine() -> Json:
+def machine() -> Json:
+    """Where it was measured."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "cores": os.cpu_count(),
