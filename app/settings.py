@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.domain.reuse import KEPT_DAYS
+
 
 class Settings(BaseSettings):
     """What an operator can set, each by the ``ASSAY_…`` variable of its name unless stated otherwise."""
@@ -57,6 +59,8 @@ class Settings(BaseSettings):
     """Wall-clock limit of one provider call."""
     shutdown_seconds: Annotated[float, Field(ge=0)] = 125.0
     """How long a worker that is told to stop awaits the calls on the wire before it leaves them, perhaps paid, to be made again."""
+    reply_days: Annotated[int, Field(ge=1, le=3650)] = KEPT_DAYS
+    """Days for which replies are kept to be used again, by jobs that ask for it."""
     call_attempts: Annotated[int, Field(ge=1)] = 12
     """Attempts at one call before its item counts as failed."""
 

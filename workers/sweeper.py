@@ -20,7 +20,7 @@ from app.db.health import is_away
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.services.retention import removing
-from app.services.sweep import sweep
+from app.services.sweep import forget_replies, sweep
 from app.settings import Settings, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import ANNOUNCED_AGAIN
@@ -48,6 +48,7 @@ async def _sweep_until(
     while not stopped.is_set():
         try:
             swept = await sweep(engine, queue, settings.shard_window)
+            await forget_replies(engine, settings.reply_days)
             if swept.shards or swept.jobs:
                 log.info("announced again", shards=swept.shards, jobs=swept.jobs)
                 ANNOUNCED_AGAIN.inc(swept.shards)

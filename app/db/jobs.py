@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db import replies
 from app.db.tables import Cell, Job, JobResult, JobSet, Preparation, Response, Shard
 from app.domain.priority import Priority
 from app.domain.status import ACTIVE, JobStatus
@@ -405,6 +406,7 @@ async def forget_result(connection: AsyncConnection, job_id: str) -> None:
 
 async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
     """Removes a job and everything that belongs to it. The caller has checked that it is terminal."""
+    await replies.forget_job(connection, tenant, job_id)
     of_job = "(SELECT id FROM cells WHERE job_id = :job AND tenant = :tenant)"
     for statement in (
         f"DELETE FROM verdicts WHERE cell_id IN {of_job}",

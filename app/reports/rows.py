@@ -77,6 +77,8 @@ def _row(
         *((None,) * 5 if verdict is None else _verdict_values(verdict)),
         judged,
         verdict.group_size if isinstance(verdict, UnitVerdict) else None,
+        response.reused,
+        None if verdict is None else verdict.reused,
     )
 
 

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import preparations, readouts
+from app.db import preparations, readouts, replies
 from app.db.jobs import JobRow
 from app.db.preparations import StoredStep
 from app.db.readouts import GradeRecord, Judgements, ResponseRecord, VerdictRecord
+from app.db.replies import Place
 from app.domain.gym import question_item
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.model import Usage
 from app.domain.personagym.grades import read_final_score
 from app.domain.plan import AtomicCell, Cell, GymCell, gym
+from app.domain.reuse import ReplyOrigin
 from app.domain.segmentation import units_at
 from app.domain.spec import JobSpec
 from app.domain.task import Item
@@ -25,6 +27,9 @@ Position = tuple[int, int, int]
 
 Questions = Mapping[tuple[int, str], StoredStep]
 """PersonaGym's questions by persona and task."""
+
+Origins = Mapping[Place, ReplyOrigin]
+"""Whose replies those are that no call of the job was made for."""
 
 
 EXPORT_PAGE = 200
@@ -73,7 +78,10 @@ async def read_page(
         keys = [_position(record) for record in page]
         found = await readouts.judgements_of(connection, job.tenant, job.id, keys)
         questions = await _questions(connection, job, context, page)
-    judged = [_judged(job, context, record, found[_position(record)], questions) for record in page]
+        origins: Origins = {}
+        if context.spec.reuse.wanted:
+            origins = await replies.origins(connection, job.tenant, job.id, keys)
+    judged = [_judged(job, context, record, found[_position(record)], questions, origins) for record in page]
     return judged, keys[-1] if more else None
 
 
@@ -122,14 +130,19 @@ def _item(cell: Cell, record: ResponseRecord, questions: Questions) -> Item:
 
 
 def _judged(
-    job: JobRow, context: JobContext, record: ResponseRecord, found: Judgements, questions: Questions
+    job: JobRow,
+    context: JobContext,
+    record: ResponseRecord,
+    found: Judgements,
+    questions: Questions,
+    origins: Origins,
 ) -> JudgedResponse:
     spec, cell = context.spec, context.cells[record.cell]
     of_gym = isinstance(cell, GymCell)
     item = _item(cell, record, questions)
     by_unit: dict[int, list[UnitVerdict]] = {}
     for verdict in found.verdicts:
-        by_unit.setdefault(verdict.unit, []).append(_verdict(context, cell, verdict))
+        by_unit.setdefault(verdict.unit, []).append(_verdict(context, cell, verdict, origins))
     return JudgedResponse(
         id=f"resp_{job.id.removeprefix('job_')}-{record.cell}-{record.run}-{record.item}",
         model=spec.models[cell.model].label,
@@ -153,7 +166,8 @@ def _judged(
             for unit in units_at(record.text or "", record.unit_starts, record.unit_ends)
         ),
         question=item.text if of_gym else None,
-        grades=tuple(_grade(context, grade) for grade in found.grades),
+        grades=tuple(_grade(context, grade, origins) for grade in found.grades),
+        reused=origins.get((*_position(record), None, None, None)),
     )
 
 
@@ -163,7 +177,7 @@ def _iteration(spec: JobSpec, run: int, *, gym: bool) -> int | None:
     return run if gym else run % spec.iterations
 
 
-def _grade(context: JobContext, record: GradeRecord) -> ResponseGrade:
+def _grade(context: JobContext, record: GradeRecord, origins: Origins) -> ResponseGrade:
     justification = None if record.raw is None else read_final_score(record.raw).justification
     return ResponseGrade(
         judge=context.spec.judges[record.judge].label,
@@ -172,10 +186,11 @@ def _grade(context: JobContext, record: GradeRecord) -> ResponseGrade:
         justification=justification,
         raw=record.raw,
         error=record.error,
+        reused=origins.get((record.cell, record.run, record.item, None, None, record.judge)),
     )
 
 
-def _verdict(context: JobContext, cell: Cell, record: VerdictRecord) -> UnitVerdict:
+def _verdict(context: JobContext, cell: Cell, record: VerdictRecord, origins: Origins) -> UnitVerdict:
     dimension = cell.dimensions[record.trait]
     level = cell.persona.traits[record.trait].level
     return UnitVerdict(
@@ -186,4 +201,5 @@ def _verdict(context: JobContext, cell: Cell, record: VerdictRecord) -> UnitVerd
         raw=record.raw,
         in_character=None if record.score is None else dimension.scale.level_of(record.score) == level,
         group_size=record.group_size,
+        reused=origins.get((record.cell, record.run, record.item, record.unit, record.trait, record.judge)),
     )
