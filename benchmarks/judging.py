@@ -25,7 +25,7 @@ from embedded.supervisor import Supervisor
 PERSONA, DIMENSION, TASK = "E-high", "E", "social_media_post"
 SENTENCES_A_TEXT = 20
 JUDGE = "stub/judge"
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
