@@ -421,24 +421,6 @@ async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> N
         await connection.execute(text(statement), {"job": job_id, "tenant": tenant})
 
 
-async def lock_expired(connection: AsyncConnection, keep_days: int) -> tuple[str, str] | None:
-    """Locks the job that ended first, if that is more than so many days ago; those that somebody holds are passed over.
-
-    Returns:
-        Its tenant and id.
-    """
-    rows = await connection.execute(
-        text(
-            "SELECT tenant, id FROM jobs WHERE status IN ('completed', 'failed', 'cancelled')"
-            " AND finished_at < clock_timestamp() - make_interval(days => :days)"
-            " ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
-        ),
-        {"days": keep_days},
-    )
-    row = rows.first()
-    return None if row is None else (row.tenant, row.id)
-
-
 async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> list[str]:
     """Jobs that could be finalized but that nobody seems to be finalizing: the message was lost, or its worker.
 

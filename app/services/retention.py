@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, sets
+from app.db import jobs, retention, sets
 from app.db.health import is_away
 
 log = structlog.get_logger(__name__)
@@ -32,7 +32,7 @@ async def remove_expired(engine: AsyncEngine, keep_days: int) -> str | None:
         The job's id; ``None`` if there was none.
     """
     async with engine.begin() as connection:
-        expired = await jobs.lock_expired(connection, keep_days)
+        expired = await retention.lock_expired(connection, keep_days)
         if expired is None:
             return None
         tenant, job_id = expired
