@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import hypothesis
 import pytest
 import redis
 from sqlalchemy import make_url
@@ -14,6 +15,9 @@ from sqlalchemy import make_url
 from embedded.postgres import EmbeddedPostgres
 from embedded.valkey import EmbeddedValkey
 from tests.databases import Databases, databases_on
+
+hypothesis.settings.register_profile("busy machine", deadline=None)  # what takes long is no error
+hypothesis.settings.load_profile("busy machine")
 
 TEMPLATE = "template_assay"
 MEMORY = Path("/dev/shm")

@@ -47,8 +47,8 @@ def main() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--in-flight", type=int, default=64, help="calls at once")
-    parser.add_argument("--latency-ms", type=float, default=50.0, help="the server's time for one call")
+    parser.add_argument("--in-flight", type=int, default=256, help="calls at once")
+    parser.add_argument("--latency-ms", type=float, default=200.0, help="the server's time for one call")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies the numbers of calls")
     parser.add_argument("--only", nargs="*", help="names of the tools to measure")
@@ -71,6 +71,7 @@ def _contestants(url: str, options: argparse.Namespace) -> list[Contestant]:
     script = "with_openai.py"
     return [
         Contestant(OURS, sizes(2000, 8000), None, lambda: service(url, in_flight, directory)),
+        Contestant("bare aiohttp, uvloop", sizes(1000, 5000), None, program("with_aiohttp.py", ours=True)),
         Contestant("asyncio script", sizes(200, 1000), 15, program(script, ours=True)),
         Contestant("asyncio script, aiohttp", sizes(200, 1400), None, program(script, "aiohttp", ours=True)),
         Contestant("Inspect AI", sizes(60, 300), 50, program("with_inspect.py")),

@@ -42,6 +42,13 @@ class Contestant:
         """CPU seconds of a call of all its processes, of each repetition."""
         return [sum(parts.values()) for parts in self.costs]
 
+    @property
+    def of_workers(self) -> list[float]:
+        """CPU seconds of a call of its worker processes alone, of each repetition."""
+        return [
+            sum(cost for part, cost in parts.items() if part.startswith("worker")) for parts in self.costs
+        ]
+
 
 def take_turns(contestants: Sequence[Contestant], url: str, repetitions: int) -> None:
     """Measures all, each once a repetition."""
@@ -83,12 +90,12 @@ def _run(tool: Tool, given: Given, url: str) -> Parts:
 
 
 def figures(contestants: Sequence[Contestant]) -> dict[str, dict[str, Any]]:
-    """What was measured, by tool: microseconds of CPU time a call, and how many times ours that is."""
-    ours = next((median(c.totals) for c in contestants if c.name == OURS and c.totals), None)
+    """What was measured, by tool: microseconds of CPU time a call, and how many times ours, and our workers' alone, that is."""
+    ours = next((c for c in contestants if c.name == OURS and c.costs), None)
     return {c.name: _figures_of(c, ours) for c in contestants}
 
 
-def _figures_of(contestant: Contestant, ours: float | None) -> dict[str, Any]:
+def _figures_of(contestant: Contestant, ours: Contestant | None) -> dict[str, Any]:
     if contestant.problem is not None or not contestant.costs:
         return {"not_measured": contestant.problem, "goal": contestant.goal}
     totals = contestant.totals
@@ -101,19 +108,21 @@ def _figures_of(contestant: Contestant, ours: float | None) -> dict[str, Any]:
         "lowest": round(min(totals) * 1e6),
         "highest": round(max(totals) * 1e6),
         "by_process": parts,
-        "times_ours": round(median(totals) / ours, 1) if ours else None,
+        "times_ours": round(median(totals) / median(ours.totals), 2) if ours else None,
+        "times_our_workers": round(median(totals) / median(ours.of_workers), 2) if ours else None,
         "goal": contestant.goal,
     }
 
 
 def print_table(tools: dict[str, dict[str, Any]]) -> None:
     """The ratios, for people, on standard error."""
-    table = Table("tool", "CPU µs a call", "lowest–highest", "times ours", "goal")
+    table = Table("tool", "CPU µs a call", "lowest–highest", "times ours", "times our workers", "goal")
     for name, found in tools.items():
         goal = f"≥ {found['goal']:g}" if found["goal"] else ""
         if "not_measured" in found:
-            table.add_row(name, "not measured", found["not_measured"], "", goal)
+            table.add_row(name, "not measured", found["not_measured"], "", "", goal)
         else:
             span = f"{found['lowest']:,}–{found['highest']:,}"
-            table.add_row(name, f"{found['cpu_us_per_call']:,}", span, str(found["times_ours"]), goal)
+            ratios = (str(found["times_ours"]), str(found["times_our_workers"]))
+            table.add_row(name, f"{found['cpu_us_per_call']:,}", span, *ratios, goal)
     Console(stderr=True).print(table)

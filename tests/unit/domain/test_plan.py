@@ -62,7 +62,7 @@ class TestShards:
         assert len(shards) == 2
         assert sum(shard.responses for shard in shards) == 30
 
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=80)
     @given(
         iterations=st.integers(1, 700),
         judges=st.integers(1, 10),
@@ -89,7 +89,7 @@ class TestShards:
             assert len(runs) == 1 or len(runs) * per_run <= 1.5 * CALLS_PER_SHARD
         assert all(runs == list(range(iterations)) for runs in covered.values())
 
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=80)
     @given(runs=st.lists(st.integers(0, 32_766), min_size=1, max_size=120, unique=True), data=st.data())
     def test_existing_texts_lie_in_exactly_one_whatever_the_gaps(
         self, runs: list[int], data: st.DataObject

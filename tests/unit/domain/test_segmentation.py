@@ -42,7 +42,7 @@ class TestSentences:
         assert sentences(str(case["text"])) == case["sentences"]
 
     @given(st.lists(PIECES, max_size=40).map("".join))
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     def test_are_those_of_nltk_s_own_slower_patterns(self, text: str) -> None:
         nltk = PunktSentenceTokenizer(SEGMENTER._punkt._params)
         assert sentences(text) == [cut for cut in map(str.strip, nltk.tokenize(normalise(text))) if cut]
@@ -61,7 +61,7 @@ class TestSpans:
         ]
 
     @given(TEXTS)
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     def test_are_ordered_disjoint_and_cover_everything_visible(self, raw: str) -> None:
         covered = 0
         for index, unit in enumerate(SEGMENTER.segment(raw)):
