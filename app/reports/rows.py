@@ -1,9 +1,9 @@
 """Responses and results as flat rows, in the columns of :mod:`app.reports.columns`."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
+from app.domain.judged import JudgedResponse, ResponseGrade, UnitVerdict
 from app.reports.columns import (
     GENERATION_COUNTS,
     GRADE_STATUSES,
@@ -22,14 +22,43 @@ CHUNK_CHARACTERS = 4_000_000
 """A chunk ends at whichever limit comes first, so that huge sentences cannot make huge chunks."""
 
 
-async def chunks(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[list[Row]]:
+class VerdictRow(NamedTuple):
+    """A row in three parts, which together stand in the order of ``VERDICT_COLUMNS``.
+
+    Neighbours have most in common: their first parts are equal, so whoever encodes them does it once.
+
+    Attributes:
+        response: What is said of the response and the dimension.
+        unit: What is said of the sentence.
+        verdict: What the judge said.
+    """
+
+    response: Row
+    unit: Row
+    verdict: Row
+
+    @property
+    def whole(self) -> Row:
+        """All values."""
+        return self.response + self.unit + self.verdict
+
+
+PART_SIZES = (13, 4, 6)
+"""Columns of each part of a row."""
+
+_NO_UNIT: Row = (None,) * 4
+_NO_VERDICT: Row = (None,) * 5
+
+
+async def chunks(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[list[VerdictRow]]:
     """All verdict rows in the responses' order, some thousand at a time; no chunk is empty."""
-    chunk: list[Row] = []
+    chunk: list[VerdictRow] = []
     characters = 0
     async for response in responses:
+        of_response = len(response.item_text) + len(response.error or "")
         for row in verdict_rows(response):
             chunk.append(row)
-            characters += sum(len(value) for value in row if isinstance(value, str))
+            characters += of_response + _length(row.unit[3]) + _length(row.verdict[4])
             if len(chunk) == CHUNK_ROWS or characters > CHUNK_CHARACTERS:
                 yield chunk
                 chunk, characters = [], 0
@@ -37,27 +66,28 @@ async def chunks(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[list
         yield chunk
 
 
-def verdict_rows(response: JudgedResponse) -> Iterator[Row]:
-    """A response's rows, in the order of ``VERDICT_COLUMNS``; at least one for each dimension."""
+def _length(text: Value) -> int:
+    return len(text) if isinstance(text, str) else 0
+
+
+def verdict_rows(response: JudgedResponse) -> Iterator[VerdictRow]:
+    """A response's rows; at least one for each dimension."""
+    said = {dimension: _of_response(response, dimension) for dimension in response.levels}
     for unit in response.units or (None,):
+        of_unit = _NO_UNIT if unit is None else (unit.index, unit.start, unit.end, unit.text)
         if unit is not None and unit.verdicts:
             for verdict in unit.verdicts:
-                yield _row(response, verdict.dimension, unit, verdict)
+                yield VerdictRow(said[verdict.dimension], of_unit, (*_of_verdict(verdict), "sentence"))
         else:
-            for dimension in response.levels:
-                yield _row(response, dimension, unit, None)
+            for of_response in said.values():
+                yield VerdictRow(of_response, of_unit, (*_NO_VERDICT, "sentence"))
     if response.question is not None:
+        of_response = _of_response(response, None)
         for grade in response.grades or (None,):
-            yield _row(response, None, None, grade, judged="response")
+            yield VerdictRow(of_response, _NO_UNIT, (*_of_verdict(grade), "response"))
 
 
-def _row(
-    response: JudgedResponse,
-    dimension: str | None,
-    unit: JudgedUnit | None,
-    verdict: UnitVerdict | ResponseGrade | None,
-    judged: str = "sentence",
-) -> Row:
+def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
     return (
         response.model,
         response.persona,
@@ -72,15 +102,26 @@ def _row(
         response.id,
         response.status,
         response.error,
-        *((None,) * 4 if unit is None else (unit.index, unit.start, unit.end, unit.text)),
-        *((None,) * 5 if verdict is None else _verdict_values(verdict)),
-        judged,
     )
 
 
-def _verdict_values(verdict: UnitVerdict | ResponseGrade) -> Row:
+def _of_verdict(verdict: UnitVerdict | ResponseGrade | None) -> Row:
+    if verdict is None:
+        return _NO_VERDICT
     in_character = verdict.in_character if isinstance(verdict, UnitVerdict) else None
     return verdict.judge, verdict.status.value, verdict.score, in_character, verdict.raw
+
+
+class Remembered(dict[Row, str]):
+    """Rows, or parts of rows, as text; equal ones are encoded once."""
+
+    def __init__(self, encode: Callable[[Row], str]) -> None:
+        super().__init__()
+        self._encode = encode
+
+    def __missing__(self, row: Row) -> str:
+        text = self[row] = self._encode(row)
+        return text
 
 
 def cell_rows(results: Mapping[str, Any]) -> list[Row]:

@@ -1,5 +1,6 @@
 """Reads responses with their units and verdicts: page by page for the API, as a stream for reports."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db import preparations, readouts
 from app.db.jobs import JobRow
 from app.db.preparations import StoredStep
-from app.db.readouts import GradeRecord, Judgements, ResponseRecord, VerdictRecord
+from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord
 from app.domain.gym import question_item
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.model import Usage
@@ -20,14 +21,15 @@ from app.domain.task import Item
 from app.domain.verdict import VerdictStatus
 from app.services.job_context import JobContext
 
-Position = tuple[int, int, int]
-"""(cell ordinal, run, item): what orders and names a job's responses."""
-
 Questions = Mapping[tuple[int, str], StoredStep]
 """PersonaGym's questions by persona and task."""
 
 
-EXPORT_PAGE = 200
+EXPORT_VERDICTS = 8_000
+"""Verdicts of a page of an export, about: enough that its queries cost little for each, few enough to hold."""
+
+FIRST_EXPORT_PAGE, LONGEST_EXPORT_PAGE = 200, 2_000
+"""Responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +75,22 @@ async def read_page(
         keys = [_position(record) for record in page]
         found = await readouts.judgements_of(connection, job.tenant, job.id, keys)
         questions = await _questions(connection, job, context, page)
-    judged = [_judged(job, context, record, found[_position(record)], questions) for record in page]
+    judged = await asyncio.to_thread(_all_judged, job, context, page, found, questions)
     return judged, keys[-1] if more else None
 
 
 async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
     """Every response, in order, with flat memory. No connection is held while the reader takes its time."""
     after: Position | None = None
+    limit = FIRST_EXPORT_PAGE
     while True:
-        page, after = await read_page(engine, job, context, ResponseFilter(), after=after, limit=EXPORT_PAGE)
+        page, after = await read_page(engine, job, context, ResponseFilter(), after=after, limit=limit)
         for response in page:
             yield response
         if after is None:
             return
+        verdicts = sum(len(unit.verdicts) for response in page for unit in response.units)
+        limit = max(1, min(LONGEST_EXPORT_PAGE, EXPORT_VERDICTS * len(page) // max(1, verdicts)))
 
 
 async def _questions(
@@ -121,15 +126,35 @@ def _item(cell: Cell, record: ResponseRecord, questions: Questions) -> Item:
     return question_item(record.item, () if step is None else step.content, cell.dimensions)
 
 
+def _all_judged(
+    job: JobRow,
+    context: JobContext,
+    page: Sequence[ResponseRecord],
+    found: Mapping[Position, Judgements],
+    questions: Questions,
+) -> list[JudgedResponse]:
+    """The responses of a page; CPU only. Most judges say the same few words: equal verdicts are one object."""
+    verdicts = _Verdicts(context)
+    return [
+        _judged(job, context, record, found.get(_position(record), Judgements()), questions, verdicts)
+        for record in page
+    ]
+
+
 def _judged(
-    job: JobRow, context: JobContext, record: ResponseRecord, found: Judgements, questions: Questions
+    job: JobRow,
+    context: JobContext,
+    record: ResponseRecord,
+    found: Judgements,
+    questions: Questions,
+    verdicts: "_Verdicts",
 ) -> JudgedResponse:
     spec, cell = context.spec, context.cells[record.cell]
     of_gym = isinstance(cell, GymCell)
     item = _item(cell, record, questions)
     by_unit: dict[int, list[UnitVerdict]] = {}
-    for verdict in found.verdicts:
-        by_unit.setdefault(verdict.unit, []).append(_verdict(context, cell, verdict))
+    for unit, trait, judge, status, score, raw in found.verdicts:
+        by_unit.setdefault(unit, []).append(verdicts[record.cell, trait, judge, status, score, raw])
     return JudgedResponse(
         id=f"resp_{job.id.removeprefix('job_')}-{record.cell}-{record.run}-{record.item}",
         model=spec.models[cell.model].label,
@@ -175,14 +200,23 @@ def _grade(context: JobContext, record: GradeRecord) -> ResponseGrade:
     )
 
 
-def _verdict(context: JobContext, cell: Cell, record: VerdictRecord) -> UnitVerdict:
-    dimension = cell.dimensions[record.trait]
-    level = cell.persona.traits[record.trait].level
-    return UnitVerdict(
-        judge=context.spec.judges[record.judge].label,
-        dimension=dimension.id,
-        status=VerdictStatus(record.status),
-        score=record.score,
-        raw=record.raw,
-        in_character=None if record.score is None else dimension.scale.level_of(record.score) == level,
-    )
+class _Verdicts(dict[tuple[int, int, int, str, int | None, str | None], UnitVerdict]):
+    """Verdicts by cell and by what is stored of them but for the unit; each is made when it is first looked up."""
+
+    def __init__(self, context: JobContext) -> None:
+        super().__init__()
+        self._context = context
+
+    def __missing__(self, key: tuple[int, int, int, str, int | None, str | None]) -> UnitVerdict:
+        ordinal, trait, judge, status, score, raw = key
+        cell = self._context.cells[ordinal]
+        dimension, level = cell.dimensions[trait], cell.persona.traits[trait].level
+        verdict = self[key] = UnitVerdict(
+            judge=self._context.spec.judges[judge].label,
+            dimension=dimension.id,
+            status=VerdictStatus(status),
+            score=score,
+            raw=raw,
+            in_character=None if score is None else dimension.scale.level_of(score) == level,
+        )
+        return verdict
