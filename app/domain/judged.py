@@ -28,9 +28,9 @@ class UnitVerdict:
     in_character: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JudgedUnit:
-    """One sentence of a response.
+    """One sentence of a response. Not frozen, as a big export makes hundreds of thousands; nobody changes one.
 
     Attributes:
         index: Position in the response, from 0.

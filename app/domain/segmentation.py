@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Unit:
-    """One atomic unit of a response.
+    """One atomic unit of a response. Not frozen, as a big export makes hundreds of thousands; nobody changes one.
 
     Attributes:
         index: Position in the response, from 0.

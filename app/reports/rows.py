@@ -47,7 +47,6 @@ PART_SIZES = (13, 4, 6)
 """Columns of each part of a row."""
 
 _NO_UNIT: Row = (None,) * 4
-_NO_VERDICT: Row = (None,) * 5
 
 
 async def chunks(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[list[VerdictRow]]:
@@ -77,14 +76,14 @@ def verdict_rows(response: JudgedResponse) -> Iterator[VerdictRow]:
         of_unit = _NO_UNIT if unit is None else (unit.index, unit.start, unit.end, unit.text)
         if unit is not None and unit.verdicts:
             for verdict in unit.verdicts:
-                yield VerdictRow(said[verdict.dimension], of_unit, (*_of_verdict(verdict), "sentence"))
+                yield VerdictRow(said[verdict.dimension], of_unit, _of_verdict(verdict, "sentence"))
         else:
             for of_response in said.values():
-                yield VerdictRow(of_response, of_unit, (*_NO_VERDICT, "sentence"))
+                yield VerdictRow(of_response, of_unit, _of_verdict(None, "sentence"))
     if response.question is not None:
         of_response = _of_response(response, None)
         for grade in response.grades or (None,):
-            yield VerdictRow(of_response, _NO_UNIT, (*_of_verdict(grade), "response"))
+            yield VerdictRow(of_response, _NO_UNIT, _of_verdict(grade, "response"))
 
 
 def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
@@ -105,11 +104,11 @@ def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
     )
 
 
-def _of_verdict(verdict: UnitVerdict | ResponseGrade | None) -> Row:
+def _of_verdict(verdict: UnitVerdict | ResponseGrade | None, judged: str) -> Row:
     if verdict is None:
-        return _NO_VERDICT
+        return None, None, None, None, None, judged
     in_character = verdict.in_character if isinstance(verdict, UnitVerdict) else None
-    return verdict.judge, verdict.status.value, verdict.score, in_character, verdict.raw
+    return verdict.judge, str(verdict.status), verdict.score, in_character, verdict.raw, judged
 
 
 class Remembered(dict[Row, str]):
