@@ -1,7 +1,8 @@
 """Reading a big job while it runs and after it, and finalizing it.
 
-The papers' whole study (540 cells, half a million verdicts) is put into the tables by COPY's cheaper cousins, half of it and
-then all, and read over HTTP: status polls, results, pages of responses, exports. `python -m benchmarks.reading --help`.
+The papers' whole study (540 cells, half a million verdicts) is put into the tables of a stack without workers, first half of it and
+then all, and read over HTTP: status polls, results, pages of responses, exports. A small job beside it shows what depends
+on the size. Some minutes; figures so far go to standard error.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -78,15 +78,8 @@ class ResponseRecord:
     output_tokens: int | None
 
 
-class VerdictRecord(NamedTuple):
-    """A verdict on a known response, as it is stored."""
-
-    unit: int
-    trait: int
-    judge: int
-    status: str
-    score: int | None
-    raw: str | None
+VerdictRecord = tuple[int, int, int, str, int | None, str | None]
+"""A verdict on a known response, as it is stored: unit, trait, judge, status, score, the judge's reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +276,7 @@ async def judgements_of(
         values,
     )
     found = {
-        (cell, run, item): Judgements(list(map(VerdictRecord._make, zip(*columns, strict=True))))
+        (cell, run, item): Judgements(list(zip(*columns, strict=True)))
         for cell, run, item, *columns in verdicts
     }
     grades: dict[Position, list[GradeRecord]] = {}

@@ -18,7 +18,6 @@ from typing import Any
 from app.domain.judged import JudgedResponse
 from app.reports.columns import CELL_COLUMNS, PERSONA_SCORE_COLUMNS, VERDICT_COLUMNS, Column
 from app.reports.rows import (
-    PART_SIZES,
     Remembered,
     Row,
     Value,
@@ -60,10 +59,12 @@ def _encode(lines: Iterable[Row]) -> bytes:
 
 
 def _encode_verdicts(rows: Iterable[VerdictRow]) -> bytes:
-    responses, units, verdicts = (Remembered(_part) for _ in PART_SIZES)
+    responses, verdicts = Remembered(_part), Remembered(_part)
     return "".join(
-        f"{responses[response]},{units[unit]},{verdicts[verdict]}{LINE_END}"
-        for response, unit, verdict in rows
+        [
+            f"{responses[response]},{_part(unit)},{verdicts[verdict]}{LINE_END}"
+            for response, unit, verdict in rows
+        ]
     ).encode()
 
 

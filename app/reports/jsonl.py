@@ -47,11 +47,14 @@ def _encode(columns: tuple[Column, ...], lines: Iterable[Row]) -> bytes:
 
 def _encode_verdicts(rows: Iterable[VerdictRow]) -> bytes:
     names = iter([column.name for column in VERDICT_COLUMNS])
-    responses, units, verdicts = (Remembered(_fields(list(islice(names, size)))) for size in PART_SIZES)
+    of_response, of_unit, of_verdict = (_fields(list(islice(names, size))) for size in PART_SIZES)
+    responses, verdicts = Remembered(of_response), Remembered(of_verdict)
     return _bytes(
         "".join(
-            f"{{{responses[response]}, {units[unit]}, {verdicts[verdict]}}}\n"
-            for response, unit, verdict in rows
+            [
+                f"{{{responses[response]}, {of_unit(unit)}, {verdicts[verdict]}}}\n"
+                for response, unit, verdict in rows
+            ]
         )
     )
 
@@ -59,7 +62,7 @@ def _encode_verdicts(rows: Iterable[VerdictRow]) -> bytes:
 def _fields(names: Sequence[str]) -> Callable[[Row], str]:
     """Turns a value of each of these names into the inside of an object."""
     form = ", ".join(f"{encode_basestring(name)}: %s" for name in names)
-    return lambda row: form % tuple(map(_value, row))
+    return lambda row: form % tuple([_value(value) for value in row])
 
 
 def _value(value: Value) -> str:

@@ -19,7 +19,7 @@ Row = tuple[Value, ...]
 
 CHUNK_ROWS = 4_000
 CHUNK_CHARACTERS = 4_000_000
-"""A chunk ends at whichever limit comes first, so that huge sentences cannot make huge chunks."""
+"""A chunk ends with the response that reaches one of these limits, so that huge sentences cannot make huge chunks."""
 
 
 class VerdictRow(NamedTuple):
@@ -52,31 +52,52 @@ _NO_UNIT: Row = (None,) * 4
 async def chunks(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[list[VerdictRow]]:
     """All verdict rows in the responses' order, some thousand at a time; no chunk is empty."""
     chunk: list[VerdictRow] = []
+    verdicts = _Verdicts()
     characters = 0
     async for response in responses:
-        of_response = len(response.item_text) + len(response.error or "")
-        for row in verdict_rows(response):
-            chunk.append(row)
-            characters += of_response + _length(row.unit[3]) + _length(row.verdict[4])
-            if len(chunk) == CHUNK_ROWS or characters > CHUNK_CHARACTERS:
-                yield chunk
-                chunk, characters = [], 0
+        before = len(chunk)
+        chunk.extend(_verdict_rows(response, verdicts))
+        characters += _characters(response, len(chunk) - before)
+        if len(chunk) >= CHUNK_ROWS or characters > CHUNK_CHARACTERS:
+            yield chunk
+            chunk, verdicts, characters = [], _Verdicts(), 0
     if chunk:
         yield chunk
 
 
-def _length(text: Value) -> int:
-    return len(text) if isinstance(text, str) else 0
+def _characters(response: JudgedResponse, rows: int) -> int:
+    """About how long the texts in a response's rows are."""
+    of_units = sum(
+        len(unit.text) * (len(unit.verdicts) or len(response.levels))
+        + sum([len(verdict.raw or "") for verdict in unit.verdicts])
+        for unit in response.units
+    )
+    of_grades = sum(len(grade.raw or "") for grade in response.grades)
+    return of_units + of_grades + rows * (len(response.item_text) + len(response.error or ""))
 
 
-def verdict_rows(response: JudgedResponse) -> Iterator[VerdictRow]:
+class _Verdicts:
+    """The verdicts' parts of the rows of a chunk. Most judges say the same few words, and equal verdicts are mostly one object."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[UnitVerdict, Row]] = {}
+
+    def row(self, verdict: UnitVerdict) -> Row:
+        """What is said of a verdict on a sentence."""
+        known = self._known.get(id(verdict))
+        if known is None:  # kept with the row, so that no other object gets its id
+            known = self._known[id(verdict)] = (verdict, _of_verdict(verdict, "sentence"))
+        return known[1]
+
+
+def _verdict_rows(response: JudgedResponse, verdicts: _Verdicts) -> Iterator[VerdictRow]:
     """A response's rows; at least one for each dimension."""
     said = {dimension: _of_response(response, dimension) for dimension in response.levels}
     for unit in response.units or (None,):
         of_unit = _NO_UNIT if unit is None else (unit.index, unit.start, unit.end, unit.text)
         if unit is not None and unit.verdicts:
             for verdict in unit.verdicts:
-                yield VerdictRow(said[verdict.dimension], of_unit, _of_verdict(verdict, "sentence"))
+                yield VerdictRow(said[verdict.dimension], of_unit, verdicts.row(verdict))
         else:
             for of_response in said.values():
                 yield VerdictRow(of_response, of_unit, _of_verdict(None, "sentence"))

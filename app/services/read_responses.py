@@ -174,8 +174,10 @@ def _judged(
         if record.input_tokens is None or record.output_tokens is None
         else Usage(record.input_tokens, record.output_tokens),
         units=tuple(
-            JudgedUnit(unit.index, unit.start, unit.end, unit.text, tuple(by_unit.get(unit.index, ())))
-            for unit in units_at(record.text or "", record.unit_starts, record.unit_ends)
+            [
+                JudgedUnit(unit.index, unit.start, unit.end, unit.text, tuple(by_unit.get(unit.index, ())))
+                for unit in units_at(record.text or "", record.unit_starts, record.unit_ends)
+            ]
         ),
         question=item.text if of_gym else None,
         grades=tuple(_grade(context, grade) for grade in found.grades),
