@@ -74,6 +74,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         sys.setswitchinterval(SWITCH_SECONDS)
         import_in_background("app.domain.punkt", "scipy.special")
         yield
+        await services.results.close()
         await services.redis.aclose()
         await services.engine.dispose()
         await services.probe.dispose()

@@ -64,6 +64,11 @@ class ResultsReader:
             computed.renewal = asyncio.create_task(self._renew(job, computed))
         return computed.results
 
+    async def close(self) -> None:
+        """Waits for what is being computed for later readers; a thread that computes can't be stopped."""
+        renewals = [computed.renewal for computed in self._computed.values() if computed.renewal is not None]
+        await asyncio.gather(*renewals)
+
     async def _compute(self, job: JobRow, computed: _Computed) -> None:
         async with computed.lock:
             if computed.age > FRESH_SECONDS:

@@ -39,6 +39,7 @@ class TestResultsOfARunningJob:
         await ResultWriter(engine).write({(claim.shard_id, claim.token): whole_run(claim, 0)})
         assert await answered(reader, job) == 0  # as they were, at once
         assert await anything_answered(reader, job)
+        await reader.close()
 
     async def test_that_are_old_are_not_shown(
         self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
