@@ -33,6 +33,7 @@ from app.bootstrap import (
     load_operator_connections,
 )
 from app.db.engine import connect
+from app.instruments.grouped_loader import load_grouped
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.llm.prices import GenaiPriceBook
@@ -117,7 +118,7 @@ def _services(settings: Settings) -> Services:
     prices = GenaiPriceBook(connections)
     submission = SubmissionDependencies(
         engine=engine,
-        catalog=make_catalog(instrument, gym, segmenter.name, connections),
+        catalog=make_catalog(instrument, gym, load_grouped(), segmenter.name, connections),
         queue=queue,
         segmenter=segmenter,
         refusals=instrument.refusal,

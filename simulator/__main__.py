@@ -26,6 +26,7 @@ _HELP = {
     "quota": "chat requests that are answered before the quota is used up, 0 for no quota",
     "error_rate": "share of requests that fail with a 5xx status",
     "length_factor": "multiplies the number of sentences of a response",
+    "position_bias": "how likely the last of several sentences is scored one too high",
 }
 
 

@@ -18,6 +18,8 @@ class Config:
             from when it was set; those that a fault or a rate limit turns down count too.
         error_rate: Share of chat requests that get a 5xx reply, in [0, 1].
         length_factor: Multiplies the number of sentences of a response.
+        position_bias: How likely a judge that is asked about several sentences scores the last of them one too high, in
+            [0, 1]; from the first, which is free of it, it grows evenly.
     """
 
     seed: int = 0
@@ -28,13 +30,15 @@ class Config:
     quota: int = 0
     error_rate: float = 0.0
     length_factor: float = 1.0
+    position_bias: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("latency_ms", "jitter_ms", "requests_per_minute", "burst", "quota", "length_factor"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}")
-        if not 0 <= self.error_rate <= 1:
-            raise ValueError(f"error_rate must be between 0 and 1, not {self.error_rate}")
+        for name in ("error_rate", "position_bias"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
 
     def changed(self, changes: object) -> "Config":
         """A copy with some settings changed.

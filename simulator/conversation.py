@@ -40,12 +40,14 @@ class Reply:
         finish: Why it ended. "refusal" and "content_filter" are sent in the provider's own form for them.
         kind: Which part of the simulator wrote it.
         record: JSON members for the ledger, with what only the simulator knows.
+        cached: Tokens of the prompt that the provider had read before.
     """
 
     text: str
     finish: Finish
     kind: Kind
     record: dict[str, object] = field(default_factory=dict)
+    cached: int = 0
 
 
 FaultName = Literal[
@@ -81,14 +83,14 @@ class ProviderError(Exception):
         self.retry_after = retry_after
 
 
-_CHARACTERS_PER_TOKEN = 4
+CHARACTERS_PER_TOKEN = 4
 
 
 def limited(text: str, max_tokens: int | None) -> str:
     """As much of a text as `max_tokens` allow; None is no limit."""
-    return text if max_tokens is None else text[: max_tokens * _CHARACTERS_PER_TOKEN]
+    return text if max_tokens is None else text[: max_tokens * CHARACTERS_PER_TOKEN]
 
 
 def tokens(characters: int) -> int:
     """A plausible number of tokens for a text: a quarter of its characters, rounded up."""
-    return -(-characters // _CHARACTERS_PER_TOKEN)
+    return -(-characters // CHARACTERS_PER_TOKEN)

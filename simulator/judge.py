@@ -100,22 +100,25 @@ def reply_to(prompt: str, *, judge: Judge, bank: Bank, key: tuple[int, str]) -> 
     scale = read_scale(options)
     if not options:
         sentence = _find_sentence(sentence, bank)
-    known, dimension = bank.truth(sentence), scale.dimension
-    if dimension is None and known and known.dimension == CONSISTENCY and scale.offered == _CONSISTENCY_SCALE:
-        dimension = CONSISTENCY
-    truth = (
-        known.asked_for(dimension)
-        if known and dimension
-        else Draws("truth", sentence, options).pick(scale.offered)
-    )
+    truth, dimension = true_score(sentence, options, scale, bank)
     record: dict[str, object] = {"dimension": dimension, "sentence": sentence, "truth": truth}
     if dimension is None:
         record["options"] = options
     text = str(truth)
     record["given"] = truth
     if judge != Judge():
-        text, record["given"] = _spoil(truth, scale, judge, Draws("judge", *key, prompt))
+        text, record["given"] = spoil(truth, scale, judge, Draws("judge", *key, prompt))
     return Reply(text, "stop", "judge", record)
+
+
+def true_score(sentence: str, options: str, scale: Scale, bank: Bank) -> tuple[int, str | None]:
+    """The number that a judge without error answers, and the dimension that it is asked about, if it is one of ours."""
+    known, dimension = bank.truth(sentence), scale.dimension
+    if dimension is None and known and known.dimension == CONSISTENCY and scale.offered == _CONSISTENCY_SCALE:
+        dimension = CONSISTENCY
+    if known and dimension:
+        return known.asked_for(dimension), dimension
+    return Draws("truth", sentence, options).pick(scale.offered), dimension
 
 
 def read_scoring_prompt(prompt: str) -> tuple[str, str]:
@@ -165,7 +168,8 @@ def read_scale(options: str) -> Scale:
     return Scale(dimension, points, numbers[-1] if has_filter else None)
 
 
-def _spoil(truth: int, scale: Scale, judge: Judge, draws: Draws) -> tuple[str, int | None]:
+def spoil(truth: int, scale: Scale, judge: Judge, draws: Draws) -> tuple[str, int | None]:
+    """An answer with the judge's errors, and the number that it stands for; null if it is unparsable."""
     given = truth
     if draws.unit() < judge.error:
         given = _neighbour(truth, scale, draws)

@@ -74,7 +74,7 @@ class OpenAIFormat:
             f'"choices":[{{"index":0,"message":{{"role":"assistant","content":{content},"refusal":{refusal},'
             f'"annotations":[]}},"logprobs":null,"finish_reason":"{finish}"}}],'
             f'"usage":{{"prompt_tokens":{read},"completion_tokens":{written},"total_tokens":{read + written},'
-            '"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},'
+            f'"prompt_tokens_details":{{"cached_tokens":{reply.cached},"audio_tokens":0}},'
             '"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,"accepted_prediction_tokens":0,'
             '"rejected_prediction_tokens":0}},'
             '"service_tier":"default","system_fingerprint":"fp_simulator"}'

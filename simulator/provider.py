@@ -3,6 +3,7 @@
 import json
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 
@@ -12,11 +13,13 @@ from simulator.conversation import ChatKind, Conversation, Kind, ProviderError, 
 from simulator.draw import Draws
 from simulator.formats import RateState, WireFormat
 from simulator.grade import grade
+from simulator.grouped import is_grouped_prompt, reply_to_several
 from simulator.judge import reply_to
 from simulator.limiter import Bucket
 from simulator.openai_format import OpenAIFormat
 from simulator.persona_model import write
 from simulator.profiles import MODELS
+from simulator.prompt_cache import PromptCache
 from simulator.reasoner import reason
 from simulator.roles import recognise
 from simulator.state import State
@@ -40,6 +43,7 @@ class Provider:
         self._buckets: dict[str, Bucket] = {}
         self._asked: OrderedDict[bytes, int] = OrderedDict()
         self._quota = self._charged = 0
+        self._cache = PromptCache()
         self._openai, self._anthropic = OpenAIFormat(), AnthropicFormat()
         self._chat: dict[bytes, WireFormat] = {
             b"/v1/chat/completions": self._openai,
@@ -72,6 +76,8 @@ class Provider:
             latency = self._latency(number)
             self._fail_sometimes(number)
             reply = self._reply(conversation, kind, request)
+            if form is self._openai and (cached := self._cache.read(conversation)):
+                reply = replace(reply, cached=cached)
             status, body = 200, form.success(reply, conversation, number, int(time.time()))
         except ProviderError as fault:
             if fault.name == "rate_limited":
@@ -92,6 +98,11 @@ class Provider:
     def _reply(self, conversation: Conversation, kind: ChatKind, request: Request) -> Reply:
         model, seed = MODELS[conversation.model], self._state.config.seed
         key = (seed, conversation.model)
+        if kind == "judge" and is_grouped_prompt(conversation.prompt):
+            bias = self._state.config.position_bias
+            return reply_to_several(
+                conversation.prompt, judge=model.judge, bank=self._bank, key=key, position_bias=bias
+            )
         if kind == "judge":
             return reply_to(conversation.prompt, judge=model.judge, bank=self._bank, key=key)
         if kind == "grade":

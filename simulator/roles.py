@@ -3,6 +3,7 @@
 import re
 
 from simulator.conversation import ChatKind, Conversation
+from simulator.grouped import is_grouped_prompt
 from simulator.judge import is_judge_prompt
 
 # How the prompts of the PersonaGym paper begin (appendix A.1, A.2, A.4).
@@ -22,7 +23,7 @@ def recognise(conversation: Conversation) -> ChatKind:
 
     A request to a reasoner may go on with its reply and a complaint about it, so its first message decides.
     """
-    if is_judge_prompt(conversation.prompt):
+    if is_judge_prompt(conversation.prompt) or is_grouped_prompt(conversation.prompt):
         return "judge"
     prompt = conversation.turns[0][1].lstrip()
     for beginning, kind in _BEGINNINGS:

@@ -243,6 +243,41 @@ class PersonaGenerationResult(Answer):
     diversity: DiversityAnswer | None
 
 
+class JudgingAgreement(Answer):
+    """How far one judge's verdicts agree, over all tasks (`task` is `null`) or in one; each n counts sentences."""
+
+    judge: str
+    task: str | None
+    scale: dict[str, int] = Field(
+        description="`minimum` and `maximum`; dimensions with another have a row of their own."
+    )
+    sentences: int = Field(description="Judged both ways.")
+    responses: int
+    left_out: int = Field(description="Without a readable verdict alone; in none of the figures.")
+    exact_agreement: Metric
+    mean_absolute_difference: Metric
+    mean_difference: Metric = Field(description="Grouped minus alone, in points of the scale.")
+    quadratic_kappa: Metric
+    acc_grouped: Metric = Field(description="Share of the sentences scored in a group that are in character.")
+    acc_alone: Metric
+    acc_difference: Metric
+
+
+class JudgingCheck(Answer):
+    """A sample's verdicts on several sentences a call beside those on one. Its verdicts alone are in no other figure."""
+
+    sentences_per_call: int
+    sample: dict[str, float] = Field(
+        description="`share` and `minimum` as asked for, the `responses` drawn, and how many they were `drawn_from`."
+    )
+    responses: int = Field(description="With sentences judged both ways; refusals have none.")
+    sentences: int
+    asked_alone: dict[str, int] = Field(
+        description="Sentences whose part of a reply about several could not be used, by what became of it."
+    )
+    agreement: list[JudgingAgreement]
+
+
 class Results(BaseModel):
     """Every metric by cell and by total."""
 
@@ -268,6 +303,10 @@ class Results(BaseModel):
     persona_set: PersonaGenerationResult | None = Field(
         None, description="Of a job that makes up personas and does nothing else."
     )
+    judging_check: JudgingCheck | None = Field(
+        None,
+        description="Of a job that judges several sentences a call: how far that agrees with one by one.",
+    )
     totals: list[TotalResult]
     judges: list[dict[str, Any]]
     started_at: datetime | None
@@ -286,6 +325,9 @@ class VerdictAnswer(Answer):
     score: int | None
     raw: str | None
     in_character: bool | None
+    group_size: int = Field(
+        description="Sentences that the judge was asked about in the same call; 1 where alone."
+    )
 
 
 class UnitAnswer(Answer):

@@ -3,7 +3,8 @@
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from app.api.requests import Body, Line
+from app.api.bodies import Body
+from app.api.requests import Line
 
 
 class SideIn(Body):

@@ -263,9 +263,10 @@ async def report(
         ),
     ] = "json",
     level: Annotated[
-        Literal["verdicts", "cells", "persona_scores"],
+        Literal["verdicts", "cells", "persona_scores", "judging_check"],
         Query(
-            description="One row per verdict, per cell of the results, or per PersonaScore and task score."
+            description="One row per verdict, per cell of the results, per PersonaScore and task score, or per judge and"
+            " task of what checks several sentences a call."
         ),
     ] = "verdicts",
 ) -> Response:

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Discriminator,
     Field,
@@ -14,6 +13,8 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
+from app.api.bodies import Body
+from app.api.judging_requests import JudgingIn
 from app.domain.budget import Budget
 from app.domain.draft import (
     DimensionDraft,
@@ -73,12 +74,6 @@ Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_
 Line = Annotated[Text, Field(min_length=1, max_length=300, pattern=r"^[^\r\n]*$")]
 ThresholdText = Annotated[Text, Field(max_length=500), AfterValidator(_threshold)]
 Prose = Annotated[Text, Field(min_length=1, max_length=20_000, pattern=r"\S")]
-
-
-class Body(BaseModel):
-    """Base of all bodies: unknown fields and wrong types are errors."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class PersonaIn(Body):
@@ -375,6 +370,9 @@ class JobIn(Body):
         "normal",
         description="Where its calls wait beside those of your other jobs: each step has four times the turns.",
     )
+    judging: JudgingIn = Field(
+        default_factory=JudgingIn, description="How sentences are judged: one by one, unless given."
+    )
     metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
         default_factory=dict, max_length=16, description="Labels of your own; jobs can be listed by them."
     )
@@ -403,6 +401,7 @@ class JobIn(Body):
             gym_instruction=self.gym_instruction,
             budget=None if self.budget is None else self.budget.to_budget(),
             priority=Priority(self.priority),
+            grouping=self.judging.to_draft(),
         )
 
 

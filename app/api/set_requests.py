@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
-from app.api.requests import Body, Line, ModelRef, QuestionsByPersona, model_draft
+from app.api.bodies import Body
+from app.api.requests import Line, ModelRef, QuestionsByPersona, model_draft
 from app.domain.draft import PersonaGenerationDraft
 from app.domain.persona import MAX_PERSONAS
 from app.domain.personagym.generation import MOST_PERSONAS

@@ -408,6 +408,7 @@ async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> N
     of_job = "(SELECT id FROM cells WHERE job_id = :job AND tenant = :tenant)"
     for statement in (
         f"DELETE FROM verdicts WHERE cell_id IN {of_job}",
+        f"DELETE FROM second_verdicts WHERE cell_id IN {of_job}",
         f"DELETE FROM grades WHERE cell_id IN {of_job}",
         (
             "DELETE FROM calls USING shards WHERE calls.shard_id = shards.id"

@@ -38,6 +38,21 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedRow:
+    """Both verdicts of one judge on a sentence for one trait: status and score in a group, and alone."""
+
+    cell: int
+    run: int
+    item: int
+    trait: int
+    judge: int
+    grouped: str
+    grouped_score: int | None
+    alone: str
+    alone_score: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseTally:
     """Responses of one cell by what became of them.
 
@@ -78,8 +93,8 @@ class ResponseRecord:
     output_tokens: int | None
 
 
-VerdictRecord = tuple[int, int, int, str, int | None, str | None]
-"""A verdict on a known response, as it is stored: unit, trait, judge, status, score, the judge's reply."""
+VerdictRecord = tuple[int, int, int, str, int | None, str | None, int]
+"""A verdict on a known response, as it is stored: unit, trait, judge, status, score, the judge's reply, group size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +163,36 @@ async def scores(connection: AsyncConnection, tenant: str, job_id: str) -> Async
     )
     async for row in rows:
         yield ScoreRow(*row)
+
+
+async def checked_sentences(connection: AsyncConnection, tenant: str, job_id: str) -> list[CheckedRow]:
+    """Every verdict on a sentence that was judged in a group and alone.
+
+    A sentence that had to be asked about alone in the first place has no grouped verdict and is not among them.
+    """
+    rows = await connection.execute(
+        text(
+            "SELECT c.ordinal, s.run, s.item, s.trait, s.judge, v.status, v.score, s.status, s.score"
+            " FROM cells c JOIN second_verdicts s ON s.cell_id = c.id"
+            " JOIN verdicts v USING (cell_id, run, item, unit, trait, judge)"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND s.tenant = :tenant AND v.tenant = :tenant"
+            " AND s.alone AND v.group_size > 1"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return [CheckedRow(*row) for row in rows]
+
+
+async def asked_alone(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, int]:
+    """How many sentences' part of a reply about several could not be used, by what became of it."""
+    rows = await connection.execute(
+        text(
+            "SELECT s.status, count(*) FROM cells c JOIN second_verdicts s ON s.cell_id = c.id"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND s.tenant = :tenant AND NOT s.alone GROUP BY s.status"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 async def response_tallies(connection: AsyncConnection, tenant: str, job_id: str) -> dict[int, ResponseTally]:
@@ -266,10 +311,11 @@ async def judgements_of(
     verdicts = await connection.execute(
         text(
             "SELECT wanted.cell, wanted.run, wanted.item,"
-            " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws"
+            " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
+            " found.sizes"
             f"{_OF_WANTED} LATERAL (SELECT array_agg(unit) AS units, array_agg(trait) AS traits,"
             "  array_agg(judge) AS judges, array_agg(status) AS statuses, array_agg(score) AS scores,"
-            "  array_agg(raw) AS raws FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
+            "  array_agg(raw) AS raws, array_agg(group_size) AS sizes FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
             "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
             " WHERE found.units IS NOT NULL"
         ),

@@ -10,10 +10,11 @@ _UNPARSED = "status IN ('failed', 'unparsed')"
 _CELLS = "cell_id IN (SELECT id FROM cells WHERE job_id = :job)"
 _LOST = (
     f"WITH v AS (DELETE FROM verdicts WHERE {_CELLS} AND {_UNPARSED} RETURNING cell_id, run),"
+    f" c AS (DELETE FROM second_verdicts WHERE {_CELLS} AND alone AND {_UNPARSED} RETURNING cell_id, run),"
     f" g AS (DELETE FROM grades WHERE {_CELLS} AND {_UNPARSED} RETURNING cell_id, run),"
     f" r AS (DELETE FROM responses WHERE {_CELLS} AND status = 'failed' RETURNING cell_id, run)"
     " SELECT DISTINCT s.id FROM shards s"
-    " JOIN (TABLE v UNION TABLE g UNION TABLE r) AS lost ON lost.cell_id = s.cell_id"
+    " JOIN (TABLE v UNION TABLE c UNION TABLE g UNION TABLE r) AS lost ON lost.cell_id = s.cell_id"
     "  AND lost.run >= s.run_start AND lost.run < s.run_stop WHERE s.job_id = :job"
 )
 _STEPS = (

@@ -327,6 +327,20 @@ async def stored_verdicts(connection: AsyncConnection, held: Claim) -> set[tuple
     return {(run, item, unit, trait, judge) for run, item, unit, trait, judge in rows}
 
 
+async def stored_second_verdicts(
+    connection: AsyncConnection, held: Claim
+) -> set[tuple[int, int, int, int, int, bool]]:
+    """The (run, item, unit, trait, judge, alone) of the second verdicts that a shard already has."""
+    rows = await connection.execute(
+        text(
+            "SELECT run, item, unit, trait, judge, alone FROM second_verdicts"
+            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+        ),
+        _range(held),
+    )
+    return {(run, item, unit, trait, judge, alone) for run, item, unit, trait, judge, alone in rows}
+
+
 async def stored_grades(connection: AsyncConnection, held: Claim) -> set[tuple[int, int, int]]:
     """The (run, item, judge) of the grades that a shard already has."""
     rows = await connection.execute(
@@ -349,7 +363,8 @@ COUNTS = (
     "  FROM responses r WHERE r.cell_id = s.cell_id AND r.run >= s.run_start AND r.run < s.run_stop) r,"
     " LATERAL (SELECT count(*) FILTER (WHERE status <> 'failed') AS answered,"
     "  count(*) FILTER (WHERE status = 'failed') AS failed"
-    "  FROM (SELECT cell_id, run, status FROM verdicts UNION ALL SELECT cell_id, run, status FROM grades) v"
+    "  FROM (SELECT cell_id, run, status FROM verdicts UNION ALL SELECT cell_id, run, status FROM grades"
+    "   UNION ALL SELECT cell_id, run, status FROM second_verdicts WHERE alone) v"
     "  WHERE v.cell_id = s.cell_id AND v.run >= s.run_start AND v.run < s.run_stop) v"
 )
 """What the rows of a shard ``s`` amount to: the one place where that is counted."""

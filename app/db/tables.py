@@ -259,7 +259,8 @@ class Response(Base):
     unit_starts: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     unit_ends: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     verdicts_due: Mapped[int]
-    """Rows of ``verdicts`` (units × traits × judges) and ``grades`` (judges) that the response calls for."""
+    """Rows of ``verdicts`` (units × traits × judges) and ``grades`` (judges) that the response calls for, and those of
+    ``second_verdicts`` that check them."""
     finish_reason: Mapped[str | None]
     error: Mapped[str | None]
     input_tokens: Mapped[int | None]
@@ -289,7 +290,37 @@ class Verdict(Base):
     status: Mapped[str]
     score: Mapped[int | None] = mapped_column(SmallInteger)
     raw: Mapped[str | None]
-    """The judge's reply; null where it was not asked, or where no call succeeded."""
+    """The judge's reply; null where it was not asked, or where no call succeeded. Of several sentences' the part about this one."""
+    group_size: Mapped[int] = mapped_column(SmallInteger, server_default=text("1"))
+    """Sentences that the judge was asked about in the same call; 1 where alone."""
+
+
+class SecondVerdict(Base):
+    """The other reading of a sentence of a job that groups sentences, where there are two. No figure is made of it.
+
+    Where ``alone``, it is that of the sentence by itself, beside the grouped one in ``verdicts``: the check. Otherwise it
+    is the grouped one, which could not be used, so that ``verdicts`` has, or is to have, that of the sentence by itself.
+    """
+
+    __tablename__ = "second_verdicts"
+    __table_args__ = (
+        CheckConstraint(
+            "status IN ('scored', 'not_applicable', 'refused', 'unparsed', 'failed')", name="status"
+        ),
+        CheckConstraint("(status = 'scored') = (score IS NOT NULL)", name="score"),
+    )
+
+    cell_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    run: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    item: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    unit: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    trait: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    judge: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    alone: Mapped[bool] = mapped_column(primary_key=True)
+    tenant: Mapped[str]
+    status: Mapped[str]
+    score: Mapped[int | None] = mapped_column(SmallInteger)
+    raw: Mapped[str | None]
 
 
 class Grade(Base):
@@ -418,6 +449,8 @@ class Call(Base):
     run: Mapped[int | None] = mapped_column(SmallInteger)
     item: Mapped[int | None] = mapped_column(SmallInteger)
     unit: Mapped[int | None] = mapped_column(SmallInteger)
+    last_unit: Mapped[int | None] = mapped_column(SmallInteger)
+    """Of a judge call about several sentences, whose first is ``unit``."""
     trait: Mapped[int | None] = mapped_column(SmallInteger)
     judge: Mapped[int | None] = mapped_column(SmallInteger)
     attempt: Mapped[int] = mapped_column(SmallInteger)

@@ -42,6 +42,23 @@ class VerdictRow(NamedTuple):
     status: str
     score: int | None
     raw: str | None
+    group_size: int = 1
+
+
+class SecondVerdictRow(NamedTuple):
+    """A row of ``second_verdicts``."""
+
+    cell_id: int
+    run: int
+    item: int
+    unit: int
+    trait: int
+    judge: int
+    alone: bool
+    tenant: str
+    status: str
+    score: int | None
+    raw: str | None
 
 
 class GradeRow(NamedTuple):
@@ -108,12 +125,14 @@ class CallRow(NamedTuple):
     started_at: datetime
     persona: int | None = None
     task: str | None = None
+    last_unit: int | None = None
 
 
-Row = ResponseRow | VerdictRow | GradeRow | PreparationRow | CallRow
+Row = ResponseRow | VerdictRow | SecondVerdictRow | GradeRow | PreparationRow | CallRow
 TABLES: dict[type[Row], str] = {
     ResponseRow: "responses",
     VerdictRow: "verdicts",
+    SecondVerdictRow: "second_verdicts",
     GradeRow: "grades",
     PreparationRow: "preparations",
     CallRow: "calls",

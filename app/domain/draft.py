@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.domain.budget import Budget
+from app.domain.grouping import CHECK_MINIMUM, CHECK_SHARE
 from app.domain.model import ModelParameters
 from app.domain.priority import Priority
 
@@ -98,6 +99,15 @@ class TaskDraft:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupingDraft:
+    """How sentences shall be grouped in judge calls; see :class:`app.domain.grouping.Grouping`."""
+
+    sentences: int
+    check_share: float = CHECK_SHARE
+    check_minimum: int = CHECK_MINIMUM
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionsDraft:
     """Questions that exist already.
 
@@ -134,6 +144,7 @@ class JobDraft:
         persona_sets: The kept persona sets that ``personas`` names, as far as there are any, by their ids.
         budget: What it may spend; ``None`` for no limit.
         priority: How it ranks among the other jobs of its tenant.
+        grouping: How sentences are grouped in judge calls; ``None`` for one by one.
     """
 
     personas: tuple[str | PersonaDraft, ...]
@@ -152,6 +163,7 @@ class JobDraft:
     gym_instruction: str | None = None
     budget: Budget | None = None
     priority: Priority = Priority.NORMAL
+    grouping: GroupingDraft | None = None
     persona_sets: Mapping[str, tuple[PersonaDraft, ...]] = field(default_factory=dict)
 
 

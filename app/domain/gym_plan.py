@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from app.domain.grouping import grouped_sentence_prompt
 from app.domain.gym import EXPECTED_ENVIRONMENTS, GymSpec, GymTaskSpec
 from app.domain.model import Model, Stage, Usage
 from app.domain.persona import Persona
@@ -13,15 +15,17 @@ from app.domain.personagym.prompts import (
     score_examples_prompt,
     sentence_prompt,
 )
-from app.domain.plan import (
-    CHARACTERS_PER_TOKEN,
-    EXPECTED_UNIT_CHARACTERS,
-    VERDICT_OUTPUT_TOKENS,
-    GymCell,
-    StageEstimate,
-)
+from app.domain.plan import GymCell
 from app.domain.prompts import system_prompt
+from app.domain.segmentation import Unit
 from app.domain.spec import JobSpec
+from app.domain.stage_estimate import (
+    CHARACTERS_PER_TOKEN,
+    EXPECTED_UNIT,
+    JudgingSum,
+    StageEstimate,
+    StageSum,
+)
 
 ENVIRONMENT_TOKENS, QUESTION_TOKENS, EXEMPLAR_TOKENS, ANSWER_TOKENS, GRADE_TOKENS = 5, 50, 70, 220, 150
 """Output for one environment, question, exemplar, answer and grade; used for estimates only."""
@@ -30,7 +34,6 @@ _QUESTION = "x" * round(QUESTION_TOKENS * CHARACTERS_PER_TOKEN)
 _ANSWER = "x" * round(ANSWER_TOKENS * CHARACTERS_PER_TOKEN)
 _EXEMPLARS = dict.fromkeys(range(1, 6), "x" * round(EXEMPLAR_TOKENS * CHARACTERS_PER_TOKEN))
 _ENVIRONMENTS = ("x" * 20,) * EXPECTED_ENVIRONMENTS
-_UNIT = "x" * EXPECTED_UNIT_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,49 +72,31 @@ def preparations_of(spec: JobSpec, gym: GymSpec) -> list[PreparationPlan]:
     return found
 
 
-class _Sum:
-    """Calls, characters of prompts and tokens of answers, added up."""
-
-    def __init__(self) -> None:
-        self.calls = self.characters = self.output = 0.0
-
-    def add(self, calls: float, prompt: str, tokens: float) -> None:
-        self.calls += calls
-        self.characters += calls * len(prompt)
-        self.output += calls * tokens
-
-    def estimate(self, stage: Stage, model: Model) -> StageEstimate:
-        usage = Usage(round(self.characters / CHARACTERS_PER_TOKEN), round(self.output))
-        return StageEstimate(stage, model, round(self.calls), usage)
-
-
 def estimate_gym(spec: JobSpec, gym: GymSpec, cells: Sequence[GymCell]) -> list[StageEstimate]:
     """Calls and tokens of a job's PersonaGym part by stage and model."""
     return [
         *_reasoning(spec, gym),
         *(_answers(gym, model, [c for c in cells if c.model == n]) for n, model in enumerate(spec.models)),
-        *(_judgements(gym, judge, cells) for judge in spec.judges),
+        *(each for judge in spec.judges for each in _judgements(spec, gym, judge, cells)),
     ]
 
 
 def _reasoning(spec: JobSpec, gym: GymSpec) -> list[StageEstimate]:
-    environments, questions, exemplars = _Sum(), _Sum(), _Sum()
+    environments, questions, exemplars = (
+        StageSum(stage, gym.reasoner) for stage in (Stage.ENVIRONMENTS, Stage.QUESTIONS, Stage.EXEMPLARS)
+    )
     for persona in spec.personas:
         text = persona.description
         if gym.needs_environments(persona) and persona.id not in gym.environments:
             tokens = EXPECTED_ENVIRONMENTS * ENVIRONMENT_TOKENS
-            environments.add(1, environment_prompt(gym.prompts, text, gym.pool), tokens)
+            environments.add(1, len(environment_prompt(gym.prompts, text, gym.pool)), tokens)
         for task in gym.tasks:
             count, _ = gym.question_count(persona, task)
             if not gym.is_given(persona, task):
-                questions.add(1, _asking(gym, persona, task, count), count * QUESTION_TOKENS)
+                questions.add(1, len(_asking(gym, persona, task, count)), count * QUESTION_TOKENS)
             prompt = score_examples_prompt(gym.prompts, task.task, text, _QUESTION)
-            exemplars.add(count, prompt, len(_EXEMPLARS) * EXEMPLAR_TOKENS)
-    return [
-        environments.estimate(Stage.ENVIRONMENTS, gym.reasoner),
-        questions.estimate(Stage.QUESTIONS, gym.reasoner),
-        exemplars.estimate(Stage.EXEMPLARS, gym.reasoner),
-    ]
+            exemplars.add(count, len(prompt), len(_EXEMPLARS) * EXEMPLAR_TOKENS)
+    return [environments.estimate(), questions.estimate(), exemplars.estimate()]
 
 
 def _asking(gym: GymSpec, persona: Persona, task: GymTaskSpec, count: int) -> str:
@@ -120,15 +105,15 @@ def _asking(gym: GymSpec, persona: Persona, task: GymTaskSpec, count: int) -> st
 
 
 def _answers(gym: GymSpec, model: Model, cells: Sequence[GymCell]) -> StageEstimate:
-    total = _Sum()
+    total = StageSum(Stage.GENERATION, model)
     for cell in cells:
         prompt = system_prompt(gym.template, cell.persona) + _QUESTION
-        total.add(cell.runs * cell.questions, prompt, ANSWER_TOKENS)
-    return total.estimate(Stage.GENERATION, model)
+        total.add(cell.runs * cell.questions, len(prompt), ANSWER_TOKENS)
+    return total.estimate()
 
 
-def _judgements(gym: GymSpec, judge: Model, cells: Sequence[GymCell]) -> StageEstimate:
-    total = _Sum()
+def _judgements(spec: JobSpec, gym: GymSpec, judge: Model, cells: Sequence[GymCell]) -> list[StageEstimate]:
+    total = JudgingSum(judge, spec.grouping)
     for cell in cells:
         answers, persona = cell.runs * cell.questions, cell.persona.description
         rubric = rubric_prompt(
@@ -139,13 +124,20 @@ def _judgements(gym: GymSpec, judge: Model, cells: Sequence[GymCell]) -> StageEs
             exemplars=_EXEMPLARS,
             response=_ANSWER,
         )
-        total.add(answers, rubric, GRADE_TOKENS)
+        total.judging.add(answers, len(rubric), GRADE_TOKENS, verdicts=answers)
         if cell.task.atomic:
-            prompt = sentence_prompt(
-                gym.prompts, gym.dimension, persona=persona, question=_QUESTION, unit_text=_UNIT
+            alone = sentence_prompt(
+                gym.prompts, gym.dimension, persona=persona, question=_QUESTION, unit_text=EXPECTED_UNIT.text
             )
-            total.add(answers * cell.task.expected_units, prompt, VERDICT_OUTPUT_TOKENS)
-    return total.estimate(Stage.JUDGING, judge)
+            total.add(answers, cell.task.expected_units, alone, partial(_together, spec, gym, persona))
+    return total.estimates()
+
+
+def _together(spec: JobSpec, gym: GymSpec, persona: str, units: Sequence[Unit]) -> str:
+    if spec.grouping is None:
+        raise ValueError("the job's sentences are judged one by one")
+    words = spec.grouping.words
+    return grouped_sentence_prompt(words, gym.dimension, persona=persona, question=_QUESTION, units=units)
 
 
 def merged(estimates: Sequence[StageEstimate]) -> list[StageEstimate]:
@@ -159,4 +151,5 @@ def merged(estimates: Sequence[StageEstimate]) -> list[StageEstimate]:
 
 def _summed(estimates: Sequence[StageEstimate]) -> StageEstimate:
     usage = Usage(sum(e.usage.input_tokens for e in estimates), sum(e.usage.output_tokens for e in estimates))
-    return StageEstimate(estimates[0].stage, estimates[0].model, sum(e.calls for e in estimates), usage)
+    first, calls = estimates[0], sum(e.calls for e in estimates)
+    return StageEstimate(first.stage, first.model, calls, usage, sum(e.verdicts for e in estimates))

@@ -18,6 +18,7 @@ class UnitVerdict:
         score: Where ``status`` is ``scored``.
         raw: The judge's reply; ``None`` where it was not asked or never answered. Untrusted text.
         in_character: Whether the score lies in the persona's level; ``None`` without a score.
+        group_size: Sentences that the judge was asked about in the same call; 1 where alone.
     """
 
     judge: str
@@ -26,6 +27,7 @@ class UnitVerdict:
     score: int | None
     raw: str | None
     in_character: bool | None
+    group_size: int = 1
 
 
 @dataclass(slots=True)
@@ -174,6 +176,7 @@ def _unit_json(unit: JudgedUnit) -> dict[str, object]:
                 "score": verdict.score,
                 "raw": verdict.raw,
                 "in_character": verdict.in_character,
+                "group_size": verdict.group_size,
             }
             for verdict in unit.verdicts
         ],

@@ -56,6 +56,8 @@ class Stage(StrEnum):
     EXEMPLARS = "exemplars"
     GENERATION = "generation"
     JUDGING = "judging"
+    CHECKING = "checking"
+    """Judging sentences alone that were judged with others, to see how far the two agree."""
 
 
 class FinishReason(StrEnum):
@@ -76,11 +78,13 @@ class Usage:
         input_tokens: All prompt tokens, cached ones included.
         output_tokens: Answer tokens, reasoning included.
         cached_input_tokens: Prompt tokens served from the provider's cache.
+        written_input_tokens: Prompt tokens that the provider stored in its cache, where it charges for that.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
+    written_input_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

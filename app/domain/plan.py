@@ -2,24 +2,26 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from app.domain.dimension import Dimension
+from app.domain.grouping import calls_for, grouped_scoring_prompt
 from app.domain.gym import GymSpec, GymTaskSpec
 from app.domain.model import Model, Stage, Usage
 from app.domain.persona import Persona
 from app.domain.prompts import scoring_prompt, system_prompt, user_prompt
+from app.domain.segmentation import Unit
 from app.domain.spec import JobSpec, ProvidedResponse
+from app.domain.stage_estimate import (
+    CHARACTERS_PER_TOKEN,
+    EXPECTED_UNIT,
+    JudgingSum,
+    StageEstimate,
+)
 from app.domain.task import AtomicTask, Item, items_for
 
 CALLS_PER_SHARD = 300
 """Planned calls of a shard: enough that claiming costs nothing per call, few enough that losing a worker is cheap."""
-
-CHARACTERS_PER_TOKEN = 4.0
-"""English prose on common tokenizers; used for estimates only."""
-
-VERDICT_OUTPUT_TOKENS = 1
-EXPECTED_UNIT_CHARACTERS = 95
-"""Typical sentence (the paper's 200–300 word essays have about 15 sentences); used for estimates only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ def shards_of_provided(
 
 
 def _runs_per_shard(spec: JobSpec, cell: Cell) -> int:
-    units, judges = cell.task.expected_units, len(spec.judges)
+    units, judges = calls_for(cell.task.expected_units, spec.grouping), len(spec.judges)
     if isinstance(cell, AtomicCell):
         judgements = units * cell.verdicts_per_unit * judges
     else:
@@ -186,23 +188,6 @@ def _slices(runs: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
         yield chunk[0], chunk[-1] + 1
 
 
-@dataclass(frozen=True, slots=True)
-class StageEstimate:
-    """What a stage is expected to take on one model.
-
-    Attributes:
-        stage: Which stage.
-        model: The model.
-        calls: Number of calls; exact for generation (but for questions per environment), estimated for judging.
-        usage: Estimated tokens.
-    """
-
-    stage: Stage
-    model: Model
-    calls: int
-    usage: Usage
-
-
 def estimate(spec: JobSpec, cells: Sequence[Cell]) -> list[StageEstimate]:
     """Calls and tokens of a generating job's atomic cells by stage and model, before anything is spent."""
     generation = [
@@ -210,28 +195,40 @@ def estimate(spec: JobSpec, cells: Sequence[Cell]) -> list[StageEstimate]:
         for n, model in enumerate(spec.models)
     ]
     responses = [
-        (cell, item, float(spec.runs), cell.task.expected_units)
+        (cell, item, float(spec.runs), cell.task.expected_units, None)
         for cell in atomic(cells)
         for item in cell.items
     ]
-    return generation + [_judging_estimate(judge, responses) for judge in spec.judges]
+    judging = [each for judge in spec.judges for each in _judging_estimate(spec, judge, responses)]
+    return generation + judging
 
 
 def estimate_provided(
-    spec: JobSpec, cells: Sequence[Cell], units: Sequence[tuple[int, int, int]]
+    spec: JobSpec, cells: Sequence[Cell], units: Sequence[tuple[int, int, int, int]]
 ) -> list[StageEstimate]:
     """Calls and tokens of a job over existing texts.
 
     Args:
         spec: The job.
         cells: Its cells.
-        units: (cell, item, number of sentences) of each text; exact, since the texts exist.
+        units: (cell, run, item, number of sentences) of each text; exact, since the texts exist.
     """
     by_ordinal = {cell.ordinal: cell for cell in atomic(cells)}
     responses = [
-        (by_ordinal[cell], by_ordinal[cell].items[item], 1.0, float(count)) for cell, item, count in units
+        (
+            by_ordinal[cell],
+            by_ordinal[cell].items[item],
+            1.0,
+            float(count),
+            _checked(spec, cell, run, item, count),
+        )
+        for cell, run, item, count in units
     ]
-    return [_judging_estimate(judge, responses) for judge in spec.judges]
+    return [each for judge in spec.judges for each in _judging_estimate(spec, judge, responses)]
+
+
+def _checked(spec: JobSpec, cell: int, run: int, item: int, sentences: int) -> float:
+    return float(spec.grouping is not None and spec.grouping.checks(cell, run, item, sentences))
 
 
 def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[AtomicCell]) -> StageEstimate:
@@ -250,14 +247,20 @@ def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[AtomicCell
 
 
 def _judging_estimate(
-    judge: Model, responses: Sequence[tuple[AtomicCell, Item, float, float]]
-) -> StageEstimate:
-    unit = "x" * EXPECTED_UNIT_CHARACTERS
-    calls = characters = 0.0
-    for cell, item, repetitions, units in responses:
+    spec: JobSpec, judge: Model, responses: Sequence[tuple[AtomicCell, Item, float, float, float | None]]
+) -> list[StageEstimate]:
+    total = JudgingSum(judge, spec.grouping)
+    for cell, item, repetitions, units, checked in responses:
         for _, dimension in cell.traits_of(item):
-            calls += repetitions * units
-            prompt = len(scoring_prompt(cell.task, dimension, item, unit))
-            characters += repetitions * units * prompt
-    usage = Usage(round(characters / CHARACTERS_PER_TOKEN), round(calls * VERDICT_OUTPUT_TOKENS))
-    return StageEstimate(Stage.JUDGING, judge, round(calls), usage)
+            alone = scoring_prompt(cell.task, dimension, item, EXPECTED_UNIT.text)
+            together = partial(_together, spec, cell, item, dimension)
+            total.add(repetitions, units, alone, together, checked)
+    return total.estimates()
+
+
+def _together(
+    spec: JobSpec, cell: AtomicCell, item: Item, dimension: Dimension, units: Sequence[Unit]
+) -> str:
+    if spec.grouping is None:
+        raise ValueError("the job's sentences are judged one by one")
+    return grouped_scoring_prompt(spec.grouping.words, cell.task, dimension, item, units)

@@ -1,13 +1,12 @@
 """Builds the prompts that reach a model, from an instrument's templates (atomic paper, Tables 9 to 13)."""
 
 import re
-from collections.abc import Mapping
 
 from app.domain.dimension import Dimension
 from app.domain.persona import Persona
 from app.domain.task import AtomicTask, Item
+from app.domain.template import fill
 
-_PLACEHOLDER = re.compile(r"\{(persona|question|context|dimension|options|atomic unit)\}")
 _ARTICLE_BEFORE_PERSONA = re.compile(r"\b([Aa]n?) (?=\{persona\})")
 _DETERMINED = re.compile(
     r"(an?|the|my|your|his|her|its|our|their|this|that|these|those|some|someone|somebody|anyone|anybody|one|no one|nobody)"
@@ -32,7 +31,7 @@ def system_prompt(instruction: str, persona: Persona) -> str:
     """
     if drops_article(instruction, persona):
         instruction = _ARTICLE_BEFORE_PERSONA.sub("", instruction)
-    return _fill(instruction, {"persona": _bare(persona)})
+    return fill(instruction, {"persona": _bare(persona)})
 
 
 def drops_article(instruction: str, persona: Persona) -> bool:
@@ -51,7 +50,7 @@ def user_prompt(task: AtomicTask, item: Item) -> str:
         task: The task.
         item: The question or context to answer; its text stands for ``{question}`` and ``{context}``.
     """
-    return _fill(task.prompt, {"question": item.text, "context": item.text})
+    return fill(task.prompt, {"question": item.text, "context": item.text})
 
 
 def scoring_prompt(task: AtomicTask, dimension: Dimension, item: Item, unit_text: str) -> str:
@@ -69,9 +68,4 @@ def scoring_prompt(task: AtomicTask, dimension: Dimension, item: Item, unit_text
         "atomic unit": unit_text,
         "options": dimension.options,
     }
-    return _fill(task.scoring_prompt, values)
-
-
-def _fill(template: str, values: Mapping[str, str]) -> str:
-    """Fills the placeholders in one pass, so that braces inside the values stay what they are."""
-    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)
+    return fill(task.scoring_prompt, values)

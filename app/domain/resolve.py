@@ -14,6 +14,7 @@ from app.domain.draft import (
     TaskDraft,
 )
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
+from app.domain.grouping import GroupedWords
 from app.domain.gym_resolve import (
     GivenStep,
     GymCatalog,
@@ -27,6 +28,7 @@ from app.domain.model import Model, ModelParameters
 from app.domain.persona import MAX_PERSONAS, Persona, Trait
 from app.domain.personagym.task import GymTask
 from app.domain.plan import AtomicCell, Cell, atomic, cells_of
+from app.domain.resolve_grouping import resolve_grouping
 from app.domain.spec import JobSpec, ProvidedResponse
 from app.domain.task import AtomicTask, ItemSource, item_count
 
@@ -57,6 +59,7 @@ class Catalog:
         instructions: The persona instructions in their order.
         tasks: Atomic tasks by id.
         gym: What PersonaGym's tasks are made of.
+        grouped: How a judge is asked about several sentences at once.
         model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
         is_simulated: Whether a connection leads to the simulator.
         judges: Who judges where a job names nobody; none if the operator named nobody.
@@ -69,6 +72,7 @@ class Catalog:
     instructions: tuple[str, ...]
     tasks: Mapping[str, AtomicTask]
     gym: GymCatalog
+    grouped: GroupedWords
     model_problem: Callable[[str, str], str | None]
     is_simulated: Callable[[str], bool]
     judges: tuple[ModelDraft, ...] = ()
@@ -127,6 +131,8 @@ class _Resolver:
         instructions = () if provided else self._instructions(needed=bool(tasks) or not gym_tasks)
         self._check_combinations(personas, tasks, dimensions, alone=not gym_tasks)
         gym = self._gym(gym_tasks, personas)
+        judged = bool(tasks) or (gym is not None and any(task.atomic for task in gym.spec.tasks))
+        grouping = resolve_grouping(self.draft, self.catalog.grouped, judges, judged=judged, fail=self._fail)
         self._raise_if_wrong()
 
         used = {trait.dimension for persona in personas for trait in persona.traits}
@@ -142,6 +148,7 @@ class _Resolver:
             instrument=self.catalog.instrument,
             provided=provided,
             gym=None if gym is None else gym.spec,
+            grouping=grouping,
         )
         if spec.runs > MAX_RUN:
             self._fail("/iterations", f"instructions × iterations = {spec.runs} runs; at most {MAX_RUN}")

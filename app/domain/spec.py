@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from app.domain.dimension import Dimension
+from app.domain.grouping import Grouping
 from app.domain.gym import GymSpec
 from app.domain.instrument import InstrumentRef
 from app.domain.model import Model
@@ -47,6 +48,7 @@ class JobSpec:
         provided: Whether the texts already exist.
         gym: The job's PersonaGym tasks, if it has any.
         generation: For a job that makes up personas and does nothing else: what it does.
+        grouping: How sentences are judged several at a time; ``None`` for one by one, the papers' way.
     """
 
     personas: tuple[Persona, ...]
@@ -61,6 +63,7 @@ class JobSpec:
     provided: bool = False
     gym: GymSpec | None = None
     generation: PersonaGeneration | None = None
+    grouping: Grouping | None = None
 
     @property
     def runs(self) -> int:

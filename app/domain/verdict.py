@@ -63,7 +63,7 @@ def parse_verdict(raw: str, scale: Scale) -> Verdict:
     at_once = readings.get(raw)
     if at_once is not None:
         return at_once
-    text = _without_scale(_answer_part(_plain(raw)), scale)
+    text = _without_scale(answer_part(_plain(raw)), scale)
     if _UNREADABLE.search(text):
         return UNPARSED
     numbers = list(_NUMBER.finditer(text))
@@ -209,7 +209,7 @@ _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\u20e3\ufeff"
 _REPLACED = {"’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "。": "."} | dict.fromkeys(_INVISIBLE, "")
 
 
-def _answer_part(text: str) -> str:
+def answer_part(text: str) -> str:
     """What follows a reasoning model's thoughts; nothing where they never end."""
     if text.startswith("<think>") and "</think>" not in text:
         return ""

@@ -93,4 +93,4 @@ def _usage(counts: Mapping[str, object]) -> Usage | None:
     written = wire.count(counts.get("cache_creation_input_tokens")) or 0
     fresh = wire.count(counts.get("input_tokens"))
     total = None if fresh is None else fresh + cached + written
-    return wire.usage(total, counts.get("output_tokens"), cached)
+    return wire.usage(total, counts.get("output_tokens"), cached, written)

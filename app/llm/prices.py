@@ -29,13 +29,15 @@ class _Rates:
     input: float
     output: float
     cached_input: float
+    written_input: float
     request: float
 
     def cost(self, usage: Usage) -> float:
-        fresh = usage.input_tokens - usage.cached_input_tokens
+        fresh = usage.input_tokens - usage.cached_input_tokens - usage.written_input_tokens
         tokens = (
             fresh * self.input
             + usage.cached_input_tokens * self.cached_input
+            + usage.written_input_tokens * self.written_input
             + usage.output_tokens * self.output
         )
         return tokens + self.request
@@ -87,7 +89,7 @@ def _by_rates(rates: list[_Rates], source: str) -> _Pricing:
 
 def _operator_rates(prices: ModelPrices) -> _Rates:
     cached = prices.input if prices.cached_input is None else prices.cached_input
-    return _Rates(-1, prices.input / 1e6, prices.output / 1e6, cached / 1e6, 0.0)
+    return _Rates(-1, prices.input / 1e6, prices.output / 1e6, cached / 1e6, prices.input / 1e6, 0.0)
 
 
 def _library_rates(base_url: str, model: str) -> list[_Rates]:
@@ -99,7 +101,8 @@ def _library_rates(base_url: str, model: str) -> list[_Rates]:
     prices = info.get_prices(datetime.now(UTC))
     if prices.input_mtok is None or prices.output_mtok is None:
         return []
-    listed = (prices.input_mtok, prices.output_mtok, prices.cache_read_mtok, prices.requests_kcount)
+    caching = (prices.cache_read_mtok, prices.cache_write_mtok)
+    listed = (prices.input_mtok, prices.output_mtok, *caching, prices.requests_kcount)
     starts = {tier.start for price in listed if isinstance(price, TieredPrices) for tier in price.tiers}
     return [_rates_above(start, prices) for start in sorted(starts | {-1})]
 
@@ -110,6 +113,7 @@ def _rates_above(start: int, prices: ModelPrice) -> _Rates:
         _at(prices.input_mtok, start) / 1e6,
         _at(prices.output_mtok, start) / 1e6,
         _at(prices.input_mtok if prices.cache_read_mtok is None else prices.cache_read_mtok, start) / 1e6,
+        _at(prices.input_mtok if prices.cache_write_mtok is None else prices.cache_write_mtok, start) / 1e6,
         _at(prices.requests_kcount, start) / 1e3,
     )
 

@@ -37,12 +37,15 @@ def finish_reason(value: object, known: Mapping[str, FinishReason]) -> FinishRea
     return known.get(value, FinishReason.OTHER) if isinstance(value, str) else FinishReason.OTHER
 
 
-def usage(input_tokens: object, output_tokens: object, cached_input_tokens: object) -> Usage | None:
+def usage(
+    input_tokens: object, output_tokens: object, cached_input_tokens: object, written_input_tokens: int = 0
+) -> Usage | None:
     """Token counts of a reply; ``None`` unless input and output are both there."""
-    spent, written, cached = count(input_tokens), count(output_tokens), count(cached_input_tokens)
-    if spent is None or written is None:
+    read, returned, cached = count(input_tokens), count(output_tokens), count(cached_input_tokens)
+    if read is None or returned is None:
         return None
-    return Usage(spent, written, min(cached or 0, spent))
+    cached = min(cached or 0, read)
+    return Usage(read, returned, cached, min(written_input_tokens, read - cached))
 
 
 def count(value: object) -> int | None:

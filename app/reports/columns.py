@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.domain.grouping_check import CHECK_METRICS
+
 
 class ColumnType(StrEnum):
     """What a column holds; any column may lack a value."""
@@ -58,6 +60,9 @@ VERDICT_COLUMNS = (
         "raw", _TEXT, "The judge's reply, word for word; missing where it was not asked or never answered."
     ),
     Column("judged", _TEXT, "What the row judges: sentence, or response for a PersonaGym grade (1 to 5)."),
+    Column(
+        "group_size", _INTEGER, "Sentences that the judge was asked about in the same call; 1 where alone."
+    ),
 )
 """One row for each verdict, and for each PersonaGym grade one without dimension and sentence. A response without a sentence (failed, empty) and a sentence without a verdict keep a
 row for each dimension on which they were to be judged, with the fields that do not exist missing."""
@@ -121,3 +126,25 @@ PERSONA_SCORE_COLUMNS = (
     *(Column(f"responses_{name}", _INTEGER, f"Responses: {name}.") for name in RESPONSE_STATUSES),
 )
 """One row for each model, persona and PersonaGym task, followed by one for the PersonaScore over the tasks."""
+
+JUDGING_CHECK_COLUMNS = (
+    Column("judge", _TEXT, "Label of the judge."),
+    Column("task", _TEXT, "Id of the task; missing in the row over all tasks."),
+    Column("scale_minimum", _INTEGER, "Lowest score of the dimensions."),
+    Column("scale_maximum", _INTEGER, "Highest score of the dimensions."),
+    Column("sentences", _INTEGER, "Sentences judged both with others in one call and alone."),
+    Column("responses", _INTEGER, "Responses that they are from."),
+    Column("left_out", _INTEGER, "Those without a readable verdict alone, which are in no figure."),
+    *(
+        column
+        for name in CHECK_METRICS
+        for column in (
+            Column(name, _NUMBER, f"The figure {name}; missing where it does not exist."),
+            Column(f"{name}_n", _INTEGER, "Sentences that it was taken over."),
+            Column(f"{name}_low", _NUMBER, "Lower end of its 95 % interval."),
+            Column(f"{name}_high", _NUMBER, "Upper end of its 95 % interval."),
+            Column(f"{name}_reason", _TEXT, "Why it does not exist."),
+        )
+    ),
+)
+"""One row for each judge, over all tasks and for each of them, of a job that judges several sentences a call."""

@@ -16,7 +16,13 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from app.domain.judged import JudgedResponse
-from app.reports.columns import CELL_COLUMNS, PERSONA_SCORE_COLUMNS, VERDICT_COLUMNS, Column
+from app.reports.columns import (
+    CELL_COLUMNS,
+    JUDGING_CHECK_COLUMNS,
+    PERSONA_SCORE_COLUMNS,
+    VERDICT_COLUMNS,
+    Column,
+)
 from app.reports.rows import (
     Remembered,
     Row,
@@ -24,6 +30,7 @@ from app.reports.rows import (
     VerdictRow,
     cell_rows,
     chunks,
+    judging_check_rows,
     persona_score_rows,
 )
 
@@ -48,6 +55,11 @@ def cells(results: Mapping[str, Any]) -> bytes:
 def persona_scores(results: Mapping[str, Any]) -> bytes:
     """One line for each task score and PersonaScore, after a line of column names; see ``PERSONA_SCORE_COLUMNS``."""
     return _header(PERSONA_SCORE_COLUMNS) + _encode(persona_score_rows(results))
+
+
+def judging_check(results: Mapping[str, Any]) -> bytes:
+    """One line for each judge, over all tasks and for each of them, after a line of column names; see ``JUDGING_CHECK_COLUMNS``."""
+    return _header(JUDGING_CHECK_COLUMNS) + _encode(judging_check_rows(results))
 
 
 def _header(columns: tuple[Column, ...]) -> bytes:

@@ -76,6 +76,7 @@ def _render(
         models=models,
         gym=persona_scores(results),
         made=results.get("persona_set"),
+        check=results.get("judging_check"),
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, selection.quotes(row.model)) for row in models],

@@ -8,7 +8,13 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from app.domain.judged import JudgedResponse
-from app.reports.columns import CELL_COLUMNS, PERSONA_SCORE_COLUMNS, VERDICT_COLUMNS, Column
+from app.reports.columns import (
+    CELL_COLUMNS,
+    JUDGING_CHECK_COLUMNS,
+    PERSONA_SCORE_COLUMNS,
+    VERDICT_COLUMNS,
+    Column,
+)
 from app.reports.rows import (
     PART_SIZES,
     Remembered,
@@ -17,6 +23,7 @@ from app.reports.rows import (
     VerdictRow,
     cell_rows,
     chunks,
+    judging_check_rows,
     persona_score_rows,
 )
 
@@ -38,6 +45,11 @@ def cells(results: Mapping[str, Any]) -> bytes:
 def persona_scores(results: Mapping[str, Any]) -> bytes:
     """One line for each task score and PersonaScore, its keys those of ``PERSONA_SCORE_COLUMNS``."""
     return _encode(PERSONA_SCORE_COLUMNS, persona_score_rows(results))
+
+
+def judging_check(results: Mapping[str, Any]) -> bytes:
+    """One line for each judge, over all tasks and for each of them, its keys those of ``JUDGING_CHECK_COLUMNS``."""
+    return _encode(JUDGING_CHECK_COLUMNS, judging_check_rows(results))
 
 
 def _encode(columns: tuple[Column, ...], lines: Iterable[Row]) -> bytes:

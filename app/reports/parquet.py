@@ -10,12 +10,13 @@ from pyarrow import parquet
 from app.domain.judged import JudgedResponse
 from app.reports.columns import (
     CELL_COLUMNS,
+    JUDGING_CHECK_COLUMNS,
     PERSONA_SCORE_COLUMNS,
     VERDICT_COLUMNS,
     Column,
     ColumnType,
 )
-from app.reports.rows import Row, cell_rows, chunks, persona_score_rows
+from app.reports.rows import Row, cell_rows, chunks, judging_check_rows, persona_score_rows
 
 _ARROW_TYPES = {
     ColumnType.TEXT: pa.string(),
@@ -95,3 +96,9 @@ def persona_scores(results: Mapping[str, Any]) -> bytes:
     """One row for each task score and PersonaScore; see ``PERSONA_SCORE_COLUMNS``."""
     table = _Table(PERSONA_SCORE_COLUMNS)
     return table.add(persona_score_rows(results)) + table.finish()
+
+
+def judging_check(results: Mapping[str, Any]) -> bytes:
+    """One row for each judge, over all tasks and for each of them; see ``JUDGING_CHECK_COLUMNS``."""
+    table = _Table(JUDGING_CHECK_COLUMNS)
+    return table.add(judging_check_rows(results)) + table.finish()

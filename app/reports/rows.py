@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from app.domain.grouping_check import CHECK_METRICS
 from app.domain.judged import JudgedResponse, ResponseGrade, UnitVerdict
 from app.reports.columns import (
     GENERATION_COUNTS,
@@ -43,7 +44,7 @@ class VerdictRow(NamedTuple):
         return self.response + self.unit + self.verdict
 
 
-PART_SIZES = (13, 4, 6)
+PART_SIZES = (13, 4, 7)
 """Columns of each part of a row."""
 
 _NO_UNIT: Row = (None,) * 4
@@ -127,9 +128,11 @@ def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
 
 def _of_verdict(verdict: UnitVerdict | ResponseGrade | None, judged: str) -> Row:
     if verdict is None:
-        return None, None, None, None, None, judged
-    in_character = verdict.in_character if isinstance(verdict, UnitVerdict) else None
-    return verdict.judge, str(verdict.status), verdict.score, in_character, verdict.raw, judged
+        return None, None, None, None, None, judged, None
+    said = (verdict.judge, str(verdict.status), verdict.score)
+    if isinstance(verdict, UnitVerdict):
+        return *said, verdict.in_character, verdict.raw, judged, verdict.group_size
+    return *said, None, verdict.raw, judged, None
 
 
 class Remembered(dict[Row, str]):
@@ -194,4 +197,28 @@ def _persona_score_rows(one: Mapping[str, Any], simulated: bool) -> Iterator[Row
         sum(task["questions"] for task in tasks.values()),
         *(sum(task["grades"][name] for task in tasks.values()) for name in GRADE_STATUSES),
         *(one["responses"][name] for name in RESPONSE_STATUSES),
+    )
+
+
+def judging_check_rows(results: Mapping[str, Any]) -> list[Row]:
+    """How far two ways of judging agree, in the order of ``JUDGING_CHECK_COLUMNS``; none for a job with only one."""
+    check = results.get("judging_check")
+    return [] if check is None else [_judging_check_row(one) for one in check["agreement"]]
+
+
+def _judging_check_row(one: Mapping[str, Any]) -> Row:
+    metrics = [one[name] for name in CHECK_METRICS]
+    return (
+        *(one["judge"], one["task"], one["scale"]["minimum"], one["scale"]["maximum"]),
+        *(one["sentences"], one["responses"], one["left_out"]),
+        *(
+            value
+            for metric in metrics
+            for value in (
+                metric["value"],
+                metric["n"],
+                *(metric.get("ci95") or (None, None)),
+                metric.get("reason"),
+            )
+        ),
     )

@@ -1,19 +1,22 @@
 """Makes, or only reads, the responses of an atomic task, and has every sentence judged."""
 
+from collections.abc import Sequence
+
 from app.db.shards import Claim, StoredResponse
 from app.domain.dimension import Dimension
+from app.domain.grouping import GroupedWords, grouped_scoring_prompt
 from app.domain.model import Model
 from app.domain.plan import AtomicCell
 from app.domain.prompts import scoring_prompt, system_prompt, user_prompt
 from app.domain.segmentation import Unit
 from app.domain.task import Item
+from app.services.grouped_responses import GroupedResponses
 from app.services.job_context import JobContext
-from app.services.responses import Responses
 from app.services.shard_work import ShardDependencies, finish_all
 from app.services.stop_signal import StopSignal
 
 
-class AtomicResponses(Responses):
+class AtomicResponses(GroupedResponses):
     """The work of one claim on an atomic cell."""
 
     def __init__(
@@ -53,3 +56,8 @@ class AtomicResponses(Responses):
 
     def _unit_prompt(self, item: Item, dimension: Dimension, unit: Unit) -> str:
         return scoring_prompt(self.atomic.task, dimension, item, unit.text)
+
+    def _group_prompt(
+        self, words: GroupedWords, item: Item, dimension: Dimension, units: Sequence[Unit]
+    ) -> str:
+        return grouped_scoring_prompt(words, self.atomic.task, dimension, item, units)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from app.domain.draft import ModelDraft
+from app.domain.grouping import GroupedWords
 from app.domain.gym_resolve import GymCatalog
 from app.domain.instrument import InstrumentRef
 from app.domain.resolve import Catalog
@@ -12,13 +13,18 @@ from app.llm.connections import Connections
 
 
 def make_catalog(
-    instrument: AtomicInstrument, gym: PersonaGymInstrument, segmenter: str, connections: Connections
+    instrument: AtomicInstrument,
+    gym: PersonaGymInstrument,
+    grouped: GroupedWords,
+    segmenter: str,
+    connections: Connections,
 ) -> Catalog:
     """The catalog of this installation.
 
     Args:
         instrument: The atomic tasks' words.
         gym: PersonaGym's.
+        grouped: Those for several sentences in one judge call.
         segmenter: Name of the sentence segmenter.
         connections: The operator's.
     """
@@ -51,6 +57,7 @@ def make_catalog(
             dimension=gym.consistency,
             target_level=gym.target.level,
         ),
+        grouped=grouped,
         model_problem=model_problem,
         is_simulated=is_simulated,
         judges=tuple(ModelDraft(judge) for judge in connections.judges),

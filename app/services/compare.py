@@ -43,6 +43,7 @@ class _Side:
         wordings: The personas' descriptions by id; empty for published figures, whose personas are built in.
         judges: Labels, or ``None`` where the paper does not tell.
         instruments: What the questions and prompts were, by hash.
+        sentences_per_call: Sentences that a judge was asked about at a time, at most.
     """
 
     about: Json
@@ -50,6 +51,7 @@ class _Side:
     wordings: dict[str, str]
     judges: list[str] | None
     instruments: str | None
+    sentences_per_call: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class Comparer:
             wordings={persona.id: persona.description for persona in context.spec.personas},
             judges=sorted(judge.label for judge in context.spec.judges),
             instruments="".join(instruments) or None,
+            sentences_per_call=1 if context.spec.grouping is None else context.spec.grouping.sentences,
         )
 
 
@@ -160,6 +163,10 @@ def _notes(one: _Side, other: _Side) -> list[str]:
             notes.append(f"{name}: {NOTE}")
     if one.judges is not None and other.judges is not None and one.judges != other.judges:
         notes.append("The judges differ, so that a difference may be theirs.")
+    if one.sentences_per_call != other.sentences_per_call:
+        notes.append(
+            "Judges were asked about another number of sentences at a time: a difference may be theirs."
+        )
     if one.instruments and other.instruments and one.instruments != other.instruments:
         notes.append("The instruments differ: the two were asked in other words.")
     return notes

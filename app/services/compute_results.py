@@ -14,8 +14,9 @@ from app.db import preparations, progress, readouts, sets
 from app.db.jobs import JobRow
 from app.db.preparations import Asks, StoredStep
 from app.db.progress import Counts, UsageRow
-from app.db.readouts import ResponseTally, ScoreRow
+from app.db.readouts import CheckedRow, ResponseTally, ScoreRow
 from app.db.sets import StoredPersonaSet
+from app.domain.grouping_check import CheckedSentence, Json, judging_check
 from app.domain.gym_results import RESPONSE_STATUSES, GymTally, gym_results
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
 from app.domain.personagym.scores import Grade
@@ -51,6 +52,8 @@ class JobRows:
     snapshots: list[Any]
     made: StoredStep | None
     made_set: StoredPersonaSet | None
+    checked: list[CheckedRow]
+    asked_alone: dict[str, int]
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
@@ -59,6 +62,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
     async for row in readouts.scores(connection, job.tenant, job.id):
         grouped[row.cell, row.trait, row.judge].append(row)
     counts, _ = await progress.counts(connection, job.tenant, job.id)
+    several = context.spec.grouping is not None
     return JobRows(
         grouped,
         await readouts.response_tallies(connection, job.tenant, job.id),
@@ -70,6 +74,8 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await readouts.snapshots(connection, job.tenant, job.id),
         await made_by(connection, job.tenant, job.id),
         await _made_set(connection, job),
+        await readouts.checked_sentences(connection, job.tenant, job.id) if several else [],
+        await readouts.asked_alone(connection, job.tenant, job.id) if several else {},
     )
 
 
@@ -120,6 +126,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
     completeness = FULL if is_full(rows.counts) and _all_made(spec, rows) else PARTIAL
     judges = {judge.label: judge.simulated for judge in spec.judges}
     results = summarize(cells, judges, spec.seed).to_json()
+    check = _check(context, rows)
     document = {
         "job": job.id,
         "name": job.name,
@@ -128,13 +135,36 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         "simulated": job.simulated,  # also where no sentence was judged
         **_gym_results(context, rows),
         **_generation_results(spec, rows),
+        **({} if check is None else {"judging_check": check}),
         "started_at": time_json(job.started_at),
         "computed_at": time_json(datetime.now(UTC)),
         "usage": usage_json(rows.usage),
         "cost": cost_json(rows.usage),
-        "manifest": manifest(job, context, rows.snapshots, made_set_id(job.made_sets, QUESTION_SET)),
+        "manifest": manifest(job, context, rows.snapshots, made_set_id(job.made_sets, QUESTION_SET), check),
     }
     return completeness, json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _check(context: JobContext, rows: JobRows) -> Json | None:
+    """How far grouped verdicts agree with those on single sentences; ``None`` for a job that does not group."""
+    spec = context.spec
+    if spec.grouping is None:
+        return None
+    sentences = []
+    for row in rows.checked:
+        cell = context.cells[row.cell]
+        sentences.append(
+            CheckedSentence(
+                judge=spec.judges[row.judge].label,
+                task=cell.task.id,
+                scale=cell.dimensions[row.trait].scale,
+                level=cell.persona.traits[row.trait].level,
+                response=(row.cell, row.run, row.item),
+                grouped=Verdict(VerdictStatus(row.grouped), row.grouped_score),
+                alone=Verdict(VerdictStatus(row.alone), row.alone_score),
+            )
+        )
+    return judging_check(spec.grouping, sentences, rows.asked_alone)
 
 
 def is_full(counts: Counts) -> bool:

@@ -44,7 +44,7 @@ async def export_report(
         context: Its specification.
         results: Its results as JSON text.
         format_: One of :data:`EXPORTS`.
-        level: ``"verdicts"``, ``"cells"`` or ``"persona_scores"``; for tables only.
+        level: ``"verdicts"``, ``"cells"``, ``"persona_scores"`` or ``"judging_check"``; for tables only.
     """
     # Imported when needed: pyarrow and the templates would double the API's start-up time and memory.
     from app.reports import csv, html, jsonl, parquet  # noqa: PLC0415
@@ -56,6 +56,11 @@ async def export_report(
             "csv": csv.persona_scores,
             "jsonl": jsonl.persona_scores,
             "parquet": parquet.persona_scores,
+        },
+        "judging_check": {
+            "csv": csv.judging_check,
+            "jsonl": jsonl.judging_check,
+            "parquet": parquet.judging_check,
         },
     }
     if format_ == "json":

@@ -4,13 +4,14 @@ Each judge grades each answer in a call of its own (the released code put five q
 prepared fails visibly: an answer without a question, a grade without exemplars.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from app.db import preparations, shards
 from app.db.preparations import StoredStep
 from app.db.shards import Claim, StoredResponse
 from app.db.writer import GradeRow
 from app.domain.dimension import Dimension
+from app.domain.grouping import GroupedWords, grouped_sentence_prompt
 from app.domain.gym import GymSpec, question_item, with_sampling
 from app.domain.model import ChatReply, Model, Stage
 from app.domain.personagym.grades import read_final_score
@@ -21,14 +22,14 @@ from app.domain.prompts import system_prompt
 from app.domain.segmentation import Unit
 from app.domain.task import Item
 from app.domain.verdict import VerdictStatus
+from app.services.grouped_responses import GroupedResponses
 from app.services.job_context import JobContext
 from app.services.model_caller import CallFailedError, CallKey
-from app.services.responses import Responses
 from app.services.shard_work import REFUSING, ShardDependencies, finish_all
 from app.services.stop_signal import StopSignal
 
 
-class GymAnswers(Responses):
+class GymAnswers(GroupedResponses):
     """The work of one claim on a PersonaGym cell."""
 
     def __init__(
@@ -87,8 +88,8 @@ class GymAnswers(Responses):
     def _instruction(self, run: int) -> int:  # noqa: ARG002 - there is one
         return 0
 
-    def _verdicts_due(self, item: Item, units: int) -> int:
-        return len(self.spec.judges) + super()._verdicts_due(item, units)
+    def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
+        return len(self.spec.judges) + super()._verdicts_due(run, item, status, units)
 
     def _unit_prompt(self, item: Item, dimension: Dimension, unit: Unit) -> str:
         return sentence_prompt(
@@ -97,6 +98,13 @@ class GymAnswers(Responses):
             persona=self.cell.persona.description,
             question=item.text,
             unit_text=unit.text,
+        )
+
+    def _group_prompt(
+        self, words: GroupedWords, item: Item, dimension: Dimension, units: Sequence[Unit]
+    ) -> str:
+        return grouped_sentence_prompt(
+            words, dimension, persona=self.cell.persona.description, question=item.text, units=units
         )
 
     async def _grade(self, response: StoredResponse, text: str, item: Item, judge: int) -> None:

@@ -6,6 +6,8 @@ from platform import python_version
 from typing import Any
 
 from app.db.jobs import JobRow
+from app.domain.grouping import Grouping
+from app.domain.grouping_check import Json
 from app.domain.gym import QUESTIONS, GymSpec, with_sampling
 from app.domain.model import Model
 from app.domain.personagym.diversity import SAME_ATTRIBUTES, SAME_WORDING
@@ -29,7 +31,11 @@ GENERATION_DEVIATIONS = [
 
 
 def manifest(
-    job: JobRow, context: JobContext, snapshots: list[Any], question_set: str | None = None
+    job: JobRow,
+    context: JobContext,
+    snapshots: list[Any],
+    question_set: str | None = None,
+    check: Json | None = None,
 ) -> dict[str, Any]:
     """The manifest of a job's results.
 
@@ -38,6 +44,7 @@ def manifest(
         context: Its specification and cells.
         snapshots: The model snapshots that providers reported.
         question_set: The set as which the job's PersonaGym questions are kept.
+        check: How far verdicts on several sentences a call agree with those on one, where the job groups them.
     """
     spec = context.spec
     return {
@@ -56,9 +63,18 @@ def manifest(
         "seed": spec.seed,
         "existing_texts": spec.provided,
         "simulated": job.simulated,
+        **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
         **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec, question_set)}),
         **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
         "deviations": deviations(spec, context.cells),
+    }
+
+
+def _judging(grouping: Grouping, check: Json | None) -> dict[str, Any]:
+    return {
+        "sentences_per_call": grouping.sentences,
+        "instrument": {"version": grouping.words.version, "sha256": grouping.words.content_hash},
+        "check": check,
     }
 
 
@@ -121,8 +137,9 @@ def deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
         return GENERATION_DEVIATIONS
     of_gym = [] if spec.gym is None else gym_deviations(spec, spec.gym)
     if spec.gym is not None and not spec.tasks:
-        return [*of_gym, *_judge_deviations(spec)]
-    return [*_atomic_deviations(spec, cells), *_judge_deviations(spec), *of_gym]
+        return [*of_gym, *_judge_deviations(spec), *_grouping_deviations(spec)]
+    of_judges = [*_judge_deviations(spec), *_grouping_deviations(spec)]
+    return [*_atomic_deviations(spec, cells), *of_judges, *of_gym]
 
 
 def _judge_deviations(spec: JobSpec) -> list[str]:
@@ -131,6 +148,15 @@ def _judge_deviations(spec: JobSpec) -> list[str]:
         for judge in spec.judges
         if judge.parameters.temperature != 0
     ]
+
+
+def _grouping_deviations(spec: JobSpec) -> list[str]:
+    if spec.grouping is None:
+        return []
+    several = (
+        f"Judges were asked about up to {spec.grouping.sentences} sentences in one call, with our own prompt;"
+    )
+    return [f"{several} the paper's are asked about one. judging_check says how far the two ways agree."]
 
 
 def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -26,7 +26,7 @@ from app.ports import (
 )
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
-from app.services.fair_queue import FairQueue
+from app.services.fair_queue import FairQueue, Turn
 from app.services.identifiers import new_uuid
 from app.services.stop_signal import AbandonedError, StopSignal
 from app.telemetry.metrics import LIMITER_UNAVAILABLE, count_call, count_pause, on_the_wire, waiting
@@ -62,6 +62,7 @@ class CallKey:
         unit: The judged unit, when judging a sentence.
         trait: The judged trait, when judging a sentence.
         judge: The judge, when judging or grading.
+        last_unit: The last of several judged units, of which ``unit`` is the first.
         task: The task for which a persona is prepared.
         ask: How many times the reasoner has been asked, this time included.
     """
@@ -72,6 +73,7 @@ class CallKey:
     unit: int | None = None
     trait: int | None = None
     judge: int | None = None
+    last_unit: int | None = None
     task: str | None = None
     ask: int | None = None
 
@@ -81,7 +83,8 @@ class CallKey:
         Args:
             place: The cell's ordinal, or the persona's index while it is prepared.
         """
-        answer = (self.run, self.item, self.unit, self.trait, self.judge)
+        units = self.unit if self.last_unit is None else f"{self.unit}-{self.last_unit}"
+        answer = (self.run, self.item, units, self.trait, self.judge)
         parts = (self.stage.value, place, self.task, *answer, self.ask)
         return "/".join(str(part) for part in parts if part is not None)
 
@@ -200,11 +203,14 @@ class ModelCaller:
         tokens = self._expected_tokens(request, key.stage)
         with stop.interruptible():
             await self._chat.prepare(model.connection)
-        async with self._cleared(request, claim, call, tokens, stop):
+        turn = await self._clear(request, claim, call, tokens, stop)
+        try:
             row = partial(
                 self._row, call, request, key, claim, attempt, datetime.now(UTC), time.perf_counter()
             )
             reply = await self._send(request, claim, stop, row)
+        finally:
+            self._step_back(model, turn)
         await self._take_note(model, key.stage, tokens, reply)
         return reply
 
@@ -240,42 +246,77 @@ class ModelCaller:
         self._writer.add(claim, row)
         count_call(row.connection, row.model, row.stage, row.outcome, row.latency_ms / 1000, row.usd)
 
-    @contextlib.asynccontextmanager
-    async def _cleared(
+    async def _clear(
         self, request: ChatRequest, claim: AnyClaim, call: UUID, tokens: int, stop: StopSignal
-    ) -> AsyncIterator[None]:
-        """A call's turn, with the limiter's permits and, if the job has a budget, the money.
+    ) -> Turn:
+        """Waits for a call's turn, the limiter's permits and, if the job has a budget, the money.
 
-        Money that may yet come free is not waited for with a turn in hand, which others can use.
+        Returns:
+            The turn, for :meth:`_step_back` when the call is over.
         """
-        model = request.model
-        wanted = Wanted(call, claim, self._most(request)) if claim.budgeted else None
-        paid = short = sent = False
+        if not claim.budgeted:
+            turn = await self._take_turn(request.model, claim, stop)
+            await self._pass(request.model, tokens, stop, turn)
+            return turn
+        wanted = Wanted(call, claim, self._most(request))
+        paid = short = False
         try:
-            while not sent:
-                with stop.interruptible():
-                    with waiting("writer", model.connection, model.name):
-                        await self._writer.wait_for_room()
-                    if wanted is not None and (short or self._budgets.is_short(claim.job_id)):
+            while True:
+                # Money that may yet come free is not waited for with a turn in hand, which others can use.
+                if not paid and (short or self._budgets.is_short(claim.job_id)):
+                    with stop.interruptible():
                         paid = await self._budgets.reserve(wanted, patient=True)
-                    with waiting("process", model.connection, model.name):
-                        turn = await self._queue(model).turn(claim.tenant, claim.job_id, claim.priority)
-                try:
-                    async with self._place(model, stop):
-                        if wanted is not None and not paid:
-                            with stop.interruptible():
-                                paid = await self._budgets.reserve(wanted, patient=False)
-                        if paid or wanted is None:
-                            await self._permitted(model, tokens, stop)
-                            turn.passed()
-                            sent = True
-                            yield
-                finally:
-                    turn.end()
+                turn = await self._take_turn(request.model, claim, stop)
+                if not paid:
+                    paid = await self._reserve_in_turn(request.model, wanted, stop, turn)
+                if paid:
+                    await self._pass(request.model, tokens, stop, turn)
+                    return turn
                 short = True
-        finally:
-            if wanted is not None and paid and not sent:
+        except BaseException:
+            if paid:
                 self._budgets.refund(wanted)
+            raise
+
+    async def _take_turn(self, model: Model, claim: AnyClaim, stop: StopSignal) -> Turn:
+        """Waits for a call's turn in this process and a place among the calls in flight of all processes."""
+        with stop.interruptible():
+            with waiting("writer", model.connection, model.name):
+                await self._writer.wait_for_room()
+            with waiting("process", model.connection, model.name):
+                turn = await self._queue(model).turn(claim.tenant, claim.job_id, claim.priority)
+        try:
+            with stop.interruptible(), waiting("shared", model.connection, model.name):
+                await self._patiently(lambda: self._limiter.enter(model.connection, model.name))
+        except BaseException:
+            turn.end()
+            raise
+        return turn
+
+    def _step_back(self, model: Model, turn: Turn) -> None:
+        """Gives back what :meth:`_take_turn` gave."""
+        self._limiter.leave(model.connection, model.name)
+        turn.end()
+
+    async def _reserve_in_turn(self, model: Model, wanted: Wanted, stop: StopSignal, turn: Turn) -> bool:
+        """Whether there is money for a call; if not, it steps back."""
+        paid = False
+        try:
+            with stop.interruptible():
+                paid = await self._budgets.reserve(wanted, patient=False)
+        finally:
+            if not paid:
+                self._step_back(model, turn)
+        return paid
+
+    async def _pass(self, model: Model, tokens: int, stop: StopSignal, turn: Turn) -> None:
+        """Waits for the rate limiter's permit; without it, the call steps back."""
+        try:
+            await self._permitted(model, tokens, stop)
+        except BaseException:
+            self._step_back(model, turn)
+            raise
+        turn.passed()
 
     async def _permitted(self, model: Model, tokens: int, stop: StopSignal) -> None:
         """Waits for the rate limiter's permit, until one comes while the job is known to be active.
@@ -304,18 +345,11 @@ class ModelCaller:
         """What a call takes at worst."""
         model = request.model
         sent, returned = most_tokens(request.system, request.user, model.parameters.max_tokens)
-        price = self._prices.price(model.connection, model.name, Usage(sent, returned))
+        # A user's own field may have the provider store the prompt, which it may charge for.
+        stored = sent if "cache_control" in model.parameters.extra else 0
+        worst = Usage(sent, returned, written_input_tokens=stored)
+        price = self._prices.price(model.connection, model.name, worst)
         return Amount(1, sent + returned, nanos_of(price.usd or 0))
-
-    @contextlib.asynccontextmanager
-    async def _place(self, model: Model, stop: StopSignal) -> AsyncIterator[None]:
-        """A place among the calls in flight of all processes."""
-        with stop.interruptible(), waiting("shared", model.connection, model.name):
-            await self._patiently(lambda: self._limiter.enter(model.connection, model.name))
-        try:
-            yield
-        finally:
-            self._limiter.leave(model.connection, model.name)
 
     async def _patiently(self, permit: Callable[[], Awaitable[None]]) -> None:
         """Asks for a permit until the limiter can be reached."""
@@ -399,6 +433,7 @@ class ModelCaller:
             started_at=started_at,
             persona=None if isinstance(claim, Claim) else claim.persona,
             task=key.task,
+            last_unit=key.last_unit,
         )
 
     def _with_reply(self, row: CallRow, reply: ChatReply) -> CallRow:

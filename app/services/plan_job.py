@@ -7,7 +7,7 @@ from typing import Any
 from app.domain.budget import Budget
 from app.domain.draft import JobDraft
 from app.domain.model import Stage, Usage
-from app.domain.plan import StageEstimate
+from app.domain.stage_estimate import StageEstimate
 from app.llm.capabilities import unsupported_parameters
 from app.llm.connections import Connections
 from app.ports import PriceBook
@@ -94,7 +94,7 @@ def _cost(deps: PlanDependencies, estimates: list[StageEstimate], *, exact: bool
 
 def _price(deps: PlanDependencies, estimate: StageEstimate, share: float) -> float | None:
     usage = estimate.usage
-    if estimate.stage is not Stage.JUDGING:
+    if estimate.stage not in {Stage.JUDGING, Stage.CHECKING}:
         scaled = Usage(usage.input_tokens, round(usage.output_tokens * share))
     else:
         scaled = Usage(round(usage.input_tokens * share), round(usage.output_tokens * share))

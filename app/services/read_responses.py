@@ -153,8 +153,8 @@ def _judged(
     of_gym = isinstance(cell, GymCell)
     item = _item(cell, record, questions)
     by_unit: dict[int, list[UnitVerdict]] = {}
-    for unit, trait, judge, status, score, raw in found.verdicts:
-        by_unit.setdefault(unit, []).append(verdicts[record.cell, trait, judge, status, score, raw])
+    for unit, trait, judge, status, score, raw, size in found.verdicts:
+        by_unit.setdefault(unit, []).append(verdicts[record.cell, trait, judge, status, score, raw, size])
     return JudgedResponse(
         id=f"resp_{job.id.removeprefix('job_')}-{record.cell}-{record.run}-{record.item}",
         model=spec.models[cell.model].label,
@@ -202,15 +202,19 @@ def _grade(context: JobContext, record: GradeRecord) -> ResponseGrade:
     )
 
 
-class _Verdicts(dict[tuple[int, int, int, str, int | None, str | None], UnitVerdict]):
+_Said = tuple[int, int, int, str, int | None, str | None, int]
+"""A verdict's cell and what is stored of it but for the unit."""
+
+
+class _Verdicts(dict[_Said, UnitVerdict]):
     """Verdicts by cell and by what is stored of them but for the unit; each is made when it is first looked up."""
 
     def __init__(self, context: JobContext) -> None:
         super().__init__()
         self._context = context
 
-    def __missing__(self, key: tuple[int, int, int, str, int | None, str | None]) -> UnitVerdict:
-        ordinal, trait, judge, status, score, raw = key
+    def __missing__(self, key: _Said) -> UnitVerdict:
+        ordinal, trait, judge, status, score, raw, group_size = key
         cell = self._context.cells[ordinal]
         dimension, level = cell.dimensions[trait], cell.persona.traits[trait].level
         verdict = self[key] = UnitVerdict(
@@ -220,5 +224,6 @@ class _Verdicts(dict[tuple[int, int, int, str, int | None, str | None], UnitVerd
             score=score,
             raw=raw,
             in_character=None if score is None else dimension.scale.level_of(score) == level,
+            group_size=group_size,
         )
         return verdict

@@ -4,8 +4,9 @@ A response is split and judged as soon as it is durable; nothing waits for other
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
@@ -25,6 +26,9 @@ from app.services.shard_work import REFUSING, ShardDependencies, finish_all
 from app.services.stop_signal import StopSignal
 
 log = structlog.get_logger(__name__)
+
+Missing = tuple[Unit, int, Dimension, int]
+"""What a verdict is missing of: unit, trait with its dimension, judge."""
 
 MAX_GENERATED_UNITS = 1_000
 """A model that writes more sentences than this has lost itself; judging them would cost a call each."""
@@ -66,8 +70,8 @@ class Responses(ABC):
     def _unit_prompt(self, item: Item, dimension: Dimension, unit: Unit) -> str:
         """Asks a judge about one sentence."""
 
-    def _verdicts_due(self, item: Item, units: int) -> int:
-        """Judge calls that a response of so many sentences takes."""
+    def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:  # noqa: ARG002 - all of them alike
+        """Rows that a response of so many sentences has to get from its judges."""
         return units * len(item.dimensions) * len(self.spec.judges)
 
     # -- what they share ------------------------------------------------------------------------------------------
@@ -141,7 +145,7 @@ class Responses(ABC):
             text=text,
             unit_starts=[unit.start for unit in units],
             unit_ends=[unit.end for unit in units],
-            verdicts_due=0 if text is None else self._verdicts_due(item, len(units)),
+            verdicts_due=0 if text is None else self._verdicts_due(run, item, status, len(units)),
             finish_reason=None,
             error=error,
             input_tokens=None,
@@ -165,13 +169,17 @@ class Responses(ABC):
             for unit, trait, _, judge in missing:
                 self._record(response, unit, trait, judge, refused, None)
             return
-        await finish_all(
-            [
-                self._judge_unit(response, item, unit, trait, dimension, judge)
-                for unit, trait, dimension, judge in missing
-            ],
-            self.stop,
-        )
+        await finish_all(self._judgements(response, item, units, missing), self.stop)
+
+    def _judgements(
+        self,
+        response: StoredResponse,
+        item: Item,
+        units: Sequence[Unit],  # noqa: ARG002 - for those that judge several at a time
+        missing: Sequence[Missing],
+    ) -> list[Coroutine[Any, Any, None]]:
+        """What has to be asked so that no verdict is missing."""
+        return [self._judge_unit(response, item, *one) for one in missing]
 
     async def _judge_unit(
         self,
@@ -183,6 +191,13 @@ class Responses(ABC):
         judge: int,
     ) -> None:
         key = CallKey(Stage.JUDGING, response.run, response.item, unit.index, trait, judge)
+        verdict, raw = await self._ask_alone(key, item, dimension, unit, judge)
+        self._record(response, unit, trait, judge, verdict, raw)
+
+    async def _ask_alone(
+        self, key: CallKey, item: Item, dimension: Dimension, unit: Unit, judge: int
+    ) -> tuple[Verdict, str | None]:
+        """A judge's verdict on a sentence by itself, and its words."""
         prompt = self._unit_prompt(item, dimension, unit)
         try:
             reply = await self.deps.caller.call(
@@ -190,14 +205,10 @@ class Responses(ABC):
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
-            self._record(response, unit, trait, judge, Verdict(VerdictStatus.FAILED), None)
-            return
-        raw = reply.text
+            return Verdict(VerdictStatus.FAILED), None
         if reply.finish_reason in REFUSING:
-            verdict = Verdict(VerdictStatus.REFUSED)
-        else:
-            verdict = parse_verdict(raw, dimension.scale)
-        self._record(response, unit, trait, judge, verdict, raw)
+            return Verdict(VerdictStatus.REFUSED), reply.text
+        return parse_verdict(reply.text, dimension.scale), reply.text
 
     def _warn_of_failure(self, key: CallKey, error: CallFailedError) -> None:
         path = key.path(self.claim.cell)
@@ -212,7 +223,20 @@ class Responses(ABC):
         verdict: Verdict,
         raw: str | None,
     ) -> None:
-        row = VerdictRow(
+        row = self._verdict_row(response, unit, trait, judge, verdict, raw)
+        self.last_batch = self.deps.writer.add(self.claim, row)
+
+    def _verdict_row(
+        self,
+        response: StoredResponse,
+        unit: Unit,
+        trait: int,
+        judge: int,
+        verdict: Verdict,
+        raw: str | None,
+        group_size: int = 1,
+    ) -> VerdictRow:
+        return VerdictRow(
             cell_id=self.claim.cell_id,
             run=response.run,
             item=response.item,
@@ -223,5 +247,5 @@ class Responses(ABC):
             status=verdict.status.value,
             score=verdict.score,
             raw=raw,
+            group_size=group_size,
         )
-        self.last_batch = self.deps.writer.add(self.claim, row)

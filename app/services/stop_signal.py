@@ -5,9 +5,9 @@ up, is given up.
 """
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from enum import StrEnum
 
 FRESH_SECONDS = 1.0
@@ -44,6 +44,7 @@ class StopSignal:
     Attributes:
         reason: Why it was given; ``None`` before.
         on_failure: Told of an error after which no call of the job can succeed.
+        given_up: Whether calls on the wire are not awaited any longer.
     """
 
     def __init__(self) -> None:
@@ -52,7 +53,9 @@ class StopSignal:
         self._waiting: set[asyncio.Task[object]] = set()
         self._flying: set[asyncio.Task[object]] = set()
         self._giving_up: asyncio.TimerHandle | None = None
-        self._given_up = False
+        self.given_up = False
+        self._stretch = _Stretch(self, self._waiting)
+        self._flight = _Flight(self, self._flying)
         self._seen_active_at = float("inf")
         self._seen = asyncio.Event()
 
@@ -78,7 +81,7 @@ class StopSignal:
 
     def cut(self) -> int:
         """Gives up the calls on the wire of a shard that was stopped; returns how many."""
-        self._given_up = True
+        self.given_up = True
         for task in self._flying:
             task.cancel()
         return len(self._flying)
@@ -110,46 +113,68 @@ class StopSignal:
         if self.reason is not None:
             raise StoppedError(self.reason)
 
-    @contextlib.contextmanager
-    def interruptible(self) -> Iterator[None]:
+    def interruptible(self) -> AbstractContextManager[None]:
         """A stretch of waiting, before a call has started, that a stop ends at once.
 
         Raises:
             StoppedError: If stopped before or during it. What was acquired in it is the caller's to release, so
                 a stop that comes with its last step shows only at the next :meth:`check`.
         """
-        self.check()
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("only a task can wait")
-        self._waiting.add(task)
-        try:
-            yield
-        except asyncio.CancelledError:
-            if self.reason is None:
-                raise
-            task.uncancel()
-            raise StoppedError(self.reason) from None
-        finally:
-            self._waiting.discard(task)
+        return self._stretch
 
-    @contextlib.contextmanager
-    def on_the_wire(self) -> Iterator[None]:
+    def on_the_wire(self) -> AbstractContextManager[None]:
         """A call that has started: a stop does not end it, giving up does.
 
         Raises:
             AbandonedError: If it was given up.
         """
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("only a task can call")
-        self._flying.add(task)
-        try:
-            yield
-        except asyncio.CancelledError:
-            if not self._given_up:
-                raise
+        return self._flight
+
+
+class _Stretch:
+    """What ends by a stop. One for all calls: it has no state of its own, and calls go through it by the million."""
+
+    __slots__ = ("_signal", "_tasks")
+
+    def __init__(self, signal: StopSignal, tasks: set[asyncio.Task[object]]) -> None:
+        self._signal = signal
+        self._tasks = tasks
+
+    def __enter__(self) -> None:
+        self._signal.check()
+        self._tasks.add(_task())
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        task = _task()
+        self._tasks.discard(task)
+        reason = self._signal.reason
+        if reason is not None and kind is not None and issubclass(kind, asyncio.CancelledError):
             task.uncancel()
-            raise AbandonedError(self.reason) from None
-        finally:
-            self._flying.discard(task)
+            raise StoppedError(reason) from None
+
+
+class _Flight:
+    """What ends by giving up only; otherwise as :class:`_Stretch`."""
+
+    __slots__ = ("_signal", "_tasks")
+
+    def __init__(self, signal: StopSignal, tasks: set[asyncio.Task[object]]) -> None:
+        self._signal = signal
+        self._tasks = tasks
+
+    def __enter__(self) -> None:
+        self._tasks.add(_task())
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        task = _task()
+        self._tasks.discard(task)
+        if self._signal.given_up and kind is not None and issubclass(kind, asyncio.CancelledError):
+            task.uncancel()
+            raise AbandonedError(self._signal.reason) from None
+
+
+def _task() -> asyncio.Task[object]:
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("only a task can wait or call")
+    return task

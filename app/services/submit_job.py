@@ -3,8 +3,8 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -14,10 +14,10 @@ from app.db.jobs import JobRow, NewCell, NewJob, NewPreparation, NewResponse, Ne
 from app.domain.draft import JobDraft, PersonaGenerationDraft
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.gym_plan import estimate_gym, merged, preparations_of
-from app.domain.model import Stage, Usage
+from app.domain.model import Usage
 from app.domain.plan import (
+    Cell,
     GymCell,
-    StageEstimate,
     atomic,
     estimate,
     estimate_provided,
@@ -31,11 +31,15 @@ from app.domain.refusal import RefusalRules
 from app.domain.resolve import Catalog, Resolution, resolve
 from app.domain.resolve_generation import resolve_generation
 from app.domain.segmentation import Segmenter
+from app.domain.stage_estimate import StageEstimate
 from app.ports import PriceBook, Queue
 from app.services.errors import IdempotencyConflictError
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
 from app.services.sets import sets_named, with_kept_sets
+
+Position = tuple[int, int, int]
+"""(cell ordinal, run, item): what names a response in its job."""
 
 MAX_UNITS = 32_767
 """Sentences of one text: they are numbered by two-byte integers."""
@@ -91,8 +95,8 @@ class PreparedJob:
 
     @property
     def expected_verdicts(self) -> int:
-        """Judge calls, estimated for texts that don't exist yet."""
-        return sum(e.calls for e in self.estimates if e.stage is Stage.JUDGING)
+        """Verdicts and grades, estimated for texts that don't exist yet."""
+        return sum(e.verdicts for e in self.estimates)
 
     @property
     def exact(self) -> bool:
@@ -113,16 +117,18 @@ def prepare_job(deps: SubmissionDependencies, draft: JobDraft) -> PreparedJob:
     """
     resolution = resolve(draft, deps.catalog)
     _refuse_unpriced(deps.prices, draft, resolution)
-    spec, cells = resolution.spec, resolution.cells
-    if spec.provided:
-        responses = _provided_rows(deps, resolution)
-        units = [(r.cell, r.item, len(r.unit_starts)) for r in responses if r.status == "answered"]
-        estimates = estimate_provided(spec, cells, units)
+    cells = resolution.cells
+    if resolution.spec.provided:
+        resolution, responses = _with_checks(resolution, _provided_rows(deps, resolution))
+        answered = [r for r in responses if r.status == "answered"]
+        units = [(r.cell, r.run, r.item, len(r.unit_starts)) for r in answered]
+        estimates = estimate_provided(resolution.spec, cells, units)
         planned = _provided_shards(resolution, responses)
     else:
         responses = ()
         # Before anything is estimated: estimating a job a thousand times too large would take minutes.
         _refuse_beyond(deps.max_planned_calls, sum(cell.runs * responses_per_run(cell) for cell in cells))
+        resolution = _with_sample(resolution, _judged_positions(cells))
         estimates = _estimates(resolution)
         planned = tuple(_generating_shards(resolution))
     prepared = PreparedJob(resolution, planned, responses, _preparations(resolution), tuple(estimates))
@@ -218,6 +224,42 @@ def _provided_rows(deps: SubmissionDependencies, resolution: Resolution) -> tupl
             )
         )
     return tuple(rows)
+
+
+def _judged_positions(cells: Sequence[Cell]) -> Iterator[Position]:
+    """The responses whose sentences will be judged, as far as is known."""
+    return (
+        (cell.ordinal, run, item)
+        for cell in cells
+        if cell.dimensions
+        for run in range(cell.runs)
+        for item in range(responses_per_run(cell))
+    )
+
+
+def _with_sample(resolution: Resolution, responses: Iterable[Position]) -> Resolution:
+    """The resolution with the responses drawn that are judged sentence by sentence too, where others are grouped."""
+    spec = resolution.spec
+    if spec.grouping is None:
+        return resolution
+    return replace(resolution, spec=replace(spec, grouping=spec.grouping.drawn(responses)))
+
+
+def _with_checks(
+    resolution: Resolution, rows: tuple[NewResponse, ...]
+) -> tuple[Resolution, tuple[NewResponse, ...]]:
+    """The same for existing texts, whose sentences are known; and their rows with the verdicts that this takes."""
+    several = (r for r in rows if r.status == "answered" and len(r.unit_starts) > 1)
+    resolution = _with_sample(resolution, ((r.cell, r.run, r.item) for r in several))
+    grouping = resolution.spec.grouping
+    if grouping is None:
+        return resolution, rows
+    return resolution, tuple(
+        replace(row, verdicts_due=2 * row.verdicts_due)
+        if row.status == "answered" and grouping.checks(row.cell, row.run, row.item, len(row.unit_starts))
+        else row
+        for row in rows
+    )
 
 
 def _provided_shards(resolution: Resolution, rows: tuple[NewResponse, ...]) -> tuple[NewShard, ...]:

@@ -7,12 +7,14 @@ where a connection allows any; so after :data:`MOST_MODELS` of them the rest cou
 import contextlib
 import functools
 import time
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 MOST_MODELS = 200
 OTHER_MODEL = "other"
+SHORTEST_WAIT_SECONDS = 0.0005
+"""What takes less was no wait: to observe it would cost more than it took."""
 
 REGISTRY = CollectorRegistry()
 _MODEL = ("connection", "model")
@@ -29,7 +31,7 @@ _CALL_SECONDS = Histogram(
 )
 _WAIT_SECONDS = Histogram(
     "assay_wait_seconds",
-    "Time that calls waited: for the database's writer, this process's or all processes' calls in flight, the rate limit.",
+    "Time that calls waited, if they had to: for the database's writer, this process's or all processes' calls in flight, the rate limit.",
     ["limiter", *_MODEL],
     buckets=(0.005, 0.05, 0.25, 1, 5, 30, 120, 600),
     registry=REGISTRY,
@@ -129,25 +131,34 @@ def count_call(
         _COST.labels(*_labels(connection, model)).inc(usd)
 
 
-@contextlib.contextmanager
-def on_the_wire(connection: str, model: str) -> Iterator[None]:
+def on_the_wire(connection: str, model: str) -> AbstractContextManager[None]:
     """Counts a call as in flight inside the block."""
-    gauge = _in_flight(connection, model)
-    gauge.inc()
-    try:
-        yield
-    finally:
-        gauge.dec()
+    return _in_flight(connection, model).track_inprogress()
 
 
-@contextlib.contextmanager
-def waiting(limiter: str, connection: str, model: str) -> Iterator[None]:
-    """Measures a wait, also one that is given up."""
-    started = time.perf_counter()
-    try:
-        yield
-    finally:
-        _wait_seconds(limiter, connection, model).observe(time.perf_counter() - started)
+class waiting:  # noqa: N801 - used like a function
+    """Measures a wait, also one that is given up.
+
+    Args:
+        limiter: What is waited for.
+        connection: Where the call goes.
+        model: Which model is called.
+    """
+
+    __slots__ = ("_for", "_started")
+
+    def __init__(self, limiter: str, connection: str, model: str) -> None:
+        self._for = (limiter, connection, model)
+        self._started = time.perf_counter()
+
+    def __enter__(self) -> None:
+        """Begins."""
+
+    def __exit__(self, *_: object) -> None:
+        """Ends."""
+        seconds = time.perf_counter() - self._started
+        if seconds >= SHORTEST_WAIT_SECONDS:
+            _wait_seconds(*self._for).observe(seconds)
 
 
 def count_pause(connection: str, model: str) -> None:

@@ -32,6 +32,15 @@ INTERVAL = 15
 FIELD = 6
 """Width of a figure in the detailed tables: sign, digit, point, two decimals, mark."""
 
+CHECKED = {
+    "exact_agreement": "the share of same verdicts",
+    "mean_absolute_difference": "the mean distance",
+    "mean_difference": "the mean difference",
+    "quadratic_kappa": "κ",
+    "acc_difference": "the difference in ACC",
+}
+"""What the check's figures are called where they are missing."""
+
 LEVELS = ("high", "neutral", "low")
 TASKS = ("questionnaire", "essay", "social_media_post")
 """The orders of Table 5; others follow in alphabetical order."""
@@ -75,10 +84,42 @@ def results_view(results: Json, width: int) -> RenderableType:
         tables += _overview(results, width, notes)
     for model in dict.fromkeys(cell["model"] for cell in results["cells"]):
         tables += _model_tables(results, model, width, notes)
+    if results.get("judging_check"):
+        tables.append(_judging_check(results["judging_check"], notes))
     parts: list[RenderableType] = [_heading(results)]
     for table in tables:
         parts += ["", table]
     return Group(*parts, "", *_legend(results), *notes.render())
+
+
+def _judging_check(check: Json, notes: Footnotes) -> Table:
+    """A line for each judge, then for each of its tasks: how far grouped verdicts agree with those on one sentence."""
+    table = _table(Text(f"Up to {check['sentences_per_call']} sentences a call, against one by one"))
+    table.add_column("judge", overflow="fold")
+    table.add_column("task", overflow="fold")
+    for header in (
+        "sentences",
+        "same\nverdict",
+        "distance\nin points",
+        "grouped\n− alone",
+        "κ",
+        "ACC\ngrouped − alone",
+    ):
+        table.add_column(header, justify="right", no_wrap=True)
+    for row in check["agreement"]:
+        task = "all" if row["task"] is None else _words(row["task"])
+        figures = (_checked(name, row[name], notes) for name in CHECKED)
+        table.add_row(printable(row["judge"]), task, f"{row['sentences']:,}", *figures)
+    if not check["agreement"]:
+        table.add_row(MISSING, "no sentence was judged both ways")
+    return table
+
+
+def _checked(name: str, measured: Json, notes: Footnotes) -> str:
+    if measured["value"] is None:
+        return MISSING + notes.mark(f"{CHECKED[name]} is missing: {_reason(measured)}")
+    interval = f" {_interval(measured)}" if name == "acc_difference" and measured.get("ci95") else ""
+    return f"{measured['value']:.2f}{interval}"
 
 
 def _heading(results: Json) -> Text:

@@ -121,6 +121,41 @@ WRONG: dict[str, tuple[Json, str]] = {
         job_body(iterations=1000, instructions=[f"{{persona}} {n}" for n in range(33)]),
         "/iterations",
     ),
+    "no sentence a call": (job_body(judging={"sentences_per_call": 0}), "/judging/sentences_per_call"),
+    "a thousand sentences a call": (
+        job_body(judging={"sentences_per_call": 1000}),
+        "/judging/sentences_per_call",
+    ),
+    "half a sentence a call": (job_body(judging={"sentences_per_call": 2.5}), "/judging/sentences_per_call"),
+    "a check of nothing": (
+        job_body(judging={"sentences_per_call": 5, "check": {"share": 0}}),
+        "/judging/check/share",
+    ),
+    "a check of no response": (
+        job_body(judging={"sentences_per_call": 5, "check": {"minimum": 0}}),
+        "/judging/check/minimum",
+    ),
+    "a check without a check": (
+        job_body(judging={"sentences_per_call": 5, "check": False}),
+        "/judging/check",
+    ),
+    "a check of sentences judged one by one": (job_body(judging={"check": {"share": 0.5}}), "/judging"),
+    "a judge that may not write so many lines": (
+        job_body(
+            judging={"sentences_per_call": 20}, judges=[{"model": "simulated/sim-judge", "max_tokens": 10}]
+        ),
+        "/judges/0/max_tokens",
+    ),
+    "several sentences a call where none is judged": (
+        job_body(
+            judging={"sentences_per_call": 5},
+            tasks=["expected_action"],
+            instructions=None,
+            iterations=None,
+            reasoner="simulated/sim-reasoner",
+        ),
+        "/judging/sentences_per_call",
+    ),
     "negative seed": (job_body(seed=-1), "/seed"),
     "seed beyond 63 bits": (job_body(seed=2**63), "/seed"),
     "temperature of 3": (

@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.e2e.stack import TERMINAL, Json, judged_path
 from tests.faults.program import PROJECT
 from tests.faults.service import Service
+from tests.observe import eventually
 
 SEED_VARIABLE = "ASSAY_FAULT_SEED"
 TIMES = int(os.environ.get("ASSAY_FAULT_TIMES", "20"))
@@ -77,10 +78,12 @@ def undisturbed(service: Service, job: Json) -> Undisturbed:
     return Undisturbed(job, service.results(job_id), len(identities(entries)))
 
 
-def repeated(entries: list[Json]) -> list[Json]:
-    """Some of the calls that were made for what others were made for too."""
+def repeated(entries: list[Json]) -> list[str]:
+    """Calls that were made for what others were made for too, and when (seconds since the first call)."""
     asked = identities(entries)
-    return [entry for entry in entries if asked[judged_path(entry["request_id"])] > 1][:10]
+    start = min((entry["at"] for entry in entries), default=0.0)
+    again = [entry for entry in entries if asked[judged_path(entry["request_id"])] > 1]
+    return [f"{entry['request_id']} {entry['status']} at {entry['at'] - start:.2f}" for entry in again]
 
 
 @dataclass
@@ -119,6 +122,11 @@ class Trial:
                 return False
             time.sleep(0.02)
         return self._status() not in TERMINAL
+
+    def goes_on(self, calls: int, seconds: float) -> bool:
+        """Whether so many further calls come in time, or the job ends with fewer."""
+        target = self.service.received() + calls
+        return eventually(lambda: self.service.received() >= target or self._status() in TERMINAL, seconds)
 
     def strike(self, part: str, act: Callable[[], None]) -> None:
         """Does something to a part, and keeps what was recorded and asked by then."""

@@ -16,6 +16,7 @@ from app.db.shards import Claim
 from app.db.writer import CallRow, ResponseRow, VerdictRow
 from app.domain.draft import JobDraft, ModelDraft
 from app.domain.punkt import PunktSegmenter
+from app.instruments.grouped_loader import load_grouped
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.llm.connections import load_connections
@@ -57,7 +58,7 @@ def submission_dependencies(
     connections = load_connections(None, {}, "http://127.0.0.1:9")
     return SubmissionDependencies(
         engine=engine,
-        catalog=make_catalog(load_atomic(), load_personagym(), segmenter().name, connections),
+        catalog=make_catalog(load_atomic(), load_personagym(), load_grouped(), segmenter().name, connections),
         queue=queue,
         segmenter=segmenter(),
         refusals=load_atomic().refusal,

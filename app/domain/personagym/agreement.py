@@ -8,15 +8,11 @@ import numpy as np
 
 from app.domain.metrics.metric import FloatArray, Metric
 from app.domain.personagym.scores import SCORES, Grade
+from app.domain.statistics.agreement import NO_JOINT, kappa_draws, quadratic_kappa, quotient
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.resampling import percentile_interval, ratio_draws
 
-_NOTHING = 10**-9
-"""Variances below it are 0, rounding apart."""
-
-NO_JOINT = "no_joint_response: no response has a grade from both evaluators"
 NO_VARIATION = "no_variation: an evaluator gave all of the responses the same score"
-NO_DISAGREEMENT = "no_expected_disagreement: both evaluators gave every response the same one score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +57,6 @@ def agreements(
     )
 
 
-def quadratic_kappa(first: FloatArray, second: FloatArray) -> Metric:
-    """Cohen's κ with quadratic weights (Cohen, 1968): 1 − observed / expected squared difference.
-
-    The expected one is the mean of (xᵢ − yⱼ)² over all i and j: σₓ² + σᵧ² + (x̄ − ȳ)².
-
-    Args:
-        first: Shape (n,): one evaluator's scores.
-        second: Shape (n,): the other's, of the same responses.
-    """
-    if not len(first):
-        return Metric.missing(NO_JOINT)
-    expected = float(first.var() + second.var() + (first.mean() - second.mean()) ** 2)
-    if expected == 0.0:
-        return Metric.missing(NO_DISAGREEMENT)
-    return Metric(1.0 - float(((first - second) ** 2).mean()) / expected, len(first))
-
-
 def spearman(first: FloatArray, second: FloatArray) -> Metric:
     """Spearman's ρ, ties having their mean rank; arguments as for :func:`quadratic_kappa`."""
     if not len(first):
@@ -117,7 +96,7 @@ def _with_intervals(
 ) -> Agreement:
     """The figures with their intervals over personas; ranks are those of all responses, not of each resample."""
     weights = sample.weights_of(personas)
-    kappa = _kappa_draws(_Moments(first, second, weights))
+    kappa = kappa_draws(first, second, lambda values: ratio_draws(values, np.ones(len(values)), weights))
     rho = _correlation_draws(_Moments(_ranks(first), _ranks(second), weights))
     apart = ratio_draws(np.abs(first - second), np.ones(len(first)), weights)
     clusters = len(set(personas))
@@ -146,23 +125,11 @@ class _Moments:
             ratio_draws(second**2, one, weights) - self.means[1] ** 2,
         )
         self.covariance = ratio_draws(first * second, one, weights) - self.means[0] * self.means[1]
-        self.distance = ratio_draws((first - second) ** 2, one, weights)
-
-
-def _kappa_draws(moments: _Moments) -> FloatArray:
-    expected = sum(moments.variances) + (moments.means[0] - moments.means[1]) ** 2
-    return _quotient(expected - moments.distance, expected)
 
 
 def _correlation_draws(moments: _Moments) -> FloatArray:
     product = np.clip(moments.variances[0], 0, None) * np.clip(moments.variances[1], 0, None)
-    return np.clip(_quotient(moments.covariance, np.sqrt(product)), -1.0, 1.0)
-
-
-def _quotient(above: FloatArray, below: FloatArray) -> FloatArray:
-    """Above / below; NaN where below is 0, rounding apart."""
-    missing = np.full(len(below), np.nan)
-    return np.asarray(np.divide(above, below, out=missing, where=below > _NOTHING))
+    return np.clip(quotient(moments.covariance, np.sqrt(product)), -1.0, 1.0)
 
 
 def _ranks(scores: FloatArray) -> FloatArray:

@@ -5,13 +5,11 @@ filled in one pass, so that braces in personas, questions and responses, all unt
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 
 from app.domain.dimension import Dimension
 from app.domain.personagym.task import GymPrompts, GymTask
-
-_PLACEHOLDER = re.compile(r"\{([a-z_ ]+)\}")
+from app.domain.template import fill
 
 
 def environment_prompt(prompts: GymPrompts, persona: str, pool: Sequence[str]) -> str:
@@ -22,7 +20,7 @@ def environment_prompt(prompts: GymPrompts, persona: str, pool: Sequence[str]) -
         persona: The persona's description.
         pool: Names of the environments to choose from.
     """
-    return _fill(
+    return fill(
         prompts.environment_selection, {"persona": persona.strip(), "environments_list": _listed(pool)}
     )
 
@@ -53,7 +51,7 @@ def question_prompt(
         "question_quality_criteria": task.question_criteria,
         "existing_questions": _listed(existing),
     }
-    return _fill(prompts.further_questions if existing else prompts.question_generation, values)
+    return fill(prompts.further_questions if existing else prompts.question_generation, values)
 
 
 def score_examples_prompt(prompts: GymPrompts, task: GymTask, persona: str, question: str) -> str:
@@ -66,12 +64,12 @@ def score_examples_prompt(prompts: GymPrompts, task: GymTask, persona: str, ques
         question: The question to which the examples respond.
     """
     values = {"persona": persona.strip(), "question": question, "rubric": rubric_outline(prompts, task)}
-    return _fill(prompts.score_examples, values)
+    return fill(prompts.score_examples, values)
 
 
 def rubric_outline(prompts: GymPrompts, task: GymTask) -> str:
     """A task's rubric before anything is known of a persona; its other placeholders stay, as in Box A.4-1."""
-    return _fill(prompts.rubric, _outline_values(task))
+    return fill(prompts.rubric, _outline_values(task))
 
 
 def rubric_prompt(
@@ -100,7 +98,7 @@ def rubric_prompt(
         "question": question,
         "response": response,
     }
-    return _fill(prompts.rubric, values)
+    return fill(prompts.rubric, values)
 
 
 def persona_generation_prompt(prompts: GymPrompts, count: int, existing: Sequence[str] = ()) -> str:
@@ -111,7 +109,7 @@ def persona_generation_prompt(prompts: GymPrompts, count: int, existing: Sequenc
         count: How many.
         existing: Descriptions that it must not repeat.
     """
-    return _fill(prompts.persona_generation, {"count": str(count), "existing_personas": _listed(existing)})
+    return fill(prompts.persona_generation, {"count": str(count), "existing_personas": _listed(existing)})
 
 
 def sentence_prompt(
@@ -132,7 +130,7 @@ def sentence_prompt(
         "atomic unit": unit_text,
         "options": dimension.options,
     }
-    return _fill(prompts.sentence_scoring, values)
+    return fill(prompts.sentence_scoring, values)
 
 
 def _outline_values(task: GymTask) -> dict[str, str]:
@@ -143,7 +141,3 @@ def _outline_values(task: GymTask) -> dict[str, str]:
 def _listed(texts: Sequence[str]) -> str:
     """A list that reads the same as Python and as JSON."""
     return json.dumps(list(texts), ensure_ascii=False)
-
-
-def _fill(template: str, values: Mapping[str, str]) -> str:
-    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)

@@ -36,7 +36,7 @@ ANTHROPIC_REPLY: dict[str, Any] = {
     "usage": {
         "input_tokens": 4,
         "cache_read_input_tokens": 16,
-        "cache_creation_input_tokens": 0,
+        "cache_creation_input_tokens": 3,
         "output_tokens": 5,
     },
 }

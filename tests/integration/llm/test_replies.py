@@ -251,7 +251,9 @@ class TestAnthropicReply:
         assert await gateway.complete(ask("anthropic")) == ChatReply(
             text="I love parties.",
             finish_reason=FinishReason.STOP,
-            usage=Usage(input_tokens=4 + 16, output_tokens=5, cached_input_tokens=16),
+            usage=Usage(
+                input_tokens=4 + 16 + 3, output_tokens=5, cached_input_tokens=16, written_input_tokens=3
+            ),
             model_snapshot="claude-3-haiku-20240307",
             provider_request_id="req_9",
         )

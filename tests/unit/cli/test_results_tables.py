@@ -5,6 +5,7 @@ from rich.console import Console
 
 from app.terminal.heat import heat
 from app.terminal.results_tables import results_view
+from tests.unit.check_sample import check_of
 from tests.unit.cli.documents import metric, results
 from tests.unit.gym_sample import graded_response, gym_results_of
 
@@ -53,6 +54,23 @@ class TestIntervals:
 
     def test_without_any_there_is_no_table(self) -> None:
         assert "95 % intervals" not in shown(results())
+
+
+class TestJudgingCheck:
+    def test_a_judge_has_a_line_with_what_grouping_changes(self) -> None:
+        text = shown(results() | {"judging_check": check_of(*[(5, 4), (3, 3)] * 4)})
+        assert "Up to 8 sentences a call, against one by one" in text
+        # 4 of 8 alike; distance and difference 0.5; in character 4 of 8 both ways.
+        assert line_with(text, "a/judge").split()[1:6] == ["all", "8", "0.50", "0.50", "0.50"]
+        assert line_with(text, "social media post")
+
+    def test_what_is_missing_has_its_reason(self) -> None:
+        text = shown(results() | {"judging_check": check_of((4, 4))})
+        assert "κ is missing" in text
+        assert "no sentence was judged both ways" in shown(results() | {"judging_check": check_of()})
+
+    def test_a_job_judged_one_by_one_says_nothing_of_it(self) -> None:
+        assert "sentences a call" not in shown(results())
 
 
 class TestMissingValues:

@@ -9,6 +9,7 @@ from app.domain.errors import InvalidJobError
 from app.domain.gym_resolve import GymCatalog
 from app.domain.instrument import InstrumentRef
 from app.domain.resolve import Catalog, Resolution, resolve
+from app.instruments.grouped_loader import load_grouped
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 
@@ -29,6 +30,7 @@ CATALOG = Catalog(
         dimension=GYM.consistency,
         target_level=GYM.target.level,
     ),
+    grouped=load_grouped(),
     model_problem=lambda connection, name: (
         None if connection in {"sim", "acme"} else f"no connection {connection}"
     ),

@@ -147,7 +147,7 @@ class TestEstimates:
 
     def test_sentences_of_existing_texts_are_counted_exactly(self) -> None:
         resolution = resolve(texts(ResponseDraft("E-low", "essay", "x")), CATALOG)
-        (judging,) = estimate_provided(resolution.spec, resolution.cells, [(0, 0, 3), (0, 0, 4)])
+        (judging,) = estimate_provided(resolution.spec, resolution.cells, [(0, 0, 0, 3), (0, 1, 0, 4)])
         assert (judging.stage, judging.calls, judging.usage.output_tokens) == (Stage.JUDGING, 7, 7)
 
 

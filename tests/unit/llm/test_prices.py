@@ -34,6 +34,16 @@ class TestOperatorPrices:
 
 
 class TestLibraryPrices:
+    def test_of_what_a_provider_stores_in_its_cache(self) -> None:
+        # $3 in, $0.30 cached, $3.75 stored, $15 out, per million
+        usage = Usage(2000, 100, cached_input_tokens=1200, written_input_tokens=500)
+        found = price("https://api.anthropic.com", "claude-3-5-sonnet-20240620", usage)
+        assert found.usd == pytest.approx((300 * 3 + 1200 * 0.3 + 500 * 3.75 + 100 * 15) / 1e6)
+
+    def test_of_what_is_stored_where_that_is_not_charged_for(self) -> None:
+        found = price(OPENAI, "gpt-4o-2024-08-06", Usage(1000, 100, written_input_tokens=900))
+        assert found.usd == pytest.approx((1000 * 2.5 + 100 * 10) / 1e6)
+
     def test_of_gpt_4o(self) -> None:
         # $2.50 in, $1.25 cached, $10 out, per million
         found = price(OPENAI, "gpt-4o-2024-08-06", Usage(1000, 100, 400))

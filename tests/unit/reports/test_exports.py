@@ -17,12 +17,14 @@ from app.domain.verdict import VerdictStatus
 from app.reports import csv, jsonl, parquet
 from app.reports.columns import (
     CELL_COLUMNS,
+    JUDGING_CHECK_COLUMNS,
     PERSONA_SCORE_COLUMNS,
     VERDICT_COLUMNS,
     Column,
     ColumnType,
 )
 from app.reports.rows import CHUNK_CHARACTERS, CHUNK_ROWS, chunks
+from tests.unit.check_sample import check_of
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import response_of, sample, stream
@@ -146,7 +148,7 @@ class TestVerdictRows:
         verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
         below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
         data = (await joined(csv.rows(stream([below_zero])))).decode("utf-8-sig")
-        assert data.endswith("scored,-2,false,'-2,sentence\r\n")
+        assert data.endswith("scored,-2,false,'-2,sentence,1\r\n")
 
     async def test_a_job_without_responses_gives_readable_files_without_rows(self) -> None:
         assert from_csv(await joined(csv.rows(stream([]))), VERDICT_COLUMNS) == []
@@ -218,6 +220,31 @@ class TestPersonaScores:
         results = sample().results
         assert from_parquet(parquet.persona_scores(results)) == []
         assert from_csv(csv.persona_scores(results), PERSONA_SCORE_COLUMNS) == []
+
+
+class TestJudgingCheck:
+    def test_all_formats_hold_the_same_rows(self) -> None:
+        results = {"judging_check": check_of(*[(5, 4), (3, 3)] * 4, judge="=1+1")}
+        lines = from_jsonl(jsonl.judging_check(results))
+        assert from_parquet(parquet.judging_check(results)) == lines
+        assert from_csv(csv.judging_check(results), JUDGING_CHECK_COLUMNS) == lines
+        assert [(row["judge"], row["task"], row["sentences"]) for row in lines] == [
+            ("=1+1", None, 8),
+            ("=1+1", "social_media_post", 8),
+        ]
+
+    def test_a_figure_has_its_n_and_interval_or_a_reason(self) -> None:
+        (whole, _) = from_jsonl(jsonl.judging_check({"judging_check": check_of(*[(5, 4), (3, 3)] * 4)}))
+        assert (whole["mean_difference"], whole["mean_difference_n"]) == (0.5, 8)
+        assert whole["mean_difference_low"] < 0.5 < whole["mean_difference_high"]
+        (few, _) = from_jsonl(jsonl.judging_check({"judging_check": check_of((4, 4))}))
+        assert (few["quadratic_kappa"], few["quadratic_kappa_n"]) == (None, 0)
+        assert few["quadratic_kappa_reason"]
+
+    def test_a_job_judged_one_by_one_gives_readable_files_without_rows(self) -> None:
+        results = sample().results
+        assert from_parquet(parquet.judging_check(results)) == []
+        assert from_csv(csv.judging_check(results), JUDGING_CHECK_COLUMNS) == []
 
 
 class TestStreaming:

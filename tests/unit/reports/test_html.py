@@ -14,6 +14,7 @@ import pytest
 
 from app.domain.judged import JudgedResponse
 from app.reports.html import OPEN_CARDS, html_report
+from tests.unit.check_sample import check_of
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import Sample, response_of, results_of, sample, stream
 
@@ -93,6 +94,20 @@ class TestWhatItSays:
         assert "describe no real model" in (await page_of(job.responses, job.results)).text
         real = job.results | {"simulated": False}
         assert "describe no real model" not in (await page_of(job.responses, real)).text
+
+    async def test_several_sentences_a_call_are_told_with_what_they_change(self, job: Sample) -> None:
+        check = check_of(*[(5, 4), (3, 3)] * 20)
+        page = await page_of(job.responses, job.results | {"judging_check": check})
+        low, high = check["agreement"][0]["mean_difference"]["ci95"]
+        assert "asked about up to 8 sentences in one call" in page.text
+        assert "The sentences of 40 responses" in page.text
+        assert f"[{low:.2f}, {high:.2f}]" in page.text
+        assert "3 sentences had to be asked about alone" in page.text
+        assert "in one call" not in (await page_of(job.responses, job.results)).text
+
+    async def test_that_nothing_is_known_of_what_they_change_is_said(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results | {"judging_check": check_of()})
+        assert "No sentence has been judged both ways yet" in page.text
 
     async def test_an_incomplete_job_is_called_partial(self, job: Sample) -> None:
         assert "Partial." in (await page_of(job.responses, job.results)).text

@@ -15,6 +15,7 @@ class TestConfig:
             ({"latency_ms": -1}, "latency_ms"),
             ({"latency_ms": float("nan")}, "latency_ms"),
             ({"error_rate": 1.5}, "error_rate"),
+            ({"position_bias": -0.1}, "position_bias"),
             ({"burst": float("inf")}, "burst"),
         ],
     )

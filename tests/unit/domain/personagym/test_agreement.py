@@ -8,14 +8,12 @@ from scipy import stats
 
 from app.domain.metrics.metric import FloatArray, Metric
 from app.domain.personagym.agreement import (
-    NO_DISAGREEMENT,
-    NO_JOINT,
     NO_VARIATION,
     agreements,
     mean_absolute_difference,
-    quadratic_kappa,
     spearman,
 )
+from app.domain.statistics.agreement import NO_DISAGREEMENT, NO_JOINT, quadratic_kappa
 from app.domain.statistics.groups import PersonaSample
 from app.domain.verdict import UNPARSED
 from tests.unit.domain.personagym.test_scores import grade

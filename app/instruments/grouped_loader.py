@@ -1,0 +1,59 @@
+"""Loads the words by which a judge is asked about several sentences at once."""
+
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from pydantic import model_validator
+
+from app.domain.grouping import PERSONA_CRITERION, GroupedWords
+from app.instruments.forms import Form, Id, Text, placeholders
+from app.instruments.loader import Source
+
+_PROMPT = frozenset({"options", "criterion", "sentences", "count"})
+_CRITERION = frozenset({"dimension", "question"})
+_PERSONA = frozenset({"persona", "question"})
+
+
+class PromptsFile(Form):
+    """``prompts.yaml``."""
+
+    prompt: Text
+    criteria: dict[Id, Text]
+
+    @model_validator(mode="after")
+    def _check(self) -> "PromptsFile":
+        if placeholders(self.prompt) != _PROMPT:
+            raise ValueError(f"prompt must contain exactly the placeholders {sorted(_PROMPT)}")
+        if PERSONA_CRITERION not in self.criteria:
+            raise ValueError(f"criteria must have {PERSONA_CRITERION}")
+        for name, criterion in self.criteria.items():
+            allowed = _PERSONA if name == PERSONA_CRITERION else _CRITERION
+            if not placeholders(criterion) <= allowed:
+                raise ValueError(f"criteria.{name} may contain only the placeholders {sorted(allowed)}")
+        return self
+
+
+@cache
+def load_grouped(version: str = "v1") -> GroupedWords:
+    """The words that come with the package, read once per process.
+
+    Raises:
+        InstrumentError: If there is no such version or its data are not valid.
+    """
+    return read_grouped_words(files("app.instruments"), version)
+
+
+def read_grouped_words(root: Traversable, version: str) -> GroupedWords:
+    """Reads and checks the words.
+
+    Args:
+        root: The directory that holds ``grouped/<version>/``.
+        version: Name of one of the directories in ``grouped``.
+
+    Raises:
+        InstrumentError: If there is no such version, or the file is missing or not valid.
+    """
+    source = Source(root)
+    words = source.read(f"{source.directory('grouped', version)}/prompts.yaml", PromptsFile)
+    return GroupedWords(version, source.content_hash(), words.prompt, words.criteria)

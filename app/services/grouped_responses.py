@@ -1,0 +1,161 @@
+"""Judges the sentences of a response several at a time, where a job asks for it, and a sample of them alone as well.
+
+A reply about several sentences becomes durable as a whole: its usable verdicts, and a second verdict for each sentence of
+which nothing could be used. So the rows say whether a group has been asked about, and what is still missing of it is
+asked about sentence by sentence, by whoever goes on. A refusal, or a call that failed for good, may be one sentence's
+doing: each sentence of such a group is asked about alone.
+"""
+
+from abc import abstractmethod
+from collections.abc import Coroutine, Sequence
+from typing import Any, NamedTuple
+
+from app.db import shards
+from app.db.shards import StoredResponse
+from app.db.writer import SecondVerdictRow
+from app.domain.dimension import Dimension
+from app.domain.grouped_reply import GroupedReading, read_grouped, unusable
+from app.domain.grouping import GroupedWords, groups_of
+from app.domain.model import FinishReason, Stage
+from app.domain.segmentation import Unit
+from app.domain.task import Item
+from app.domain.verdict import REFUSED, Verdict, VerdictStatus
+from app.services.model_caller import CallFailedError, CallKey
+from app.services.responses import Missing, Responses
+from app.services.shard_work import REFUSING, finish_all
+
+
+class _Asked(NamedTuple):
+    """Which judge is asked what, but for the sentences."""
+
+    response: StoredResponse
+    item: Item
+    trait: int
+    dimension: Dimension
+    judge: int
+
+
+class GroupedResponses(Responses):
+    """The work of one claim on responses whose sentences may be judged several at a time."""
+
+    second: frozenset[tuple[int, int, int, int, int, bool]] = frozenset()
+    """(run, item, unit, trait, judge, alone) of the second verdicts that there were at the claim."""
+
+    @abstractmethod
+    def _group_prompt(
+        self, words: GroupedWords, item: Item, dimension: Dimension, units: Sequence[Unit]
+    ) -> str:
+        """Asks a judge about several sentences."""
+
+    async def _read_stored(self) -> dict[tuple[int, int], StoredResponse]:
+        if self.spec.grouping is not None:
+            async with self.deps.engine.connect() as connection:
+                self.second = frozenset(await shards.stored_second_verdicts(connection, self.claim))
+        return await super()._read_stored()
+
+    def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
+        due = super()._verdicts_due(run, item, status, units)
+        return 2 * due if status == "answered" and self._is_checked(run, item.index, units) else due
+
+    def _is_checked(self, run: int, item: int, units: int) -> bool:
+        grouping = self.spec.grouping
+        return grouping is not None and grouping.checks(self.claim.cell, run, item, units)
+
+    def _judgements(
+        self, response: StoredResponse, item: Item, units: Sequence[Unit], missing: Sequence[Missing]
+    ) -> list[Coroutine[Any, Any, None]]:
+        grouping = self.spec.grouping
+        if grouping is None:
+            return super()._judgements(response, item, units, missing)
+        asked = [
+            _Asked(response, item, trait, dimension, judge)
+            for trait, dimension in self.cell.traits_of(item)
+            for judge in range(len(self.spec.judges))
+        ]
+        groups = groups_of(units, grouping.sentences)
+        work = [self._judge_group(grouping.words, one, group) for one in asked for group in groups]
+        if self._is_checked(response.run, response.item, len(units)):
+            work += [self._check_unit(one, unit) for one in asked for unit in units]
+        return work
+
+    async def _judge_group(self, words: GroupedWords, asked: _Asked, group: Sequence[Unit]) -> None:
+        """Judges what of a group has no verdict yet."""
+        open_ = [unit for unit in group if self._key(asked, unit) not in self.recorded]
+        if open_ and len(group) > 1 and not self._was_asked(asked, group):
+            open_ = self._keep(asked, group, await self._ask_about(words, asked, group))
+        await finish_all(
+            [self._judge_unit(asked.response, asked.item, unit, *asked[2:]) for unit in open_], self.stop
+        )
+
+    @staticmethod
+    def _key(asked: _Asked, unit: Unit) -> tuple[int, int, int, int, int]:
+        return asked.response.run, asked.response.item, unit.index, asked.trait, asked.judge
+
+    def _was_asked(self, asked: _Asked, group: Sequence[Unit]) -> bool:
+        """Whether the judge has been asked about the group: then there is a row of at least one of its sentences."""
+        keys = [self._key(asked, unit) for unit in group]
+        return any(key in self.recorded or (*key, False) in self.second for key in keys)
+
+    async def _ask_about(
+        self, words: GroupedWords, asked: _Asked, group: Sequence[Unit]
+    ) -> list[GroupedReading]:
+        response, item, trait, dimension, judge = asked
+        first, last = group[0].index, group[-1].index
+        key = CallKey(Stage.JUDGING, response.run, response.item, first, trait, judge, last_unit=last)
+        prompt = self._group_prompt(words, item, dimension, group)
+        try:
+            reply = await self.deps.caller.call(
+                self.spec.judges[judge], None, prompt, key=key, claim=self.claim, stop=self.stop
+            )
+        except CallFailedError as error:
+            self._warn_of_failure(key, error)
+            return unusable(None, len(group), Verdict(VerdictStatus.FAILED))
+        if reply.finish_reason in REFUSING:
+            return unusable(reply.text, len(group), REFUSED)
+        cut_off = reply.finish_reason is FinishReason.LENGTH
+        return read_grouped(reply.text, len(group), dimension.scale, cut_off=cut_off)
+
+    def _keep(self, asked: _Asked, group: Sequence[Unit], readings: Sequence[GroupedReading]) -> list[Unit]:
+        """Writes what a reply says of its sentences, all in one batch.
+
+        Returns:
+            The sentences of which it says nothing that can be used.
+        """
+        pairs = list(zip(group, readings, strict=True))
+        rows = [
+            self._verdict_row(
+                asked.response, unit, asked.trait, asked.judge, reading.verdict, reading.raw, len(group)
+            )
+            if reading.usable
+            else self._second_row(asked, unit, reading.verdict, reading.raw, alone=False)
+            for unit, reading in pairs
+        ]
+        self.last_batch = self.deps.writer.add(self.claim, *rows)
+        return [unit for unit, reading in pairs if not reading.usable]
+
+    async def _check_unit(self, asked: _Asked, unit: Unit) -> None:
+        """Judges a sentence alone too, for the figures on how far the two ways agree and for no other."""
+        response, item, trait, dimension, judge = asked
+        if (*self._key(asked, unit), True) in self.second:
+            return
+        key = CallKey(Stage.CHECKING, response.run, response.item, unit.index, trait, judge)
+        verdict, raw = await self._ask_alone(key, item, dimension, unit, judge)
+        row = self._second_row(asked, unit, verdict, raw, alone=True)
+        self.last_batch = self.deps.writer.add(self.claim, row)
+
+    def _second_row(
+        self, asked: _Asked, unit: Unit, verdict: Verdict, raw: str | None, *, alone: bool
+    ) -> SecondVerdictRow:
+        return SecondVerdictRow(
+            cell_id=self.claim.cell_id,
+            run=asked.response.run,
+            item=asked.response.item,
+            unit=unit.index,
+            trait=asked.trait,
+            judge=asked.judge,
+            alone=alone,
+            tenant=self.claim.tenant,
+            status=verdict.status.value,
+            score=verdict.score,
+            raw=raw,
+        )

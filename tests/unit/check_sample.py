@@ -1,0 +1,27 @@
+"""A job that judged several sentences a call: what it says of how far that agrees with one by one."""
+
+from typing import Any
+
+from app.domain.dimension import Scale
+from app.domain.grouping import Grouping
+from app.domain.grouping_check import CheckedSentence, judging_check
+from app.domain.verdict import Verdict, VerdictStatus
+from app.instruments.grouped_loader import load_grouped
+
+
+def check_of(*pairs: tuple[int, int], judge: str = "a/judge") -> dict[str, Any]:
+    """The check of pairs of scores, grouped and alone, each of a response of its own, by a persona of level high."""
+    sentences = [
+        CheckedSentence(
+            judge=judge,
+            task="social_media_post",
+            scale=Scale(),
+            level="high",
+            response=(0, run, 0),
+            grouped=Verdict(VerdictStatus.SCORED, grouped),
+            alone=Verdict(VerdictStatus.SCORED, alone),
+        )
+        for run, (grouped, alone) in enumerate(pairs)
+    ]
+    grouping = Grouping(8, 0.05, 30, load_grouped(), seed=0, checked=len(pairs), drawn_from=100)
+    return judging_check(grouping, sentences, {"unparsed": 3})
