@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test lint demo up bench bench-personagym faults lock clean
+.PHONY: help setup test lint demo up bench bench-personagym bench-peers faults lock lock-peers clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -50,10 +50,23 @@ faults: setup  ## the long form of the fault tests: hours; ARGS="-k kills" picks
 bench-transports: setup  ## what a call costs by the HTTP client under it
 	$(BIN)/python -m benchmarks.transports $(ARGS)
 
+bench-peers: build/peers/ready  ## what a judged call costs here and with the tools that users would pick
+	$(BIN)/python -m benchmarks.peers $(ARGS)
+
+# 850 MB in an environment of their own, so that none of it comes beside the service.
+PEERS := benchmarks/peers/requirements
+build/peers/ready: $(PEERS).lock | setup
+	$(BIN)/python -m venv --clear build/peers
+	build/peers/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
 lock: setup  ## the locks, after a change of pyproject.toml; with UPGRADE=--upgrade also newer versions
 	$(LOCK) --extra dev pyproject.toml --output-file requirements.lock
 	$(LOCK) --constraint requirements.lock $(WITHOUT_EMBEDDED) pyproject.toml --output-file requirements-service.lock
 	echo uv | $(LOCK) - --output-file requirements-bootstrap.lock
+
+lock-peers: setup  ## the lock of what bench-peers compares with
+	$(LOCK) $(PEERS).in --output-file $(PEERS).lock
 
 # No lock names the index that it came from, so that it works behind any mirror.
 UPGRADE ?=

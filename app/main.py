@@ -118,7 +118,9 @@ def _services(settings: Settings) -> Services:
     prices = GenaiPriceBook(connections)
     submission = SubmissionDependencies(
         engine=engine,
-        catalog=make_catalog(instrument, gym, load_grouped(), segmenter.name, connections),
+        catalog=make_catalog(
+            instrument, gym, load_grouped(), segmenter.name, connections, reply_days=settings.reply_days
+        ),
         queue=queue,
         segmenter=segmenter,
         refusals=instrument.refusal,

@@ -71,6 +71,35 @@ class ChatModel(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What makes a request the same as another.
+
+    Attributes:
+        digest: Of all that its provider sees of it but ids: where it goes, and its body.
+        temperature: As it is sent; ``None`` where it is not.
+    """
+
+    digest: bytes
+    temperature: object
+
+
+class RequestFingerprints(Protocol):
+    """Tells requests that are the same to their provider."""
+
+    async def prepare(self, connection: str) -> None:
+        """See :class:`ChatModel`.
+
+        Raises:
+            ModelCallError: If there is no such connection.
+        """
+        ...
+
+    def fingerprint(self, request: ChatRequest) -> Fingerprint:
+        """A request's fingerprint; its connection has been prepared."""
+        ...
+
+
 class LimiterUnavailableError(Exception):
     """The shared rate limiter cannot be reached; no call may go out."""
 

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.domain.reuse import KEPT_DAYS
+
 
 class Settings(BaseSettings):
     """What an operator can set, each by the ``ASSAY_…`` variable of its name unless stated otherwise."""
@@ -48,6 +50,8 @@ class Settings(BaseSettings):
     """How long a silent worker keeps a shard."""
     sweep_seconds: Annotated[float, Field(gt=0)] = 2.0
     """How often the sweeper looks for work that nobody was told of."""
+    keep_days: Annotated[int | None, Field(ge=1)] = None
+    """How many days after its end a job is removed with all that belongs to it; ``None`` for never."""
     transport: Literal["lean", "sdk"] = "lean"
     """How calls are sent: ``lean`` sends the requests of the official SDKs at a fraction of their CPU time, ``sdk`` sends
     them with the SDKs themselves. Behind an HTTP proxy it is always ``sdk``."""
@@ -55,6 +59,8 @@ class Settings(BaseSettings):
     """Wall-clock limit of one provider call."""
     shutdown_seconds: Annotated[float, Field(ge=0)] = 125.0
     """How long a worker that is told to stop awaits the calls on the wire before it leaves them, perhaps paid, to be made again."""
+    reply_days: Annotated[int, Field(ge=1, le=3650)] = KEPT_DAYS
+    """Days for which replies are kept to be used again, by jobs that ask for it."""
     call_attempts: Annotated[int, Field(ge=1)] = 12
     """Attempts at one call before its item counts as failed."""
 

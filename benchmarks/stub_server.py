@@ -1,6 +1,7 @@
 """A server that answers every request with the same chat completion, at as little cost as Python allows.
 
 `python -m benchmarks.stub_server SCENARIO LATENCY_MS` prints its port and serves until its standard input ends.
+In the scenario ``counted`` it keeps account of what it was asked, for :func:`take_account`.
 """
 
 import asyncio
@@ -9,11 +10,14 @@ import json
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
+import httpx2
 import uvloop
 
 ANSWER = "4"
@@ -48,9 +52,36 @@ def running(scenario: str, latency_ms: float) -> Iterator[str]:
         process.stdin.close()
 
 
+@dataclass
+class Account:
+    """What was asked: how many prompts, and the sum of their CRC-32, whatever their order."""
+
+    calls: int = 0
+    checksum: int = 0
+
+    @classmethod
+    def of(cls, prompts: Iterable[str]) -> Self:
+        """The account of these prompts."""
+        account = cls()
+        for prompt in prompts:
+            account.add(prompt)
+        return account
+
+    def add(self, prompt: str) -> None:
+        """Counts one."""
+        self.calls += 1
+        self.checksum += zlib.crc32(prompt.encode())
+
+
+def take_account(url: str) -> Account:
+    """What a server of the scenario ``counted`` was asked since this was asked last."""
+    return Account(**httpx2.get(f"{url}/account", timeout=60).raise_for_status().json())
+
+
 class _Connection(asyncio.Protocol):
-    def __init__(self, scenario: str, latency: float) -> None:
+    def __init__(self, scenario: str, latency: float, account: Account) -> None:
         self._closing = scenario == "closing"
+        self._account = account if scenario == "counted" else None
         self._reply = _reply(_BODY, "content-encoding: gzip\r\n") if scenario == "gzip" else _reply(_BODY)
         self._latency = latency
         self._received = b""
@@ -63,9 +94,19 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, end, body = self._received.partition(b"\r\n\r\n")
-        if end and len(body) == int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]):
+        if end and head.startswith(b"GET "):
             self._received = b""
+            self._tell_account()
+        elif end and len(body) == int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]):
+            self._received = b""
+            if self._account is not None:
+                self._account.add(json.loads(body)["messages"][-1]["content"])
             self._loop.call_later(self._latency, self._answer)
+
+    def _tell_account(self) -> None:
+        assert self._account is not None
+        self._transport.write(_reply(json.dumps(asdict(self._account)).encode()))
+        self._account.calls = self._account.checksum = 0
 
     def _answer(self) -> None:
         self._answered += 1
@@ -87,9 +128,9 @@ async def _serve(scenario: str, latency: float) -> None:
     if scenario == "tls":
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(CERTIFICATES / "localhost.pem", CERTIFICATES / "localhost.key")
-    loop = asyncio.get_running_loop()
+    loop, account = asyncio.get_running_loop(), Account()
     server = await loop.create_server(
-        lambda: _Connection(scenario, latency), "127.0.0.1", 0, ssl=tls, backlog=4096
+        lambda: _Connection(scenario, latency, account), "127.0.0.1", 0, ssl=tls, backlog=4096
     )
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)

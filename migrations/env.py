@@ -3,6 +3,7 @@
 from alembic import context
 from sqlalchemy import create_engine, pool, text
 
+from app.db import reply_tables  # noqa: F401 - declares its tables
 from app.db.tables import Base
 
 MIGRATION_LOCK = 0x61737361

@@ -33,8 +33,10 @@ from app.services.job_context import JobContexts
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import ModelCaller
 from app.services.relief import relieving
+from app.services.reply_desk import ReplyDesk
 from app.services.run_shard import run_shard
 from app.services.shard_work import ShardDependencies
+from app.services.shared_replies import SharedReplies
 from app.services.stop_signal import StopReason
 from app.settings import Settings
 from app.telemetry.board import MetricsBoard
@@ -131,10 +133,11 @@ class WorkerContext:
         writer = BatchWriter(ResultWriter(vital))
         leases = LeaseKeeper(vital, settings.lease_seconds)
         budgets = BudgetKeeper(engine)
+        desk, prices = ReplyDesk(engine), GenaiPriceBook(connections)
         caller = ModelCaller(
             chat=gateway,
             limiter=limiter,
-            prices=GenaiPriceBook(connections),
+            prices=prices,
             writer=writer,
             attempts=settings.call_attempts,
             deadline_seconds=settings.call_deadline_seconds,
@@ -144,11 +147,14 @@ class WorkerContext:
         board = MetricsBoard(redis, "worker")
         contexts, aside = JobContexts(engine), Aside()
         finalize = finalizing(engine, contexts)
-        async with writer.running(), leases.running(), budgets.running(), board.showing():
+        async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():
             deps = ShardDependencies(
                 engine=engine,
                 writer=writer,
                 caller=caller,
+                replies=SharedReplies(
+                    desk=desk, caller=caller, requests=gateway, prices=prices, writer=writer
+                ),
                 leases=leases,
                 contexts=contexts,
                 queue=FinalizingQueue(self._queue, aside, leases, finalize),

@@ -1,5 +1,7 @@
 """The sweeper: ``python -m workers.sweeper``. Every few seconds it wakes work that was announced to nobody.
 
+Beside that it removes the jobs that are older than the operator keeps them.
+
 A process of its own rather than a periodic Celery task, because such a task would wait in the very queue whose loss
 it has to notice, behind the shards that fill the workers' slots.
 """
@@ -17,7 +19,8 @@ from app.db.engine import connect
 from app.db.health import is_away
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
-from app.services.sweep import sweep
+from app.services.retention import removing
+from app.services.sweep import forget_replies, sweep
 from app.settings import Settings, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import ANNOUNCED_AGAIN
@@ -33,7 +36,7 @@ async def run(settings: Settings) -> None:
     engine = connect(settings.require_database_url(), pool_size=1, application_name="assay sweeper")
     queue = CeleryQueue(make_celery(settings.require_redis_url()))
     redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
-    async with MetricsBoard(redis, "sweeper").showing():
+    async with MetricsBoard(redis, "sweeper").showing(), removing(engine, settings.keep_days):
         await _sweep_until(stopped, engine, queue, settings)
     await redis.aclose()
     await engine.dispose()
@@ -45,6 +48,7 @@ async def _sweep_until(
     while not stopped.is_set():
         try:
             swept = await sweep(engine, queue, settings.shard_window)
+            await forget_replies(engine, settings.reply_days)
             if swept.shards or swept.jobs:
                 log.info("announced again", shards=swept.shards, jobs=swept.jobs)
                 ANNOUNCED_AGAIN.inc(swept.shards)

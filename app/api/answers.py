@@ -9,6 +9,7 @@ from app.domain.priority import Priority
 from app.domain.status import JobStatus
 
 Completeness = Literal["full", "partial"]
+Origin = Literal["same_job", "other_job"]
 
 
 class Answer(BaseModel):
@@ -60,6 +61,31 @@ class Cost(Answer):
     unpriced_calls: int = Field(
         description="Calls that cost, or may have cost, something unknown and are not in the sum."
     )
+
+
+class Spared(Answer):
+    """Replies that were used again, and what the calls would have taken as far as that is known."""
+
+    same_job: int = Field(description="Replies to identical calls of the job itself.")
+    other_job: int = Field(description="Replies to calls of your other jobs.")
+    input_tokens: int
+    output_tokens: int
+    usd: float | None = Field(description="`null` where no price is known.")
+    unpriced_replies: int = Field(description="Replies whose price is unknown and not in the sum.")
+
+
+class SparedByModel(Spared):
+    """The same of one stage on one model."""
+
+    stage: str
+    model: str
+
+
+class ReuseAnswer(Spared):
+    """What a job was spared; nothing of it is in `usage`, `cost` or the budget."""
+
+    oldest: datetime | None = Field(description="When the oldest of these replies was asked for.")
+    by_model: list[SparedByModel]
 
 
 class Job(Answer):
@@ -119,6 +145,7 @@ class JobDetail(Job):
     usage: JobUsage
     cost: Cost
     budget: BudgetAnswer | None = Field(description="`null` for a job without a budget.")
+    reuse: ReuseAnswer | None = Field(description="`null` for a job that does not ask for it.")
 
 
 class JobList(Answer):
@@ -313,6 +340,7 @@ class Results(BaseModel):
     computed_at: datetime
     usage: JobUsage
     cost: Cost
+    reuse: ReuseAnswer | None = Field(None, description="`null` for a job that does not ask for it.")
     manifest: dict[str, Any]
 
 
@@ -328,6 +356,7 @@ class VerdictAnswer(Answer):
     group_size: int = Field(
         description="Sentences that the judge was asked about in the same call; 1 where alone."
     )
+    reused: Origin | None = Field(description="Which job's reply it is, if no call was made for it.")
 
 
 class UnitAnswer(Answer):
@@ -348,6 +377,7 @@ class GradeAnswer(Answer):
     justification: str | None
     raw: str | None
     error: str | None = Field(description="Why there is no reply.")
+    reused: Origin | None = Field(description="Which job's reply it is, if no call was made for it.")
 
 
 class ItemAnswer(Answer):
@@ -386,6 +416,7 @@ class ResponseAnswer(Answer):
     question: str | None = Field(description="What a PersonaGym task asked; `null` for other tasks.")
     grades: list[GradeAnswer] = Field(description="Grades of a PersonaGym response, one for each judge.")
     score: float | None = Field(description="The mean over the judges that gave a score.")
+    reused: Origin | None = Field(description="Which job's text it is, if no call was made for it.")
 
 
 class ResponseList(Answer):

@@ -29,6 +29,7 @@ from app.domain.draft import (
 from app.domain.gate import parse_threshold
 from app.domain.model import ModelParameters
 from app.domain.priority import Priority
+from app.domain.reuse import NO_REUSE, Reuse, ReuseScope
 
 MAX_RUN = 32_766
 MAX_DEPTH = 16
@@ -269,6 +270,25 @@ class BudgetIn(Body):
         return Budget(**self.model_dump())
 
 
+class ReuseIn(Body):
+    """Which calls are not made where an equal request has been answered already; by default all are made."""
+
+    judging: Literal["off", "in_job", "across_jobs"] = Field(
+        "off",
+        description="For judges at temperature 0: `in_job` makes the job's identical calls once, `across_jobs` also"
+        " uses, and leaves behind, replies to and from your other jobs.",
+    )
+    generation: Literal["off", "across_jobs"] = Field(
+        "off",
+        description="For the models under test: a text is only used for the same repetition of the same item, so that"
+        " an equal job gets the same texts and no job gets one twice.",
+    )
+
+    def to_reuse(self) -> Reuse:
+        """The same as the domain knows it."""
+        return Reuse(ReuseScope(self.judging), ReuseScope(self.generation))
+
+
 class JobChangeIn(Body):
     """What of a job can be changed."""
 
@@ -373,6 +393,9 @@ class JobIn(Body):
     judging: JudgingIn = Field(
         default_factory=JudgingIn, description="How sentences are judged: one by one, unless given."
     )
+    reuse: ReuseIn | None = Field(
+        None, description="Whether replies are used again; what that spared is told in `reuse`."
+    )
     metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
         default_factory=dict, max_length=16, description="Labels of your own; jobs can be listed by them."
     )
@@ -402,6 +425,7 @@ class JobIn(Body):
             budget=None if self.budget is None else self.budget.to_budget(),
             priority=Priority(self.priority),
             grouping=self.judging.to_draft(),
+            reuse=NO_REUSE if self.reuse is None else self.reuse.to_reuse(),
         )
 
 

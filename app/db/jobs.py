@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db import replies
 from app.db.tables import Cell, Job, JobResult, JobSet, Preparation, Response, Shard
 from app.domain.priority import Priority
 from app.domain.status import ACTIVE, JobStatus
@@ -405,6 +406,7 @@ async def forget_result(connection: AsyncConnection, job_id: str) -> None:
 
 async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
     """Removes a job and everything that belongs to it. The caller has checked that it is terminal."""
+    await replies.forget_job(connection, tenant, job_id)
     of_job = "(SELECT id FROM cells WHERE job_id = :job AND tenant = :tenant)"
     for statement in (
         f"DELETE FROM verdicts WHERE cell_id IN {of_job}",
@@ -417,6 +419,24 @@ async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> N
         "DELETE FROM jobs WHERE id = :job AND tenant = :tenant",
     ):
         await connection.execute(text(statement), {"job": job_id, "tenant": tenant})
+
+
+async def lock_expired(connection: AsyncConnection, keep_days: int) -> tuple[str, str] | None:
+    """Locks the job that ended first, if that is more than so many days ago; those that somebody holds are passed over.
+
+    Returns:
+        Its tenant and id.
+    """
+    rows = await connection.execute(
+        text(
+            "SELECT tenant, id FROM jobs WHERE status IN ('completed', 'failed', 'cancelled')"
+            " AND finished_at < clock_timestamp() - make_interval(days => :days)"
+            " ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
+        ),
+        {"days": keep_days},
+    )
+    row = rows.first()
+    return None if row is None else (row.tenant, row.id)
 
 
 async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> list[str]:

@@ -9,6 +9,8 @@ from uuid import UUID
 import psycopg
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db.replies import ReplyRow, ReusedRow, keep
+
 
 class ResponseRow(NamedTuple):
     """A row of ``responses``."""
@@ -128,7 +130,7 @@ class CallRow(NamedTuple):
     last_unit: int | None = None
 
 
-Row = ResponseRow | VerdictRow | SecondVerdictRow | GradeRow | PreparationRow | CallRow
+Row = ResponseRow | VerdictRow | SecondVerdictRow | GradeRow | PreparationRow | CallRow | ReusedRow | ReplyRow
 TABLES: dict[type[Row], str] = {
     ResponseRow: "responses",
     VerdictRow: "verdicts",
@@ -136,6 +138,7 @@ TABLES: dict[type[Row], str] = {
     GradeRow: "grades",
     PreparationRow: "preparations",
     CallRow: "calls",
+    ReusedRow: "reused_replies",
 }
 
 
@@ -162,13 +165,13 @@ class ResultWriter:
 
         The shards' rows are share-locked against a new claim until the commit, so a row is written only while its
         shard's fencing token is current. Calls are written whatever the token, as long as the job has not been
-        deleted: what was paid is accounted.
+        deleted: what was paid is accounted. So are replies that are kept, for whoever asks for the same.
 
         Args:
             batch: Rows by the claim under which they were made.
 
         Returns:
-            The claims that were stale; of their rows only the calls were written.
+            The claims that were stale; of their rows only the calls and kept replies were written.
 
         Raises:
             psycopg.Error: If the database failed; nothing was written, or everything was. Writing again is safe.
@@ -188,14 +191,16 @@ async def _write(connection: Connection, batch: Mapping[Held, Sequence[Row]], pu
     """One transaction; the claims that were stale."""
     async with connection.transaction(), connection.cursor() as cursor:
         existing, stale = await _check(cursor, batch.keys())
-        rows: dict[type[Row], list[Row]] = {kind: [] for kind in TABLES}
+        rows: dict[type[Row], list[Row]] = {kind: [] for kind in (*TABLES, ReplyRow)}
         for held, of_claim in batch.items():
             for row in of_claim:
-                if held not in stale or (isinstance(row, CallRow) and held[0] in existing):
+                if held not in stale or (isinstance(row, CallRow | ReplyRow) and held[0] in existing):
                     rows[type(row)].append(row)
         for kind, table in TABLES.items():
             if rows[kind]:
                 await put(cursor, table, ", ".join(kind._fields), rows[kind])
+        if rows[ReplyRow]:
+            await keep(cursor, cast("list[ReplyRow]", rows[ReplyRow]))
         return stale
 
 

@@ -7,6 +7,7 @@ from app.domain.budget import Budget
 from app.domain.grouping import CHECK_MINIMUM, CHECK_SHARE
 from app.domain.model import ModelParameters
 from app.domain.priority import Priority
+from app.domain.reuse import NO_REUSE, Reuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,7 @@ class JobDraft:
         environment_pool: Names of the environments to select from; ``None`` for the built-in ones.
         gym_instruction: Id of PersonaGym's persona instruction; ``None`` for the usual one.
         persona_sets: The kept persona sets that ``personas`` names, as far as there are any, by their ids.
+        reuse: Which calls are not made where there is a reply already.
         budget: What it may spend; ``None`` for no limit.
         priority: How it ranks among the other jobs of its tenant.
         grouping: How sentences are grouped in judge calls; ``None`` for one by one.
@@ -165,6 +167,7 @@ class JobDraft:
     priority: Priority = Priority.NORMAL
     grouping: GroupingDraft | None = None
     persona_sets: Mapping[str, tuple[PersonaDraft, ...]] = field(default_factory=dict)
+    reuse: Reuse = NO_REUSE
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from app.domain.model import Usage
+from app.domain.reuse import ReplyOrigin
 from app.domain.verdict import VerdictStatus
 
 
@@ -19,6 +20,7 @@ class UnitVerdict:
         raw: The judge's reply; ``None`` where it was not asked or never answered. Untrusted text.
         in_character: Whether the score lies in the persona's level; ``None`` without a score.
         group_size: Sentences that the judge was asked about in the same call; 1 where alone.
+        reused: Whose reply it is, if no call was made for it.
     """
 
     judge: str
@@ -28,6 +30,7 @@ class UnitVerdict:
     raw: str | None
     in_character: bool | None
     group_size: int = 1
+    reused: ReplyOrigin | None = None
 
 
 @dataclass(slots=True)
@@ -65,6 +68,7 @@ class ResponseGrade:
         justification: The judge's reasons; ``None`` without a reply. Untrusted text.
         raw: The judge's reply; ``None`` where it was not asked or never answered. Untrusted text.
         error: Why there is no reply.
+        reused: As of a verdict.
     """
 
     judge: str
@@ -73,6 +77,7 @@ class ResponseGrade:
     justification: str | None
     raw: str | None
     error: str | None = None
+    reused: ReplyOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ class JudgedResponse:
         units: The sentences.
         question: What a PersonaGym task asked; ``None`` for other tasks.
         grades: Grades of a PersonaGym response, ordered by judge; not all may be there yet.
+        reused: Whose text it is, if no call was made for it.
     """
 
     id: str
@@ -118,6 +124,7 @@ class JudgedResponse:
     units: tuple[JudgedUnit, ...]
     question: str | None = None
     grades: tuple[ResponseGrade, ...] = ()
+    reused: ReplyOrigin | None = None
 
     @property
     def score(self) -> float | None:
@@ -149,6 +156,7 @@ class JudgedResponse:
             "question": self.question,
             "grades": [_grade_json(grade) for grade in self.grades],
             "score": self.score,
+            "reused": self.reused,
         }
 
 
@@ -160,6 +168,7 @@ def _grade_json(grade: ResponseGrade) -> dict[str, object]:
         "justification": grade.justification,
         "raw": grade.raw,
         "error": grade.error,
+        "reused": grade.reused,
     }
 
 
@@ -177,6 +186,7 @@ def _unit_json(unit: JudgedUnit) -> dict[str, object]:
                 "raw": verdict.raw,
                 "in_character": verdict.in_character,
                 "group_size": verdict.group_size,
+                "reused": verdict.reused,
             }
             for verdict in unit.verdicts
         ],

@@ -29,6 +29,7 @@ from app.domain.persona import MAX_PERSONAS, Persona, Trait
 from app.domain.personagym.task import GymTask
 from app.domain.plan import AtomicCell, Cell, atomic, cells_of
 from app.domain.resolve_grouping import resolve_grouping
+from app.domain.reuse import KEPT_DAYS, reuse_problems
 from app.domain.spec import JobSpec, ProvidedResponse
 from app.domain.task import AtomicTask, ItemSource, item_count
 
@@ -63,6 +64,7 @@ class Catalog:
         model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
         is_simulated: Whether a connection leads to the simulator.
         judges: Who judges where a job names nobody; none if the operator named nobody.
+        reply_days: For how many days replies are kept for other jobs.
     """
 
     instrument: InstrumentRef
@@ -76,6 +78,7 @@ class Catalog:
     model_problem: Callable[[str, str], str | None]
     is_simulated: Callable[[str], bool]
     judges: tuple[ModelDraft, ...] = ()
+    reply_days: int = KEPT_DAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ class _Resolver:
         gym = self._gym(gym_tasks, personas)
         judged = bool(tasks) or (gym is not None and any(task.atomic for task in gym.spec.tasks))
         grouping = resolve_grouping(self.draft, self.catalog.grouped, judges, judged=judged, fail=self._fail)
+        self.errors += reuse_problems(self.draft.reuse, judges, provided=provided)
         self._raise_if_wrong()
 
         used = {trait.dimension for persona in personas for trait in persona.traits}
@@ -149,6 +153,7 @@ class _Resolver:
             provided=provided,
             gym=None if gym is None else gym.spec,
             grouping=grouping,
+            reuse=replace(self.draft.reuse, max_age_days=self.catalog.reply_days),
         )
         if spec.runs > MAX_RUN:
             self._fail("/iterations", f"instructions × iterations = {spec.runs} runs; at most {MAX_RUN}")

@@ -9,6 +9,7 @@ from app.domain.instrument import InstrumentRef
 from app.domain.model import Model
 from app.domain.persona import Persona
 from app.domain.personagym.generation import PersonaGeneration
+from app.domain.reuse import NO_REUSE, Reuse
 from app.domain.task import AtomicTask
 
 
@@ -49,6 +50,7 @@ class JobSpec:
         gym: The job's PersonaGym tasks, if it has any.
         generation: For a job that makes up personas and does nothing else: what it does.
         grouping: How sentences are judged several at a time; ``None`` for one by one, the papers' way.
+        reuse: Which calls are not made where there is a reply already.
     """
 
     personas: tuple[Persona, ...]
@@ -64,6 +66,7 @@ class JobSpec:
     gym: GymSpec | None = None
     generation: PersonaGeneration | None = None
     grouping: Grouping | None = None
+    reuse: Reuse = NO_REUSE
 
     @property
     def runs(self) -> int:

@@ -1,13 +1,15 @@
 """The one way out to all models: finds a request's connection and speaks its wire format."""
 
 import asyncio
+import hashlib
 import importlib
+import json
 from typing import TYPE_CHECKING, Union
 
 from app.domain.model import ChatReply, ChatRequest
 from app.llm.connections import Connection, ConnectionKind, Connections
 from app.llm.transports import TransportKind
-from app.ports import FailureKind, ModelCallError
+from app.ports import FailureKind, Fingerprint, ModelCallError
 
 if TYPE_CHECKING:
     from app.llm.anthropic_chat import AnthropicChat
@@ -55,6 +57,14 @@ class Gateway:
         """
         chat = self._chats.get(request.model.connection) or self._connect(request.model.connection)
         return await chat.complete(request)
+
+    def fingerprint(self, request: ChatRequest) -> Fingerprint:
+        """What makes a request the same as another: its provider's address, and the body that it is sent."""
+        connection = self._find(request.model.connection)
+        chat = self._chats.get(connection.id) or self._connect(connection.id)
+        body = chat.body(request)
+        seen = json.dumps([connection.kind, connection.base_url, body], sort_keys=True, separators=(",", ":"))
+        return Fingerprint(hashlib.sha256(seen.encode("ascii")).digest(), body.get("temperature"))
 
     async def close(self) -> None:
         """Closes all connections; the next call opens new ones."""

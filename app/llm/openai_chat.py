@@ -48,9 +48,14 @@ class OpenAIChat:
         Raises:
             ModelCallError: If there was none.
         """
-        body = request_body(request)
+        body = self.body(request)
         reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
         return self._reply(request.model.name, reply)
+
+    @staticmethod
+    def body(request: ChatRequest) -> dict[str, object]:
+        """What is sent."""
+        return request_body(request)
 
     async def close(self) -> None:
         """Closes all connections."""

@@ -63,6 +63,10 @@ VERDICT_COLUMNS = (
     Column(
         "group_size", _INTEGER, "Sentences that the judge was asked about in the same call; 1 where alone."
     ),
+    Column(
+        "response_reused", _TEXT, "same_job or other_job: whose text it is; missing if the job called for it."
+    ),
+    Column("reused", _TEXT, "The same of the judge's reply."),
 )
 """One row for each verdict, and for each PersonaGym grade one without dimension and sentence. A response without a sentence (failed, empty) and a sentence without a verdict keep a
 row for each dimension on which they were to be judged, with the fields that do not exist missing."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from app.domain.grouping_check import CHECK_METRICS
 from app.domain.judged import JudgedResponse, ResponseGrade, UnitVerdict
+from app.domain.reuse import ReplyOrigin
 from app.reports.columns import (
     GENERATION_COUNTS,
     GRADE_STATUSES,
@@ -31,7 +32,7 @@ class VerdictRow(NamedTuple):
     Attributes:
         response: What is said of the response and the dimension.
         unit: What is said of the sentence.
-        verdict: What the judge said.
+        verdict: What the judge said, and whose replies the response and this are.
     """
 
     response: Row
@@ -44,7 +45,7 @@ class VerdictRow(NamedTuple):
         return self.response + self.unit + self.verdict
 
 
-PART_SIZES = (13, 4, 7)
+PART_SIZES = (13, 4, 9)
 """Columns of each part of a row."""
 
 _NO_UNIT: Row = (None,) * 4
@@ -81,13 +82,14 @@ class _Verdicts:
     """The verdicts' parts of the rows of a chunk. Most judges say the same few words, and equal verdicts are mostly one object."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[UnitVerdict, Row]] = {}
+        self._known: dict[tuple[int, ReplyOrigin | None], tuple[UnitVerdict, Row]] = {}
 
-    def row(self, verdict: UnitVerdict) -> Row:
+    def row(self, verdict: UnitVerdict, response: JudgedResponse) -> Row:
         """What is said of a verdict on a sentence."""
-        known = self._known.get(id(verdict))
+        key = (id(verdict), response.reused)
+        known = self._known.get(key)
         if known is None:  # kept with the row, so that no other object gets its id
-            known = self._known[id(verdict)] = (verdict, _of_verdict(verdict, "sentence"))
+            known = self._known[key] = (verdict, _of_verdict(verdict, "sentence", response))
         return known[1]
 
 
@@ -98,14 +100,14 @@ def _verdict_rows(response: JudgedResponse, verdicts: _Verdicts) -> Iterator[Ver
         of_unit = _NO_UNIT if unit is None else (unit.index, unit.start, unit.end, unit.text)
         if unit is not None and unit.verdicts:
             for verdict in unit.verdicts:
-                yield VerdictRow(said[verdict.dimension], of_unit, verdicts.row(verdict))
+                yield VerdictRow(said[verdict.dimension], of_unit, verdicts.row(verdict, response))
         else:
             for of_response in said.values():
-                yield VerdictRow(of_response, of_unit, _of_verdict(None, "sentence"))
+                yield VerdictRow(of_response, of_unit, _of_verdict(None, "sentence", response))
     if response.question is not None:
         of_response = _of_response(response, None)
         for grade in response.grades or (None,):
-            yield VerdictRow(of_response, _NO_UNIT, _of_verdict(grade, "response"))
+            yield VerdictRow(of_response, _NO_UNIT, _of_verdict(grade, "response", response))
 
 
 def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
@@ -126,13 +128,19 @@ def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
     )
 
 
-def _of_verdict(verdict: UnitVerdict | ResponseGrade | None, judged: str) -> Row:
+def _of_verdict(verdict: UnitVerdict | ResponseGrade | None, judged: str, response: JudgedResponse) -> Row:
+    of_response = _word(response.reused)
     if verdict is None:
-        return None, None, None, None, None, judged, None
+        return None, None, None, None, None, judged, None, of_response, None
     said = (verdict.judge, str(verdict.status), verdict.score)
+    reused = (of_response, _word(verdict.reused))
     if isinstance(verdict, UnitVerdict):
-        return *said, verdict.in_character, verdict.raw, judged, verdict.group_size
-    return *said, None, verdict.raw, judged, None
+        return *said, verdict.in_character, verdict.raw, judged, verdict.group_size, *reused
+    return *said, None, verdict.raw, judged, None, *reused
+
+
+def _word(origin: ReplyOrigin | None) -> str | None:
+    return None if origin is None else str(origin)
 
 
 class Remembered(dict[Row, str]):

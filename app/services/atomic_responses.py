@@ -54,6 +54,10 @@ class AtomicResponses(GroupedResponses):
     def _instruction(self, run: int) -> int:
         return self.spec.instruction_of(run)
 
+    def _repetition(self, run: int) -> tuple[str | int, ...]:
+        # The instruction by its words: jobs with others beside it have it in another place.
+        return self.spec.instructions[self._instruction(run)], run % self.spec.iterations
+
     def _unit_prompt(self, item: Item, dimension: Dimension, unit: Unit) -> str:
         return scoring_prompt(self.atomic.task, dimension, item, unit.text)
 

@@ -7,6 +7,7 @@ from app.domain.grouping import GroupedWords
 from app.domain.gym_resolve import GymCatalog
 from app.domain.instrument import InstrumentRef
 from app.domain.resolve import Catalog
+from app.domain.reuse import KEPT_DAYS
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
 from app.llm.connections import Connections
@@ -18,6 +19,8 @@ def make_catalog(
     grouped: GroupedWords,
     segmenter: str,
     connections: Connections,
+    *,
+    reply_days: int = KEPT_DAYS,
 ) -> Catalog:
     """The catalog of this installation.
 
@@ -27,6 +30,7 @@ def make_catalog(
         grouped: Those for several sentences in one judge call.
         segmenter: Name of the sentence segmenter.
         connections: The operator's.
+        reply_days: For how many days replies are kept for other jobs.
     """
 
     def model_problem(connection: str, name: str) -> str | None:
@@ -61,4 +65,5 @@ def make_catalog(
         model_problem=model_problem,
         is_simulated=is_simulated,
         judges=tuple(ModelDraft(judge) for judge in connections.judges),
+        reply_days=reply_days,
     )

@@ -3,18 +3,19 @@
 import asyncio
 import json
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import preparations, progress, readouts, sets
+from app.db import preparations, progress, readouts, replies, sets
 from app.db.jobs import JobRow
 from app.db.preparations import Asks, StoredStep
 from app.db.progress import Counts, UsageRow
 from app.db.readouts import CheckedRow, ResponseTally, ScoreRow
+from app.db.replies import ReuseRow
 from app.db.sets import StoredPersonaSet
 from app.domain.grouping_check import CheckedSentence, Json, judging_check
 from app.domain.gym_results import RESPONSE_STATUSES, GymTally, gym_results
@@ -27,7 +28,7 @@ from app.domain.statistics.cells import estimate_cell
 from app.domain.totals import summarize
 from app.domain.verdict import Verdict, VerdictStatus
 from app.services.job_context import JobContext
-from app.services.job_view import cost_json, time_json, usage_json
+from app.services.job_view import cost_json, reuse_json, time_json, usage_json
 from app.services.manifest import manifest
 from app.services.persona_sets import generation_json, made_by
 from app.services.sets import PERSONA_SET, QUESTION_SET, made_set_id
@@ -54,6 +55,8 @@ class JobRows:
     made_set: StoredPersonaSet | None
     checked: list[CheckedRow]
     asked_alone: dict[str, int]
+    spared: list[ReuseRow] = field(default_factory=list)
+    reused_snapshots: list[Any] = field(default_factory=list)
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
@@ -63,6 +66,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         grouped[row.cell, row.trait, row.judge].append(row)
     counts, _ = await progress.counts(connection, job.tenant, job.id)
     several = context.spec.grouping is not None
+    wanted = context.spec.reuse.wanted
     return JobRows(
         grouped,
         await readouts.response_tallies(connection, job.tenant, job.id),
@@ -76,6 +80,8 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await _made_set(connection, job),
         await readouts.checked_sentences(connection, job.tenant, job.id) if several else [],
         await readouts.asked_alone(connection, job.tenant, job.id) if several else {},
+        await replies.reuse(connection, job.tenant, job.id) if wanted else [],
+        await replies.snapshots(connection, job.tenant, job.id) if wanted else [],
     )
 
 
@@ -140,7 +146,15 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         "computed_at": time_json(datetime.now(UTC)),
         "usage": usage_json(rows.usage),
         "cost": cost_json(rows.usage),
-        "manifest": manifest(job, context, rows.snapshots, made_set_id(job.made_sets, QUESTION_SET), check),
+        "reuse": reuse_json(rows.spared) if spec.reuse.wanted else None,
+        "manifest": manifest(
+            job,
+            context,
+            rows.snapshots,
+            made_set_id(job.made_sets, QUESTION_SET),
+            check,
+            reused_snapshots=rows.reused_snapshots,
+        ),
     }
     return completeness, json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import budgets, jobs, sets, shards
+from app.db import budgets, jobs, shards
 from app.db.jobs import JobRow
 from app.db.retries import reopen_failed
 from app.domain.budget import Budget
@@ -13,6 +13,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.status import ACTIVE, JobStatus
 from app.ports import Queue
 from app.services.errors import NotFoundError, WrongStateError
+from app.services.retention import remove_job
 from app.services.run_shard import settle
 from app.services.stop_signal import FRESH_SECONDS
 
@@ -173,9 +174,7 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
             raise NotFoundError(job_id)
         if not job.status.is_terminal:
             raise WrongStateError(f"a job that is {job.status} can't be deleted; cancel it first", job.status)
-        its_sets = await sets.sets_of_job(connection, tenant, job_id)
-        await jobs.delete_job(connection, tenant, job_id)
-        await sets.remove_unused(connection, tenant, its_sets)
+        await remove_job(connection, tenant, job_id)
 
 
 async def _let_workers_notice(deps: ControlDependencies, job_id: str) -> None:

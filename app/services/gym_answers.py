@@ -88,6 +88,9 @@ class GymAnswers(GroupedResponses):
     def _instruction(self, run: int) -> int:  # noqa: ARG002 - there is one
         return 0
 
+    def _repetition(self, run: int) -> tuple[str | int, ...]:
+        return (run,)
+
     def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
         return len(self.spec.judges) + super()._verdicts_due(run, item, status, units)
 
@@ -122,9 +125,7 @@ class GymAnswers(GroupedResponses):
         )
         key = CallKey(Stage.JUDGING, response.run, response.item, judge=judge)
         try:
-            reply = await self.deps.caller.call(
-                self.spec.judges[judge], None, prompt, key=key, claim=self.claim, stop=self.stop
-            )
+            reply = await self._ask(self.spec.judges[judge], None, prompt, key=key, usable=_is_graded)
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             self._record_failure(response, judge, str(error))
@@ -162,3 +163,8 @@ class GymAnswers(GroupedResponses):
             error=error,
         )
         self.last_batch = self.deps.writer.add(self.claim, row)
+
+
+def _is_graded(reply: ChatReply) -> bool:
+    """Whether a judge's reply says what it was asked for."""
+    return read_final_score(reply.text).verdict.status is VerdictStatus.SCORED

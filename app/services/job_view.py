@@ -6,13 +6,15 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import budgets, jobs, preparations, progress
+from app.db import budgets, jobs, preparations, progress, replies
 from app.db.budgets import Account
 from app.db.jobs import JobRow
 from app.db.preparations import StepCounts
 from app.db.progress import Counts, UsageRow
+from app.db.replies import ReuseRow
 from app.domain.budget import NANOS
 from app.domain.model import Stage
+from app.domain.reuse import ReuseScope
 from app.domain.status import JobStatus
 from app.services.errors import NotFoundError
 from app.services.sets import PERSONA_SET, QUESTION_SET, made_set_id
@@ -55,12 +57,14 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
         steps = await preparations.counts(connection, tenant, job_id) if total.preparations else {}
         usage = await progress.usage(connection, tenant, job_id)
         account = await budgets.read_account(connection, tenant, job_id)
+        spared = await replies.reuse(connection, tenant, job_id) if _wants_reuse(job) else None
     answering = {} if Stage.PERSONAS in steps else progress_json(job, total, leased)
     return job_json(job) | {
         "progress": preparation_json(job, steps) | answering,
         "usage": usage_json(usage),
         "cost": cost_json(usage),
         "budget": None if account is None else budget_json(account),
+        "reuse": None if spared is None else reuse_json(spared),
     }
 
 
@@ -187,6 +191,28 @@ def cost_json(rows: Sequence[UsageRow]) -> Mapping[str, Any]:
     return {
         "usd": sum(known) if known or not rows else None,
         "unpriced_calls": sum(row.unpriced_calls for row in rows),
+    }
+
+
+def _wants_reuse(job: JobRow) -> bool:
+    """Whether a job may use replies again, by what it was asked for: its specification is too large for a poll."""
+    return any(scope != ReuseScope.OFF for scope in (job.request.get("reuse") or {}).values())
+
+
+def reuse_json(rows: Sequence[ReuseRow]) -> Json:
+    """The replies that were used again, in all and by stage and model, and what the calls would have taken."""
+    return _spared(rows) | {
+        "oldest": time_json(min((row.oldest for row in rows), default=None)),
+        "by_model": [{"stage": row.stage, "model": row.model} | _spared([row]) for row in rows],
+    }
+
+
+def _spared(rows: Sequence[ReuseRow]) -> Json:
+    names = ("same_job", "other_job", "input_tokens", "output_tokens")
+    known = [row.usd for row in rows if row.usd is not None]
+    return {name: sum(getattr(row, name) for row in rows) for name in names} | {
+        "usd": sum(known) if known or not rows else None,
+        "unpriced_replies": sum(row.unpriced for row in rows),
     }
 
 

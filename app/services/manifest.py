@@ -1,6 +1,6 @@
 """What a result was made with: enough to make it again, and every way in which it departs from the papers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from platform import python_version
 from typing import Any
@@ -14,6 +14,7 @@ from app.domain.personagym.diversity import SAME_ATTRIBUTES, SAME_WORDING
 from app.domain.personagym.generation import MOST_FRUITLESS, PersonaGeneration
 from app.domain.plan import Cell, atomic
 from app.domain.prompts import drops_article
+from app.domain.reuse import Reuse, ReuseScope
 from app.domain.spec import JobSpec
 from app.instruments.loader import load_atomic
 from app.services.job_context import JobContext
@@ -36,6 +37,8 @@ def manifest(
     snapshots: list[Any],
     question_set: str | None = None,
     check: Json | None = None,
+    *,
+    reused_snapshots: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """The manifest of a job's results.
 
@@ -45,6 +48,7 @@ def manifest(
         snapshots: The model snapshots that providers reported.
         question_set: The set as which the job's PersonaGym questions are kept.
         check: How far verdicts on several sentences a call agree with those on one, where the job groups them.
+        reused_snapshots: The same of replies that were used again.
     """
     spec = context.spec
     return {
@@ -62,6 +66,7 @@ def manifest(
         "iterations": spec.iterations,
         "seed": spec.seed,
         "existing_texts": spec.provided,
+        "reuse": _reuse(spec.reuse, reused_snapshots),
         "simulated": job.simulated,
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
         **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec, question_set)}),
@@ -75,6 +80,16 @@ def _judging(grouping: Grouping, check: Json | None) -> dict[str, Any]:
         "sentences_per_call": grouping.sentences,
         "instrument": {"version": grouping.words.version, "sha256": grouping.words.content_hash},
         "check": check,
+    }
+
+
+def _reuse(reuse: Reuse, snapshots: Sequence[Any]) -> dict[str, Any]:
+    across_jobs = ReuseScope.ACROSS_JOBS in {reuse.judging, reuse.generation}
+    return {
+        "judging": reuse.judging.value,
+        "generation": reuse.generation.value,
+        "max_age_days": reuse.max_age_days if across_jobs else None,
+        "snapshots": list(snapshots),
     }
 
 
@@ -137,9 +152,12 @@ def deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
         return GENERATION_DEVIATIONS
     of_gym = [] if spec.gym is None else gym_deviations(spec, spec.gym)
     if spec.gym is not None and not spec.tasks:
-        return [*of_gym, *_judge_deviations(spec), *_grouping_deviations(spec)]
-    of_judges = [*_judge_deviations(spec), *_grouping_deviations(spec)]
-    return [*_atomic_deviations(spec, cells), *of_judges, *of_gym]
+        return [*of_gym, *_own_deviations(spec)]
+    return [*_atomic_deviations(spec, cells), *_own_deviations(spec), *of_gym]
+
+
+def _own_deviations(spec: JobSpec) -> list[str]:
+    return [*_judge_deviations(spec), *_grouping_deviations(spec), *_reuse_deviations(spec.reuse)]
 
 
 def _judge_deviations(spec: JobSpec) -> list[str]:
@@ -157,6 +175,14 @@ def _grouping_deviations(spec: JobSpec) -> list[str]:
         f"Judges were asked about up to {spec.grouping.sentences} sentences in one call, with our own prompt;"
     )
     return [f"{several} the paper's are asked about one. judging_check says how far the two ways agree."]
+
+
+def _reuse_deviations(reuse: Reuse) -> Iterator[str]:
+    if reuse.judging is not ReuseScope.OFF:
+        yield "Judges at temperature 0 were asked once for what is asked in the same words; the reply counts for all."
+    for stage, scope in (("Judges' replies", reuse.judging), ("Texts", reuse.generation)):
+        if scope is ReuseScope.ACROSS_JOBS:
+            yield f"{stage} may come from earlier jobs, up to {reuse.max_age_days} days before."
 
 
 def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:

@@ -124,6 +124,10 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | No
         found.append("One run a cell: RC and RC_atom compare runs and will be missing.")
     if not spec.provided and len(spec.instructions) > 1 and spec.iterations == 1:
         found.append("One iteration: RC_atom mixes retest with the wording of the instructions.")
+    if spec.reuse.wanted:
+        found.append(
+            "How many replies can be used again is not known beforehand; the figures are without that."
+        )
     found += _gym_warnings(prepared)
     unpriced = _cost(deps, list(prepared.estimates), exact=spec.provided)["unpriced_models"]
     found += _budget_warnings(deps, prepared, budget)

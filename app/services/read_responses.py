@@ -6,15 +6,17 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import preparations, readouts
+from app.db import preparations, readouts, replies
 from app.db.jobs import JobRow
 from app.db.preparations import StoredStep
 from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord
+from app.db.replies import Place
 from app.domain.gym import question_item
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.model import Usage
 from app.domain.personagym.grades import read_final_score
 from app.domain.plan import AtomicCell, Cell, GymCell, gym
+from app.domain.reuse import ReplyOrigin
 from app.domain.segmentation import units_at
 from app.domain.spec import JobSpec
 from app.domain.task import Item
@@ -23,6 +25,9 @@ from app.services.job_context import JobContext
 
 Questions = Mapping[tuple[int, str], StoredStep]
 """PersonaGym's questions by persona and task."""
+
+Origins = Mapping[Place, ReplyOrigin]
+"""Whose replies those are that no call of the job was made for."""
 
 
 EXPORT_VERDICTS = 8_000
@@ -75,7 +80,10 @@ async def read_page(
         keys = [_position(record) for record in page]
         found = await readouts.judgements_of(connection, job.tenant, job.id, keys)
         questions = await _questions(connection, job, context, page)
-    judged = await asyncio.to_thread(_all_judged, job, context, page, found, questions)
+        origins: Origins = {}
+        if context.spec.reuse.wanted:
+            origins = await replies.origins(connection, job.tenant, job.id, keys)
+    judged = await asyncio.to_thread(_all_judged, job, context, page, found, questions, origins)
     return judged, keys[-1] if more else None
 
 
@@ -132,11 +140,14 @@ def _all_judged(
     page: Sequence[ResponseRecord],
     found: Mapping[Position, Judgements],
     questions: Questions,
+    origins: Origins,
 ) -> list[JudgedResponse]:
     """The responses of a page; CPU only. Most judges say the same few words: equal verdicts are one object."""
     verdicts = _Verdicts(context)
     return [
-        _judged(job, context, record, found.get(_position(record), Judgements()), questions, verdicts)
+        _judged(
+            job, context, record, found.get(_position(record), Judgements()), questions, origins, verdicts
+        )
         for record in page
     ]
 
@@ -147,14 +158,18 @@ def _judged(
     record: ResponseRecord,
     found: Judgements,
     questions: Questions,
+    origins: Origins,
     verdicts: "_Verdicts",
 ) -> JudgedResponse:
     spec, cell = context.spec, context.cells[record.cell]
     of_gym = isinstance(cell, GymCell)
     item = _item(cell, record, questions)
+    position = _position(record)
     by_unit: dict[int, list[UnitVerdict]] = {}
     for unit, trait, judge, status, score, raw, size in found.verdicts:
-        by_unit.setdefault(unit, []).append(verdicts[record.cell, trait, judge, status, score, raw, size])
+        origin = origins.get((*position, unit, trait, judge))
+        key = (record.cell, trait, judge, status, score, raw, size, origin)
+        by_unit.setdefault(unit, []).append(verdicts[key])
     return JudgedResponse(
         id=f"resp_{job.id.removeprefix('job_')}-{record.cell}-{record.run}-{record.item}",
         model=spec.models[cell.model].label,
@@ -180,7 +195,11 @@ def _judged(
             ]
         ),
         question=item.text if of_gym else None,
-        grades=tuple(_grade(context, grade) for grade in found.grades),
+        grades=tuple(
+            _grade(context, grade, origins.get((*position, None, None, grade.judge)))
+            for grade in found.grades
+        ),
+        reused=origins.get((*position, None, None, None)),
     )
 
 
@@ -190,7 +209,7 @@ def _iteration(spec: JobSpec, run: int, *, gym: bool) -> int | None:
     return run if gym else run % spec.iterations
 
 
-def _grade(context: JobContext, record: GradeRecord) -> ResponseGrade:
+def _grade(context: JobContext, record: GradeRecord, reused: ReplyOrigin | None) -> ResponseGrade:
     justification = None if record.raw is None else read_final_score(record.raw).justification
     return ResponseGrade(
         judge=context.spec.judges[record.judge].label,
@@ -199,11 +218,12 @@ def _grade(context: JobContext, record: GradeRecord) -> ResponseGrade:
         justification=justification,
         raw=record.raw,
         error=record.error,
+        reused=reused,
     )
 
 
-_Said = tuple[int, int, int, str, int | None, str | None, int]
-"""A verdict's cell and what is stored of it but for the unit."""
+_Said = tuple[int, int, int, str, int | None, str | None, int, ReplyOrigin | None]
+"""A verdict's cell, what is stored of it but for the unit, and whose reply it is."""
 
 
 class _Verdicts(dict[_Said, UnitVerdict]):
@@ -214,7 +234,7 @@ class _Verdicts(dict[_Said, UnitVerdict]):
         self._context = context
 
     def __missing__(self, key: _Said) -> UnitVerdict:
-        ordinal, trait, judge, status, score, raw, group_size = key
+        ordinal, trait, judge, status, score, raw, group_size, reused = key
         cell = self._context.cells[ordinal]
         dimension, level = cell.dimensions[trait], cell.persona.traits[trait].level
         verdict = self[key] = UnitVerdict(
@@ -225,5 +245,6 @@ class _Verdicts(dict[_Said, UnitVerdict]):
             raw=raw,
             in_character=None if score is None else dimension.scale.level_of(score) == level,
             group_size=group_size,
+            reused=reused,
         )
         return verdict

@@ -4,8 +4,9 @@ A response is split and judged as soon as it is durable; nothing waits for other
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import structlog
@@ -13,7 +14,7 @@ import structlog
 from app.db import shards
 from app.db.shards import Claim, StoredResponse
 from app.db.writer import ResponseRow, VerdictRow
-from app.domain.dimension import Dimension
+from app.domain.dimension import Dimension, Scale
 from app.domain.model import ChatReply, Model, Stage
 from app.domain.plan import Cell
 from app.domain.segmentation import Unit, units_at
@@ -23,6 +24,7 @@ from app.services.batch_writer import Batch
 from app.services.job_context import JobContext
 from app.services.model_caller import CallFailedError, CallKey
 from app.services.shard_work import REFUSING, ShardDependencies, finish_all
+from app.services.shared_replies import Question
 from app.services.stop_signal import StopSignal
 
 log = structlog.get_logger(__name__)
@@ -45,6 +47,7 @@ class Responses(ABC):
         self.stop = stop
         self.spec = context.spec
         self.cell = cell
+        self.spares = context.spec.reuse.wanted
         self.recorded: set[tuple[int, int, int, int, int]] = set()
         self.last_batch: Batch | None = None
 
@@ -65,6 +68,10 @@ class Responses(ABC):
     @abstractmethod
     def _instruction(self, run: int) -> int:
         """Index of the persona instruction of a run."""
+
+    @abstractmethod
+    def _repetition(self, run: int) -> tuple[str | int, ...]:
+        """Which of a cell's texts for one item a run's is, whatever else the job has."""
 
     @abstractmethod
     def _unit_prompt(self, item: Item, dimension: Dimension, unit: Unit) -> str:
@@ -95,14 +102,38 @@ class Responses(ABC):
         key = CallKey(Stage.GENERATION, run, item.index)
         system, user = self._prompts(run, item)
         try:
-            reply = await self.deps.caller.call(
-                model, system, user, key=key, claim=self.claim, stop=self.stop
+            reply = await self._ask(
+                model, system, user, key=key, usable=self._judgeable, place=self._place(run, item)
             )
         except CallFailedError as error:
             row = self._response_row(run, item, "failed", None, (), error=str(error))
         else:
             row = self._answered_row(run, item, reply)
         return await self._store(row)
+
+    async def _ask(
+        self,
+        model: Model,
+        system: str | None,
+        user: str,
+        *,
+        key: CallKey,
+        usable: Callable[[ChatReply], bool],
+        place: tuple[str | int, ...] = (),
+    ) -> ChatReply:
+        """A model's reply; for a job that wants to be spared calls perhaps one that is there already."""
+        if not self.spares:
+            return await self.deps.caller.call(model, system, user, key=key, claim=self.claim, stop=self.stop)
+        question = Question(model, system, user, key, self.claim, place, usable)
+        return await self.deps.replies.reply(question, self.spec.reuse, self.stop)
+
+    def _place(self, run: int, item: Item) -> tuple[str | int, ...]:
+        """What no other text of the job shares with this one, and the same text of another job does."""
+        model, cell = self.spec.models[self.cell.model].label, self.cell
+        return model, cell.persona.id, cell.task.id, item.id, *self._repetition(run)
+
+    def _judgeable(self, reply: ChatReply) -> bool:
+        return len(self.deps.segmenter.segment(reply.text)) <= MAX_GENERATED_UNITS
 
     async def _store(self, row: ResponseRow) -> StoredResponse:
         """Writes a response and waits for it: its verdicts may not outlive it."""
@@ -200,8 +231,8 @@ class Responses(ABC):
         """A judge's verdict on a sentence by itself, and its words."""
         prompt = self._unit_prompt(item, dimension, unit)
         try:
-            reply = await self.deps.caller.call(
-                self.spec.judges[judge], None, prompt, key=key, claim=self.claim, stop=self.stop
+            reply = await self._ask(
+                self.spec.judges[judge], None, prompt, key=key, usable=partial(_is_read, dimension.scale)
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
@@ -249,3 +280,8 @@ class Responses(ABC):
             raw=raw,
             group_size=group_size,
         )
+
+
+def _is_read(scale: Scale, reply: ChatReply) -> bool:
+    """Whether a judge's reply says what it was asked for."""
+    return parse_verdict(reply.text, scale).status in {VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE}

@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db import jobs, preparations, shards
+from app.db import jobs, preparations, replies, shards
 from app.db.health import is_away
 from app.db.shards import AnyClaim, PreparationClaim
 from app.domain.plan import GymCell, atomic
@@ -80,7 +80,7 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
             await shards.start_job(connection, claim.job_id)
         context = await deps.contexts.get(claim.tenant, claim.job_id)
         await _work_of(deps, claim, stop, context).run()
-        await _finish(deps, claim)
+        await _finish(deps, claim, context)
     except (StoppedError, StaleClaimError):
         await _give_back(deps, claim, stop)
     except JobMustStopError as error:
@@ -109,13 +109,15 @@ def _work_of(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal, context
     return AtomicResponses(deps, claim, stop, context, atomic([cell])[0])
 
 
-async def _finish(deps: ShardDependencies, claim: AnyClaim) -> None:
+async def _finish(deps: ShardDependencies, claim: AnyClaim, context: JobContext) -> None:
     async with deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, claim.job_id)
         if isinstance(claim, PreparationClaim):
-            finished = await _finish_preparation(deps, connection, claim)
+            finished = await _finish_preparation(connection, claim, context)
         else:
             finished = await shards.finish(connection, claim)
+        if finished and context.spec.reuse.wanted:
+            await replies.store_reuse(connection, claim.shard_id)
         if not finished:
             raise RuntimeError("the shard's rows are not all there, or its claim is gone")
         announced: list[int] = []
@@ -128,12 +130,11 @@ async def _finish(deps: ShardDependencies, claim: AnyClaim) -> None:
 
 
 async def _finish_preparation(
-    deps: ShardDependencies, connection: AsyncConnection, claim: PreparationClaim
+    connection: AsyncConnection, claim: PreparationClaim, context: JobContext
 ) -> bool:
     """Ends a preparation; the one that ends last freezes the job's questions, or the personas that it made up."""
     finished = await shards.finish_preparation(connection, claim)
     if finished and await preparations.all_done(connection, claim.job_id):
-        context = await deps.contexts.get(claim.tenant, claim.job_id)
         await freeze_made(connection, claim.tenant, claim.job_id, context.spec)
     return finished
 

@@ -15,6 +15,7 @@ from app.services.batch_writer import BatchWriter
 from app.services.job_context import JobContexts
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import JobMustStopError, ModelCaller
+from app.services.shared_replies import SharedReplies
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 
 REFUSING = frozenset({FinishReason.REFUSAL, FinishReason.CONTENT_FILTER})
@@ -27,6 +28,7 @@ class ShardDependencies:
     engine: AsyncEngine
     writer: BatchWriter
     caller: ModelCaller
+    replies: SharedReplies
     leases: LeaseKeeper
     contexts: JobContexts
     queue: Queue

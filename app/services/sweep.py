@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import health, idempotency, jobs, shards
+from app.db import health, idempotency, jobs, replies, shards
 from app.domain.status import ACTIVE
 from app.ports import Queue
 
@@ -57,3 +57,9 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int) -> Swept:
     for job_id in unsettled:
         await queue.announce_finalize(job_id)
     return Swept(len(announced), len(unsettled))
+
+
+async def forget_replies(engine: AsyncEngine, days: int) -> None:
+    """Removes some of the replies that are too old to be used again."""
+    async with engine.begin() as connection:
+        await replies.forget_old(connection, days)

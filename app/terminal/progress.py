@@ -137,6 +137,9 @@ class JobProgress:
             if remaining and job["finished_at"] is None:
                 figures.append(f"ETA {duration(max(0.0, remaining / rate - since))}")
         figures += [f"cost {dollars(job['cost']['usd'])}", f"elapsed {duration(self._elapsed + since)}"]
+        spared = job.get("reuse")
+        if spared:
+            figures.append(f"{spared['same_job'] + spared['other_job']:,} replies used again")
         unpriced = job["cost"]["unpriced_calls"]
         return [*figures, f"+ {counted(unpriced, 'call')} without a known price"] if unpriced else figures
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from app.terminal.consoles import printable
 from app.terminal.heat import heat
-from app.terminal.quantities import counted
+from app.terminal.quantities import counted, dollars
 
 Json = dict[str, Any]
 
@@ -131,7 +131,18 @@ def _heading(results: Json) -> Text:
         heading.append("\nNot complete: the figures are over what there is so far.", style="warning")
     if results.get("persona_set"):
         heading.append("\n" + _made_up(results["persona_set"]), style="default")
+    if results.get("reuse"):
+        heading.append("\n" + _spared(results["reuse"]), style="default")
     return heading
+
+
+def _spared(spared: Json) -> str:
+    """What a job was spared by replies that were used again."""
+    of_job = counted(spared["same_job"], "reply", "replies")
+    unpriced = (
+        f", {spared['unpriced_replies']:,} of unknown price aside" if spared["unpriced_replies"] else ""
+    )
+    return f"Used again: {of_job} of this job, {spared['other_job']:,} of others; spared {dollars(spared['usd'])}{unpriced}"
 
 
 def _made_up(made: Json) -> str:

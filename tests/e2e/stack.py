@@ -151,6 +151,7 @@ def running_stack(
     database_url: str,
     redis_url: str,
     slots: int = 24,
+    workers: int = 1,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Stack]:
     """Runs a stack on databases that are already there; the database has the current schema.
@@ -159,14 +160,15 @@ def running_stack(
         directory: its data directory; the simulator's ledger lies there too.
         database_url: an empty database with the schema.
         redis_url: an empty server; it is emptied again.
-        slots: shards that the worker runs at a time.
+        slots: shards that a worker runs at a time.
+        workers: how many worker processes there are.
         environment: variables of all its processes.
     """
     config = StackConfig(
         host="127.0.0.1",
         port=0,
         data_dir=directory,
-        workers=1,
+        workers=workers,
         slots=slots,
         database_url=database_url,
         redis_url=redis_url,

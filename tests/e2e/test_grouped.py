@@ -6,6 +6,7 @@ from statistics import fmean
 
 import pytest
 
+from app.api.answers import ResponseList, Results
 from tests.e2e.stack import Json, Stack, judged_path
 
 SENTENCES = 6
@@ -33,11 +34,12 @@ def grouped(stack: Stack) -> Json:
 
 
 @pytest.fixture(scope="module")
-def biased(stack: Stack) -> Iterator[Json]:
+def biased(stack: Stack) -> Json:
     """A finished job, judged by one that scores later sentences too high."""
     stack.simulate(position_bias=BIAS)
-    yield stack.ended(stack.submit(GROUPED))
+    job = stack.ended(stack.submit(GROUPED))
     stack.simulate(position_bias=0.0)
+    return job
 
 
 def agreement(results: Json, task: str | None = None) -> Json:
@@ -123,6 +125,14 @@ class TestBiasedJudge:
         (model,) = BODY["models"]
         assert by_model[model]["metrics"]["mean"]["value"] > alone[model]["metrics"]["mean"]["value"]
         assert by_model[model]["units"] == alone[model]["units"]
+
+    def test_its_results_and_responses_have_the_declared_form(self, stack: Stack, biased: Json) -> None:
+        found = stack.api.get(f"/v1/jobs/{biased['id']}/results")
+        check = Results.model_validate_json(found.content, strict=True).judging_check
+        assert check is not None
+        assert check.agreement
+        page = stack.api.get(f"/v1/jobs/{biased['id']}/responses")
+        assert ResponseList.model_validate_json(page.content, strict=True).data
 
     def test_manifest_and_reports_tell_of_it(self, stack: Stack, biased: Json) -> None:
         results = stack.results(biased["id"])

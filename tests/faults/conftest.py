@@ -83,7 +83,11 @@ def provider_without_our_key() -> Iterator[str]:
 
 @contextmanager
 def faulty_world(
-    databases: Databases, template: str, valkey: EmbeddedValkey, environment: Mapping[str, str]
+    databases: Databases,
+    template: str,
+    valkey: EmbeddedValkey,
+    environment: Mapping[str, str],
+    workers: int = 1,
 ) -> Iterator[FaultyWorld]:
     """A running service on a database of its own, with further variables of its environment."""
     with (
@@ -94,6 +98,7 @@ def faulty_world(
             database_url=url,
             redis_url=valkey.url(),
             slots=SLOTS,
+            workers=workers,
             environment={**ENVIRONMENT, **environment},
         ) as stack,
         psycopg.connect(libpq_url(url), autocommit=True) as database,

@@ -70,7 +70,11 @@ class TestEnvironment:
 
 
 class TestLocks:
-    @pytest.mark.parametrize("path", sorted(ROOT.glob("requirements*.lock")), ids=lambda path: path.name)
+    @pytest.mark.parametrize(
+        "path",
+        [*ROOT.glob("requirements*.lock"), *ROOT.glob("benchmarks/*/requirements*.lock")],
+        ids=lambda path: path.relative_to(ROOT).as_posix(),
+    )
     def test_each_package_is_pinned_and_hashed_and_no_index_is_named(self, path: Path) -> None:
         text = path.read_text("utf-8")
         assert re.findall(r"https?://|--index|--extra-index|--find-links|@ ", text) == []

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from app.domain.model import ChatRequest
 from app.llm import gateway as gateway_module
 from app.llm.connections import Connection, ConnectionKind, Connections
 from app.llm.gateway import Gateway
 from app.llm.transports import TransportKind
-from app.ports import FailureKind, ModelCallError
+from app.ports import FailureKind, Fingerprint, ModelCallError
 from tests.integration.llm.conftest import KEY, Ask, good
 from tests.integration.llm.stub_provider import Answer, StubProvider
 
@@ -170,3 +171,36 @@ class TestPreparing:
         with pytest.raises(ModelCallError) as raised:
             await gateway.prepare("gone")
         assert (raised.value.kind, raised.value.code) == (FailureKind.JOB, "unknown_connection")
+
+
+class TestFingerprint:
+    async def of(
+        self, request: ChatRequest, kind: ConnectionKind = "openai", url: str = "http://127.0.0.1:9/v1"
+    ) -> Fingerprint:
+        gateway = Gateway(Connections({"openai": Connection("openai", kind, url)}))
+        found = gateway.fingerprint(request)
+        await gateway.close()
+        return found
+
+    async def test_is_the_same_for_what_the_provider_can_not_tell_apart(self, ask: Ask) -> None:
+        request = ask(temperature=0.0)
+        found = await self.of(request)
+        assert found == await self.of(replace(request, request_id="job_2/generation/8/2", deadline_seconds=9))
+        assert found.temperature == 0
+
+    async def test_is_another_for_other_words_parameters_and_places(self, ask: Ask) -> None:
+        asked = (
+            ask(),
+            ask(user="?"),
+            ask(system=None),
+            ask(name="gpt-4o"),
+            ask(top_p=0.5),
+            ask(extra={"a": 1}),
+        )
+        found = [await self.of(request) for request in asked]
+        found.append(await self.of(ask(), url="http://127.0.0.1:8/v1"))
+        found.append(await self.of(ask(), "anthropic"))
+        assert len({each.digest for each in found}) == len(found)
+
+    async def test_has_no_temperature_where_the_family_takes_none(self, ask: Ask) -> None:
+        assert (await self.of(ask(name="o3-mini", temperature=0.0))).temperature is None

@@ -20,7 +20,7 @@ from app.domain.draft import ResponseDraft
 from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.domain.status import JobStatus
 from app.instruments.loader import load_atomic
-from app.ports import FailureKind, ModelCallError, Price
+from app.ports import FailureKind, Fingerprint, ModelCallError, Price
 from app.services import lease_keeper, stop_signal
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
@@ -30,8 +30,10 @@ from app.services.job_context import JobContexts
 from app.services.job_view import view_job
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import ModelCaller
+from app.services.reply_desk import ReplyDesk
 from app.services.run_shard import MAX_SHARD_FAILURES, run_shard
 from app.services.shard_work import ShardDependencies
+from app.services.shared_replies import SharedReplies
 from app.services.stop_signal import StopReason, StopSignal
 from app.services.sweep import sweep
 from tests.integration.jobs import (
@@ -72,6 +74,11 @@ class Provider(NoLimits):
             raise self.error
         return ChatReply("2" if "judging" in self.calls[-1] else self.text, FinishReason.STOP, Usage(10, 4))
 
+    def fingerprint(self, request: ChatRequest) -> Fingerprint:
+        model = request.model
+        seen = repr((model.connection, model.name, model.parameters, request.system, request.user))
+        return Fingerprint(seen.encode(), model.parameters.temperature)
+
     def price(self, connection: str, model: str, usage: Usage) -> Price:
         return Price(None, None)
 
@@ -83,19 +90,24 @@ class Worker:
         self.engine = engine
         self.provider = provider
         self.queue = RecordingQueue()
+        self.desk = ReplyDesk(engine)
         writer = writer or BatchWriter(ResultWriter(engine))
+        caller = ModelCaller(
+            chat=provider,
+            limiter=provider,
+            prices=provider,
+            writer=writer,
+            attempts=1,
+            deadline_seconds=5.0,
+            in_flight=lambda *_: 4,
+            budgets=BudgetKeeper(engine),
+        )
         self.deps = ShardDependencies(
             engine=engine,
             writer=writer,
-            caller=ModelCaller(
-                chat=provider,
-                limiter=provider,
-                prices=provider,
-                writer=writer,
-                attempts=1,
-                deadline_seconds=5.0,
-                in_flight=lambda *_: 4,
-                budgets=BudgetKeeper(engine),
+            caller=caller,
+            replies=SharedReplies(
+                desk=self.desk, caller=caller, requests=provider, prices=provider, writer=writer
             ),
             leases=LeaseKeeper(engine, 20.0),
             contexts=JobContexts(engine),

@@ -53,7 +53,14 @@ class TestRateMeter:
         assert meter.per_second == 0.0
 
 
+SPARED = {"same_job": 1_200, "other_job": 34}
+
+
 class TestJobProgress:
+    def test_a_line_counts_the_replies_that_cost_nothing(self) -> None:
+        assert "1,234 replies used again" in JobProgress(job(reuse=SPARED)).line()
+        assert "used again" not in JobProgress(job(reuse=None)).line()
+
     def test_a_line_says_all(self) -> None:
         clock = Clock()
         progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)

@@ -44,6 +44,21 @@ class TestOverview:
         assert "Not complete" in shown(results(completeness="partial"))
 
 
+class TestReuse:
+    def test_what_was_used_again_and_what_that_spared_is_told(self) -> None:
+        spared = {"same_job": 1_200, "other_job": 34, "usd": 0.25, "unpriced_replies": 0}
+        text = shown(results() | {"reuse": spared})
+        assert "Used again: 1,200 replies of this job, 34 of others; spared $0.2500\n" in text
+
+    def test_what_has_no_known_price_is_told(self) -> None:
+        spared = {"same_job": 1, "other_job": 1, "usd": None, "unpriced_replies": 2}
+        text = shown(results() | {"reuse": spared})
+        assert "1 reply of this job, 1 of others; spared unknown, 2 of unknown price aside" in text
+
+    def test_a_job_that_did_not_ask_for_it_says_nothing(self) -> None:
+        assert "Used again" not in shown(results() | {"reuse": None})
+
+
 class TestIntervals:
     @pytest.mark.parametrize("width", [100, 60, 40])
     def test_stand_in_a_table_of_their_own_as_far_as_there_is_room(self, width: int) -> None:

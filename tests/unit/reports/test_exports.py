@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet as arrow
 
 from app.domain.judged import JudgedResponse, JudgedUnit, UnitVerdict
+from app.domain.reuse import ReplyOrigin
 from app.domain.verdict import VerdictStatus
 from app.reports import csv, jsonl, parquet
 from app.reports.columns import (
@@ -129,6 +130,24 @@ class TestVerdictRows:
             ("Two.", None, None),
         ]
 
+    async def test_what_no_call_was_made_for_can_be_told_apart(self) -> None:
+        judged = response_of("One.", ("One.", 5))
+        (unit,) = judged.units
+        again = replace(unit.verdicts[0], reused=ReplyOrigin.SAME_JOB)
+        response = replace(judged, units=(replace(unit, verdicts=(*unit.verdicts, again)),))
+        responses = [response, replace(response, id="r-2", reused=ReplyOrigin.OTHER_JOB)]
+        for records in (
+            from_csv(await joined(csv.rows(stream(responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(jsonl.rows(stream(responses)))),
+            from_parquet(await joined(parquet.rows(stream(responses)))),
+        ):
+            assert [(record["response_reused"] or None, record["reused"] or None) for record in records] == [
+                (None, None),
+                (None, "same_job"),
+                ("other_job", None),
+                ("other_job", "same_job"),
+            ]
+
     @pytest.mark.parametrize("texts", ["persona", "item_text", "unit_text", "raw"])
     async def test_hostile_texts_come_back_unchanged(self, texts: str) -> None:
         responses = hostile_responses()
@@ -148,7 +167,7 @@ class TestVerdictRows:
         verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
         below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
         data = (await joined(csv.rows(stream([below_zero])))).decode("utf-8-sig")
-        assert data.endswith("scored,-2,false,'-2,sentence,1\r\n")
+        assert data.endswith("scored,-2,false,'-2,sentence,1,,\r\n")
 
     async def test_a_job_without_responses_gives_readable_files_without_rows(self) -> None:
         assert from_csv(await joined(csv.rows(stream([]))), VERDICT_COLUMNS) == []

@@ -109,6 +109,17 @@ class TestWhatItSays:
         page = await page_of(job.responses, job.results | {"judging_check": check_of()})
         assert "No sentence has been judged both ways yet" in page.text
 
+    async def test_replies_that_were_used_again_are_told_beside_the_cost(self, job: Sample) -> None:
+        spared = {"same_job": 120, "other_job": 34, "input_tokens": 500, "output_tokens": 60, "usd": None}
+        results = job.results | {
+            "reuse": spared | {"unpriced_replies": 154, "oldest": "2026-11-20T04:19:03Z", "by_model": []}
+        }
+        text = (await page_of(job.responses, results)).text
+        assert "154 further replies were used again and cost nothing: 120 of this job, 34 of others" in text
+        assert "the oldest of 2026-11-20 04:19" in text
+        assert "spared: unknown, without the 154 whose price is unknown" in text
+        assert "used again" not in (await page_of(job.responses, job.results)).text
+
     async def test_an_incomplete_job_is_called_partial(self, job: Sample) -> None:
         assert "Partial." in (await page_of(job.responses, job.results)).text
         full = job.results | {"completeness": "full"}

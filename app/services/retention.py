@@ -1,0 +1,71 @@
+"""Removes jobs: one that somebody deletes, and those that ended longer ago than the operator keeps them."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db import jobs, sets
+from app.db.health import is_away
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 60.0
+"""How long after there was nothing to remove it is looked for anew."""
+
+
+async def remove_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
+    """Removes an ended job, which the caller has locked, with all that belongs to it and the sets that nobody else has to do with."""
+    its_sets = await sets.sets_of_job(connection, tenant, job_id)
+    await jobs.delete_job(connection, tenant, job_id)
+    await sets.remove_unused(connection, tenant, its_sets)
+
+
+async def remove_expired(engine: AsyncEngine, keep_days: int) -> str | None:
+    """Removes the job that ended first, if that is more than ``keep_days`` days ago by the database's clock.
+
+    All of it or nothing: of a job that is there, all rows are there. Whoever else is at it takes another one.
+
+    Returns:
+        The job's id; ``None`` if there was none.
+    """
+    async with engine.begin() as connection:
+        expired = await jobs.lock_expired(connection, keep_days)
+        if expired is None:
+            return None
+        tenant, job_id = expired
+        await remove_job(connection, tenant, job_id)
+        return job_id
+
+
+async def keep_removing(engine: AsyncEngine, keep_days: int) -> None:
+    """Removes one expired job after another, until it is cancelled; what it is at then stays whole."""
+    while True:
+        removed = None
+        try:
+            removed = await remove_expired(engine, keep_days)
+        except Exception as error:
+            if is_away(error):
+                log.warning("removing jobs failed; trying again", error=str(error))
+            else:
+                log.exception("removing jobs failed; trying again")
+        if removed is None:
+            await asyncio.sleep(LOOK_SECONDS)
+        else:
+            log.info("job removed", job=removed, keep_days=keep_days)
+
+
+@contextlib.asynccontextmanager
+async def removing(engine: AsyncEngine, keep_days: int | None) -> AsyncIterator[None]:
+    """Within, expired jobs are removed; none where ``keep_days`` is missing."""
+    if keep_days is None:
+        yield
+        return
+    task = asyncio.create_task(keep_removing(engine, keep_days))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
