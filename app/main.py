@@ -1,6 +1,7 @@
 """The HTTP composition root: ``uvicorn --factory app.main:create_app``."""
 
 import contextlib
+import sys
 import time
 from collections.abc import AsyncIterator, MutableMapping
 from importlib.metadata import version
@@ -25,7 +26,12 @@ from app.api import (
     question_sets,
 )
 from app.api.dependencies import Services
-from app.bootstrap import LateSegmenter, configure_logging, load_operator_connections
+from app.bootstrap import (
+    LateSegmenter,
+    configure_logging,
+    import_in_background,
+    load_operator_connections,
+)
 from app.db.engine import connect
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.loader import load_atomic
@@ -47,6 +53,10 @@ from app.telemetry.metrics import count_request
 
 log = structlog.get_logger(__name__)
 
+SWITCH_SECONDS = 0.0005
+"""How long a thread that computes results or encodes an export keeps others waiting. At Python's own 5 ms a request's few
+steps, each of which may have to wait for it, took up to a tenth of a second."""
+
 DESCRIPTION = """Measures how faithfully language models stay in character: every sentence of every response is judged.
 
 `POST /v1/jobs` with personas, tasks, models and judges; poll the job; read `/results`, `/responses` and `/report`.
@@ -62,7 +72,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         services = _services(loaded)
         app.state.services = services
+        sys.setswitchinterval(SWITCH_SECONDS)
+        import_in_background("app.domain.punkt", "scipy.special")
         yield
+        await services.results.close()
         await services.redis.aclose()
         await services.engine.dispose()
         await services.probe.dispose()

@@ -76,7 +76,7 @@ def _measure(supervisor: Supervisor, job_of: Callable[[httpx2.Client], Json]) ->
         job, polls = _follow(api, job_id, meter)
         wall = time.perf_counter() - started
         cpu = {name: used - cpu_before[name] for name, used in meter.cpu_seconds().items()}
-        reads = [_timed(api, f"/v1/jobs/{job_id}/results")[0] for _ in range(RESULT_READS)]
+        reads = [timed(api, f"/v1/jobs/{job_id}/results")[0] for _ in range(RESULT_READS)]
     calls = job["usage"]["calls"]
     return {
         "load_average_before": [round(load, 2) for load in load_before],
@@ -91,7 +91,7 @@ def _measure(supervisor: Supervisor, job_of: Callable[[httpx2.Client], Json]) ->
         "cpu_us_per_call": {name: round(used / calls * 1e6) for name, used in cpu.items()}
         | {"all": round(sum(cpu.values()) / calls * 1e6)},
         "peak_memory_mib": {name: round(peak) for name, peak in meter.peaks.items()},
-        "status_poll_ms": _percentiles(polls),
+        "status_poll_ms": percentiles(polls),
         "results_ms": [round(seconds * 1000, 1) for seconds in reads],
         "database": _database(supervisor.urls.database),
     }
@@ -102,7 +102,7 @@ def _follow(api: httpx2.Client, job_id: str, meter: ProcessMeter) -> tuple[Json,
     polls: list[float] = []
     sampled = 0.0
     while True:
-        seconds, job = _timed(api, f"/v1/jobs/{job_id}")
+        seconds, job = timed(api, f"/v1/jobs/{job_id}")
         polls.append(seconds)
         if job["status"] in {"completed", "failed", "cancelled"}:
             return job, polls
@@ -112,13 +112,15 @@ def _follow(api: httpx2.Client, job_id: str, meter: ProcessMeter) -> tuple[Json,
         time.sleep(POLL_SECONDS)
 
 
-def _timed(api: httpx2.Client, path: str) -> tuple[float, Json]:
+def timed(api: httpx2.Client, path: str) -> tuple[float, Json]:
+    """The seconds that a GET took, and its answer."""
     started = time.perf_counter()
     answer = api.get(path).raise_for_status()
     return time.perf_counter() - started, answer.json()
 
 
-def _percentiles(seconds: list[float]) -> Json:
+def percentiles(seconds: list[float]) -> Json:
+    """Median, 99th percentile and maximum, in milliseconds."""
     cuts = quantiles(seconds, n=100, method="inclusive")
     found = {"p50": cuts[49], "p99": cuts[98], "max": max(seconds)}
     return {"n": len(seconds)} | {name: round(value * 1000, 1) for name, value in found.items()}
@@ -148,7 +150,7 @@ def _count(connection: psycopg.Connection, table: str) -> int:
 
 
 def machine() -> Json:
-    """Where it was measured."""
+    """Where figures were taken."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "cores": os.cpu_count(),

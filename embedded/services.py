@@ -86,7 +86,8 @@ class ServiceSpec:
     Attributes:
         name: unique in the stack; also its log's name.
         argv: its command; the first word is a path.
-        needs_database: whether it starts after the migrations and stops before those that do not.
+        needs_database: whether it starts after the databases and stops before those that do not.
+        needs_tables: whether it starts after the migrations. One that does not says itself that it is not ready before.
         grace: seconds that it may take to stop.
         env: variables of its own.
     """
@@ -94,6 +95,7 @@ class ServiceSpec:
     name: str
     argv: tuple[str, ...]
     needs_database: bool = True
+    needs_tables: bool = True
     grace: float = 10.0
     env: dict[str, str] = field(default_factory=dict)
 
@@ -128,6 +130,7 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
                 ),
                 *("--timeout-graceful-shutdown", "3", "--no-access-log"),
             ),
+            needs_tables=False,  # it takes longest to import, and `/readyz` asks for the tables
             env=NUMERICS,
         ),
         ServiceSpec("sweeper", module_command("workers.sweeper")),
@@ -167,5 +170,5 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
     if config.simulator:
         address = ("--host", "127.0.0.1", "--port", str(urls.simulator_port))
         command = module_command("simulator", *address, *config.simulator_args)
-        specs.append(ServiceSpec("simulator", command, needs_database=False, grace=3.0))
+        specs.append(ServiceSpec("simulator", command, needs_database=False, needs_tables=False, grace=3.0))
     return specs

@@ -28,7 +28,7 @@ from embedded.valkey import EmbeddedValkey
 READY_SECONDS = 120.0  # a busy machine takes a minute to import all that the API needs
 READY_REQUEST_SECONDS = 5.0
 STARTING_POLL_SECONDS = 0.05
-WATCH_SECONDS = 0.1
+WATCH_SECONDS = 0.25
 FIRST_BACKOFF_SECONDS = 0.1
 LONGEST_BACKOFF_SECONDS = 10.0
 STEADY_SECONDS = 30.0  # a part that lived this long starts its back-off anew
@@ -179,9 +179,13 @@ class Supervisor:
             simulator_port=free_port("127.0.0.1", 0) if config.simulator else None,
         )
         specs = self._services(config, self._urls)
-        self._spawn([spec for spec in specs if not spec.needs_database], cleanup)
+        for needs_database in (False, True):
+            early = [
+                spec for spec in specs if not spec.needs_tables and spec.needs_database is needs_database
+            ]
+            self._spawn(early, cleanup)
         self._migrate(cleanup)
-        self._spawn([spec for spec in specs if spec.needs_database], cleanup)
+        self._spawn([spec for spec in specs if spec.needs_tables], cleanup)
         self._await_ready()
 
     def _start_postgres(self, cleanup: ExitStack) -> str:

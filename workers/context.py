@@ -75,7 +75,9 @@ class WorkerContext:
 
     def warm_up(self) -> None:
         """Imports what the first calls need, while the worker already answers to its queue."""
-        import_in_background(*self._adapters, "app.domain.punkt", "app.services.finalize_job")
+        import_in_background(
+            *self._adapters, "app.domain.punkt", "app.services.finalize_job", "scipy.special"
+        )
 
     def stop(self) -> None:
         """Stops taking up calls; those on the wire are awaited for a while and kept, and the shards given back."""

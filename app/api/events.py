@@ -58,7 +58,7 @@ LastEventId = Annotated[
 async def events(
     job_id: JobId, services: ServicesDep, tenant: TenantDep, last_event_id: LastEventId = None
 ) -> Response:
-    """The job's state now, and again whenever it changes, at most once a second."""
+    """The job's state now, and again whenever it changes: once a second at most, another status within a quarter."""
     first = await read_state(services.engine, tenant, job_id)
     if first.is_last and first.tag == last_event_id:
         return Response(status_code=HTTPStatus.NO_CONTENT)

@@ -200,7 +200,10 @@ async def retry(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Resp
     summary="Read the results",
 )
 async def results(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Every metric by cell and by total, each with its n and what was left out; works while the job runs."""
+    """Every metric by cell and by total, each with its n and what was left out.
+
+    Works while the job runs; what is shown then was computed at most half a minute ago, as `computed_at` says.
+    """
     job = await find_job(services.engine, tenant, job_id)
     return Response(await services.results.read(job), media_type="application/json")
 

@@ -20,6 +20,7 @@ class Counts:
         judged: Verdicts and grades there are, whatever they say.
         unjudged: Verdicts whose calls never succeeded.
         estimated: Shards of which it is not known yet how many responses they will have.
+        preparations: Shards that prepare personas, or make some up.
     """
 
     planned: int = 0
@@ -29,6 +30,7 @@ class Counts:
     judged: int = 0
     unjudged: int = 0
     estimated: int = 0
+    preparations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,12 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> tuple
         text(
             "SELECT false AS leased, sum(planned_responses), sum(responses_answered), sum(responses_failed),"
             " sum(verdicts_due), sum(verdicts_answered), sum(verdicts_failed),"
-            " count(*) FILTER (WHERE NOT planned_exactly AND kind = 'responses')"
+            " count(*) FILTER (WHERE NOT planned_exactly AND kind = 'responses'),"
+            " count(*) FILTER (WHERE kind = 'preparation')"
             " FROM shards WHERE job_id = :job AND tenant = :tenant AND (done OR lease_token = 0)"
             " HAVING count(*) > 0"
             " UNION ALL SELECT coalesce(lease_expires_at > clock_timestamp(), false), planned_responses,"
-            "  r.answered, r.failed, r.due, v.answered, v.failed, 0"
+            "  r.answered, r.failed, r.due, v.answered, v.failed, 0, (kind = 'preparation')::int"
             f" FROM shards s, {COUNTS}"
             " WHERE job_id = :job AND tenant = :tenant AND NOT done AND lease_token > 0"
         ),

@@ -93,29 +93,14 @@ class ResponseRecord:
     output_tokens: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictRecord:
-    """A verdict as it is stored, its cell named by ordinal."""
-
-    cell: int
-    run: int
-    item: int
-    unit: int
-    trait: int
-    judge: int
-    status: str
-    score: int | None
-    raw: str | None
-    group_size: int
+VerdictRecord = tuple[int, int, int, str, int | None, str | None, int]
+"""A verdict on a known response, as it is stored: unit, trait, judge, status, score, the judge's reply, group size."""
 
 
 @dataclass(frozen=True, slots=True)
 class GradeRecord:
-    """A grade as it is stored, its cell named by ordinal."""
+    """A grade of a known response, as it is stored."""
 
-    cell: int
-    run: int
-    item: int
     judge: int
     status: str
     score: int | None
@@ -127,8 +112,8 @@ class GradeRecord:
 class Judgements:
     """What judges said about one response: verdicts in the order of its units, grades in that of the judges."""
 
-    verdicts: list[VerdictRecord]
-    grades: list[GradeRecord]
+    verdicts: Sequence[VerdictRecord] = ()
+    grades: Sequence[GradeRecord] = ()
 
 
 async def grades(
@@ -274,6 +259,8 @@ async def response_page(
         where.append("c.ordinal = ANY(:cells)")
         values["cells"] = list(cells)
     if after is not None:
+        # The first of the two is implied by the second, but only the first spares the cells before.
+        where.append("c.ordinal >= :after_cell")
         where.append("(c.ordinal, r.run, r.item) > (:after_cell, :after_run, :after_item)")
         values |= dict(zip(("after_cell", "after_run", "after_item"), after, strict=True))
     if out_of_character is not None:
@@ -300,61 +287,55 @@ async def response_page(
     return [ResponseRecord(*row) for row in rows]
 
 
-async def _verdicts_of(
+_OF_WANTED = (
+    " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[])) AS wanted (cell, run, item)"
+    " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell,"
+)
+"""The responses that are wanted, for what follows to be looked up for each of them."""
+
+
+async def judgements_of(
     connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[Position]
-) -> list[VerdictRecord]:
-    """The verdicts on these responses, each named by (cell ordinal, run, item), in the order of their units."""
-    rows = await connection.execute(
-        text(
-            "SELECT c.ordinal, v.run, v.item, v.unit, v.trait, v.judge, v.status, v.score, v.raw, v.group_size"
-            " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[]))"
-            "  AS wanted (cell, run, item)"
-            " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell"
-            " JOIN verdicts v ON v.cell_id = c.id AND v.run = wanted.run AND v.item = wanted.item"
-            "  AND v.tenant = :tenant"
-            " ORDER BY c.ordinal, v.run, v.item, v.unit, v.trait, v.judge"
-        ),
-        _wanted(tenant, job_id, responses),
-    )
-    return [VerdictRecord(*row) for row in rows]
+) -> dict[Position, Judgements]:
+    """Everything that judges said about these responses, each named by (cell ordinal, run, item).
 
-
-async def _grades_of(
-    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[Position]
-) -> list[GradeRecord]:
-    """The grades of these responses, in the order of the judges."""
-    rows = await connection.execute(
-        text(
-            "SELECT c.ordinal, g.run, g.item, g.judge, g.status, g.score, g.raw, g.error"
-            " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[]))"
-            "  AS wanted (cell, run, item)"
-            " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell"
-            " JOIN grades g ON g.cell_id = c.id AND g.run = wanted.run AND g.item = wanted.item"
-            "  AND g.tenant = :tenant"
-            " ORDER BY c.ordinal, g.run, g.item, g.judge"
-        ),
-        _wanted(tenant, job_id, responses),
-    )
-    return [GradeRecord(*row) for row in rows]
-
-
-def _wanted(tenant: str, job_id: str, responses: Sequence[Position]) -> dict[str, Any]:
-    return {
+    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read.
+    """
+    values = {
         "job": job_id,
         "tenant": tenant,
         "cells": [cell for cell, _, _ in responses],
         "runs": [run for _, run, _ in responses],
         "items": [item for _, _, item in responses],
     }
-
-
-async def judgements_of(
-    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[Position]
-) -> dict[Position, Judgements]:
-    """Everything that judges said about these responses, each named by (cell ordinal, run, item)."""
-    found = {key: Judgements([], []) for key in responses}
-    for verdict in await _verdicts_of(connection, tenant, job_id, responses):
-        found[verdict.cell, verdict.run, verdict.item].verdicts.append(verdict)
-    for grade in await _grades_of(connection, tenant, job_id, responses):
-        found[grade.cell, grade.run, grade.item].grades.append(grade)
+    verdicts = await connection.execute(
+        text(
+            "SELECT wanted.cell, wanted.run, wanted.item,"
+            " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
+            " found.sizes"
+            f"{_OF_WANTED} LATERAL (SELECT array_agg(unit) AS units, array_agg(trait) AS traits,"
+            "  array_agg(judge) AS judges, array_agg(status) AS statuses, array_agg(score) AS scores,"
+            "  array_agg(raw) AS raws, array_agg(group_size) AS sizes FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
+            "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
+            " WHERE found.units IS NOT NULL"
+        ),
+        values,
+    )
+    found = {
+        (cell, run, item): Judgements(list(zip(*columns, strict=True)))
+        for cell, run, item, *columns in verdicts
+    }
+    grades: dict[Position, list[GradeRecord]] = {}
+    rows = await connection.execute(
+        text(
+            "SELECT wanted.cell, wanted.run, wanted.item, g.judge, g.status, g.score, g.raw, g.error"
+            f"{_OF_WANTED} grades g WHERE g.cell_id = c.id AND g.run = wanted.run AND g.item = wanted.item"
+            " AND g.tenant = :tenant ORDER BY g.judge"
+        ),
+        values,
+    )
+    for cell, run, item, *grade in rows:
+        grades.setdefault((cell, run, item), []).append(GradeRecord(*grade))
+    for position, graded in grades.items():
+        found[position] = Judgements(found.get(position, Judgements()).verdicts, graded)
     return found

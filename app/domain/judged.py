@@ -33,9 +33,9 @@ class UnitVerdict:
     reused: ReplyOrigin | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JudgedUnit:
-    """One sentence of a response.
+    """One sentence of a response. Not frozen, as a big export makes hundreds of thousands; nobody changes one.
 
     Attributes:
         index: Position in the response, from 0.

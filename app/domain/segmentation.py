@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Unit:
-    """One atomic unit of a response.
+    """One atomic unit of a response. Not frozen, as a big export makes hundreds of thousands; nobody changes one.
 
     Attributes:
         index: Position in the response, from 0.
@@ -67,7 +67,10 @@ def units_at(text: str, starts: Sequence[int], ends: Sequence[int]) -> tuple[Uni
         starts: Offset of each unit's first character.
         ends: Offset after each unit's last character.
     """
+    as_read = str if normalise(text) == text else normalise  # mostly there is nothing to replace
     return tuple(
-        Unit(index, start, end, normalise(text[start:end]))
-        for index, (start, end) in enumerate(zip(starts, ends, strict=True))
+        [
+            Unit(index, start, end, as_read(text[start:end]))
+            for index, (start, end) in enumerate(zip(starts, ends, strict=True))
+        ]
     )

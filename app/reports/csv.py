@@ -23,8 +23,18 @@ from app.reports.columns import (
     VERDICT_COLUMNS,
     Column,
 )
-from app.reports.rows import Row, Value, cell_rows, chunks, judging_check_rows, persona_score_rows
+from app.reports.rows import (
+    Remembered,
+    Row,
+    Value,
+    VerdictRow,
+    cell_rows,
+    chunks,
+    judging_check_rows,
+    persona_score_rows,
+)
 
+LINE_END = "\r\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # noqa: RUF001 - the full-width signs begin formulas too
 _ESCAPED_STARTS = tuple("'" + FORMULA_STARTS)
@@ -34,7 +44,7 @@ async def rows(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[bytes]
     """One line for each verdict, after a line of column names; see ``VERDICT_COLUMNS``."""
     yield _header(VERDICT_COLUMNS)
     async for chunk in chunks(responses):
-        yield await asyncio.to_thread(_encode, chunk)
+        yield await asyncio.to_thread(_encode_verdicts, chunk)
 
 
 def cells(results: Mapping[str, Any]) -> bytes:
@@ -57,9 +67,28 @@ def _header(columns: tuple[Column, ...]) -> bytes:
 
 
 def _encode(lines: Iterable[Row]) -> bytes:
+    return _text(lines).encode()
+
+
+def _encode_verdicts(rows: Iterable[VerdictRow]) -> bytes:
+    responses, verdicts = Remembered(_part), Remembered(_part)
+    return "".join(
+        [
+            f"{responses[response]},{_part(unit)},{verdicts[verdict]}{LINE_END}"
+            for response, unit, verdict in rows
+        ]
+    ).encode()
+
+
+def _part(values: Row) -> str:
+    """Several fields of a line, without its end."""
+    return _text([values]).removesuffix(LINE_END)
+
+
+def _text(lines: Iterable[Row]) -> str:
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\r\n").writerows([_field(value) for value in line] for line in lines)
-    return text.getvalue().encode()
+    csv.writer(text, lineterminator=LINE_END).writerows([_field(value) for value in line] for line in lines)
+    return text.getvalue()
 
 
 def _field(value: Value) -> str | int | float | None:

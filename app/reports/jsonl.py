@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from json.encoder import encode_basestring
 from typing import Any
 
 from app.domain.judged import JudgedResponse
@@ -13,16 +15,26 @@ from app.reports.columns import (
     VERDICT_COLUMNS,
     Column,
 )
-from app.reports.rows import Row, cell_rows, chunks, judging_check_rows, persona_score_rows
+from app.reports.rows import (
+    PART_SIZES,
+    Remembered,
+    Row,
+    Value,
+    VerdictRow,
+    cell_rows,
+    chunks,
+    judging_check_rows,
+    persona_score_rows,
+)
 
-_LINE_BREAKS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
+_LINE_BREAKS = {character: f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 """JSON may hold these as they are, but many readers end a line at them."""
 
 
 async def rows(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[bytes]:
     """One line for each verdict, its keys those of ``VERDICT_COLUMNS``; missing values are null."""
     async for chunk in chunks(responses):
-        yield await asyncio.to_thread(_encode, VERDICT_COLUMNS, chunk)
+        yield await asyncio.to_thread(_encode_verdicts, chunk)
 
 
 def cells(results: Mapping[str, Any]) -> bytes:
@@ -41,9 +53,42 @@ def judging_check(results: Mapping[str, Any]) -> bytes:
 
 
 def _encode(columns: tuple[Column, ...], lines: Iterable[Row]) -> bytes:
-    names = [column.name for column in columns]
-    text = "".join(
-        json.dumps(dict(zip(names, line, strict=True)), ensure_ascii=False, allow_nan=False) + "\n"
-        for line in lines
+    fields = _fields([column.name for column in columns])
+    return _bytes("".join(f"{{{fields(line)}}}\n" for line in lines))
+
+
+def _encode_verdicts(rows: Iterable[VerdictRow]) -> bytes:
+    names = iter([column.name for column in VERDICT_COLUMNS])
+    of_response, of_unit, of_verdict = (_fields(list(islice(names, size))) for size in PART_SIZES)
+    responses, verdicts = Remembered(of_response), Remembered(of_verdict)
+    return _bytes(
+        "".join(
+            [
+                f"{{{responses[response]}, {of_unit(unit)}, {verdicts[verdict]}}}\n"
+                for response, unit, verdict in rows
+            ]
+        )
     )
-    return text.translate(_LINE_BREAKS).encode()
+
+
+def _fields(names: Sequence[str]) -> Callable[[Row], str]:
+    """Turns a value of each of these names into the inside of an object."""
+    form = ", ".join(f"{encode_basestring(name)}: %s" for name in names)
+    return lambda row: form % tuple([_value(value) for value in row])
+
+
+def _value(value: Value) -> str:
+    """What ``json.dumps`` makes of it, at a tenth of the cost for texts and counts."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return json.dumps(value, allow_nan=False)
+
+
+def _bytes(text: str) -> bytes:
+    """The text with every character escaped that some reader takes for the end of a line."""
+    for character, escaped in _LINE_BREAKS.items():
+        if character in text:
+            text = text.replace(character, escaped)
+    return text.encode()

@@ -1,10 +1,11 @@
 """Responses and results as flat rows, in the columns of :mod:`app.reports.columns`."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from app.domain.grouping_check import CHECK_METRICS
-from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
+from app.domain.judged import JudgedResponse, ResponseGrade, UnitVerdict
+from app.domain.reuse import ReplyOrigin
 from app.reports.columns import (
     GENERATION_COUNTS,
     GRADE_STATUSES,
@@ -20,45 +21,96 @@ Row = tuple[Value, ...]
 
 CHUNK_ROWS = 4_000
 CHUNK_CHARACTERS = 4_000_000
-"""A chunk ends at whichever limit comes first, so that huge sentences cannot make huge chunks."""
+"""A chunk ends with the response that reaches one of these limits, so that huge sentences cannot make huge chunks."""
 
 
-async def chunks(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[list[Row]]:
+class VerdictRow(NamedTuple):
+    """A row in three parts, which together stand in the order of ``VERDICT_COLUMNS``.
+
+    Neighbours have most in common: their first parts are equal, so whoever encodes them does it once.
+
+    Attributes:
+        response: What is said of the response and the dimension.
+        unit: What is said of the sentence.
+        verdict: What the judge said, and whose replies the response and this are.
+    """
+
+    response: Row
+    unit: Row
+    verdict: Row
+
+    @property
+    def whole(self) -> Row:
+        """All values."""
+        return self.response + self.unit + self.verdict
+
+
+PART_SIZES = (13, 4, 9)
+"""Columns of each part of a row."""
+
+_NO_UNIT: Row = (None,) * 4
+
+
+async def chunks(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[list[VerdictRow]]:
     """All verdict rows in the responses' order, some thousand at a time; no chunk is empty."""
-    chunk: list[Row] = []
+    chunk: list[VerdictRow] = []
+    verdicts = _Verdicts()
     characters = 0
     async for response in responses:
-        for row in verdict_rows(response):
-            chunk.append(row)
-            characters += sum(len(value) for value in row if isinstance(value, str))
-            if len(chunk) == CHUNK_ROWS or characters > CHUNK_CHARACTERS:
-                yield chunk
-                chunk, characters = [], 0
+        before = len(chunk)
+        chunk.extend(_verdict_rows(response, verdicts))
+        characters += _characters(response, len(chunk) - before)
+        if len(chunk) >= CHUNK_ROWS or characters > CHUNK_CHARACTERS:
+            yield chunk
+            chunk, verdicts, characters = [], _Verdicts(), 0
     if chunk:
         yield chunk
 
 
-def verdict_rows(response: JudgedResponse) -> Iterator[Row]:
-    """A response's rows, in the order of ``VERDICT_COLUMNS``; at least one for each dimension."""
+def _characters(response: JudgedResponse, rows: int) -> int:
+    """About how long the texts in a response's rows are."""
+    of_units = sum(
+        len(unit.text) * (len(unit.verdicts) or len(response.levels))
+        + sum([len(verdict.raw or "") for verdict in unit.verdicts])
+        for unit in response.units
+    )
+    of_grades = sum(len(grade.raw or "") for grade in response.grades)
+    return of_units + of_grades + rows * (len(response.item_text) + len(response.error or ""))
+
+
+class _Verdicts:
+    """The verdicts' parts of the rows of a chunk. Most judges say the same few words, and equal verdicts are mostly one object."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ReplyOrigin | None], tuple[UnitVerdict, Row]] = {}
+
+    def row(self, verdict: UnitVerdict, response: JudgedResponse) -> Row:
+        """What is said of a verdict on a sentence."""
+        key = (id(verdict), response.reused)
+        known = self._known.get(key)
+        if known is None:  # kept with the row, so that no other object gets its id
+            known = self._known[key] = (verdict, _of_verdict(verdict, "sentence", response))
+        return known[1]
+
+
+def _verdict_rows(response: JudgedResponse, verdicts: _Verdicts) -> Iterator[VerdictRow]:
+    """A response's rows; at least one for each dimension."""
+    said = {dimension: _of_response(response, dimension) for dimension in response.levels}
     for unit in response.units or (None,):
+        of_unit = _NO_UNIT if unit is None else (unit.index, unit.start, unit.end, unit.text)
         if unit is not None and unit.verdicts:
             for verdict in unit.verdicts:
-                yield _row(response, verdict.dimension, unit, verdict)
+                yield VerdictRow(said[verdict.dimension], of_unit, verdicts.row(verdict, response))
         else:
-            for dimension in response.levels:
-                yield _row(response, dimension, unit, None)
+            for of_response in said.values():
+                yield VerdictRow(of_response, of_unit, _of_verdict(None, "sentence", response))
     if response.question is not None:
+        of_response = _of_response(response, None)
         for grade in response.grades or (None,):
-            yield _row(response, None, None, grade, judged="response")
+            yield VerdictRow(of_response, _NO_UNIT, _of_verdict(grade, "response", response))
 
 
-def _row(
-    response: JudgedResponse,
-    dimension: str | None,
-    unit: JudgedUnit | None,
-    verdict: UnitVerdict | ResponseGrade | None,
-    judged: str = "sentence",
-) -> Row:
+def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
     return (
         response.model,
         response.persona,
@@ -73,18 +125,34 @@ def _row(
         response.id,
         response.status,
         response.error,
-        *((None,) * 4 if unit is None else (unit.index, unit.start, unit.end, unit.text)),
-        *((None,) * 5 if verdict is None else _verdict_values(verdict)),
-        judged,
-        verdict.group_size if isinstance(verdict, UnitVerdict) else None,
-        response.reused,
-        None if verdict is None else verdict.reused,
     )
 
 
-def _verdict_values(verdict: UnitVerdict | ResponseGrade) -> Row:
-    in_character = verdict.in_character if isinstance(verdict, UnitVerdict) else None
-    return verdict.judge, verdict.status.value, verdict.score, in_character, verdict.raw
+def _of_verdict(verdict: UnitVerdict | ResponseGrade | None, judged: str, response: JudgedResponse) -> Row:
+    of_response = _word(response.reused)
+    if verdict is None:
+        return None, None, None, None, None, judged, None, of_response, None
+    said = (verdict.judge, str(verdict.status), verdict.score)
+    reused = (of_response, _word(verdict.reused))
+    if isinstance(verdict, UnitVerdict):
+        return *said, verdict.in_character, verdict.raw, judged, verdict.group_size, *reused
+    return *said, None, verdict.raw, judged, None, *reused
+
+
+def _word(origin: ReplyOrigin | None) -> str | None:
+    return None if origin is None else str(origin)
+
+
+class Remembered(dict[Row, str]):
+    """Rows, or parts of rows, as text; equal ones are encoded once."""
+
+    def __init__(self, encode: Callable[[Row], str]) -> None:
+        super().__init__()
+        self._encode = encode
+
+    def __missing__(self, row: Row) -> str:
+        text = self[row] = self._encode(row)
+        return text
 
 
 def cell_rows(results: Mapping[str, Any]) -> list[Row]:

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db import jobs
 from app.domain.status import JobStatus
 from app.services.job_view import view_job
 
 LOOK_SECONDS = 1.0
 """How soon a change shows."""
+
+STATUS_SECONDS = 0.25
+"""How soon another status shows, above all the last one; to look for it costs a tenth of a whole look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +28,17 @@ class JobState:
     Attributes:
         tag: Names the state by a hash of everything that it shows.
         body: The job in the HTTP contract's form, as JSON text on one line.
-        is_last: Whether nothing will happen to the job any more.
+        status: Where the job stands.
     """
 
     tag: str
     body: str
-    is_last: bool
+    status: JobStatus
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing will happen to the job any more."""
+        return self.status.is_terminal
 
 
 async def read_state(engine: AsyncEngine, tenant: str, job_id: str) -> JobState:
@@ -41,7 +50,7 @@ async def read_state(engine: AsyncEngine, tenant: str, job_id: str) -> JobState:
     view = await view_job(engine, tenant, job_id)
     body = json.dumps(view, separators=(",", ":"))
     tag = hashlib.sha256(body.encode()).hexdigest()[:32]
-    return JobState(tag, body, JobStatus(view["status"]).is_terminal)
+    return JobState(tag, body, JobStatus(view["status"]))
 
 
 async def states_after(
@@ -66,6 +75,18 @@ async def states_after(
         if state.is_last:
             return
         seen = state.tag
-        await asyncio.sleep(LOOK_SECONDS)
+        await _other_status(engine, job_id, state.status)
         with contextlib.suppress(SQLAlchemyError, OSError):  # away for a moment: the reader need not notice
             state = await read_state(engine, tenant, job_id)
+
+
+async def _other_status(engine: AsyncEngine, job_id: str, status: JobStatus) -> None:
+    """Waits until the job has another status, for :data:`LOOK_SECONDS` at most."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + LOOK_SECONDS
+    while clock() < until:
+        await asyncio.sleep(STATUS_SECONDS)
+        with contextlib.suppress(SQLAlchemyError, OSError):
+            async with engine.connect() as connection:
+                if (await jobs.job_statuses(connection, [job_id])).get(job_id) is not status:
+                    return

@@ -48,11 +48,13 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
         NotFoundError: If there is none of that id.
     """
     async with engine.connect() as connection:
+        # Each query sees its own moment in a transaction too; without one there are two messages less.
+        await connection.execution_options(isolation_level="AUTOCOMMIT")
         job = await jobs.get_job(connection, tenant, job_id)
         if job is None:
             raise NotFoundError(job_id)
         total, leased = await progress.counts(connection, tenant, job_id)
-        steps = await preparations.counts(connection, tenant, job_id)
+        steps = await preparations.counts(connection, tenant, job_id) if total.preparations else {}
         usage = await progress.usage(connection, tenant, job_id)
         account = await budgets.read_account(connection, tenant, job_id)
         spared = await replies.reuse(connection, tenant, job_id) if _wants_reuse(job) else None

@@ -1,5 +1,6 @@
 """Reads responses with their units and verdicts: page by page for the API, as a stream for reports."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db import preparations, readouts, replies
 from app.db.jobs import JobRow
 from app.db.preparations import StoredStep
-from app.db.readouts import GradeRecord, Judgements, ResponseRecord, VerdictRecord
+from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord
 from app.db.replies import Place
 from app.domain.gym import question_item
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
@@ -22,9 +23,6 @@ from app.domain.task import Item
 from app.domain.verdict import VerdictStatus
 from app.services.job_context import JobContext
 
-Position = tuple[int, int, int]
-"""(cell ordinal, run, item): what orders and names a job's responses."""
-
 Questions = Mapping[tuple[int, str], StoredStep]
 """PersonaGym's questions by persona and task."""
 
@@ -32,7 +30,11 @@ Origins = Mapping[Place, ReplyOrigin]
 """Whose replies those are that no call of the job was made for."""
 
 
-EXPORT_PAGE = 200
+EXPORT_VERDICTS = 8_000
+"""Verdicts of a page of an export, about: enough that its queries cost little for each, few enough to hold."""
+
+FIRST_EXPORT_PAGE, LONGEST_EXPORT_PAGE = 200, 2_000
+"""Responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +83,22 @@ async def read_page(
         origins: Origins = {}
         if context.spec.reuse.wanted:
             origins = await replies.origins(connection, job.tenant, job.id, keys)
-    judged = [_judged(job, context, record, found[_position(record)], questions, origins) for record in page]
+    judged = await asyncio.to_thread(_all_judged, job, context, page, found, questions, origins)
     return judged, keys[-1] if more else None
 
 
 async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
     """Every response, in order, with flat memory. No connection is held while the reader takes its time."""
     after: Position | None = None
+    limit = FIRST_EXPORT_PAGE
     while True:
-        page, after = await read_page(engine, job, context, ResponseFilter(), after=after, limit=EXPORT_PAGE)
+        page, after = await read_page(engine, job, context, ResponseFilter(), after=after, limit=limit)
         for response in page:
             yield response
         if after is None:
             return
+        verdicts = sum(len(unit.verdicts) for response in page for unit in response.units)
+        limit = max(1, min(LONGEST_EXPORT_PAGE, EXPORT_VERDICTS * len(page) // max(1, verdicts)))
 
 
 async def _questions(
@@ -129,6 +134,24 @@ def _item(cell: Cell, record: ResponseRecord, questions: Questions) -> Item:
     return question_item(record.item, () if step is None else step.content, cell.dimensions)
 
 
+def _all_judged(
+    job: JobRow,
+    context: JobContext,
+    page: Sequence[ResponseRecord],
+    found: Mapping[Position, Judgements],
+    questions: Questions,
+    origins: Origins,
+) -> list[JudgedResponse]:
+    """The responses of a page; CPU only. Most judges say the same few words: equal verdicts are one object."""
+    verdicts = _Verdicts(context)
+    return [
+        _judged(
+            job, context, record, found.get(_position(record), Judgements()), questions, origins, verdicts
+        )
+        for record in page
+    ]
+
+
 def _judged(
     job: JobRow,
     context: JobContext,
@@ -136,13 +159,17 @@ def _judged(
     found: Judgements,
     questions: Questions,
     origins: Origins,
+    verdicts: "_Verdicts",
 ) -> JudgedResponse:
     spec, cell = context.spec, context.cells[record.cell]
     of_gym = isinstance(cell, GymCell)
     item = _item(cell, record, questions)
+    position = _position(record)
     by_unit: dict[int, list[UnitVerdict]] = {}
-    for verdict in found.verdicts:
-        by_unit.setdefault(verdict.unit, []).append(_verdict(context, cell, verdict, origins))
+    for unit, trait, judge, status, score, raw, size in found.verdicts:
+        origin = origins.get((*position, unit, trait, judge))
+        key = (record.cell, trait, judge, status, score, raw, size, origin)
+        by_unit.setdefault(unit, []).append(verdicts[key])
     return JudgedResponse(
         id=f"resp_{job.id.removeprefix('job_')}-{record.cell}-{record.run}-{record.item}",
         model=spec.models[cell.model].label,
@@ -162,12 +189,17 @@ def _judged(
         if record.input_tokens is None or record.output_tokens is None
         else Usage(record.input_tokens, record.output_tokens),
         units=tuple(
-            JudgedUnit(unit.index, unit.start, unit.end, unit.text, tuple(by_unit.get(unit.index, ())))
-            for unit in units_at(record.text or "", record.unit_starts, record.unit_ends)
+            [
+                JudgedUnit(unit.index, unit.start, unit.end, unit.text, tuple(by_unit.get(unit.index, ())))
+                for unit in units_at(record.text or "", record.unit_starts, record.unit_ends)
+            ]
         ),
         question=item.text if of_gym else None,
-        grades=tuple(_grade(context, grade, origins) for grade in found.grades),
-        reused=origins.get((*_position(record), None, None, None)),
+        grades=tuple(
+            _grade(context, grade, origins.get((*position, None, None, grade.judge)))
+            for grade in found.grades
+        ),
+        reused=origins.get((*position, None, None, None)),
     )
 
 
@@ -177,7 +209,7 @@ def _iteration(spec: JobSpec, run: int, *, gym: bool) -> int | None:
     return run if gym else run % spec.iterations
 
 
-def _grade(context: JobContext, record: GradeRecord, origins: Origins) -> ResponseGrade:
+def _grade(context: JobContext, record: GradeRecord, reused: ReplyOrigin | None) -> ResponseGrade:
     justification = None if record.raw is None else read_final_score(record.raw).justification
     return ResponseGrade(
         judge=context.spec.judges[record.judge].label,
@@ -186,20 +218,33 @@ def _grade(context: JobContext, record: GradeRecord, origins: Origins) -> Respon
         justification=justification,
         raw=record.raw,
         error=record.error,
-        reused=origins.get((record.cell, record.run, record.item, None, None, record.judge)),
+        reused=reused,
     )
 
 
-def _verdict(context: JobContext, cell: Cell, record: VerdictRecord, origins: Origins) -> UnitVerdict:
-    dimension = cell.dimensions[record.trait]
-    level = cell.persona.traits[record.trait].level
-    return UnitVerdict(
-        judge=context.spec.judges[record.judge].label,
-        dimension=dimension.id,
-        status=VerdictStatus(record.status),
-        score=record.score,
-        raw=record.raw,
-        in_character=None if record.score is None else dimension.scale.level_of(record.score) == level,
-        group_size=record.group_size,
-        reused=origins.get((record.cell, record.run, record.item, record.unit, record.trait, record.judge)),
-    )
+_Said = tuple[int, int, int, str, int | None, str | None, int, ReplyOrigin | None]
+"""A verdict's cell, what is stored of it but for the unit, and whose reply it is."""
+
+
+class _Verdicts(dict[_Said, UnitVerdict]):
+    """Verdicts by cell and by what is stored of them but for the unit; each is made when it is first looked up."""
+
+    def __init__(self, context: JobContext) -> None:
+        super().__init__()
+        self._context = context
+
+    def __missing__(self, key: _Said) -> UnitVerdict:
+        ordinal, trait, judge, status, score, raw, group_size, reused = key
+        cell = self._context.cells[ordinal]
+        dimension, level = cell.dimensions[trait], cell.persona.traits[trait].level
+        verdict = self[key] = UnitVerdict(
+            judge=self._context.spec.judges[judge].label,
+            dimension=dimension.id,
+            status=VerdictStatus(status),
+            score=score,
+            raw=raw,
+            in_character=None if score is None else dimension.scale.level_of(score) == level,
+            group_size=group_size,
+            reused=reused,
+        )
+        return verdict

@@ -19,7 +19,7 @@ from app.telemetry.metrics import LOOP_LAG, REGISTRY
 
 SHOWN_EVERY_SECONDS = 5.0
 FORGOTTEN_AFTER_SECONDS = 30.0
-_LAG_STEP_SECONDS = 0.1
+_LAG_STEP_SECONDS = 0.25
 
 
 class MetricsBoard:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from app.domain.metrics.metric import FloatArray
 from app.domain.statistics.groups import PersonaSample
@@ -115,4 +114,4 @@ def _detectable(sums: FloatArray, counts: FloatArray) -> float | None:
     error = math.sqrt(n / (n - 1) * float((residuals**2).sum())) / float(counts.sum())
     if error < _EQUAL:
         return None
-    return (student(n - 1) + float(special.stdtrit(n - 1, POWER))) * error
+    return (student(n - 1) + student(n - 1, POWER)) * error

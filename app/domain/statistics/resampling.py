@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from scipy import special
 
 from app.domain.metrics.metric import FloatArray
 from app.domain.statistics.interval import Interval
@@ -140,9 +139,11 @@ def likely_share(clusters: int) -> float:
 
 
 @cache
-def student(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t distribution."""
-    return float(special.stdtrit(degrees, _ENDS[1]))  # scipy.stats takes a second to import
+def student(degrees: int, share: float = _ENDS[1]) -> float:
+    """A quantile of Student's t distribution, the 97.5 % one unless told otherwise."""
+    from scipy import special  # noqa: PLC0415 - its import takes a second, and who only reads results needs none
+
+    return float(special.stdtrit(degrees, share))
 
 
 def too_few(clusters: int, of: str) -> Interval:

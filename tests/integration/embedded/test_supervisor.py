@@ -80,9 +80,9 @@ def configuration(data_dir: Path, *, port: int = 0) -> StackConfig:
 
 def services(_: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
     return [
-        ServiceSpec("api", python(API, urls.host, str(urls.port))),
+        ServiceSpec("api", python(API, urls.host, str(urls.port)), needs_tables=False),
         ServiceSpec("worker1", python(WORKER)),
-        ServiceSpec("simulator", python(SLEEP), needs_database=False),
+        ServiceSpec("simulator", python(SLEEP), needs_database=False, needs_tables=False),
     ]
 
 
@@ -178,6 +178,28 @@ class TestRunningStack:
 
 
 class TestStart:
+    def test_what_needs_no_tables_starts_before_they_are_there(self, scratch: Path) -> None:
+        waits_for_the_api = """
+import os, sys, time, urllib.request
+for _ in range(600):
+    try:
+        urllib.request.urlopen(sys.argv[1])
+    except OSError:
+        time.sleep(0.1)
+    else:
+        sys.exit(0)
+sys.exit("the API does not answer")
+"""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+        stack = Supervisor(
+            configuration(scratch, port=port),
+            services=lambda config, urls: services(config, urls)[:1],
+            migration=lambda _: python(waits_for_the_api, f"http://127.0.0.1:{port}/"),
+        )
+        with stack:
+            assert set(stack.pids()) == {"postgres", "valkey", "api"}
+
     def test_a_taken_port_is_named_before_anything_is_made(self, scratch: Path) -> None:
         with taken_port() as listener:
             port = listener.getsockname()[1]

@@ -50,8 +50,10 @@ class TestCommands:
             "7",
         )
 
-    def test_only_the_simulator_runs_before_the_migrations(self) -> None:
-        assert [name for name, spec in by_name(CONFIG).items() if not spec.needs_database] == ["simulator"]
+    def test_only_the_simulator_needs_no_database_and_only_the_api_does_without_tables(self) -> None:
+        specs = by_name(CONFIG)
+        assert [name for name, spec in specs.items() if not spec.needs_database] == ["simulator"]
+        assert [name for name, spec in specs.items() if not spec.needs_tables] == ["api", "simulator"]
 
     def test_modules_of_the_working_directory_cannot_stand_in_for_installed_ones(self) -> None:
         assert {spec.argv[:3] for spec in by_name(CONFIG).values()} == {(sys.executable, "-P", "-m")}

@@ -1,0 +1,54 @@
+"""Reading the results of a job that runs: nobody waits for what is computed for the next reader."""
+
+import asyncio
+import json
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs import JobRow
+from app.db.writer import ResultWriter
+from app.services import read_results as module
+from app.services.job_context import JobContexts
+from app.services.read_results import ResultsReader
+from tests.integration.jobs import claimed, new_job, whole_run
+
+
+async def answered(reader: ResultsReader, job: JobRow) -> int:
+    document = json.loads(await reader.read(job))
+    return sum(cell["generation"]["answered"] for cell in document["cells"])
+
+
+async def anything_answered(reader: ResultsReader, job: JobRow) -> bool:
+    for _ in range(3_000):
+        if await answered(reader, job):
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+class TestResultsOfARunningJob:
+    async def test_are_shown_while_newer_ones_are_computed(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "FRESH_SECONDS", 0.0)
+        job = await new_job(engine)
+        claim = await claimed(engine, job.id)
+        reader = ResultsReader(engine, JobContexts(engine))
+        assert await answered(reader, job) == 0
+        await ResultWriter(engine).write({(claim.shard_id, claim.token): whole_run(claim, 0)})
+        assert await answered(reader, job) == 0  # as they were, at once
+        assert await anything_answered(reader, job)
+        await reader.close()
+
+    async def test_that_are_old_are_not_shown(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "FRESH_SECONDS", 0.0)
+        monkeypatch.setattr(module, "SHOWN_SECONDS", 0.0)
+        job = await new_job(engine)
+        claim = await claimed(engine, job.id)
+        reader = ResultsReader(engine, JobContexts(engine))
+        assert await answered(reader, job) == 0
+        await ResultWriter(engine).write({(claim.shard_id, claim.token): whole_run(claim, 0)})
+        assert await answered(reader, job) == 1
