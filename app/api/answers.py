@@ -3,19 +3,14 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from app.api.answer import Answer
+from app.api.reuse_answers import Origin, ReuseAnswer
 from app.domain.priority import Priority
 from app.domain.status import JobStatus
 
 Completeness = Literal["full", "partial"]
-Origin = Literal["same_job", "other_job"]
-
-
-class Answer(BaseModel):
-    """Base of all answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class StageProgress(Answer):
@@ -61,31 +56,6 @@ class Cost(Answer):
     unpriced_calls: int = Field(
         description="Calls that cost, or may have cost, something unknown and are not in the sum."
     )
-
-
-class Spared(Answer):
-    """Replies that were used again, and what the calls would have taken as far as that is known."""
-
-    same_job: int = Field(description="Replies to identical calls of the job itself.")
-    other_job: int = Field(description="Replies to calls of your other jobs.")
-    input_tokens: int
-    output_tokens: int
-    usd: float | None = Field(description="`null` where no price is known.")
-    unpriced_replies: int = Field(description="Replies whose price is unknown and not in the sum.")
-
-
-class SparedByModel(Spared):
-    """The same of one stage on one model."""
-
-    stage: str
-    model: str
-
-
-class ReuseAnswer(Spared):
-    """What a job was spared; nothing of it is in `usage`, `cost` or the budget."""
-
-    oldest: datetime | None = Field(description="When the oldest of these replies was asked for.")
-    by_model: list[SparedByModel]
 
 
 class Job(Answer):

@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from app.api.answers import Answer, Completeness, Metric
+from app.api.answer import Answer
+from app.api.answers import Completeness, Metric
 
 
 class BaselineSource(Answer):

@@ -5,7 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.answers import Answer, DiversityAnswer
+from app.api.answer import Answer
+from app.api.answers import DiversityAnswer
 
 
 class QuestionSet(Answer):
