@@ -86,11 +86,20 @@ class LateSegmenter:
         return PunktSegmenter(self._rules)
 
 
-def import_in_background(*modules: str) -> None:
-    """Imports modules on a thread, one after the other; whoever needs one meanwhile waits for what is left of it."""
+def import_in_background(*modules: str, done: threading.Event | None = None) -> None:
+    """Imports modules on a thread, one after the other; whoever needs one meanwhile waits for what is left of it.
+
+    Args:
+        modules: Their names.
+        done: Set when all are there, or one could not be imported.
+    """
 
     def work() -> None:
-        for module in modules:
-            importlib.import_module(module)
+        try:
+            for module in modules:
+                importlib.import_module(module)
+        finally:
+            if done is not None:
+                done.set()
 
     threading.Thread(target=work, name="imports", daemon=True).start()

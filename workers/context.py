@@ -59,6 +59,7 @@ class WorkerContext:
         self._stack = contextlib.AsyncExitStack()
         self._adapters: list[str] = []
         self._deps: ShardDependencies | None = None
+        self._warm = threading.Event()
 
     def start(self, places: int) -> None:
         """Starts the loop and everything on it.
@@ -74,10 +75,12 @@ class WorkerContext:
         _collect_garbage_rarely()
 
     def warm_up(self) -> None:
-        """Imports what the first calls need, while the worker already answers to its queue."""
-        import_in_background(
-            *self._adapters, "app.domain.punkt", "app.services.finalize_job", "scipy.special"
-        )
+        """Imports what calls need, while the worker already answers to its queue; shards wait for it.
+
+        Imported by the first call, it would make the loop stand still, on a busy machine past the shards' leases.
+        """
+        modules = (*self._adapters, "app.domain.punkt", "app.services.finalize_job", "scipy.special")
+        import_in_background(*modules, done=self._warm)
 
     def stop(self) -> None:
         """Stops taking up calls; those on the wire are awaited for a while and kept, and the shards given back."""
@@ -101,6 +104,7 @@ class WorkerContext:
 
     def run_shard(self, shard_id: int) -> None:
         """Runs a shard; blocks the calling thread until it has ended or was given back."""
+        self._warm.wait()
         self._run(run_shard(self._ready, shard_id)).result()
 
     def finalize_job(self, job_id: str) -> None:
