@@ -181,9 +181,7 @@ class Batches:
         if self._state.config.batch_expired and draws.unit() < self._state.config.batch_expired:
             call.left_out = "expired"
             return
-        # Their ids are what would be sent along with direct calls, in the characters that batches allow.
-        identity = call.custom_id.replace("-", "/").encode()
-        headers = batch.headers | {b"x-client-request-id": identity}
+        headers = batch.headers | {b"x-client-request-id": _identity(call.custom_id).encode()}
         call.answer = self._converse(Request(b"POST", call.path, headers, call.body))
 
     def _write_files(self, batch: Batch) -> None:
@@ -193,6 +191,12 @@ class Batches:
             if lines and not batch.failed:
                 batch.details[member] = name = f"file-{member}-{batch.id}"
                 self._files[name] = "".join(lines).encode()
+
+
+def _identity(custom_id: str) -> str:
+    """What would be sent along with a direct call: the job's id, and what else was spelled with other characters."""
+    job, *parts = custom_id.split("-")
+    return "/".join([job, *(part.replace("_", "-") for part in parts)])
 
 
 # -- as OpenAI shows them ---------------------------------------------------------------------------------------------
