@@ -1,7 +1,8 @@
 """What the services need from the outside world, as narrow protocols; the real parts are built once, at the edge."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -100,6 +101,86 @@ class RequestFingerprints(Protocol):
         ...
 
 
+BATCH_LOST = "lost"
+"""Stands for the answers to calls of a batch that may be at its provider, where we can't find it."""
+
+
+class BatchTooLargeError(Exception):
+    """A provider does not take so many calls at a time.
+
+    Attributes:
+        for_now: Whether it may take them when others have been answered.
+    """
+
+    def __init__(self, message: str, *, for_now: bool) -> None:
+        super().__init__(message)
+        self.for_now = for_now
+
+
+class BatchRefusedError(ModelCallError):
+    """A provider has looked at a batch and turned it down as a whole; nothing in it was called."""
+
+
+class BatchModel(Protocol):
+    """The batch endpoints of all connections. What it raises is a :class:`ModelCallError` unless stated otherwise."""
+
+    async def prepare(self, connection: str) -> None:
+        """Gets ready to use a connection."""
+        ...
+
+    def encode(self, request: ChatRequest) -> str:
+        """A call in its connection's wire format, as JSON text."""
+        ...
+
+    def decode(self, connection: str, answer: str) -> ChatReply:
+        """The reply in what came for one call; what a failed call raises if there is none."""
+        ...
+
+    async def upload(
+        self, connection: str, calls: AsyncIterator[tuple[str, str]]
+    ) -> Callable[[str], Awaitable[str]]:
+        """Sends, or only keeps, a batch's calls: custom ids and what :meth:`encode` made.
+
+        Returns:
+            Submits the batch under a name of ours, and returns its id at the provider.
+
+        Raises:
+            BatchTooLargeError: If there are too many; so does what is returned.
+        """
+        ...
+
+    async def find(
+        self, connection: str, name: str, calls: int, since: datetime, known: Collection[str]
+    ) -> str | None:
+        """The id of a batch that may have been submitted under a name without our learning of it.
+
+        Args:
+            connection: Where.
+            name: The name. Where the provider keeps none, a batch counts as ours that has as many calls.
+            calls: How many it has.
+            since: When it was submitted, at the earliest.
+            known: Ids of other batches.
+        """
+        ...
+
+    async def has_ended(self, connection: str, provider_id: str) -> bool:
+        """Whether all that will be answered in a batch is there.
+
+        Raises:
+            BatchRefusedError: If it was turned down as a whole.
+            BatchTooLargeError: If that was for its size.
+        """
+        ...
+
+    async def cancel(self, connection: str, provider_id: str) -> None:
+        """Has the provider answer no more calls of a batch than it is at. It ends some time later."""
+        ...
+
+    def answers(self, connection: str, provider_id: str) -> AsyncGenerator[tuple[str, str]]:
+        """Custom ids and answers of a batch that has ended, in any order."""
+        ...
+
+
 class LimiterUnavailableError(Exception):
     """The shared rate limiter cannot be reached; no call may go out."""
 
@@ -156,8 +237,8 @@ class Price:
 class PriceBook(Protocol):
     """Knows what models cost."""
 
-    def price(self, connection: str, model: str, usage: Usage) -> Price:
-        """The cost of ``usage`` on a model."""
+    def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
+        """The cost of ``usage`` on a model, in a call of its own or in a batch."""
         ...
 
 
@@ -170,6 +251,10 @@ class Queue(Protocol):
 
     async def announce_finalize(self, job_id: str) -> None:
         """Tells a worker that a job can be finalized."""
+        ...
+
+    async def announce_batches(self, batch_ids: Sequence[int]) -> None:
+        """Tells the workers that these batches are to be looked after."""
         ...
 
     async def length(self) -> int | None:

@@ -61,6 +61,10 @@ class Settings(BaseSettings):
     """How long a worker that is told to stop awaits the calls on the wire before it leaves them, perhaps paid, to be made again."""
     reply_days: Annotated[int, Field(ge=1, le=3650)] = KEPT_DAYS
     """Days for which replies are kept to be used again, by jobs that ask for it."""
+    batch_poll_seconds: Annotated[float, Field(gt=0)] = 30.0
+    """How often a provider is asked whether a batch has ended."""
+    batch_calls: Annotated[int, Field(ge=1, le=50_000)] = 10_000
+    """Most calls of one batch; providers take 50,000 (OpenAI) and 100,000 (Anthropic)."""
     call_attempts: Annotated[int, Field(ge=1)] = 12
     """Attempts at one call before its item counts as failed."""
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from app.domain.model import ChatReply, FinishReason, Model, Stage
-from app.services.model_caller import CallKey
+from app.services.call_rows import CallKey
 from app.services.responses import Responses
 
 CALLS = 200_000

@@ -9,6 +9,7 @@ from hashlib import blake2b
 
 from simulator.anthropic_format import AnthropicFormat
 from simulator.bank import load_bank
+from simulator.batches import Batches
 from simulator.conversation import ChatKind, Conversation, Kind, ProviderError, Reply
 from simulator.draw import Draws
 from simulator.formats import RateState, WireFormat
@@ -49,16 +50,27 @@ class Provider:
             b"/v1/chat/completions": self._openai,
             b"/v1/messages": self._anthropic,
         }
+        self._batches = Batches(state, self._converse_in_batch)
 
     def handle(self, request: Request) -> Answer:
         """Answers a request to any path."""
         self._state.counters.received += 1
         form = self._chat.get(request.path)
         if form is not None and request.method == b"POST":
-            return self._converse(request, form)
+            return self._converse(request, form)[0]
         return self._describe(request)
 
-    def _converse(self, request: Request, form: WireFormat) -> Answer:
+    def _converse_in_batch(self, request: Request) -> tuple[int, str]:
+        """Status and body of the answer to a request in a batch, which no rate limit holds back."""
+        self._state.counters.received += 1
+        answer, status, body = self._converse(request, self._chat[request.path], batched=True)
+        if answer.settle is not None:
+            answer.settle(True)
+        return status, body
+
+    def _converse(
+        self, request: Request, form: WireFormat, *, batched: bool = False
+    ) -> tuple[Answer, int, str]:
         number, latency = self._state.counters.received, 0.0
         model: str | None = None
         kind: Kind = "other"
@@ -72,7 +84,7 @@ class Provider:
             model = conversation.model
             kind = recognise(conversation)
             self._charge()
-            rate = self._take_permit(model)
+            rate = None if batched else self._take_permit(model)
             latency = self._latency(number)
             self._fail_sometimes(number)
             reply = self._reply(conversation, kind, request)
@@ -91,9 +103,10 @@ class Provider:
             headers += (
                 f"retry-after: {_whole_seconds(retry_after)}\r\nretry-after-ms: {retry_after * 1000:.0f}\r\n"
             )
-        return self._answer(
+        answer = self._answer(
             request, status, body, headers, model=model, kind=kind, reply=reply, latency=latency
         )
+        return answer, status, body
 
     def _reply(self, conversation: Conversation, kind: ChatKind, request: Request) -> Reply:
         model, seed = MODELS[conversation.model], self._state.config.seed
@@ -194,11 +207,15 @@ class Provider:
         )
 
     def _describe(self, request: Request) -> Answer:
-        """Answers `GET /v1/models`, `GET /v1/models/{id}` and everything that does not exist."""
+        """Answers requests about models and batches, and everything that does not exist."""
         number = self._state.counters.received
         form: WireFormat = self._anthropic if b"anthropic-version" in request.headers else self._openai
         try:
-            status, body = 200, self._read_models(request, form)
+            if self._batches.own(request.path):
+                form.authenticate(request.headers)
+                status, body = 200, self._batches.handle(request)
+            else:
+                status, body = 200, self._read_models(request, form)
         except ProviderError as fault:
             status, body = form.error(fault, number)
         return self._answer(request, status, body, form.headers(number, None, 0.0, time.time()))

@@ -7,7 +7,7 @@ import structlog
 from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
 
 from app.bootstrap import configure_logging
-from app.queue.celery_app import FINALIZE_JOB, RUN_SHARD, make_celery
+from app.queue.celery_app import FINALIZE_JOB, RUN_SHARD, TEND_BATCH, make_celery
 from app.queue.sender import CeleryQueue
 from app.settings import load_settings
 from workers.context import WorkerContext
@@ -23,6 +23,12 @@ context = WorkerContext(settings, CeleryQueue(app))
 def run_shard(shard_id: int) -> None:
     """Runs one shard."""
     context.run_shard(shard_id)
+
+
+@app.task(name=TEND_BATCH)
+def tend_batch(batch_id: int) -> None:
+    """Looks after one batch."""
+    context.tend_batch(batch_id)
 
 
 @app.task(name=FINALIZE_JOB)

@@ -23,6 +23,7 @@ from app.db.health import WORKER
 from app.db.writer import ResultWriter
 from app.instruments.loader import load_atomic
 from app.limits.redis_limiter import RedisRateLimiter
+from app.llm.batch_gateway import BatchGateway
 from app.llm.gateway import Gateway, adapters
 from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
@@ -35,9 +36,10 @@ from app.services.model_caller import ModelCaller
 from app.services.relief import relieving
 from app.services.reply_desk import ReplyDesk
 from app.services.run_shard import run_shard
-from app.services.shard_work import ShardDependencies
+from app.services.shard_work import Batching, ShardDependencies
 from app.services.shared_replies import SharedReplies
 from app.services.stop_signal import StopReason
+from app.services.tend_batch import tend_batch
 from app.settings import Settings
 from app.telemetry.board import MetricsBoard
 
@@ -107,6 +109,10 @@ class WorkerContext:
         self._warm.wait()
         self._run(run_shard(self._ready, shard_id)).result()
 
+    def tend_batch(self, batch_id: int) -> None:
+        """Looks after a batch; blocks the calling thread until it needs nothing for now."""
+        self._run(tend_batch(self._ready, batch_id)).result()
+
     def finalize_job(self, job_id: str) -> None:
         """Finalizes a job; blocks the calling thread."""
         self._run(finalizing(self._ready.engine, self._ready.contexts)(job_id)).result()
@@ -131,6 +137,8 @@ class WorkerContext:
         # Of their own: neither results nor leases wait behind shards for a connection.
         vital = connect(url, pool_size=2, max_overflow=1, application_name=f"{WORKER}, results and leases")
         gateway = Gateway(connections, settings.transport)
+        batch_gateway = BatchGateway(connections)
+        prices = GenaiPriceBook(connections)
         redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
         limiter = RedisRateLimiter(redis, connections.limits)
         await limiter.begin()
@@ -159,6 +167,7 @@ class WorkerContext:
                 replies=SharedReplies(
                     desk=desk, caller=caller, requests=gateway, prices=prices, writer=writer
                 ),
+                batching=Batching(batch_gateway, prices, settings.batch_poll_seconds, settings.batch_calls),
                 leases=leases,
                 contexts=contexts,
                 queue=FinalizingQueue(self._queue, aside, leases, finalize),
@@ -172,6 +181,7 @@ class WorkerContext:
                 yield deps
             await aside.ended()
         await gateway.close()
+        await batch_gateway.close()
         await limiter.close()
         await redis.aclose()
         await engine.dispose()

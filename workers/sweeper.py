@@ -47,7 +47,7 @@ async def _sweep_until(
 ) -> None:
     while not stopped.is_set():
         try:
-            swept = await sweep(engine, queue, settings.shard_window)
+            swept = await sweep(engine, queue, settings.shard_window, settings.batch_calls)
             await forget_replies(engine, settings.reply_days)
             if swept.shards or swept.jobs:
                 log.info("announced again", shards=swept.shards, jobs=swept.jobs)

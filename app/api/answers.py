@@ -108,6 +108,15 @@ class BudgetAnswer(Answer):
     tokens: CountBudget | None = None
 
 
+class BatchProgress(Answer):
+    """A job's batches."""
+
+    open: int = Field(description="Those that have not ended.")
+    ended: int
+    calls_in_open: int
+    calls_waiting: int = Field(description="Calls that are in no batch yet.")
+
+
 class JobDetail(Job):
     """A job with its progress and what it has taken."""
 
@@ -116,6 +125,7 @@ class JobDetail(Job):
     cost: Cost
     budget: BudgetAnswer | None = Field(description="`null` for a job without a budget.")
     reuse: ReuseAnswer | None = Field(description="`null` for a job that does not ask for it.")
+    batches: BatchProgress | None = Field(description="`null` for a job whose calls are direct.")
 
 
 class JobList(Answer):

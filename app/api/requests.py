@@ -26,6 +26,7 @@ from app.domain.draft import (
     ScaleDraft,
     TaskDraft,
 )
+from app.domain.execution import Execution
 from app.domain.gate import parse_threshold
 from app.domain.model import ModelParameters
 from app.domain.priority import Priority
@@ -396,6 +397,11 @@ class JobIn(Body):
     reuse: ReuseIn | None = Field(
         None, description="Whether replies are used again; what that spared is told in `reuse`."
     )
+    execution: Literal["direct", "batch"] = Field(
+        "direct",
+        description="`batch` sends the calls through the providers' batch endpoints: half the price, within a day."
+        " PersonaGym's preparations are called directly all the same.",
+    )
     metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
         default_factory=dict, max_length=16, description="Labels of your own; jobs can be listed by them."
     )
@@ -426,6 +432,7 @@ class JobIn(Body):
             priority=Priority(self.priority),
             grouping=self.judging.to_draft(),
             reuse=NO_REUSE if self.reuse is None else self.reuse.to_reuse(),
+            execution=Execution(self.execution),
         )
 
 

@@ -184,12 +184,13 @@ async def refund(connection: AsyncConnection, call_ids: Sequence[UUID]) -> None:
 
 
 async def any_outstanding(connection: AsyncConnection, job_id: str) -> bool:
-    """Whether a call is on its way in a worker that lives, so that some of what is reserved may come free."""
+    """Whether a call is on its way in a worker that lives, or in a batch, so that some of what is reserved may come free."""
     rows = await connection.execute(
         text(
             "SELECT EXISTS (SELECT FROM reservations r JOIN shards s ON s.id = r.shard_id"
             " WHERE r.job_id = :job AND s.lease_token = r.lease_token"
             " AND s.lease_expires_at > clock_timestamp())"
+            " OR EXISTS (SELECT FROM reservations r JOIN batch_calls b ON b.id = r.call_id WHERE r.job_id = :job)"
         ),
         {"job": job_id},
     )

@@ -56,12 +56,12 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> tuple
             " sum(verdicts_due), sum(verdicts_answered), sum(verdicts_failed),"
             " count(*) FILTER (WHERE NOT planned_exactly AND kind = 'responses'),"
             " count(*) FILTER (WHERE kind = 'preparation')"
-            " FROM shards WHERE job_id = :job AND tenant = :tenant AND (done OR lease_token = 0)"
+            " FROM shards WHERE job_id = :job AND tenant = :tenant AND (done OR parked OR lease_token = 0)"
             " HAVING count(*) > 0"
             " UNION ALL SELECT coalesce(lease_expires_at > clock_timestamp(), false), planned_responses,"
             "  r.answered, r.failed, r.due, v.answered, v.failed, 0, (kind = 'preparation')::int"
             f" FROM shards s, {COUNTS}"
-            " WHERE job_id = :job AND tenant = :tenant AND NOT done AND lease_token > 0"
+            " WHERE job_id = :job AND tenant = :tenant AND NOT done AND NOT parked AND lease_token > 0"
         ),
         {"job": job_id, "tenant": tenant},
     )
@@ -82,10 +82,10 @@ async def usage(connection: AsyncConnection, tenant: str, job_id: str) -> list[U
             " sum(unpriced_calls)::bigint FROM ("
             " SELECT u.stage, u.model, u.tenant, u.calls, u.failed_calls, u.input_tokens, u.output_tokens,"
             "  u.cached_input_tokens, u.usd, u.unpriced_calls FROM shard_usage u"
-            "  JOIN shards s ON s.id = u.shard_id WHERE s.job_id = :job AND s.tenant = :tenant"
+            "  JOIN shards s ON s.id = u.shard_id WHERE s.job_id = :job AND s.tenant = :tenant AND (s.done OR s.parked)"
             f" UNION ALL SELECT {USAGE_COLUMNS} FROM calls"
             "  WHERE shard_id IN (SELECT id FROM shards WHERE job_id = :job AND tenant = :tenant"
-            "   AND NOT done AND lease_token > 0) GROUP BY stage, connection, model, tenant) AS parts"
+            "   AND NOT done AND NOT parked AND lease_token > 0) GROUP BY stage, connection, model, tenant) AS parts"
             " GROUP BY stage, model ORDER BY stage, model"
         ),
         {"job": job_id, "tenant": tenant},

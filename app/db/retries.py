@@ -57,7 +57,7 @@ async def reopen_failed(connection: AsyncConnection, job_id: str, *, unfinished:
     rows = await connection.execute(
         text(
             "UPDATE shards SET done = false, lease_token = lease_token + 1, lease_owner = NULL,"
-            " lease_expires_at = NULL, announced_at = NULL, failures = 0, retries = retries + 1,"
+            " lease_expires_at = NULL, announced_at = NULL, parked = false, failures = 0, retries = retries + 1,"
             " attempts_before = least(:most, greatest(attempts_before, coalesce("
             "  (SELECT max(attempt) FROM calls WHERE calls.shard_id = shards.id), 0)))"
             " WHERE job_id = :job AND (id = ANY(:opened) OR NOT done) RETURNING id"

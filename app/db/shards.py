@@ -98,10 +98,19 @@ PREPARED = (
 """Whether a shard ``s`` can be worked on as far as its prerequisite goes."""
 
 
-async def refill(connection: AsyncConnection, job_id: str, window: int) -> list[int]:
+async def refill(
+    connection: AsyncConnection, job_id: str, window: int, *, answered_below: int | None = None
+) -> list[int]:
     """Announces further shards of a job, so that at most ``window`` are announced and not done.
 
     Those that a finished preparation has opened come before further preparations. The caller holds the lock on the job's row: two at once would each announce a window.
+
+    Args:
+        connection: Where.
+        job_id: Which job.
+        window: How many.
+        answered_below: Only those for which a batch holds answers and that have failed less often, of a job that makes
+            no calls any more.
 
     Returns:
         The shards to tell the queue of, after the transaction has committed.
@@ -110,12 +119,14 @@ async def refill(connection: AsyncConnection, job_id: str, window: int) -> list[
         text(
             "UPDATE shards SET announced_at = clock_timestamp() WHERE id IN ("
             " SELECT id FROM shards s WHERE job_id = :job AND NOT done AND announced_at IS NULL"
+            " AND CASE WHEN CAST(:below AS integer) IS NULL THEN answered OR NOT parked"
+            "  ELSE answered AND failures < :below END"
             f" AND {PREPARED} ORDER BY coalesce(prerequisite_id, id), id"
             " LIMIT greatest(0, :window - (SELECT count(*) FROM shards"
             "  WHERE job_id = :job AND NOT done AND announced_at IS NOT NULL))"
             " FOR UPDATE SKIP LOCKED) RETURNING id"
         ),
-        {"job": job_id, "window": window},
+        {"job": job_id, "window": window, "below": answered_below},
     )
     return sorted(row.id for row in rows)
 
@@ -213,15 +224,17 @@ async def claim(
 ) -> AnyClaim | None:
     """Leases a shard, by the database's clock, if its job is active, its persona prepared and nobody else holds it.
 
-    The job's row is share-locked first: a job that is cancelled before this commits is not claimed.
+    The job's row is share-locked first: a job that is cancelled before this commits is not claimed. Shards for which a
+    batch holds answers are claimed in a job that stands still or ends, too: what is paid for is kept.
     """
     rows = await connection.execute(
         text(
             "WITH job AS (SELECT jobs.id, jobs.priority FROM jobs JOIN shards ON shards.job_id = jobs.id"
-            "  WHERE shards.id = :shard AND jobs.status IN ('queued', 'running') FOR SHARE OF jobs)"
-            " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner,"
+            "  WHERE shards.id = :shard AND (jobs.status IN ('queued', 'running')"
+            "   OR answered AND jobs.status IN ('paused', 'cancelling', 'finalizing')) FOR SHARE OF jobs)"
+            " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner, parked = false,"
             " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
-            " FROM job WHERE s.id = :shard AND s.job_id = job.id AND NOT done"
+            " FROM job WHERE s.id = :shard AND s.job_id = job.id AND NOT done AND (answered OR NOT parked)"
             f" AND {PREPARED} AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, retries, cell_id,"
             " (SELECT ordinal FROM cells WHERE cells.id = cell_id) AS cell, run_start, run_stop,"
@@ -303,6 +316,22 @@ async def release(connection: AsyncConnection, held: AnyClaim, *, failed: bool) 
     return 0 if row is None else row.failures
 
 
+async def park(connection: AsyncConnection, held: Claim) -> None:
+    """Gives back a shard that waits for batches; it is announced again when one has ended.
+
+    The caller holds the lock on the job's row, as does whoever ends a batch.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET parked = true, lease_owner = NULL, lease_expires_at = NULL, announced_at = NULL,"
+            f" {SET_COUNTS} WHERE shards.id = counted.id AND lease_token = :token AND NOT done RETURNING shards.id"
+        ),
+        {"shard": held.shard_id, "token": held.token},
+    )
+    if rows.first() is not None:
+        await _store_usage(connection, held.shard_id)
+
+
 async def stored_responses(connection: AsyncConnection, held: Claim) -> list[StoredResponse]:
     """The responses that a shard already has."""
     rows = await connection.execute(
@@ -370,6 +399,15 @@ COUNTS = (
 """What the rows of a shard ``s`` amount to: the one place where that is counted."""
 
 
+SET_COUNTS = (
+    "responses_answered = counted.r_answered, responses_failed = counted.r_failed,"
+    " verdicts_due = counted.due, verdicts_answered = counted.v_answered, verdicts_failed = counted.v_failed"
+    " FROM (SELECT s.id, r.answered AS r_answered, r.failed AS r_failed, r.due,"
+    f"  v.answered AS v_answered, v.failed AS v_failed FROM shards s, {COUNTS} WHERE s.id = :shard) counted"
+)
+"""Keeps the counts of a shard's rows with the shard."""
+
+
 async def finish(connection: AsyncConnection, held: Claim) -> bool:
     """Ends a shard if nothing in it is missing and the claim still holds.
 
@@ -378,13 +416,7 @@ async def finish(connection: AsyncConnection, held: Claim) -> bool:
     """
     rows = await connection.execute(
         text(
-            "UPDATE shards SET done = true, lease_owner = NULL, lease_expires_at = NULL,"
-            " responses_answered = counted.r_answered, responses_failed = counted.r_failed,"
-            " verdicts_due = counted.due, verdicts_answered = counted.v_answered,"
-            " verdicts_failed = counted.v_failed"
-            " FROM (SELECT s.id, r.answered AS r_answered, r.failed AS r_failed, r.due,"
-            f"  v.answered AS v_answered, v.failed AS v_failed FROM shards s, {COUNTS}"
-            "  WHERE s.id = :shard) counted"
+            f"UPDATE shards SET done = true, lease_owner = NULL, lease_expires_at = NULL, {SET_COUNTS}"
             " WHERE shards.id = counted.id AND lease_token = :token AND NOT done"
             " AND r_answered + r_failed = planned_responses AND v_answered + v_failed = counted.due"
             " RETURNING shards.id"

@@ -215,6 +215,10 @@ class Shard(Base):
     verdicts_answered: Mapped[int] = mapped_column(server_default=text("0"))
     verdicts_failed: Mapped[int] = mapped_column(server_default=text("0"))
     """Due, answered and failed count sentence verdicts and rubric grades together."""
+    parked: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether all that is missing is asked for in batches; the counts are those of the moment when it was parked."""
+    answered: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether a batch that has ended holds answers for it."""
 
 
 class ShardUsage(Base):
@@ -470,6 +474,8 @@ class Call(Base):
     system_fingerprint: Mapped[str | None]
     provider_request_id: Mapped[str | None]
     started_at: Mapped[datetime]
+    batch_id: Mapped[int | None] = mapped_column(BigInteger)
+    """The batch in which it was sent, if it was; its latency is then that of the batch."""
 
 
 class JobResult(Base):

@@ -128,6 +128,7 @@ class CallRow(NamedTuple):
     persona: int | None = None
     task: str | None = None
     last_unit: int | None = None
+    batch_id: int | None = None
 
 
 Row = ResponseRow | VerdictRow | SecondVerdictRow | GradeRow | PreparationRow | CallRow | ReusedRow | ReplyRow

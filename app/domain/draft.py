@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.domain.budget import Budget
+from app.domain.execution import Execution
 from app.domain.grouping import CHECK_MINIMUM, CHECK_SHARE
 from app.domain.model import ModelParameters
 from app.domain.priority import Priority
@@ -147,6 +148,7 @@ class JobDraft:
         budget: What it may spend; ``None`` for no limit.
         priority: How it ranks among the other jobs of its tenant.
         grouping: How sentences are grouped in judge calls; ``None`` for one by one.
+        execution: How its calls are made.
     """
 
     personas: tuple[str | PersonaDraft, ...]
@@ -166,6 +168,7 @@ class JobDraft:
     budget: Budget | None = None
     priority: Priority = Priority.NORMAL
     grouping: GroupingDraft | None = None
+    execution: Execution = Execution.DIRECT
     persona_sets: Mapping[str, tuple[PersonaDraft, ...]] = field(default_factory=dict)
     reuse: Reuse = NO_REUSE
 

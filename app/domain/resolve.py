@@ -28,6 +28,7 @@ from app.domain.model import Model, ModelParameters
 from app.domain.persona import MAX_PERSONAS, Persona, Trait
 from app.domain.personagym.task import GymTask
 from app.domain.plan import AtomicCell, Cell, atomic, cells_of
+from app.domain.resolve_execution import check_execution
 from app.domain.resolve_grouping import resolve_grouping
 from app.domain.reuse import KEPT_DAYS, reuse_problems
 from app.domain.spec import JobSpec, ProvidedResponse
@@ -65,6 +66,7 @@ class Catalog:
         is_simulated: Whether a connection leads to the simulator.
         judges: Who judges where a job names nobody; none if the operator named nobody.
         reply_days: For how many days replies are kept for other jobs.
+        batch_problem: Says why a connection can't take batches, or ``None`` if it can.
     """
 
     instrument: InstrumentRef
@@ -79,6 +81,7 @@ class Catalog:
     is_simulated: Callable[[str], bool]
     judges: tuple[ModelDraft, ...] = ()
     reply_days: int = KEPT_DAYS
+    batch_problem: Callable[[str], str | None] = lambda _connection: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,9 @@ class _Resolver:
             gym=None if gym is None else gym.spec,
             grouping=grouping,
             reuse=replace(self.draft.reuse, max_age_days=self.catalog.reply_days),
+            execution=self.draft.execution,
         )
+        check_execution(spec, self.catalog.batch_problem, self._fail)
         if spec.runs > MAX_RUN:
             self._fail("/iterations", f"instructions × iterations = {spec.runs} runs; at most {MAX_RUN}")
         cells = cells_of(spec)

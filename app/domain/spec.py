@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from app.domain.dimension import Dimension
+from app.domain.execution import Execution
 from app.domain.grouping import Grouping
 from app.domain.gym import GymSpec
 from app.domain.instrument import InstrumentRef
@@ -51,6 +52,7 @@ class JobSpec:
         generation: For a job that makes up personas and does nothing else: what it does.
         grouping: How sentences are judged several at a time; ``None`` for one by one, the papers' way.
         reuse: Which calls are not made where there is a reply already.
+        execution: How its calls are made; what prepares personas is always called directly.
     """
 
     personas: tuple[Persona, ...]
@@ -67,6 +69,7 @@ class JobSpec:
     generation: PersonaGeneration | None = None
     grouping: Grouping | None = None
     reuse: Reuse = NO_REUSE
+    execution: Execution = Execution.DIRECT
 
     @property
     def runs(self) -> int:
@@ -78,6 +81,13 @@ class JobSpec:
         """Every model that the job calls, in the order of its stages."""
         reasoners = [part.reasoner for part in (self.gym, self.generation) if part is not None]
         return (*reasoners, *(() if self.provided else self.models), *self.judges)
+
+    @property
+    def batched(self) -> tuple[Model, ...]:
+        """The models whose calls go through batch endpoints, in the order of the job's stages."""
+        if self.execution is Execution.DIRECT:
+            return ()
+        return (*(() if self.provided else self.models), *self.judges)
 
     def dimension(self, id_: str) -> Dimension:
         """The dimension with this id.

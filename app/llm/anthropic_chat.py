@@ -1,11 +1,13 @@
 """Anthropic's Messages API."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
+from pydantic import SecretStr
 
-from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
+from app.domain.model import ChatReply, ChatRequest, FinishReason, ProviderLimits, Usage
 from app.llm import errors, wire
 from app.llm.capabilities import DEFAULT_ANTHROPIC_MAX_TOKENS, sendable, sendable_extra
 from app.llm.connections import Connection
@@ -16,7 +18,7 @@ from app.llm.transports.choice import open_transport
 from app.llm.transports.reply import Reply
 from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
 
-_FAULTS = Faults(APIStatusError, APIConnectionError)
+FAULTS = Faults(APIStatusError, APIConnectionError)
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "end_turn": FinishReason.STOP,
     "stop_sequence": FinishReason.STOP,
@@ -40,7 +42,7 @@ class AnthropicChat:
 
         self._key = connection.api_key
         self._limits = LimitHeaders()
-        self._transport = open_transport(transport, connection, client, "/v1/messages", _FAULTS)
+        self._transport = open_transport(transport, connection, client, "/v1/messages", FAULTS)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """The model's answer, by one HTTP call.
@@ -62,22 +64,36 @@ class AnthropicChat:
         await self._transport.close()
 
     def _reply(self, model: str, reply: Reply) -> ChatReply:
-        body = wire.json_object(reply)
-        blocks = body.get("content")
-        if blocks is None and body.get("error"):
-            raise errors.refused_in_reply(body, reply.headers, self._key)
-        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-            raise errors.malformed("the reply has no content blocks")
-        texts = [block.get("text") for block in blocks if block.get("type") == "text"]
-        counts = body.get("usage")
-        return ChatReply(
-            text=storable("".join(text for text in texts if isinstance(text, str))),
-            finish_reason=wire.finish_reason(body.get("stop_reason"), _FINISH_REASONS),
-            usage=_usage(counts) if isinstance(counts, dict) else None,
-            model_snapshot=wire.short_text(body.get("model")),
-            provider_request_id=wire.short_text(reply.headers.get("request-id")),
-            limits=self._limits.news(model, reply.headers),
-        )
+        limits = self._limits.news(model, reply.headers)
+        return read_reply(wire.json_object(reply), reply.headers, self._key, limits)
+
+
+def read_reply(
+    body: Mapping[str, Any],
+    headers: Mapping[str, str],
+    key: SecretStr | None,
+    limits: ProviderLimits | None = None,
+) -> ChatReply:
+    """The reply in a body of the format.
+
+    Raises:
+        ModelCallError: If there is none in it.
+    """
+    blocks = body.get("content")
+    if blocks is None and body.get("error"):
+        raise errors.refused_in_reply(body, headers, key)
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        raise errors.malformed("the reply has no content blocks")
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    counts = body.get("usage")
+    return ChatReply(
+        text=storable("".join(text for text in texts if isinstance(text, str))),
+        finish_reason=wire.finish_reason(body.get("stop_reason"), _FINISH_REASONS),
+        usage=_usage(counts) if isinstance(counts, dict) else None,
+        model_snapshot=wire.short_text(body.get("model")),
+        provider_request_id=wire.short_text(headers.get("request-id")),
+        limits=limits,
+    )
 
 
 def request_body(request: ChatRequest) -> dict[str, object]:

@@ -34,6 +34,9 @@ SIMULATED_JUDGES = (f"{SIMULATED}/sim-judge-lenient", f"{SIMULATED}/sim-judge-ha
 
 _SIMULATOR_KEY = SecretStr("simulated")  # any will do, but like the real providers it wants one
 
+BATCH_SHARE = 0.5
+"""OpenAI's and Anthropic's discount on batches, and that of most who followed them."""
+
 _NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _VENDORS: Mapping[str, tuple[ConnectionKind, str]] = {
     "openai": ("openai", "https://api.openai.com/v1"),
@@ -86,11 +89,13 @@ class ModelPrices(_Section):
         input: Prompt tokens.
         output: Answer tokens.
         cached_input: Prompt tokens from the provider's cache; ``None`` charges them as ``input``.
+        batch_share: What a call in a batch costs, as a share of these prices.
     """
 
     input: _NonNegative
     output: _NonNegative
     cached_input: _NonNegative | None = None
+    batch_share: _NonNegative = BATCH_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,7 @@ class Connection:
         prices: Operator's prices by model.
         models: The models that jobs may use; ``None`` for all.
         simulated: Whether it is the simulator, whose models answer by a known truth.
+        batches: Whether it has the batch endpoints of its wire format.
     """
 
     id: str
@@ -116,6 +122,7 @@ class Connection:
     prices: Mapping[str, ModelPrices] = field(default_factory=dict)
     models: tuple[str, ...] | None = None
     simulated: bool = False
+    batches: bool = False
 
     def allows(self, model: str) -> bool:
         """Whether jobs may use a model."""
@@ -167,6 +174,7 @@ class _Entry(_Section):
     limits: ConnectionLimits = ConnectionLimits()
     prices: Mapping[str, ModelPrices] = Field(default_factory=dict)
     models: tuple[str, ...] | None = None
+    batches: bool | None = None
 
 
 class _File(_Section):
@@ -219,7 +227,9 @@ def _check_judges(connections: Connections) -> None:
 
 
 def _simulated(name: str, kind: ConnectionKind, base_url: str) -> Connection:
-    return Connection(name, kind, base_url, _SIMULATOR_KEY, models=SIMULATED_MODELS, simulated=True)
+    return Connection(
+        name, kind, base_url, _SIMULATOR_KEY, models=SIMULATED_MODELS, simulated=True, batches=True
+    )
 
 
 def _parse(file_text: str) -> _File:
@@ -275,6 +285,7 @@ def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
         limits=entry.limits,
         prices=entry.prices,
         models=entry.models,
+        batches=base_url == default_url if entry.batches is None else entry.batches,
     )
 
 

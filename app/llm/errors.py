@@ -150,6 +150,11 @@ def unencodable() -> ModelCallError:
     )
 
 
+def unanswered(code: str, message: str, *, maybe_paid: bool = False) -> ModelCallError:
+    """The failure of a call that a batch ended without."""
+    return ModelCallError(message, kind=FailureKind.RETRY, code=code, maybe_paid=maybe_paid)
+
+
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Seconds that a provider asks to wait, from whichever of its headers says so; ``None`` if none does.
 

@@ -45,7 +45,7 @@ class Gateway:
             return
         async with self._preparing:
             if connection not in self._chats:
-                found = self._find(connection)
+                found = find_connection(self._connections, connection)
                 await asyncio.to_thread(importlib.import_module, _adapter(found.kind))
                 self._connect(connection)
 
@@ -60,7 +60,7 @@ class Gateway:
 
     def fingerprint(self, request: ChatRequest) -> Fingerprint:
         """What makes a request the same as another: its provider's address, and the body that it is sent."""
-        connection = self._find(request.model.connection)
+        connection = find_connection(self._connections, request.model.connection)
         chat = self._chats.get(connection.id) or self._connect(connection.id)
         body = chat.body(request)
         seen = json.dumps([connection.kind, connection.base_url, body], sort_keys=True, separators=(",", ":"))
@@ -73,16 +73,22 @@ class Gateway:
             await chat.close()
 
     def _connect(self, name: str) -> Chat:
-        self._chats[name] = chat = _chat(self._find(name), self._transport)
+        self._chats[name] = chat = _chat(find_connection(self._connections, name), self._transport)
         return chat
 
-    def _find(self, name: str) -> Connection:
-        connection = self._connections.get(name)
-        if connection is None:
-            raise ModelCallError(
-                f"there is no connection named {name!r}", kind=FailureKind.JOB, code="unknown_connection"
-            )
-        return connection
+
+def find_connection(connections: Connections, name: str) -> Connection:
+    """The connection of a name.
+
+    Raises:
+        ModelCallError: If there is none.
+    """
+    connection = connections.get(name)
+    if connection is None:
+        raise ModelCallError(
+            f"there is no connection named {name!r}", kind=FailureKind.JOB, code="unknown_connection"
+        )
+    return connection
 
 
 def adapters(connections: Connections) -> list[str]:

@@ -5,8 +5,9 @@ from typing import Any
 
 import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+from pydantic import SecretStr
 
-from app.domain.model import ChatReply, ChatRequest, FinishReason
+from app.domain.model import ChatReply, ChatRequest, FinishReason, ProviderLimits
 from app.llm import errors, wire
 from app.llm.capabilities import capabilities, sendable, sendable_extra
 from app.llm.connections import Connection
@@ -17,7 +18,7 @@ from app.llm.transports.choice import open_transport
 from app.llm.transports.reply import Reply
 from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
 
-_FAULTS = Faults(APIStatusError, APIConnectionError)
+FAULTS = Faults(APIStatusError, APIConnectionError)
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": FinishReason.STOP,
     "eos": FinishReason.STOP,
@@ -40,7 +41,7 @@ class OpenAIChat:
 
         self._key = connection.api_key
         self._limits = LimitHeaders()
-        self._transport = open_transport(transport, connection, client, "/chat/completions", _FAULTS)
+        self._transport = open_transport(transport, connection, client, "/chat/completions", FAULTS)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """The model's answer, by one HTTP call.
@@ -62,29 +63,43 @@ class OpenAIChat:
         await self._transport.close()
 
     def _reply(self, model: str, reply: Reply) -> ChatReply:
-        body = wire.json_object(reply)
-        choices = body.get("choices")
-        if not choices and body.get("error"):
-            raise errors.refused_in_reply(body, reply.headers, self._key)
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        message = choice.get("message") if isinstance(choice, dict) else None
-        if not isinstance(choice, dict) or not isinstance(message, dict):
-            raise errors.malformed("the reply has no choice with a message")
-        text, finish_reason = _answer(message, choice.get("finish_reason"))
-        counts = _mapping(body.get("usage"))
-        return ChatReply(
-            text=text,
-            finish_reason=finish_reason,
-            usage=wire.usage(
-                counts.get("prompt_tokens"),
-                counts.get("completion_tokens"),
-                _mapping(counts.get("prompt_tokens_details")).get("cached_tokens"),
-            ),
-            model_snapshot=wire.short_text(body.get("model")),
-            system_fingerprint=wire.short_text(body.get("system_fingerprint")),
-            provider_request_id=wire.short_text(reply.headers.get("x-request-id")),
-            limits=self._limits.news(model, reply.headers),
-        )
+        limits = self._limits.news(model, reply.headers)
+        return read_reply(wire.json_object(reply), reply.headers, self._key, limits)
+
+
+def read_reply(
+    body: Mapping[str, Any],
+    headers: Mapping[str, str],
+    key: SecretStr | None,
+    limits: ProviderLimits | None = None,
+) -> ChatReply:
+    """The reply in a body of the format.
+
+    Raises:
+        ModelCallError: If there is none in it.
+    """
+    choices = body.get("choices")
+    if not choices and body.get("error"):
+        raise errors.refused_in_reply(body, headers, key)
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise errors.malformed("the reply has no choice with a message")
+    text, finish_reason = _answer(message, choice.get("finish_reason"))
+    counts = wire.mapping(body.get("usage"))
+    return ChatReply(
+        text=text,
+        finish_reason=finish_reason,
+        usage=wire.usage(
+            counts.get("prompt_tokens"),
+            counts.get("completion_tokens"),
+            wire.mapping(counts.get("prompt_tokens_details")).get("cached_tokens"),
+        ),
+        model_snapshot=wire.short_text(body.get("model")),
+        system_fingerprint=wire.short_text(body.get("system_fingerprint")),
+        provider_request_id=wire.short_text(headers.get("x-request-id")),
+        limits=limits,
+    )
 
 
 def request_body(request: ChatRequest) -> dict[str, object]:
@@ -110,7 +125,3 @@ def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[str, Fin
     if content is not None and not isinstance(content, str):
         raise errors.malformed("the answer's content is no text")
     return storable(content or ""), wire.finish_reason(finish_reason, _FINISH_REASONS)
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}

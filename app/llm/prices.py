@@ -1,7 +1,7 @@
 """What calls cost: the operator's prices, else those of genai-prices (data of the installed package, no network)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from time import monotonic
@@ -11,7 +11,7 @@ from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ModelPrice, TieredPrices
 
 from app.domain.model import Usage
-from app.llm.connections import Connection, Connections, ModelPrices
+from app.llm.connections import BATCH_SHARE, Connection, Connections, ModelPrices
 from app.ports import Price
 
 _LIBRARY = f"genai-prices {genai_prices.__version__}"
@@ -50,14 +50,22 @@ class GenaiPriceBook:
         self._connections = connections
         self._pricings: dict[tuple[str, str], tuple[float, _Pricing]] = {}
 
-    def price(self, connection: str, model: str, usage: Usage) -> Price:
-        """The cost of ``usage`` on a model, as of now, at list prices without batch or volume discounts."""
+    def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
+        """The cost of ``usage`` on a model, as of now, at list prices without volume discounts."""
         expires, pricing = self._pricings.get((connection, model), (0.0, _unknown))
         now = monotonic()
         if now >= expires:
             pricing = _pricing(self._connections.get(connection), model)
             self._pricings[connection, model] = (now + _REFRESH_SECONDS, pricing)
-        return pricing(usage)
+        price = pricing(usage)
+        if not batched or price.usd is None:
+            return price
+        return replace(price, usd=price.usd * _batch_share(self._connections.get(connection), model))
+
+
+def _batch_share(connection: Connection | None, model: str) -> float:
+    own = connection.prices.get(model) if connection is not None else None
+    return BATCH_SHARE if own is None else own.batch_share
 
 
 def _pricing(connection: Connection | None, model: str) -> _Pricing:

@@ -27,6 +27,11 @@ def json_object(reply: Reply) -> dict[str, Any]:
     raise errors.malformed(f"the reply is no JSON object ({len(reply.body)} bytes)", reply.status)
 
 
+def mapping(value: object) -> Mapping[str, Any]:
+    """A JSON object; an empty one where there is something else."""
+    return value if isinstance(value, dict) else {}
+
+
 def short_text(value: object) -> str | None:
     """An identifier from a reply or its headers, cut to 200 characters; ``None`` where there is no text."""
     return storable(value[:200]) if isinstance(value, str) and value else None

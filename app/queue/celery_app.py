@@ -6,6 +6,8 @@ RUN_SHARD = "assay.run_shard"
 """Payload: a shard's id."""
 FINALIZE_JOB = "assay.finalize_job"
 """Payload: a job's id."""
+TEND_BATCH = "assay.tend_batch"
+"""Payload: a batch's id."""
 QUEUE = "assay"
 
 

@@ -9,7 +9,7 @@ import structlog
 from celery import Celery
 from kombu.exceptions import KombuError
 
-from app.queue.celery_app import FINALIZE_JOB, QUEUE, RUN_SHARD
+from app.queue.celery_app import FINALIZE_JOB, QUEUE, RUN_SHARD, TEND_BATCH
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +41,11 @@ class CeleryQueue:
     async def announce_finalize(self, job_id: str) -> None:
         """Tells a worker that a job can be finalized; see :class:`app.ports.Queue`."""
         await self._patiently(lambda: self._send(FINALIZE_JOB, [job_id]))
+
+    async def announce_batches(self, batch_ids: Sequence[int]) -> None:
+        """Tells the workers that these batches are to be looked after; see :class:`app.ports.Queue`."""
+        if batch_ids:
+            await self._patiently(lambda: self._send(TEND_BATCH, batch_ids))
 
     async def length(self) -> int | None:
         """How many messages wait for a worker; see :class:`app.ports.Queue`."""

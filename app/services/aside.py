@@ -84,6 +84,10 @@ class FinalizingQueue:
         else:
             self._aside.begin(self._finalize(job_id), FINALIZATION)
 
+    async def announce_batches(self, batch_ids: Sequence[int]) -> None:
+        """Tells all workers; see :class:`app.ports.Queue`."""
+        await self._queue.announce_batches(batch_ids)
+
     async def length(self) -> int | None:
         """How many messages wait for a worker; see :class:`app.ports.Queue`."""
         return await self._queue.length()

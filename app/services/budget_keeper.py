@@ -168,17 +168,22 @@ class BudgetKeeper:
             await budgets.reserve(connection, job_id, wanted[:count])
         if count == len(wanted) or count or await budgets.any_outstanding(connection, job_id):
             return count, False
-        paused = await jobs.move(
-            connection,
-            job_id,
-            leave=list(ACTIVE),
-            to=JobStatus.PAUSED,
-            reason=BUDGET_EXHAUSTED,
-            error={"code": BUDGET_EXHAUSTED, "detail": "the next call may cost more than the budget leaves"},
-        )
-        if paused:
-            log.warning("budget exhausted", job=job_id)
+        await pause_exhausted(connection, job_id)
         return count, True
+
+
+async def pause_exhausted(connection: AsyncConnection, job_id: str) -> None:
+    """Pauses a job whose budget does not suffice for one call more."""
+    paused = await jobs.move(
+        connection,
+        job_id,
+        leave=list(ACTIVE),
+        to=JobStatus.PAUSED,
+        reason=BUDGET_EXHAUSTED,
+        error={"code": BUDGET_EXHAUSTED, "detail": "the next call may cost more than the budget leaves"},
+    )
+    if paused:
+        log.warning("budget exhausted", job=job_id)
 
 
 def _turn_away(customers: Iterable[_Customer], error: Exception) -> None:

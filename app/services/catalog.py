@@ -46,6 +46,15 @@ def make_catalog(
         found = connections.get(connection)
         return found is not None and found.simulated
 
+    def batch_problem(connection: str) -> str | None:
+        found = connections.get(connection)
+        if found is None or found.batches:
+            return None
+        return (
+            f"connection {connection!r} is not known to have batch endpoints: use execution 'direct',"
+            " or have the operator set `batches: true` for it"
+        )
+
     return Catalog(
         instrument=InstrumentRef(instrument.version, instrument.content_hash, segmenter),
         dimensions=instrument.dimensions,
@@ -66,4 +75,5 @@ def make_catalog(
         is_simulated=is_simulated,
         judges=tuple(ModelDraft(judge) for judge in connections.judges),
         reply_days=reply_days,
+        batch_problem=batch_problem,
     )

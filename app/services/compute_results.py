@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import preparations, progress, readouts, replies, sets
+from app.db import batches, preparations, progress, readouts, replies, sets
 from app.db.jobs import JobRow
 from app.db.preparations import Asks, StoredStep
 from app.db.progress import Counts, UsageRow
@@ -51,6 +51,7 @@ class JobRows:
     counts: Counts
     usage: list[UsageRow]
     snapshots: list[Any]
+    batches: list[Any]
     made: StoredStep | None
     made_set: StoredPersonaSet | None
     checked: list[CheckedRow]
@@ -76,6 +77,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         counts,
         await progress.usage(connection, job.tenant, job.id),
         await readouts.snapshots(connection, job.tenant, job.id),
+        await batches.submitted_batches(connection, job.tenant, job.id),
         await made_by(connection, job.tenant, job.id),
         await _made_set(connection, job),
         await readouts.checked_sentences(connection, job.tenant, job.id) if several else [],
@@ -153,6 +155,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
             rows.snapshots,
             made_set_id(job.made_sets, QUESTION_SET),
             check,
+            batches=rows.batches,
             reused_snapshots=rows.reused_snapshots,
         ),
     }

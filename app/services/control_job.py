@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import budgets, jobs, shards
+from app.db import batches, budgets, jobs, shards
 from app.db.jobs import JobRow
 from app.db.retries import reopen_failed
 from app.domain.budget import Budget
@@ -52,6 +52,7 @@ async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
             tenant=tenant,
         )
         status = await jobs.lock_job(connection, job_id)
+        await batches.hasten(connection, job_id)
         settled = status is JobStatus.CANCELLING and await settle(connection, job_id, status)
     await _let_workers_notice(deps, job_id)
     if settled:
@@ -92,6 +93,7 @@ async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
         if moved:
             await shards.withdraw(connection, job_id)
             announced = await shards.refill(connection, job_id, deps.window)
+            await batches.hasten(connection, job_id)
     await deps.queue.announce_shards(announced)
     job = await _get(deps, tenant, job_id)
     if not job.status.may_call and not moved:
@@ -134,6 +136,7 @@ async def _reopen(
         return []
     await jobs.forget_result(connection, job_id)
     await jobs.move(connection, job_id, leave=[status], to=JobStatus.QUEUED)
+    await batches.hasten(connection, job_id)
     return await shards.refill(connection, job_id, deps.window)
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, shards
+from app.db import batches, jobs, shards
 from app.db.health import is_away
 from app.db.jobs import JobRow
 from app.db.retries import count_reopenings
@@ -74,6 +74,7 @@ async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> 
         if job is None:
             return
         await shards.bar(connection, job_id)  # what is read from now on is all that there will be
+        await batches.forget_waiting(connection, job_id)
         await shards.refresh_usage(connection, job_id)
         reopenings = await count_reopenings(connection, job_id)
         await jobs.finalization_goes_on(connection, job_id)

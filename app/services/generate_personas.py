@@ -20,7 +20,8 @@ from app.domain.personagym.generation import (
     read_new_personas,
 )
 from app.domain.personagym.prompts import persona_generation_prompt
-from app.services.model_caller import CallFailedError, CallKey
+from app.services.call_rows import CallKey
+from app.services.model_caller import CallFailedError
 from app.services.persona_sets import made_by
 from app.services.prepare_persona import preparation_row
 from app.services.shard_work import REFUSING, ShardDependencies

@@ -20,7 +20,8 @@ from app.domain.model import FinishReason, Stage
 from app.domain.segmentation import Unit
 from app.domain.task import Item
 from app.domain.verdict import REFUSED, Verdict, VerdictStatus
-from app.services.model_caller import CallFailedError, CallKey
+from app.services.call_rows import CallKey
+from app.services.model_caller import CallFailedError
 from app.services.responses import Missing, Responses
 from app.services.shard_work import REFUSING, finish_all
 

@@ -22,9 +22,10 @@ from app.domain.prompts import system_prompt
 from app.domain.segmentation import Unit
 from app.domain.task import Item
 from app.domain.verdict import VerdictStatus
+from app.services.call_rows import CallKey
 from app.services.grouped_responses import GroupedResponses
 from app.services.job_context import JobContext
-from app.services.model_caller import CallFailedError, CallKey
+from app.services.model_caller import CallFailedError
 from app.services.shard_work import REFUSING, ShardDependencies, finish_all
 from app.services.stop_signal import StopSignal
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import budgets, jobs, preparations, progress, replies
+from app.db import batches, budgets, jobs, preparations, progress, replies
 from app.db.budgets import Account
 from app.db.jobs import JobRow
 from app.db.preparations import StepCounts
 from app.db.progress import Counts, UsageRow
 from app.db.replies import ReuseRow
 from app.domain.budget import NANOS
+from app.domain.execution import Execution
 from app.domain.model import Stage
 from app.domain.reuse import ReuseScope
 from app.domain.status import JobStatus
@@ -58,6 +59,7 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
         usage = await progress.usage(connection, tenant, job_id)
         account = await budgets.read_account(connection, tenant, job_id)
         spared = await replies.reuse(connection, tenant, job_id) if _wants_reuse(job) else None
+        in_batches = await batches.counts(connection, tenant, job_id)
     answering = {} if Stage.PERSONAS in steps else progress_json(job, total, leased)
     return job_json(job) | {
         "progress": preparation_json(job, steps) | answering,
@@ -65,6 +67,7 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
         "cost": cost_json(usage),
         "budget": None if account is None else budget_json(account),
         "reuse": None if spared is None else reuse_json(spared),
+        "batches": batches_json(in_batches) if job.request.get("execution") == Execution.BATCH else None,
     }
 
 
@@ -228,6 +231,16 @@ def budget_json(account: Account) -> Json:
     if limits.tokens is not None:
         shown["tokens"] = _limit(limits.tokens, spent.tokens, reserved.tokens)
     return shown
+
+
+def batches_json(counts: batches.Counts) -> Json:
+    """What of a job is in batches, and what will be."""
+    return {
+        "open": counts.open,
+        "ended": counts.ended,
+        "calls_in_open": counts.calls,
+        "calls_waiting": counts.waiting,
+    }
 
 
 def _limit(limit: int, spent: int, reserved: int) -> dict[str, int]:

@@ -6,6 +6,7 @@ from platform import python_version
 from typing import Any
 
 from app.db.jobs import JobRow
+from app.domain.execution import Execution
 from app.domain.grouping import Grouping
 from app.domain.grouping_check import Json
 from app.domain.gym import QUESTIONS, GymSpec, with_sampling
@@ -38,6 +39,7 @@ def manifest(
     question_set: str | None = None,
     check: Json | None = None,
     *,
+    batches: Sequence[Any] = (),
     reused_snapshots: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """The manifest of a job's results.
@@ -49,6 +51,7 @@ def manifest(
         question_set: The set as which the job's PersonaGym questions are kept.
         check: How far verdicts on several sentences a call agree with those on one, where the job groups them.
         reused_snapshots: The same of replies that were used again.
+        batches: The batches in which calls were made, by their providers' ids.
     """
     spec = context.spec
     return {
@@ -67,6 +70,8 @@ def manifest(
         "seed": spec.seed,
         "existing_texts": spec.provided,
         "reuse": _reuse(spec.reuse, reused_snapshots),
+        "execution": spec.execution.value,
+        **({} if spec.execution is Execution.DIRECT else {"batches": list(batches)}),
         "simulated": job.simulated,
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
         **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec, question_set)}),

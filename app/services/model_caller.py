@@ -5,17 +5,14 @@ import contextlib
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from http import HTTPStatus
 from uuid import UUID
 
 from app.db.budgets import Wanted
-from app.db.shards import AnyClaim, Claim
+from app.db.shards import AnyClaim
 from app.db.writer import CallRow
-from app.domain.budget import Amount, most_tokens, nanos_of
-from app.domain.model import ChatReply, ChatRequest, Model, ProviderLimits, Stage, Usage
+from app.domain.model import ChatReply, ChatRequest, Model, ProviderLimits, Stage
 from app.ports import (
     ChatModel,
     FailureKind,
@@ -26,6 +23,7 @@ from app.ports import (
 )
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
+from app.services.call_rows import CallKey, new_call_row, with_failure, with_reply, worst_case
 from app.services.fair_queue import FairQueue, Turn
 from app.services.identifiers import new_uuid
 from app.services.stop_signal import AbandonedError, StopSignal
@@ -49,44 +47,6 @@ PERMIT_SECONDS = 0.1
 
 NEWEST_SHARE = 0.05
 """Weight of the newest reply in the mean length of a model's replies."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallKey:
-    """What a call is for.
-
-    Attributes:
-        stage: Which stage.
-        run: The response's run; none while a persona is prepared.
-        item: The response's item, or the question whose exemplars are made.
-        unit: The judged unit, when judging a sentence.
-        trait: The judged trait, when judging a sentence.
-        judge: The judge, when judging or grading.
-        last_unit: The last of several judged units, of which ``unit`` is the first.
-        task: The task for which a persona is prepared.
-        ask: How many times the reasoner has been asked, this time included.
-    """
-
-    stage: Stage
-    run: int | None = None
-    item: int | None = None
-    unit: int | None = None
-    trait: int | None = None
-    judge: int | None = None
-    last_unit: int | None = None
-    task: str | None = None
-    ask: int | None = None
-
-    def path(self, place: int) -> str:
-        """The same identity as a path, equal in every job of the same specification.
-
-        Args:
-            place: The cell's ordinal, or the persona's index while it is prepared.
-        """
-        units = self.unit if self.last_unit is None else f"{self.unit}-{self.last_unit}"
-        answer = (self.run, self.item, units, self.trait, self.judge)
-        parts = (self.stage.value, place, self.task, *answer, self.ask)
-        return "/".join(str(part) for part in parts if part is not None)
 
 
 class JobMustStopError(Exception):
@@ -205,9 +165,12 @@ class ModelCaller:
             await self._chat.prepare(model.connection)
         turn = await self._clear(request, claim, call, tokens, stop)
         try:
-            row = partial(
-                self._row, call, request, key, claim, attempt, datetime.now(UTC), time.perf_counter()
-            )
+            started_at, started = datetime.now(UTC), time.perf_counter()
+
+            def row() -> CallRow:
+                passed = (time.perf_counter() - started) * 1000
+                return new_call_row(call, model, key, claim, attempt, started_at, passed)
+
             reply = await self._send(request, claim, stop, row)
         finally:
             self._step_back(model, turn)
@@ -226,20 +189,12 @@ class ModelCaller:
             self._account(claim, row()._replace(outcome=failed, code=ABANDONED))
             raise
         except ModelCallError as error:
-            self._account(
-                claim,
-                row()._replace(
-                    outcome=error.kind.value,
-                    code=error.code,
-                    http_status=error.status,
-                    maybe_paid=error.maybe_paid,
-                ),
-            )
+            self._account(claim, with_failure(row(), error))
             raise
         except Exception:
             self._account(claim, row()._replace(outcome=failed, code=INTERNAL_ERROR))
             raise
-        self._account(claim, self._with_reply(row(), reply))
+        self._account(claim, with_reply(row(), reply, self._prices))
         return reply
 
     def _account(self, claim: AnyClaim, row: CallRow) -> None:
@@ -258,7 +213,7 @@ class ModelCaller:
             turn = await self._take_turn(request.model, claim, stop)
             await self._pass(request.model, tokens, stop, turn)
             return turn
-        wanted = Wanted(call, claim, self._most(request))
+        wanted = Wanted(call, claim, worst_case(self._prices, request))
         paid = short = False
         try:
             while True:
@@ -341,16 +296,6 @@ class ModelCaller:
             self._queues[name] = FairQueue(self._in_flight(*name))
         return self._queues[name]
 
-    def _most(self, request: ChatRequest) -> Amount:
-        """What a call takes at worst."""
-        model = request.model
-        sent, returned = most_tokens(request.system, request.user, model.parameters.max_tokens)
-        # A user's own field may have the provider store the prompt, which it may charge for.
-        stored = sent if "cache_control" in model.parameters.extra else 0
-        worst = Usage(sent, returned, written_input_tokens=stored)
-        price = self._prices.price(model.connection, model.name, worst)
-        return Amount(1, sent + returned, nanos_of(price.usd or 0))
-
     async def _patiently(self, permit: Callable[[], Awaitable[None]]) -> None:
         """Asks for a permit until the limiter can be reached."""
         while True:
@@ -391,65 +336,6 @@ class ModelCaller:
         count_pause(model.connection, model.name)
         with contextlib.suppress(LimiterUnavailableError):  # this process waits all the same
             await self._limiter.pause(model.connection, model.name, seconds)
-
-    def _row(
-        self,
-        call: UUID,
-        request: ChatRequest,
-        key: CallKey,
-        claim: AnyClaim,
-        attempt: int,
-        started_at: datetime,
-        started: float,
-    ) -> CallRow:
-        return CallRow(
-            id=call,
-            tenant=claim.tenant,
-            job_id=claim.job_id,
-            shard_id=claim.shard_id,
-            stage=key.stage.value,
-            connection=request.model.connection,
-            model=request.model.name,
-            cell_id=claim.cell_id if isinstance(claim, Claim) else None,
-            run=key.run,
-            item=key.item,
-            unit=key.unit,
-            trait=key.trait,
-            judge=key.judge,
-            attempt=attempt,
-            outcome="ok",
-            code=None,
-            http_status=None,
-            input_tokens=None,
-            output_tokens=None,
-            cached_input_tokens=None,
-            usd=None,
-            maybe_paid=True,
-            latency_ms=(time.perf_counter() - started) * 1000,
-            finish_reason=None,
-            model_snapshot=None,
-            system_fingerprint=None,
-            provider_request_id=None,
-            started_at=started_at,
-            persona=None if isinstance(claim, Claim) else claim.persona,
-            task=key.task,
-            last_unit=key.last_unit,
-        )
-
-    def _with_reply(self, row: CallRow, reply: ChatReply) -> CallRow:
-        usage: Usage | None = reply.usage
-        price = None if usage is None else self._prices.price(row.connection, row.model, usage)
-        return row._replace(
-            http_status=HTTPStatus.OK.value,
-            input_tokens=usage.input_tokens if usage else None,
-            output_tokens=usage.output_tokens if usage else None,
-            cached_input_tokens=usage.cached_input_tokens if usage else None,
-            usd=price.usd if price else None,
-            finish_reason=reply.finish_reason.value,
-            model_snapshot=reply.model_snapshot,
-            system_fingerprint=reply.system_fingerprint,
-            provider_request_id=reply.provider_request_id,
-        )
 
 
 async def _back_off(error: ModelCallError, steps: int) -> None:

@@ -6,11 +6,13 @@ from typing import Any
 
 from app.domain.budget import Budget
 from app.domain.draft import JobDraft
+from app.domain.execution import BATCHED_STAGES, Execution
 from app.domain.model import Stage, Usage
+from app.domain.spec import JobSpec
 from app.domain.stage_estimate import StageEstimate
 from app.llm.capabilities import unsupported_parameters
 from app.llm.connections import Connections
-from app.ports import PriceBook
+from app.ports import Price, PriceBook
 from app.services.sets import with_kept_sets
 from app.services.submit_job import PreparedJob, SubmissionDependencies, prepare_job
 
@@ -52,16 +54,18 @@ def _plan(deps: PlanDependencies, draft: JobDraft) -> dict[str, Any]:
         "responses": prepared.planned_responses,
         "calls": prepared.calls,
         "estimated": not spec.provided,
-        "stages": [_stage(deps, e) for e in estimates],
-        "cost": _cost(deps, estimates, exact=spec.provided),
-        "shortest_seconds": round(max((_seconds(deps, e) for e in estimates), default=0.0), 1),
+        "stages": [_stage(deps, e, spec) for e in estimates],
+        "cost": _cost(deps, estimates, spec),
+        "shortest_seconds": round(
+            max((_seconds(deps, e) for e in estimates if not _batched(e, spec)), default=0.0), 1
+        ),
         "simulated": any(model.simulated for model in (*spec.models, *spec.called)),
         "warnings": _warnings(deps, prepared, draft.budget),
     }
 
 
-def _stage(deps: PlanDependencies, estimate: StageEstimate) -> dict[str, Any]:
-    price = deps.prices.price(estimate.model.connection, estimate.model.name, estimate.usage)
+def _stage(deps: PlanDependencies, estimate: StageEstimate, spec: JobSpec) -> dict[str, Any]:
+    price = _price(deps, estimate, estimate.usage, spec)
     return {
         "stage": estimate.stage.value,
         "model": estimate.model.label,
@@ -73,13 +77,14 @@ def _stage(deps: PlanDependencies, estimate: StageEstimate) -> dict[str, Any]:
     }
 
 
-def _cost(deps: PlanDependencies, estimates: list[StageEstimate], *, exact: bool) -> dict[str, Any]:
+def _cost(deps: PlanDependencies, estimates: list[StageEstimate], spec: JobSpec) -> dict[str, Any]:
     """The range of the cost: what varies is how much the models write, and so how much there is to judge."""
     low = high = 0.0
     unpriced: list[str] = []
     for estimate in estimates:
-        of_low = _price(deps, estimate, 1.0 if exact else FEWEST_UNITS)
-        of_high = _price(deps, estimate, 1.0 if exact else MOST_UNITS)
+        fewest, most = (1.0, 1.0) if spec.provided else (FEWEST_UNITS, MOST_UNITS)
+        of_low = _price(deps, estimate, _scaled(estimate, fewest), spec).usd
+        of_high = _price(deps, estimate, _scaled(estimate, most), spec).usd
         if of_low is None or of_high is None:
             unpriced.append(estimate.model.label)
         else:
@@ -92,13 +97,22 @@ def _cost(deps: PlanDependencies, estimates: list[StageEstimate], *, exact: bool
     }
 
 
-def _price(deps: PlanDependencies, estimate: StageEstimate, share: float) -> float | None:
+def _scaled(estimate: StageEstimate, share: float) -> Usage:
+    """What a stage takes if the models write as much more or less."""
     usage = estimate.usage
     if estimate.stage not in {Stage.JUDGING, Stage.CHECKING}:
-        scaled = Usage(usage.input_tokens, round(usage.output_tokens * share))
-    else:
-        scaled = Usage(round(usage.input_tokens * share), round(usage.output_tokens * share))
-    return deps.prices.price(estimate.model.connection, estimate.model.name, scaled).usd
+        return Usage(usage.input_tokens, round(usage.output_tokens * share))
+    return Usage(round(usage.input_tokens * share), round(usage.output_tokens * share))
+
+
+def _price(deps: PlanDependencies, estimate: StageEstimate, usage: Usage, spec: JobSpec) -> Price:
+    model = estimate.model
+    return deps.prices.price(model.connection, model.name, usage, batched=_batched(estimate, spec))
+
+
+def _batched(estimate: StageEstimate, spec: JobSpec) -> bool:
+    """Whether a stage's calls go out in batches: at their price, and without rate limits."""
+    return spec.execution is Execution.BATCH and estimate.stage in BATCHED_STAGES
 
 
 def _seconds(deps: PlanDependencies, estimate: StageEstimate) -> float:
@@ -129,7 +143,7 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | No
             "How many replies can be used again is not known beforehand; the figures are without that."
         )
     found += _gym_warnings(prepared)
-    unpriced = _cost(deps, list(prepared.estimates), exact=spec.provided)["unpriced_models"]
+    unpriced = _cost(deps, list(prepared.estimates), spec)["unpriced_models"]
     found += _budget_warnings(deps, prepared, budget)
     if unpriced:
         found.append(f"No price is known for {', '.join(unpriced)}; their calls are not in the cost.")
@@ -141,7 +155,7 @@ def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budg
     if budget is None:
         return []
     tokens = sum(e.usage.input_tokens + e.usage.output_tokens for e in prepared.estimates)
-    usd = _cost(deps, list(prepared.estimates), exact=prepared.resolution.spec.provided)["usd_high"]
+    usd = _cost(deps, list(prepared.estimates), prepared.resolution.spec)["usd_high"]
     found = []
     if budget.usd is not None and usd is not None and usd > budget.usd:
         found.append(f"Up to ${usd:,.2f} are expected; the budget of ${budget.usd:,.2f} may not suffice.")

@@ -17,8 +17,9 @@ from app.domain.model import ChatReply, FinishReason, Stage
 from app.domain.personagym.prompts import environment_prompt, question_prompt, score_examples_prompt
 from app.domain.personagym.replies import read_exemplars, read_questions, select_environments
 from app.services.batch_writer import StaleClaimError
+from app.services.call_rows import CallKey
 from app.services.job_context import JobContext
-from app.services.model_caller import CallFailedError, CallKey
+from app.services.model_caller import CallFailedError
 from app.services.shard_work import REFUSING, ShardDependencies, finish_all
 from app.services.stop_signal import StopSignal
 

@@ -21,8 +21,9 @@ from app.domain.segmentation import Unit, units_at
 from app.domain.task import Item
 from app.domain.verdict import Verdict, VerdictStatus, parse_verdict
 from app.services.batch_writer import Batch
+from app.services.call_rows import CallKey
 from app.services.job_context import JobContext
-from app.services.model_caller import CallFailedError, CallKey
+from app.services.model_caller import CallFailedError
 from app.services.shard_work import REFUSING, ShardDependencies, finish_all
 from app.services.shared_replies import Question
 from app.services.stop_signal import StopSignal

@@ -10,15 +10,17 @@ import time
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, preparations, replies, shards
+from app.db import batches, jobs, preparations, replies, shards
 from app.db.health import is_away
-from app.db.shards import AnyClaim, PreparationClaim
+from app.db.shards import AnyClaim, Claim, PreparationClaim
 from app.domain.plan import GymCell, atomic
 from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.atomic_responses import AtomicResponses
+from app.services.batch_caller import DeferredError
 from app.services.batch_writer import StaleClaimError
+from app.services.batched_shard import calling_as_asked, form_batches
 from app.services.freeze_sets import freeze_made
 from app.services.generate_personas import MakingPersonas
 from app.services.gym_answers import GymAnswers
@@ -79,13 +81,16 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
         async with deps.engine.begin() as connection:
             await shards.start_job(connection, claim.job_id)
         context = await deps.contexts.get(claim.tenant, claim.job_id)
-        await _work_of(deps, claim, stop, context).run()
+        async with calling_as_asked(deps, claim, context) as ready:
+            await _work_of(ready, claim, stop, context).run()
         await _finish(deps, claim, context)
+    except DeferredError:
+        await _park(deps, claim)
     except (StoppedError, StaleClaimError):
         await _give_back(deps, claim, stop)
     except JobMustStopError as error:
         await halt.done()
-        await _give_back(deps, claim, stop, await _halt(deps, claim, error))
+        await _give_back(deps, claim, stop, await halt_job(deps.engine, claim.job_id, error))
     except Exception as error:
         if is_away(error):  # no fault of the shard's: its time comes when the database is back
             log.warning("shard given back", error=type(error).__name__)
@@ -129,6 +134,25 @@ async def _finish(deps: ShardDependencies, claim: AnyClaim, context: JobContext)
         await deps.queue.announce_finalize(claim.job_id)
 
 
+async def _park(deps: ShardDependencies, claim: AnyClaim) -> None:
+    """Gives a shard back that waits for batches, and forms those that nothing can be added to."""
+    if not isinstance(claim, Claim):
+        raise TypeError("what is prepared is called directly")
+    announced: list[int] = []
+    formed: list[int] = []
+    async with deps.engine.begin() as connection:
+        status = await jobs.lock_job(connection, claim.job_id)
+        await shards.park(connection, claim)
+        if status in ACTIVE:
+            announced = await shards.refill(connection, claim.job_id, deps.window)
+            formed = await form_batches(connection, claim.job_id, deps.batching.most_calls)
+        settled = status in ENDING and await settle(connection, claim.job_id, status)
+    await deps.queue.announce_shards(announced)
+    await deps.queue.announce_batches(formed)
+    if settled:
+        await deps.queue.announce_finalize(claim.job_id)
+
+
 async def _finish_preparation(
     connection: AsyncConnection, claim: PreparationClaim, context: JobContext
 ) -> bool:
@@ -142,11 +166,12 @@ async def _finish_preparation(
 async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | None) -> bool:
     """Whether a locked job can be finalized now; moves it to ``finalizing`` where its shards are all done.
 
-    A job that ends early, cancelled or failed, waits for its last lease: calls on the wire are still recorded.
+    A job that ends early, cancelled or failed, waits for its last lease and its last batch: calls on the wire are still
+    recorded.
     """
     open_, leased = await jobs.open_work(connection, job_id)
     if status in ENDING:
-        return leased == 0
+        return leased == 0 and not await batches.any_left(connection, job_id, MAX_SHARD_FAILURES)
     if open_ == 0:
         return await jobs.move(connection, job_id, leave=list(ACTIVE), to=JobStatus.FINALIZING)
     return False
@@ -218,11 +243,11 @@ class _EarlyHalt:
             with contextlib.suppress(Exception):  # the job is to be stopped all the same
                 # What was answered before is known to the database before it is asked.
                 await self._deps.writer.add(self._claim).durable(self._claim)
-            await _halt(self._deps, self._claim, error, early=True)
+            await halt_job(self._deps.engine, self._claim.job_id, error, early=True)
 
 
-async def _halt(
-    deps: ShardDependencies, claim: AnyClaim, error: JobMustStopError, *, early: bool = False
+async def halt_job(
+    engine: AsyncEngine, job_id: str, error: JobMustStopError, *, early: bool = False
 ) -> Exception | None:
     """Stops the job.
 
@@ -234,16 +259,17 @@ async def _halt(
     """
     detail = {"code": error.code, "detail": str(error), "model": error.model}
     try:
-        async with deps.engine.begin() as connection:
-            hopeless = not await jobs.any_call_succeeded(connection, claim.job_id)
+        async with engine.begin() as connection:
+            hopeless = not await jobs.any_call_succeeded(connection, job_id)
             moved = not (hopeless and early) and await jobs.move(
                 connection,
-                claim.job_id,
+                job_id,
                 leave=list(ACTIVE),
                 to=JobStatus.FINALIZING if hopeless else JobStatus.PAUSED,
                 reason=error.code,
                 error=detail,
             )
+            await batches.hasten(connection, job_id)
     except SQLAlchemyError as failure:
         log.exception("job not stopped", code=error.code)
         return failure

@@ -7,18 +7,47 @@ from typing import Any, Protocol
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.domain.model import FinishReason
+from app.db.shards import AnyClaim
+from app.domain.model import ChatReply, FinishReason, Model
 from app.domain.refusal import RefusalRules
 from app.domain.segmentation import Segmenter
-from app.ports import Queue
+from app.ports import BatchModel, PriceBook, Queue
 from app.services.batch_writer import BatchWriter
+from app.services.call_rows import CallKey
 from app.services.job_context import JobContexts
 from app.services.lease_keeper import LeaseKeeper
-from app.services.model_caller import JobMustStopError, ModelCaller
+from app.services.model_caller import JobMustStopError
 from app.services.shared_replies import SharedReplies
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 
 REFUSING = frozenset({FinishReason.REFUSAL, FinishReason.CONTENT_FILTER})
+
+
+class Caller(Protocol):
+    """Makes the calls of shards."""
+
+    async def call(
+        self, model: Model, system: str | None, user: str, *, key: CallKey, claim: AnyClaim, stop: StopSignal
+    ) -> ChatReply:
+        """The model's reply; see :class:`app.services.model_caller.ModelCaller`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """What calling in batches takes.
+
+    Attributes:
+        chat: The providers' batch endpoints.
+        prices: Knows what calls cost.
+        poll_seconds: How often a provider is asked whether a batch has ended.
+        most_calls: Most calls of a batch.
+    """
+
+    chat: BatchModel
+    prices: PriceBook
+    poll_seconds: float
+    most_calls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +56,9 @@ class ShardDependencies:
 
     engine: AsyncEngine
     writer: BatchWriter
-    caller: ModelCaller
+    caller: Caller
     replies: SharedReplies
+    batching: Batching
     leases: LeaseKeeper
     contexts: JobContexts
     queue: Queue

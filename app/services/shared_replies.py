@@ -16,7 +16,8 @@ from app.domain.model import ChatReply, ChatRequest, FinishReason, Model, Stage
 from app.domain.reuse import ReplyOrigin, Reuse, ReuseScope, reply_key
 from app.ports import ModelCallError, PriceBook, RequestFingerprints
 from app.services.batch_writer import Batch, BatchWriter
-from app.services.model_caller import CallFailedError, CallKey, ModelCaller
+from app.services.call_rows import CallKey
+from app.services.model_caller import CallFailedError, ModelCaller
 from app.services.reply_desk import ReplyDesk
 from app.services.stop_signal import StopSignal
 

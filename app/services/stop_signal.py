@@ -28,6 +28,8 @@ class StopReason(StrEnum):
     """Another job needs the place."""
     SHUTDOWN = "shutdown"
     """The worker is going down."""
+    BATCH = "batch"
+    """What is missing comes with batches."""
 
 
 class StoppedError(Exception):

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import health, idempotency, jobs, replies, shards
+from app.db import batches, health, idempotency, jobs, replies, shards
 from app.domain.status import ACTIVE
 from app.ports import Queue
+from app.services.batched_shard import form_batches
+from app.services.run_shard import MAX_SHARD_FAILURES
 
 log = structlog.get_logger(__name__)
 
@@ -28,10 +30,16 @@ class Swept:
     jobs: int
 
 
-async def sweep(engine: AsyncEngine, queue: Queue, window: int) -> Swept:
+async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int) -> Swept:
     """One sweep over all tenants' jobs. Several at once do no harm: whatever is announced twice runs once.
 
     Each job has a transaction of its own, so that none waits for the others' rows.
+
+    Args:
+        engine: The database.
+        queue: Whom to tell.
+        window: Shards of a job that may be announced at a time.
+        batch_calls: Most calls of a batch.
     """
     waiting = await queue.length()
     async with engine.begin() as connection:
@@ -43,6 +51,8 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int) -> Swept:
         unclaimed = await shards.unclaimed(connection)
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
         await idempotency.forget_keys(connection)
+        to_read = await batches.jobs_to_read(connection, MAX_SHARD_FAILURES)
+        due = await batches.due(connection)
     # A queue that holds a message for every unclaimed shard has lost none; to repeat them would only make it grow.
     lost_some = waiting is not None and waiting < unclaimed
     announced: list[int] = []
@@ -53,7 +63,16 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int) -> Swept:
             quiet = UNCLAIMED_SECONDS if lost_some else None
             announced += await shards.announce_again(connection, job_id, quiet_seconds=quiet)
             announced += await shards.refill(connection, job_id, window)
+            due += await form_batches(connection, job_id, batch_calls)
+    for job_id in to_read:
+        async with engine.begin() as connection:
+            if await jobs.lock_job(connection, job_id, skip_locked=True) is not None:
+                announced += await shards.announce_again(connection, job_id, quiet_seconds=None)
+                announced += await shards.refill(
+                    connection, job_id, window, answered_below=MAX_SHARD_FAILURES
+                )
     await queue.announce_shards(announced)
+    await queue.announce_batches(due)
     for job_id in unsettled:
         await queue.announce_finalize(job_id)
     return Swept(len(announced), len(unsettled))

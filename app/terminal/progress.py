@@ -129,7 +129,7 @@ class JobProgress:
     def _figures(self) -> list[str]:
         job = self._job
         since = self._clock() - self._updated if job["finished_at"] is None and job["started_at"] else 0.0
-        figures = [status_words(job)]
+        figures = [status_words(job), *_waiting_for(job)]
         rate = self._rate()
         if rate:
             remaining = sum(stage.total - stage.done for stage in self._stages)
@@ -198,6 +198,12 @@ def status_words(job: Json) -> str:
         words += " with failures"
     reason = job["status_reason"]
     return f"{words} ({printable(reason).replace('_', ' ')})" if reason else words
+
+
+def _waiting_for(job: Json) -> list[str]:
+    """The batches that a job waits for, if it does."""
+    waiting = (job.get("batches") or {}).get("open", 0)
+    return [f"waiting for {counted(waiting, 'batch', 'batches')}"] if waiting else []
 
 
 def _failed(stage: Stage) -> Text:

@@ -51,6 +51,12 @@ WRONG: dict[str, tuple[Json, str]] = {
         job_body(personas=[{"id": "E-low", "description": "somebody else", "traits": {"E": "low"}}]),
         "/personas/0/id",
     ),
+    "connection without batches": (job_body(models=["acme/acme-1"], execution="batch"), "/execution"),
+    "batches with replies that are used again": (
+        job_body(execution="batch", reuse={"judging": "in_job"}),
+        "/execution",
+    ),
+    "unknown execution": (job_body(execution="tomorrow"), "/execution"),
     "unknown model": (job_body(models=["acme/acme-1", "acme/acme-9"]), "/models/1"),
     "unknown judge": (job_body(judges=[{"model": "acme/acme-9"}]), "/judges/0"),
     "model without connection": (job_body(models=["gpt-4o"]), "/models/0"),

@@ -16,7 +16,7 @@ from typing import Any
 
 import app.services.finalize_job as finalize_module
 import app.services.model_caller as model_caller_module
-from app.db import jobs, shards
+from app.db import batch_calls, batches, jobs, shards
 from app.db.writer import CallRow, ResultWriter
 from app.llm.gateway import Gateway
 from app.queue.sender import CeleryQueue
@@ -131,6 +131,10 @@ around(shards, "finish", ("first", "end", "before"), ("then", "end", "within"))
 around(shards, "refill", ("first", "refill", "before"), ("then", "refill", "within"))
 # What ended is committed and what was refilled with it too, but nobody has been told.
 around(CeleryQueue, "announce_shards", ("first", "end", "after"), ("then", "refill", "after"))
+around(batches, "submitted", ("first", "submit", "before"), ("then", "submit", "within"))
+around(batches, "store_answers", ("first", "collect", "before"), ("then", "collect", "within"))
+around(batches, "end", ("then", "collected", "within"))
+around(batch_calls, "replace", ("first", "exchange", "before"), ("then", "exchange", "within"))
 around(jobs, "store_result", ("then", "finalize", "within"))
 around(finalize_module, "finalize_job", ("first", "finalize", "before"), ("then", "finalize", "after"))
 model_caller_module.datetime = WrongClock  # type: ignore[attr-defined]

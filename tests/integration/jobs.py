@@ -19,13 +19,14 @@ from app.domain.punkt import PunktSegmenter
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
-from app.llm.connections import load_connections
+from app.llm.connections import Connections, load_connections
 from app.llm.prices import GenaiPriceBook
 from app.services.catalog import make_catalog
 from app.services.submit_job import Submission, SubmissionDependencies, submit_job
 
 TENANT = "default"
 LEASE_SECONDS = 20.0
+BATCH_CALLS = 100
 
 
 @dataclass
@@ -36,9 +37,13 @@ class RecordingQueue:
 
     shards: list[int] = field(default_factory=list)
     finals: list[str] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
 
     async def announce_shards(self, shard_ids: Sequence[int]) -> None:
         self.shards += shard_ids
+
+    async def announce_batches(self, batch_ids: Sequence[int]) -> None:
+        self.batches += batch_ids
 
     async def length(self) -> int | None:
         return self.waiting
@@ -52,10 +57,15 @@ def segmenter() -> PunktSegmenter:
     return PunktSegmenter(load_atomic().segmentation)
 
 
+def simulated_connections(simulator_url: str = "http://127.0.0.1:9") -> Connections:
+    """Those of a simulator; of one that is away unless stated otherwise."""
+    return load_connections(None, {}, simulator_url)
+
+
 def submission_dependencies(
     engine: AsyncEngine, queue: RecordingQueue, *, window: int = 16
 ) -> SubmissionDependencies:
-    connections = load_connections(None, {}, "http://127.0.0.1:9")
+    connections = simulated_connections()
     return SubmissionDependencies(
         engine=engine,
         catalog=make_catalog(load_atomic(), load_personagym(), load_grouped(), segmenter().name, connections),

@@ -128,7 +128,7 @@ def header_text(request_id: str) -> str:
 
 
 def http_client(
-    key: SecretStr | None, transport: httpx2.AsyncBaseTransport | None = None
+    key: SecretStr | None, transport: httpx2.AsyncBaseTransport | None = None, *, bounded: bool = True
 ) -> httpx2.AsyncClient:
     """An HTTP client that sends one connection's key, and that only to the connection's host.
 
@@ -138,6 +138,7 @@ def http_client(
     Args:
         key: The key to send.
         transport: What to send with; the SDKs' aiohttp by default.
+        bounded: Whether no reply is longer than that to one call.
     """
 
     async def keep_to_the_connection(request: httpx2.Request) -> None:
@@ -149,6 +150,6 @@ def http_client(
         limits=_LIMITS,
         timeout=_TIMEOUT,
         follow_redirects=False,
-        event_hooks={"request": [keep_to_the_connection], "response": [bound]},
+        event_hooks={"request": [keep_to_the_connection], "response": [bound] if bounded else []},
         transport=transport,
     )

@@ -22,7 +22,16 @@ from app.services.errors import WrongStateError
 from app.services.finalize_job import finalize_job
 from app.services.read_results import ResultsReader
 from app.services.sweep import sweep
-from tests.integration.jobs import TENANT, claimed, execute, expire, new_job, response_row, scalar
+from tests.integration.jobs import (
+    BATCH_CALLS,
+    TENANT,
+    claimed,
+    execute,
+    expire,
+    new_job,
+    response_row,
+    scalar,
+)
 from tests.integration.services.test_retry_job import UNJUDGED, Moody
 from tests.integration.services.test_run_shard import Worker
 
@@ -91,7 +100,7 @@ class TestLongFinalization:
         task = asyncio.create_task(finalize_job(engine, worker.deps.contexts, job.id))
         await slow.computing()
         await asyncio.sleep(0.6)
-        await sweep(worker.engine, worker.queue, 16)
+        await sweep(worker.engine, worker.queue, 16, BATCH_CALLS)
         slow.go_on()
         await task
         await engine.dispose()
@@ -106,7 +115,7 @@ class TestLongFinalization:
                 if await scalar(engine, "SELECT updated_at > now() - interval '1 minute' FROM jobs"):
                     break
                 await asyncio.sleep(0.06)
-            await sweep(engine, worker.queue, 16)
+            await sweep(engine, worker.queue, 16, BATCH_CALLS)
         assert worker.queue.finals == [job.id]  # by the last shard, and not again
 
     async def test_holds_up_neither_cancellation_nor_retry(
@@ -181,7 +190,7 @@ class TestLongFinalization:
         await asyncio.gather(task, return_exceptions=True)
         worker.queue.finals.clear()
         await execute(engine, "UPDATE jobs SET updated_at = now() - interval '11 seconds'")
-        await sweep(engine, worker.queue, 16)
+        await sweep(engine, worker.queue, 16, BATCH_CALLS)
         assert worker.queue.finals == [job.id]
         assert (await worker.finalize(job)).completeness == "full"
 

@@ -16,7 +16,8 @@ from app.ports import FailureKind, LimiterUnavailableError, ModelCallError, Pric
 from app.services import model_caller
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
-from app.services.model_caller import CallFailedError, CallKey, JobMustStopError, ModelCaller
+from app.services.call_rows import CallKey
+from app.services.model_caller import CallFailedError, JobMustStopError, ModelCaller
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from tests.integration.jobs import claimed, execute, new_job
 from tests.integration.no_limits import NoLimits
@@ -70,7 +71,7 @@ class Script(NoLimits):
     async def pause(self, connection: str, model: str, seconds: float) -> None:
         self.pauses.append(seconds)
 
-    def price(self, connection: str, model: str, usage: Usage) -> Price:
+    def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
         return Price(usage.input_tokens * 0.5, "operator")
 
 

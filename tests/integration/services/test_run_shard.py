@@ -20,6 +20,7 @@ from app.domain.draft import ResponseDraft
 from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.domain.status import JobStatus
 from app.instruments.loader import load_atomic
+from app.llm.batch_gateway import BatchGateway
 from app.ports import FailureKind, Fingerprint, ModelCallError, Price
 from app.services import lease_keeper, stop_signal
 from app.services.batch_writer import BatchWriter
@@ -32,11 +33,12 @@ from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import ModelCaller
 from app.services.reply_desk import ReplyDesk
 from app.services.run_shard import MAX_SHARD_FAILURES, run_shard
-from app.services.shard_work import ShardDependencies
+from app.services.shard_work import Batching, ShardDependencies
 from app.services.shared_replies import SharedReplies
 from app.services.stop_signal import StopReason, StopSignal
 from app.services.sweep import sweep
 from tests.integration.jobs import (
+    BATCH_CALLS,
     TENANT,
     RecordingQueue,
     claimed,
@@ -46,6 +48,7 @@ from tests.integration.jobs import (
     scalar,
     segmenter,
     shard_ids,
+    simulated_connections,
     take,
     whole_run,
 )
@@ -79,7 +82,7 @@ class Provider(NoLimits):
         seen = repr((model.connection, model.name, model.parameters, request.system, request.user))
         return Fingerprint(seen.encode(), model.parameters.temperature)
 
-    def price(self, connection: str, model: str, usage: Usage) -> Price:
+    def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
         return Price(None, None)
 
 
@@ -109,6 +112,7 @@ class Worker:
             replies=SharedReplies(
                 desk=self.desk, caller=caller, requests=provider, prices=provider, writer=writer
             ),
+            batching=Batching(BatchGateway(simulated_connections()), provider, 0.1, BATCH_CALLS),
             leases=LeaseKeeper(engine, 20.0),
             contexts=JobContexts(engine),
             queue=self.queue,
@@ -500,7 +504,7 @@ class TestSweep:
         self, engine: AsyncEngine, *, window: int = 2, waiting: int | None = 0
     ) -> tuple[list[int], list[str]]:
         queue = RecordingQueue(waiting)
-        counted = await sweep(engine, queue, window)
+        counted = await sweep(engine, queue, window, BATCH_CALLS)
         assert (counted.shards, counted.jobs) == (len(queue.shards), len(queue.finals))
         return queue.shards, queue.finals
 

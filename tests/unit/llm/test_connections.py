@@ -192,3 +192,21 @@ class TestKeys:
         connections = load(HOSTED, HOSTED_KEY="sk-secret\n")
         assert key(one(connections, "hosted")) == "sk-secret"
         assert "sk-secret" not in repr(connections) + str(connections)
+
+
+class TestBatches:
+    @pytest.mark.parametrize(
+        ("entry", "expected"),
+        [
+            ("openai: {}", True),
+            ("openai: {base_url: 'https://gateway.example/v1'}", False),
+            ("openai: {base_url: 'https://gateway.example/v1', batches: true}", True),
+            ("openai: {batches: false}", False),
+            ("own: {kind: anthropic, base_url: 'https://gateway.example'}", False),
+        ],
+    )
+    def test_are_there_at_the_makers_hosts_or_where_the_operator_says_so(
+        self, entry: str, expected: bool
+    ) -> None:
+        connections = load(f"connections: {{{entry}}}", OPENAI_API_KEY="a key")
+        assert one(connections, entry.partition(":")[0]).batches is expected

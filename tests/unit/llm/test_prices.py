@@ -33,6 +33,22 @@ class TestOperatorPrices:
         assert found.usd == pytest.approx((1000 * 1 + 100 * 2) / 1e6)
 
 
+class TestBatchPrices:
+    @staticmethod
+    def batched(base_url: str, model: str, own: ModelPrices | None = None) -> float | None:
+        connection = Connection("it", "openai", base_url, prices={} if own is None else {model: own})
+        book = GenaiPriceBook(Connections({"it": connection}))
+        return book.price("it", model, Usage(1000, 100), batched=True).usd
+
+    def test_are_half_unless_the_operator_says_otherwise(self) -> None:
+        assert self.batched(OPENAI, "gpt-4o-2024-08-06") == pytest.approx((1000 * 2.5 + 100 * 10) / 1e6 / 2)
+        own = ModelPrices(input=1, output=2, batch_share=0.25)
+        assert self.batched(OPENAI, "m", own=own) == pytest.approx((1000 * 1 + 100 * 2) / 1e6 / 4)
+
+    def test_stay_unknown_where_direct_ones_are(self) -> None:
+        assert self.batched("http://localhost/v1", "m") is None
+
+
 class TestLibraryPrices:
     def test_of_what_a_provider_stores_in_its_cache(self) -> None:
         # $3 in, $0.30 cached, $3.75 stored, $15 out, per million

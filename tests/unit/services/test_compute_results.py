@@ -59,7 +59,7 @@ def computed(rows: list[ScoreRow]) -> str:
     for row in rows:
         grouped[row.cell, row.trait, row.judge].append(row)
     tallies = {cell.ordinal: ResponseTally(cell.ordinal, 6, 0, 0, 0, 0, 6) for cell in CONTEXT.cells}
-    read = JobRows(grouped, tallies, [], {}, [], Counts(), [], [], None, None, [], {})
+    read = JobRows(grouped, tallies, [], {}, [], Counts(), [], [], [], None, None, [], {})
     document = json.loads(render_results(JOB, CONTEXT, read)[1])
     del document["computed_at"]
     return json.dumps(document, allow_nan=False)

@@ -1,0 +1,94 @@
+"""The batch endpoints of all connections, each in its wire format."""
+
+import asyncio
+import importlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
+from datetime import datetime
+from typing import TYPE_CHECKING, Union
+
+from app.domain.model import ChatReply, ChatRequest
+from app.llm import errors
+from app.llm.connections import Connection, Connections
+from app.llm.gateway import find_connection
+from app.ports import BATCH_LOST
+
+if TYPE_CHECKING:
+    from app.llm.anthropic_batches import AnthropicBatches
+    from app.llm.openai_batches import OpenAIBatches
+
+Endpoints = Union["OpenAIBatches", "AnthropicBatches"]
+
+
+class BatchGateway:
+    """A ``BatchModel`` over all connections; it belongs to the loop on which it is first used.
+
+    Batches go through the official SDKs: a request for thousands of calls may take its time.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._endpoints: dict[str, Endpoints] = {}
+        self._preparing = asyncio.Lock()
+
+    async def prepare(self, connection: str) -> None:
+        """Imports what a connection needs, on a thread, and makes its client.
+
+        Raises:
+            ModelCallError: If there is no such connection.
+        """
+        if connection in self._endpoints:
+            return
+        async with self._preparing:
+            if connection not in self._endpoints:
+                found = find_connection(self._connections, connection)
+                await asyncio.to_thread(importlib.import_module, f"{__package__}.{found.kind}_batches")
+                self._endpoints[connection] = _endpoints(found)
+
+    def encode(self, request: ChatRequest) -> str:
+        """See :class:`app.ports.BatchModel`, for all of these; their connections have been prepared."""
+        return self._endpoints[request.model.connection].encode(request)
+
+    def decode(self, connection: str, answer: str) -> ChatReply:
+        """The reply in what came for one call."""
+        if answer == BATCH_LOST:
+            raise errors.unanswered("batch_lost", "its batch is not to be found", maybe_paid=True)
+        return self._endpoints[connection].decode(answer)
+
+    async def upload(
+        self, connection: str, calls: AsyncIterator[tuple[str, str]]
+    ) -> Callable[[str], Awaitable[str]]:
+        """Sends, or only keeps, a batch's calls."""
+        return await self._endpoints[connection].upload(calls)
+
+    async def find(
+        self, connection: str, name: str, calls: int, since: datetime, known: Collection[str]
+    ) -> str | None:
+        """The id of a batch that may have been submitted without our learning of it."""
+        return await self._endpoints[connection].find(name, calls, since, known)
+
+    async def has_ended(self, connection: str, provider_id: str) -> bool:
+        """Whether all that will be answered in a batch is there."""
+        return await self._endpoints[connection].has_ended(provider_id)
+
+    async def cancel(self, connection: str, provider_id: str) -> None:
+        """Has the provider answer no more calls of a batch."""
+        await self._endpoints[connection].cancel(provider_id)
+
+    def answers(self, connection: str, provider_id: str) -> AsyncGenerator[tuple[str, str]]:
+        """Custom ids and answers of a batch that has ended."""
+        return self._endpoints[connection].answers(provider_id)
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        for endpoints in self._endpoints.values():
+            await endpoints.close()
+
+
+def _endpoints(connection: Connection) -> Endpoints:
+    if connection.kind == "anthropic":
+        from app.llm.anthropic_batches import AnthropicBatches  # noqa: PLC0415
+
+        return AnthropicBatches(connection)
+    from app.llm.openai_batches import OpenAIBatches  # noqa: PLC0415
+
+    return OpenAIBatches(connection)

@@ -1,0 +1,95 @@
+"""What both adapters of batch endpoints share: calling an SDK, and lines of JSON."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator
+
+import aiohttp
+from pydantic import SecretStr
+
+from app.llm import errors
+from app.llm.transports.sdk import Faults
+
+ASK_SECONDS = 60.0
+UPLOAD_SECONDS = 1800.0
+"""Longest upload of a batch."""
+
+
+@contextlib.asynccontextmanager
+async def asking(
+    key: SecretStr | None, faults: Faults, *, seconds: float | None = ASK_SECONDS
+) -> AsyncIterator[None]:
+    """A request through an SDK, whose errors become ours.
+
+    Args:
+        key: The connection's key, kept out of the messages.
+        faults: What the SDK raises.
+        seconds: How long it may take; ``None`` where the block itself sees to that.
+
+    Raises:
+        ModelCallError: If it was not served within the time.
+    """
+    # Raised outside of the handlers: an SDK's exception holds the request, and with it the key.
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+            return
+    except TimeoutError:
+        failure = errors.timed_out(seconds or ASK_SECONDS)
+    except faults.status as error:
+        failure = errors.refused(error.status_code, error.body, error.response.headers, key)
+    except (faults.connection, aiohttp.ClientError, OSError) as error:
+        failure = errors.not_connected(error, key)
+    raise failure
+
+
+def encoded(body: dict[str, object]) -> str:
+    """A call's body as JSON text.
+
+    Raises:
+        ModelCallError: If no JSON can express it.
+    """
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except ValueError:
+        raise errors.unencodable() from None
+    return text
+
+
+async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
+    """The lines of a file, however long it takes as a whole.
+
+    Only line feeds end them: JSON may hold all other characters that end lines in Python.
+
+    Raises:
+        TimeoutError: If nothing comes any more.
+    """
+    rest = b""
+    while True:
+        async with asyncio.timeout(ASK_SECONDS):
+            piece = await anext(pieces, None)
+        if piece is None:
+            break
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield line.decode(errors="replace")
+    yield rest.decode(errors="replace")
+
+
+def answers_in(line: str) -> Iterator[tuple[str, str]]:
+    """The custom id and the answer of a line; nothing for one that has none."""
+    with contextlib.suppress(ValueError, RecursionError):
+        answer = json.loads(line)
+        if isinstance(answer, dict) and isinstance(answer.get("custom_id"), str):
+            yield answer["custom_id"], line.replace("\0", "")
+
+
+def object_of(answer: str) -> dict[str, object]:
+    """A stored answer as a JSON object; empty where the provider did not answer."""
+    try:
+        parsed = json.loads(answer)
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}

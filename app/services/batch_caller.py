@@ -1,0 +1,147 @@
+"""Calls of a shard that go out in batches: asked for now, answered hours later, when the shard is run again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID
+
+from app.db.batch_calls import KnownCall, WantedCall
+from app.db.shards import AnyClaim
+from app.db.writer import CallRow
+from app.domain.model import ChatReply, ChatRequest, Model
+from app.ports import BatchModel, FailureKind, ModelCallError, PriceBook
+from app.services.batch_writer import Batch, BatchWriter
+from app.services.call_rows import CallKey, new_call_row, with_failure, with_reply, worst_case
+from app.services.identifiers import new_uuid
+from app.services.model_caller import CallFailedError, JobMustStopError
+from app.services.stop_signal import StoppedError, StopReason, StopSignal
+from app.telemetry.metrics import count_call
+
+MOST_ROUNDS = 4
+"""Attempts at a call that fails in a way that may pass: each is a batch, and may take a day."""
+
+MOST_CUSTOM_ID = 64
+"""Characters that Anthropic takes; it takes letters, digits, ``_`` and ``-`` only."""
+
+
+class DeferredError(StoppedError):
+    """Raised in the place where a call's reply is still to come with a batch."""
+
+
+@dataclass(slots=True)
+class BatchCaller:
+    """Answers the calls of one claim from the batches that have ended, and notes those that are still to be asked.
+
+    Attributes:
+        chat: Knows the wire formats.
+        prices: Knows what calls cost.
+        writer: Keeps the accounting.
+        known: What the shard has asked for before, by path.
+        wanted: Calls to be asked for.
+        written: Where the rows of what was given out are.
+    """
+
+    chat: BatchModel
+    prices: PriceBook
+    writer: BatchWriter
+    known: dict[str, KnownCall]
+    wanted: list[WantedCall] = field(default_factory=list)
+    written: dict[int, Batch] = field(default_factory=dict)
+
+    async def call(
+        self, model: Model, system: str | None, user: str, *, key: CallKey, claim: AnyClaim, stop: StopSignal
+    ) -> ChatReply:
+        """The model's reply, if its batch has ended.
+
+        Raises:
+            DeferredError: If it has not.
+            CallFailedError: If the item can't succeed, or did not within :data:`MOST_ROUNDS`.
+            JobMustStopError: If the provider says that nothing can succeed.
+        """
+        path = key.path(claim.place)
+        await self.chat.prepare(model.connection)
+        known = self.known.get(path)
+        if known is None:
+            self._want(model, system, user, path, claim, claim.attempts_before + 1)
+            raise DeferredError(StopReason.BATCH)
+        if known.answer is None:
+            raise DeferredError(StopReason.BATCH)
+        try:
+            return self._read(known, known.answer, model, key, claim)
+        except ModelCallError as error:
+            last = known.attempt - claim.attempts_before >= MOST_ROUNDS
+            if error.kind is FailureKind.ITEM or (error.kind is FailureKind.RETRY and last):
+                raise CallFailedError(f"{error.code}: {error}") from error
+            self._want(model, system, user, path, claim, known.attempt + 1)
+            if error.kind is FailureKind.JOB:
+                fatal = JobMustStopError(error.code, str(error), f"{model.connection}/{model.name}")
+                stop.fail(fatal)
+                raise fatal from error
+            raise DeferredError(StopReason.BATCH) from error
+
+    @property
+    def read(self) -> list[UUID]:
+        """The calls whose answers a whole run has made rows of, this time or before it was interrupted."""
+        return [call.id for call in self.known.values() if call.answer is not None]
+
+    async def durable(self, claim: AnyClaim) -> None:
+        """Waits until what was made of the answers is committed.
+
+        Raises:
+            StaleClaimError: If the claim was no longer valid.
+            Exception: If the database refused rows or stayed away.
+        """
+        last = self.writer.add(claim)
+        for batch in (*self.written.values(), last):
+            await batch.durable(claim)
+
+    def _read(self, known: KnownCall, answer: str, model: Model, key: CallKey, claim: AnyClaim) -> ChatReply:
+        submitted_at, passed = known.submitted_at or datetime.now(UTC), (known.seconds or 0.0) * 1000
+        row = new_call_row(known.id, model, key, claim, known.attempt, submitted_at, passed, known.batch_id)
+        try:
+            reply = self.chat.decode(model.connection, answer)
+        except ModelCallError as error:
+            self._account(claim, with_failure(row, error))
+            raise
+        self._account(claim, with_reply(row, reply, self.prices))
+        return reply
+
+    def _account(self, claim: AnyClaim, row: CallRow) -> None:
+        batch = self.writer.add(claim, row)
+        self.written[id(batch)] = batch
+        count_call(row.connection, row.model, row.stage, row.outcome, row.latency_ms / 1000, row.usd)
+
+    def _want(
+        self, model: Model, system: str | None, user: str, path: str, claim: AnyClaim, attempt: int
+    ) -> None:
+        request = ChatRequest(model, system, user, f"{claim.job_id}/{path}/a{attempt}")
+        call = new_uuid()
+        try:
+            words = self.chat.encode(request)
+        except ModelCallError as error:
+            raise CallFailedError(f"{error.code}: {error}") from error
+        most = worst_case(self.prices, request, batched=True)
+        self.wanted.append(
+            WantedCall(
+                id=call,
+                connection=model.connection,
+                model=model.name,
+                path=path,
+                custom_id=_custom_id(request.request_id, call),
+                attempt=attempt,
+                request=words,
+                tokens=most.tokens,
+                nanos=most.nanos,
+            )
+        )
+
+
+def by_path(known: Sequence[KnownCall]) -> dict[str, KnownCall]:
+    """Calls by what they are for."""
+    return {call.path: call for call in known}
+
+
+def _custom_id(request_id: str, call: UUID) -> str:
+    """The same identity as a direct call's, in the characters that batches allow, where it is not too long."""
+    custom_id = request_id.replace("-", "_").replace("/", "-")
+    return custom_id if len(custom_id) <= MOST_CUSTOM_ID else f"call-{call.hex}"

@@ -1,0 +1,91 @@
+"""Shards whose calls go out in batches: run from what was answered, and parked until more is."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db import batch_calls, batches, budgets, jobs
+from app.db.shards import AnyClaim, Claim
+from app.domain.budget import Amount
+from app.domain.execution import Execution
+from app.services.batch_caller import BatchCaller, DeferredError, by_path
+from app.services.batch_writer import StaleClaimError
+from app.services.budget_keeper import pause_exhausted
+from app.services.job_context import JobContext
+from app.services.model_caller import JobMustStopError
+from app.services.shard_work import ShardDependencies
+
+
+@contextlib.asynccontextmanager
+async def calling_as_asked(
+    deps: ShardDependencies, claim: AnyClaim, context: JobContext
+) -> AsyncIterator[ShardDependencies]:
+    """What a shard is worked on with. If its calls go out in batches, what is missing is asked for on leaving.
+
+    Raises:
+        StaleClaimError: On leaving, if the claim was no longer valid.
+    """
+    if not isinstance(claim, Claim) or context.spec.execution is Execution.DIRECT:
+        yield deps
+        return
+    async with deps.engine.connect() as connection:
+        known = by_path(await batch_calls.known_calls(connection, claim))
+    caller = BatchCaller(deps.batching.chat, deps.batching.prices, deps.writer, known)
+    try:
+        yield replace(deps, caller=caller)
+    except (DeferredError, JobMustStopError):
+        await _keep(deps, claim, caller)
+        raise
+    await _keep(deps, claim, caller)
+
+
+async def _keep(deps: ShardDependencies, claim: Claim, caller: BatchCaller) -> None:
+    """Exchanges the answers, once their rows are durable, for further wishes.
+
+    A run that broke off by an error of ours does not come here: its answers are read once more.
+    """
+    await caller.durable(claim)
+    async with deps.engine.begin() as connection:
+        await jobs.lock_job(connection, claim.job_id)
+        kept = await batch_calls.replace(connection, claim, caller.read, caller.wanted)
+    if not kept:
+        raise StaleClaimError
+
+
+async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int) -> list[int]:
+    """Puts the calls of a locked, active job that wait into batches: full ones, and the rest once no shard can add to it.
+
+    A batch is cut to what the job's budget allows. A job of which nothing is on its way, and of whose budget not enough
+    is left for one call, is paused.
+
+    Returns:
+        The batches to tell the queue of, after the transaction has committed.
+    """
+    groups = await batches.waiting(connection, job_id)
+    complete = bool(groups) and await batches.all_parked(connection, job_id)
+    due = [(group, size) for group in groups for size in _sizes(group.calls, most_calls, complete=complete)]
+    if not due:
+        return []
+    account = await budgets.lock_account(connection, job_id)
+    taken = Amount() if account is None else account.spent + account.reserved
+    formed: list[int] = []
+    short = False
+    for group, size in due:
+        calls = await batches.first_waiting(connection, job_id, group, size)
+        amounts = [amount for _, amount in calls]
+        count = len(calls) if account is None else account.limits.affordable(taken, amounts)
+        short = short or count < len(calls)
+        if count:
+            taken = sum(amounts[:count], taken)
+            formed.append(await batches.form(connection, job_id, group, [id_ for id_, _ in calls[:count]]))
+    if short and not formed and not await budgets.any_outstanding(connection, job_id):
+        await pause_exhausted(connection, job_id)
+    return formed
+
+
+def _sizes(calls: int, most: int, *, complete: bool) -> list[int]:
+    """How many calls each batch has: all that are full and, of a complete round, the rest."""
+    full, rest = divmod(calls, most)
+    return [most] * full + ([rest] if rest and complete else [])
