@@ -48,6 +48,7 @@ ENVIRONMENT = {
 TAKEN_SECONDS = 240.0
 """A worker that is frozen in mid-transaction keeps its locks until Postgres ends the transaction, after a minute."""
 
+MEDIUM_JOB = JOB | {"iterations": 8}
 LONG_JOB = JOB | {"iterations": max(1, CALLS // 600)}
 
 pytestmark = pytest.mark.timeout(900)  # for a busy machine
@@ -69,6 +70,12 @@ def service() -> Iterator[Service]:
 def short(service: Service) -> Undisturbed:
     """A job of 1,800 calls in peace."""
     return undisturbed(service, JOB)
+
+
+@pytest.fixture(scope="module")
+def medium(service: Service) -> Undisturbed:
+    """A job of 4,500 calls in peace."""
+    return undisturbed(service, MEDIUM_JOB)
 
 
 @pytest.fixture(scope="module")
@@ -138,16 +145,17 @@ POINTS = (
 """`within`: in the transaction, before it is committed."""
 
 PASSAGES = {
-    "claim": 8,
-    "row": 300,
-    "send": 300,
-    "receive": 300,
-    "commit": 30,
-    "end": 6,
-    "refill": 6,
+    "claim": 3,
+    "row": 100,
+    "send": 100,
+    "receive": 100,
+    "commit": 20,
+    "end": 2,
+    "refill": 2,
     "finalize": 1,
 }
-"""Fewer than a job has, for one of two workers."""
+"""Fewer than are left, for one of two workers, with :data:`REST_OF_MEDIUM` calls to make."""
+REST_OF_MEDIUM = 1_200
 
 
 class TestCrashPoints:
@@ -161,15 +169,23 @@ class TestCrashPoints:
     @pytest.mark.long
     @pytest.mark.timeout(6 * 3600)
     @pytest.mark.parametrize(("point", "moment"), POINTS)
-    def test_twenty_times_each(self, service: Service, short: Undisturbed, point: str, moment: str) -> None:
+    def test_twenty_times_each(
+        self, service: Service, short: Undisturbed, medium: Undisturbed, point: str, moment: str
+    ) -> None:
+        """Workers die one after the other, also while the last one starts again. A job is finalized once only."""
         seed, random = seeded(2)
-        done = []
-        for _ in range(TIMES):
-            trial = Trial(service.settled(), short)
+        job = short if point == "finalize" else medium
+        struck, done = 0, []
+        while struck < TIMES:
+            trial = Trial(service.settled(), job)
             trial.submit(LATENCY_MS)
-            self._crash(trial, point, moment, random.randint(1, PASSAGES[point]))
+            while struck < TIMES and trial.running_after(random.randint(20, 200), rest=REST_OF_MEDIUM):
+                self._crash(trial, point, moment, random.randint(1, PASSAGES[point]))
+                struck += 1
+                if point == "finalize":
+                    break
             done.append(trial.end())
-        report(f"crash point: {moment} {point}", seed=seed, n=len(done), of=20, **add_up(done))
+        report(f"crash point: {moment} {point}", seed=seed, n=struck, of=20, **add_up(done))
 
     @staticmethod
     def _crash(trial: Trial, point: str, moment: str, n: int) -> None:

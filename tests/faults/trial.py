@@ -110,10 +110,10 @@ class Trial:
         self.received = self.service.received()
         self.job_id = self.service.submit(self.expected.job)
 
-    def running_after(self, calls: int) -> bool:
-        """Waits for so many further calls; whether enough of the job is left then to be struck in its middle."""
+    def running_after(self, calls: int, rest: int = REST) -> bool:
+        """Waits for so many further calls; whether at least ``rest`` are left then, so that the job is struck in its middle."""
         target = self.service.received() + calls
-        if target > self.received + self.expected.calls - REST:
+        if target > self.received + self.expected.calls - rest:
             return False
         deadline = time.monotonic() + JOB_SECONDS
         while self.service.received() < target:
