@@ -79,7 +79,7 @@ class Program:
         url: The judge's base URL.
         in_flight: Calls at once.
         arguments: What it is told besides.
-        ours: Whether this service's own environment has what it needs, too.
+        ours: Whether it runs in this service's own environment, which has what it needs.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Program:
             return {"program": run_measured(self._command(calls, output), directory)}
 
     def _command(self, calls: Path, output: Path) -> list[str]:
-        program = (_python(), str(PROGRAMS / self._name))
+        program = (sys.executable if self._ours else _python(), str(PROGRAMS / self._name))
         return [*program, str(calls), str(output), self._url, str(self._in_flight), *self._arguments]
 
 

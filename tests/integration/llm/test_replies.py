@@ -82,11 +82,11 @@ class TestFailures:
     async def test_come_at_the_deadline_when_no_answer_comes(
         self, connection: str, stub: StubProvider, gateway: Gateway, ask: Ask
     ) -> None:
-        stub.then(Answer(delay=1.0))
+        stub.then(Answer(delay=10.0))
         started = asyncio.get_running_loop().time()
         with pytest.raises(ModelCallError) as raised:
             await gateway.complete(ask(connection, deadline=0.1))
-        assert asyncio.get_running_loop().time() - started < 0.5
+        assert asyncio.get_running_loop().time() - started < 8
         assert (raised.value.kind, raised.value.code, raised.value.maybe_paid) == (RETRY, "timeout", True)
 
     @pytest.mark.parametrize(
