@@ -303,6 +303,10 @@ class Results(BaseModel):
     judge_agreement: list[dict[str, Any]] = Field(
         default_factory=list, description="How well each two judges' grades agree, by task."
     )
+    verdict_agreement: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="How well several judges' verdicts on the same sentences agree: over all of them, by task, by dimension.",
+    )
     preparation: list[dict[str, Any]] = Field(
         default_factory=list,
         description="What the reasoner was asked, by kind and task, and what was dropped.",

@@ -77,6 +77,7 @@ def _render(
         gym=persona_scores(results),
         made=results.get("persona_set"),
         check=results.get("judging_check"),
+        agreement=results.get("verdict_agreement", []),
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, selection.quotes(row.model)) for row in models],
