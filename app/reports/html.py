@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from app.domain.judged import JudgedResponse
 from app.reports.cards import Card, make_card
+from app.reports.coefficients import coefficients
 from app.reports.distributions import Distributions
 from app.reports.persona_scores import persona_scores, score_share, score_step
 from app.reports.selection import Selection
@@ -78,6 +79,7 @@ def _render(
         made=results.get("persona_set"),
         check=results.get("judging_check"),
         agreement=results.get("verdict_agreement", []),
+        coefficients=coefficients(results),
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, selection.quotes(row.model)) for row in models],

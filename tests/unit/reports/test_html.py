@@ -130,6 +130,16 @@ class TestWhatItSays:
         assert "a/strict – <b>" in page.text
         assert "judges agree on sentences" not in (await page_of(job.responses, job.results)).text
 
+    async def test_what_goes_with_what_is_told_in_the_form_of_the_papers_tables(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results)
+        r = {tuple(found["metrics"]): found["r"] for found in job.results["correlations"]}["rc", "ic_atom"]
+        low, high = r["ci95"]
+        said = f"{r['value']:.2f}[{low:.2f}, {high:.2f}]n = {r['n']}".replace("-", "−")
+        assert said in page.text
+        assert "With the length of responses" in page.text
+        alone = job.results | {"correlations": []}
+        assert "What goes with what" not in (await page_of(job.responses, alone)).text
+
     async def test_an_incomplete_job_is_called_partial(self, job: Sample) -> None:
         assert "Partial." in (await page_of(job.responses, job.results)).text
         full = job.results | {"completeness": "full"}
