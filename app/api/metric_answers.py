@@ -37,3 +37,37 @@ class LengthEffect(Answer):
     metric: str = Field(examples=["ic_atom"])
     units: Metric = Field(description="Pearson's r with the mean number of sentences in a cell's responses.")
     scored_units: Metric = Field(description="The same with those that have a score.")
+
+
+class RunOfCell(Answer):
+    """One run of a cell."""
+
+    run: int
+    instruction: int | None = Field(
+        description="Number of the persona instruction, from 0; `null` if unknown."
+    )
+
+
+class JudgesDistances(Answer):
+    """What one judge's scores say of the runs."""
+
+    judge: str
+    distances: list[list[float | None]] = Field(
+        description="Run by run, in the order of `runs`; `null` where one of the two has no scored sentence.",
+        examples=[[[0, 0.5], [0.5, 0]]],
+    )
+
+
+class RunDistances(Answer):
+    """How far a cell's runs are apart: Wasserstein distances of their scores, 0 to the scale's width."""
+
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    simulated: bool
+    width: int = Field(description="The greatest distance that there can be.")
+    runs: list[RunOfCell] = Field(description="At most 100, the first ones.")
+    runs_in_all: int = Field(description="Runs that have verdicts.")
+    by_judge: list[JudgesDistances]

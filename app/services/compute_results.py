@@ -202,7 +202,7 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellRe
     dimension = cell.dimensions[trait]
     level = cell.persona.traits[trait].level
     by_judge = {
-        judge.label: _cell_scores(cell, trait, rows.scores.get((cell.ordinal, trait, n), []))
+        judge.label: cell_scores(cell, trait, rows.scores.get((cell.ordinal, trait, n), []))
         for n, judge in enumerate(spec.judges)
     }
     model = spec.models[cell.model]
@@ -285,7 +285,8 @@ def _statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:
     )
 
 
-def _cell_scores(cell: Cell, trait: int, rows: list[ScoreRow]) -> CellScores:
+def cell_scores(cell: Cell, trait: int, rows: list[ScoreRow]) -> CellScores:
+    """One judge's scores of one cell and trait, from its rows in any order."""
     scale = cell.dimensions[trait].scale
     histograms = np.zeros((len(rows), scale.size), dtype=np.int64)
     for n, row in enumerate(rows):

@@ -140,6 +140,15 @@ class TestWhatItSays:
         alone = job.results | {"correlations": []}
         assert "What goes with what" not in (await page_of(job.responses, alone)).text
 
+    async def test_the_cells_that_vary_most_are_drawn_run_by_run(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results)
+        matrices = [
+            attrs for tag, attrs in page.elements if tag == "svg" and attrs.get("viewbox") == "0 0 4 4"
+        ]
+        assert len(matrices) == 4
+        assert "Distances of 4 runs" in (matrices[0]["aria-label"] or "")
+        assert "Run by run" not in (await page_of([response_of("I sang.", ("I sang.", 5))])).text
+
     async def test_an_incomplete_job_is_called_partial(self, job: Sample) -> None:
         assert "Partial." in (await page_of(job.responses, job.results)).text
         full = job.results | {"completeness": "full"}
