@@ -170,6 +170,9 @@ class _Units:
         if np.isnan(value):
             return Metric.missing(NO_VARIATION)
         resampled = np.einsum("pij,pb->bij", tables, self._weights[personas])
+        # α corrects for the number of scores, of which a resample has more or fewer by chance alone.
+        sums = resampled.sum(axis=(1, 2), keepdims=True)
+        resampled *= np.divide(tables.sum(), sums, out=np.zeros_like(sums), where=sums > 0)
         return _within(Metric(value, units), alpha(resampled, ordinal=ordinal), len(personas), _CORRELATION)
 
     def pair(self, judges: Sequence[str], one: int, other: int) -> PairAgreement:
