@@ -147,14 +147,11 @@ class _Units:
         self._personas = sorted({cell.persona for cell in cells})
         self._weights = sample.weights_of(self._personas)
         lengths = [len(cell.counts) for cell in cells]
-        personas = np.repeat(
+        self._persona = np.repeat(
             np.searchsorted(self._personas, [cell.persona for cell in cells]).astype(np.int64), lengths
         )
-        scores = np.concatenate([cell.scores for cell in cells])
-        counts = np.concatenate([cell.counts for cell in cells])
-        # Sums of fractions depend on their order in the last digits; the rows come in any.
-        order = np.lexsort((counts, *scores.T, personas))
-        self._persona, self._scores, self.counts = personas[order], scores[order], counts[order]
+        self._scores = np.concatenate([cell.scores for cell in cells])
+        self.counts = np.concatenate([cell.counts for cell in cells])
         self.given = (self._scores != NO_SCORE).sum(axis=1)
 
     def alpha(self, *, ordinal: bool) -> Metric:

@@ -25,12 +25,14 @@ def coincidences(scores: IntArray, counts: IntArray, clusters: IntArray, size: i
     """
     shape = (int(clusters.max(initial=-1)) + 1, size, size)
     given = (scores != NO_SCORE).sum(axis=1)
-    weights = counts / np.maximum(1, given - 1)
     found = np.zeros(np.prod(shape))
-    for one, other in combinations(range(scores.shape[1]), 2):
-        both = (scores[:, one] != NO_SCORE) & (scores[:, other] != NO_SCORE)
-        places = (clusters[both] * size + scores[both, one]) * size + scores[both, other]
-        found += np.bincount(places, weights=weights[both], minlength=len(found))
+    # One number of judges after the other: so all sums are whole numbers, and the same in any order of rows.
+    for judges in np.unique(given[given > 1]).tolist():
+        rows = np.flatnonzero(given == judges)
+        for one, other in combinations(scores[rows].T, 2):
+            both = (one != NO_SCORE) & (other != NO_SCORE)
+            places = (clusters[rows][both] * size + one[both]) * size + other[both]
+            found += np.bincount(places, weights=counts[rows][both], minlength=len(found)) / (judges - 1)
     tables = found.reshape(shape)
     return np.asarray(tables + tables.transpose(0, 2, 1))
 
