@@ -1,4 +1,4 @@
-"""The metrics of the papers' whole study, 540 cells of 12 models, from scores to JSON text, intervals included.
+"""The metrics of the papers' whole study, 540 cells of 12 models, from scores to JSON text, intervals included; and two judges' agreement.
 
 `python -m benchmarks.metrics`
 """
@@ -13,8 +13,10 @@ from app.domain.dimension import Scale
 from app.domain.metrics.scores import CellScores
 from app.domain.results import CellResult
 from app.domain.statistics.cells import estimate_cell
+from app.domain.statistics.groups import PersonaSample
 from app.domain.totals import summarize
 from app.domain.verdict import VerdictStatus
+from app.domain.verdict_agreement import JointScores, verdict_agreement
 
 SCALE = Scale()
 MODELS = 12
@@ -36,6 +38,10 @@ def main() -> None:
     summarized = time.perf_counter()
     text = json.dumps(results.to_json(), allow_nan=False)
     written = time.perf_counter()
+    joint = list(_second_judge(np.random.default_rng(1), scores))
+    paired = time.perf_counter()
+    verdict_agreement(joint, ("judge", "second"), PersonaSample([cell.persona for cell in joint], 0))
+    agreed = time.perf_counter()
     figures = {
         "cells": len(cells),
         "units": units,
@@ -43,6 +49,8 @@ def main() -> None:
         "totals_seconds": round(summarized - measured, 3),
         "json_seconds": round(written - summarized, 3),
         "json_bytes": len(text),
+        "verdicts_of_two_judges": sum(2 * int(cell.counts.sum()) for cell in joint),
+        "agreement_seconds": round(agreed - paired, 3),
     }
     print(json.dumps(figures, indent=2))
 
@@ -54,6 +62,15 @@ def _study(draws: np.random.Generator) -> Iterator[tuple[Key, CellScores]]:
                 for task, items, sentences in TASKS:
                     key = (f"model {model}", f"{dimension}-{level}", task, dimension, level)
                     yield key, _cell(draws, index, items, sentences)
+
+
+def _second_judge(draws: np.random.Generator, scores: list[tuple[Key, CellScores]]) -> Iterator[JointScores]:
+    """Every scored unit with a second judge's score, which is one of six options; as the database counts them."""
+    for (_, persona, task, dimension, _), cell in scores:
+        first = np.repeat(np.arange(SCALE.size), cell.histograms.sum(axis=0))
+        units = np.stack([first, draws.integers(-1, SCALE.size, len(first))], axis=1)
+        found, counts = np.unique(units, axis=0, return_counts=True)
+        yield JointScores(persona, task, dimension, SCALE, found, counts)
 
 
 def _cell(draws: np.random.Generator, level: int, items: int, sentences: int) -> CellScores:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from app.api.answer import Answer
+from app.api.metric_answers import Correlation, LengthEffect, Metric
 from app.api.reuse_answers import Origin, ReuseAnswer
 from app.domain.priority import Priority
 from app.domain.status import JobStatus
@@ -173,24 +174,6 @@ class Plan(Answer):
     warnings: list[str]
 
 
-class Metric(BaseModel):
-    """A figure, with what it was taken over; `null` with a reason where it does not exist."""
-
-    value: float | None
-    n: int
-    reason: str | None = None
-    ci95: tuple[float, float] | None = Field(
-        None,
-        description="95 % confidence interval over the cell's runs; in totals, over personas.",
-        examples=[[0.7, 0.85]],
-    )
-    ci95_reason: str | None = Field(None, description="Why there is no interval.")
-    ci95_runs: tuple[float, float] | None = Field(
-        None, description="In totals: the interval for these very cells, if their runs were repeated."
-    )
-    ci95_runs_reason: str | None = Field(None, description="Why there is no such interval.")
-
-
 class UnitCounts(Answer):
     """Judged sentences by what became of the judgement."""
 
@@ -303,6 +286,10 @@ class Results(BaseModel):
     judge_agreement: list[dict[str, Any]] = Field(
         default_factory=list, description="How well each two judges' grades agree, by task."
     )
+    verdict_agreement: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="How well several judges' verdicts on the same sentences agree: over all of them, by task, by dimension.",
+    )
     preparation: list[dict[str, Any]] = Field(
         default_factory=list,
         description="What the reasoner was asked, by kind and task, and what was dropped.",
@@ -316,6 +303,8 @@ class Results(BaseModel):
     )
     totals: list[TotalResult]
     judges: list[dict[str, Any]]
+    correlations: list[Correlation] = Field(default_factory=list)
+    length_effects: list[LengthEffect] = Field(default_factory=list)
     started_at: datetime | None
     computed_at: datetime
     usage: JobUsage

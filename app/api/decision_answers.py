@@ -5,7 +5,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from app.api.answer import Answer
-from app.api.answers import Completeness, Metric
+from app.api.answers import Completeness
+from app.api.metric_answers import Correlation, Metric
 
 
 class BaselineSource(Answer):
@@ -61,6 +62,7 @@ class Baselines(Answer):
     sources: list[BaselineSource]
     cells: list[BaselineCell]
     totals: list[BaselineTotal]
+    correlations: list[Correlation] = Field(description="Over the cells that pass the filters.")
     persona_scores: list[dict[str, Any]] = Field(description="Empty: no paper tells them by persona.")
     persona_score_totals: list[BaselineScores]
 

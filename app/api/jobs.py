@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from app.api import answers, cursors
 from app.api.comparisons import JUNIT_TYPE, junit_answer
 from app.api.dependencies import JobId, MetadataFilter, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.metric_answers import RunDistances
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.problems import wrong_field
 from app.api.requests import JobChangeIn, JobIn
@@ -23,6 +24,7 @@ from app.services.gate import gate_of
 from app.services.job_view import find_job, job_json, view_job
 from app.services.plan_job import plan_job
 from app.services.read_responses import ResponseFilter, read_page
+from app.services.run_distances import CellChoice, read_run_distances
 from app.services.submit_job import Submission, submit_job
 
 router = APIRouter(
@@ -206,6 +208,31 @@ async def results(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Re
     """
     job = await find_job(services.engine, tenant, job_id)
     return Response(await services.results.read(job), media_type="application/json")
+
+
+@router.get(
+    "/{job_id}/distances",
+    responses=answers_with(RunDistances) | NOT_FOUND,
+    summary="Read how far a cell's runs are apart",
+)
+async def distances(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    persona: Annotated[str, Query(max_length=100)],
+    task: Annotated[str, Query(max_length=100)],
+    model: Annotated[
+        str | None, Query(max_length=300, description="May be left out if the job has only one.")
+    ] = None,
+    dimension: Annotated[
+        str | None, Query(max_length=100, description="May be left out if the cell has only one.")
+    ] = None,
+) -> Response:
+    """The run-by-run distances behind a cell's RC_atom; works while the job runs."""
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    wanted = CellChoice(model, persona, task, dimension)
+    return JSONResponse(await read_run_distances(services.engine, job, context, wanted))
 
 
 @router.get(

@@ -144,8 +144,11 @@ async def grades(
         yield cell, run, item, judge, status, score
 
 
-async def scores(connection: AsyncConnection, tenant: str, job_id: str) -> AsyncIterator[ScoreRow]:
-    """Every response's verdicts, added up by trait and judge, cell by cell."""
+async def scores(
+    connection: AsyncConnection, tenant: str, job_id: str, cell: int | None = None
+) -> AsyncIterator[ScoreRow]:
+    """Every response's verdicts, added up by trait and judge, cell by cell; of one cell, named by ordinal, where asked for."""
+    only = "" if cell is None else " AND c.ordinal = :cell"
     rows = await connection.stream(
         text(
             "SELECT c.ordinal, v.trait, v.judge, v.run, min(r.instruction),"
@@ -156,10 +159,10 @@ async def scores(connection: AsyncConnection, tenant: str, job_id: str) -> Async
             " count(*) FILTER (WHERE v.status = 'failed')"
             " FROM cells c JOIN verdicts v ON v.cell_id = c.id"
             " JOIN responses r ON r.cell_id = v.cell_id AND r.run = v.run AND r.item = v.item"
-            " WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND r.tenant = :tenant"
+            f" WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND r.tenant = :tenant{only}"
             " GROUP BY c.ordinal, v.trait, v.judge, v.run, v.item"
         ),
-        {"job": job_id, "tenant": tenant},
+        {"job": job_id, "tenant": tenant} | ({} if cell is None else {"cell": cell}),
     )
     async for row in rows:
         yield ScoreRow(*row)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 from app.domain.dimension import Scale
 from app.domain.metrics.cell import CellMetrics, UnitCounts
-from app.domain.metrics.metric import MetricSet, interval_json, metric_json
+from app.domain.metrics.metric import Metric, MetricSet, interval_json, metric_json
 from app.domain.statistics.groups import Influence
 
 Json = dict[str, object]
@@ -126,6 +126,51 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
+class Correlation:
+    """How two metrics go together over cells (atomic paper, Tables 4 and 8).
+
+    Attributes:
+        first: A metric's name.
+        second: Another's.
+        r: Pearson's, −1–1; n = cells that have both.
+    """
+
+    first: str
+    second: str
+    r: Metric
+
+    def to_json(self) -> Json:
+        """The correlation in the contract's form."""
+        return {"metrics": [self.first, self.second], "r": metric_json(self.r)}
+
+
+@dataclass(frozen=True, slots=True)
+class LengthEffect:
+    """How a metric goes with the length of responses over cells (atomic paper, section 6).
+
+    Attributes:
+        task: The task whose cells these are; ``None`` for all tasks.
+        metric: The metric's name.
+        units: Pearson's r with a cell's mean number of units in a response, −1–1; n = cells that have the metric.
+        scored_units: The same with the mean number of scored units.
+    """
+
+    task: str | None
+    metric: str
+    units: Metric
+    scored_units: Metric
+
+    def to_json(self) -> Json:
+        """The effect in the contract's form."""
+        return {
+            "task": self.task,
+            "metric": self.metric,
+            "units": metric_json(self.units),
+            "scored_units": metric_json(self.scored_units),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeResult:
     """What one judge did in the whole job.
 
@@ -152,11 +197,15 @@ class Results:
         cells: Sorted by model, persona, task, dimension and level.
         totals: Grouping by grouping, each sorted by its keys.
         judges: Sorted by label.
+        correlations: Of the metrics, over all cells; Table 4's, then Table 8's.
+        length_effects: Over all cells, then task by task.
     """
 
     cells: tuple[CellResult, ...]
     totals: tuple[Total, ...]
     judges: tuple[JudgeResult, ...]
+    correlations: tuple[Correlation, ...]
+    length_effects: tuple[LengthEffect, ...]
 
     @property
     def simulated(self) -> bool:
@@ -170,6 +219,8 @@ class Results:
             "cells": [cell.to_json() for cell in self.cells],
             "totals": [total.to_json() for total in self.totals],
             "judges": [judge.to_json() for judge in self.judges],
+            "correlations": [found.to_json() for found in self.correlations],
+            "length_effects": [found.to_json() for found in self.length_effects],
         }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby
 
+from app.domain.correlations import correlations, length_effects
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet, values_of
 from app.domain.results import CellResult, JudgeResult, Results, Total
@@ -42,7 +43,7 @@ def totals(cells: Sequence[CellResult], seed: int | None = None) -> tuple[Total,
     Returns:
         The totals in the order of ``GROUPINGS``, each grouping sorted by its keys.
     """
-    sample = None if seed is None else PersonaSample([cell.persona for cell in cells], seed)
+    sample = _sample(cells, seed)
     ordered = sorted(cells, key=lambda cell: cell.key)
     return tuple(total for by in GROUPINGS for total in _grouped(ordered, by, sample))
 
@@ -50,7 +51,7 @@ def totals(cells: Sequence[CellResult], seed: int | None = None) -> tuple[Total,
 def summarize(
     cells: Sequence[CellResult], judges: Mapping[str, bool] | None = None, seed: int | None = None
 ) -> Results:
-    """Cells, totals and judges of a job.
+    """Cells, totals and judges of a job, and what goes with what over its cells.
 
     Args:
         cells: The job's cells, in any order.
@@ -68,7 +69,18 @@ def summarize(
         )
         for label in labels
     )
-    return Results(cells=ordered, totals=totals(ordered, seed), judges=judged)
+    sample = _sample(cells, seed)
+    return Results(
+        cells=ordered,
+        totals=totals(ordered, seed),
+        judges=judged,
+        correlations=correlations(ordered, sample),
+        length_effects=length_effects(ordered, sample),
+    )
+
+
+def _sample(cells: Sequence[CellResult], seed: int | None) -> PersonaSample | None:
+    return None if seed is None else PersonaSample([cell.persona for cell in cells], seed)
 
 
 def _grouped(cells: Sequence[CellResult], by: tuple[str, ...], sample: PersonaSample | None) -> list[Total]:

@@ -14,8 +14,10 @@ from markupsafe import Markup
 
 from app.domain.judged import JudgedResponse
 from app.reports.cards import Card, make_card
+from app.reports.coefficients import coefficients
 from app.reports.distributions import Distributions
 from app.reports.persona_scores import persona_scores, score_share, score_step
+from app.reports.run_matrices import RunMatrices
 from app.reports.selection import Selection
 from app.reports.summary import Summary
 from app.reports.targets import Targets
@@ -45,13 +47,16 @@ async def html_report(results: Mapping[str, Any], responses: AsyncIterator[Judge
     """
     targets = Targets(results["cells"])
     selection = Selection(_texts(results))
-    distributions = Distributions(targets)
+    distributions, matrices = Distributions(targets), RunMatrices(results["cells"])
     async for response in responses:
         selection.add(make_card(response, targets))
         distributions.add(response)
+        matrices.add(response)
         if selection.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
-    return await asyncio.to_thread(_render, results, Summary(results, targets), selection, distributions)
+    return await asyncio.to_thread(
+        _render, results, Summary(results, targets), selection, distributions, matrices
+    )
 
 
 def _texts(results: Mapping[str, Any]) -> int:
@@ -62,7 +67,11 @@ def _texts(results: Mapping[str, Any]) -> int:
 
 
 def _render(
-    results: Mapping[str, Any], summary: Summary, selection: Selection, distributions: Distributions
+    results: Mapping[str, Any],
+    summary: Summary,
+    selection: Selection,
+    distributions: Distributions,
+    matrices: RunMatrices,
 ) -> str:
     styles, script = _source("report.css"), _source("report.js")
     models = summary.models()
@@ -77,6 +86,8 @@ def _render(
         gym=persona_scores(results),
         made=results.get("persona_set"),
         check=results.get("judging_check"),
+        agreement=results.get("verdict_agreement", []),
+        coefficients=coefficients(results),
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, selection.quotes(row.model)) for row in models],
@@ -85,6 +96,7 @@ def _render(
         highest_share=max(
             (bar.share for _, found in groups for one in found for bar in one.bars), default=1.0
         ),
+        run_matrices=matrices.matrices(),
         cards=cards,
         cards_html=_cards_html(cards),
         responses_seen=selection.seen,

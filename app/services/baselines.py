@@ -6,11 +6,13 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
+from app.domain.correlations import correlations
 from app.domain.gym_results import PAPER_TASKS
 from app.domain.metrics.cell import CellMetrics
 from app.domain.metrics.metric import Metric, MetricSet, metric_json
 from app.domain.personagym.scores import SCORES
 from app.domain.results import CellResult, Total
+from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.interval import Interval
 from app.domain.statistics.resampling import student
 from app.domain.totals import totals
@@ -49,6 +51,7 @@ RUNS, PERSONAS = 30, 200
 _PARTS = Metric.missing("not_published: the paper does not tell the two parts of RC_atom")
 _NO_INTERVAL = Interval.missing("not_published: the paper gives no runs, only their mean")
 _REMEMBERED = 64
+SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,13 @@ def baselines(wanted: BaselineFilter) -> str:
         "note": NOTE,
         "sources": [SOURCES[name] for name in SOURCES if wanted.source in {None, name}],
         "cells": [_cell_json(cell) for cell in sorted(cells, key=lambda cell: cell.key)],
-        "totals": [_total_json(total) for total in totals(cells, seed=0)],
+        "totals": [_total_json(total) for total in totals(cells, SEED)],
+        "correlations": [
+            found.to_json()
+            for found in correlations(cells, PersonaSample([cell.persona for cell in cells], SEED))
+        ]
+        if cells
+        else [],
         "persona_scores": [],
         "persona_score_totals": [found for row in scores if (found := _scores_json(row, wanted.task))],
     }

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import batches, preparations, progress, readouts, replies, sets
 from app.db.jobs import JobRow
+from app.db.joint_scores import JointRow, joint_scores
 from app.db.preparations import Asks, StoredStep
 from app.db.progress import Counts, UsageRow
 from app.db.readouts import CheckedRow, ResponseTally, ScoreRow
@@ -29,6 +30,7 @@ from app.domain.totals import summarize
 from app.domain.verdict import Verdict, VerdictStatus
 from app.services.job_context import JobContext
 from app.services.job_view import cost_json, reuse_json, time_json, usage_json
+from app.services.judge_agreement import judge_agreement
 from app.services.manifest import manifest
 from app.services.persona_sets import generation_json, made_by
 from app.services.sets import PERSONA_SET, QUESTION_SET, made_set_id
@@ -58,6 +60,7 @@ class JobRows:
     asked_alone: dict[str, int]
     spared: list[ReuseRow] = field(default_factory=list)
     reused_snapshots: list[Any] = field(default_factory=list)
+    joint: list[JointRow] = field(default_factory=list)
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
@@ -84,6 +87,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await readouts.asked_alone(connection, job.tenant, job.id) if several else {},
         await replies.reuse(connection, job.tenant, job.id) if wanted else [],
         await replies.snapshots(connection, job.tenant, job.id) if wanted else [],
+        await joint_scores(connection, job.tenant, job.id) if len(context.spec.judges) > 1 else [],
     )
 
 
@@ -141,6 +145,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         "completeness": completeness,
         **results,
         "simulated": job.simulated,  # also where no sentence was judged
+        "verdict_agreement": judge_agreement(context, rows.joint),
         **_gym_results(context, rows),
         **_generation_results(spec, rows),
         **({} if check is None else {"judging_check": check}),
@@ -197,7 +202,7 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellRe
     dimension = cell.dimensions[trait]
     level = cell.persona.traits[trait].level
     by_judge = {
-        judge.label: _cell_scores(cell, trait, rows.scores.get((cell.ordinal, trait, n), []))
+        judge.label: cell_scores(cell, trait, rows.scores.get((cell.ordinal, trait, n), []))
         for n, judge in enumerate(spec.judges)
     }
     model = spec.models[cell.model]
@@ -280,7 +285,8 @@ def _statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:
     )
 
 
-def _cell_scores(cell: Cell, trait: int, rows: list[ScoreRow]) -> CellScores:
+def cell_scores(cell: Cell, trait: int, rows: list[ScoreRow]) -> CellScores:
+    """One judge's scores of one cell and trait, from its rows in any order."""
     scale = cell.dimensions[trait].scale
     histograms = np.zeros((len(rows), scale.size), dtype=np.int64)
     for n, row in enumerate(rows):

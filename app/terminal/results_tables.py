@@ -84,12 +84,42 @@ def results_view(results: Json, width: int) -> RenderableType:
         tables += _overview(results, width, notes)
     for model in dict.fromkeys(cell["model"] for cell in results["cells"]):
         tables += _model_tables(results, model, width, notes)
+    if results.get("verdict_agreement"):
+        tables.append(_verdict_agreement(results["verdict_agreement"], notes))
     if results.get("judging_check"):
         tables.append(_judging_check(results["judging_check"], notes))
     parts: list[RenderableType] = [_heading(results)]
     for table in tables:
         parts += ["", table]
     return Group(*parts, "", *_legend(results), *notes.render())
+
+
+def _verdict_agreement(found: Sequence[Json], notes: Footnotes) -> Table:
+    """A line for each pair of judges, over all sentences, then by task and by dimension."""
+    table = _table(Text("How far the judges agree on sentences"))
+    table.add_column("sentences of", overflow="fold")
+    table.add_column("judges", overflow="fold")
+    for header in ("α\nordinal", "α\ninterval", "κ", "same\nscore", "sentences\n(n)"):
+        table.add_column(header, justify="right", no_wrap=True)
+    for group in found:
+        alphas = [_coefficient("α", group[name], notes) for name in ("alpha_ordinal", "alpha_interval")]
+        name = _words(group[group["by"][0]]) if group["by"] else "all"
+        for position, pair in enumerate(group["pairs"]):
+            table.add_row(
+                name if position == 0 else "",
+                printable(" – ".join(pair["judges"])),
+                *(alphas if position == 0 else ("", "")),
+                _coefficient("κ", pair["quadratic_kappa"], notes),
+                _coefficient("the share of same scores", pair["exact_agreement"], notes),
+                f"{pair['exact_agreement']['n']:,}",
+            )
+    return table
+
+
+def _coefficient(name: str, measured: Json, notes: Footnotes) -> str:
+    if measured["value"] is None:
+        return MISSING + notes.mark(f"{name} is missing: {_reason(measured)}")
+    return f"{measured['value']:.2f}"
 
 
 def _judging_check(check: Json, notes: Footnotes) -> Table:
@@ -116,10 +146,8 @@ def _judging_check(check: Json, notes: Footnotes) -> Table:
 
 
 def _checked(name: str, measured: Json, notes: Footnotes) -> str:
-    if measured["value"] is None:
-        return MISSING + notes.mark(f"{CHECKED[name]} is missing: {_reason(measured)}")
     interval = f" {_interval(measured)}" if name == "acc_difference" and measured.get("ci95") else ""
-    return f"{measured['value']:.2f}{interval}"
+    return _coefficient(CHECKED[name], measured, notes) + interval
 
 
 def _heading(results: Json) -> Text:

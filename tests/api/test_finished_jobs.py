@@ -50,6 +50,43 @@ class TestFinishedJob:
         assert again.status_code == 304
 
 
+class TestDistances:
+    def test_that_of_two_runs_is_what_rc_atom_says(self, stack: Service, finished: Json) -> None:
+        results = stack.get(f"/v1/jobs/{finished['id']}/results").json()
+        known = 0
+        for cell in [cell for cell in results["cells"] if cell["persona"] == "duo"]:
+            chosen = {name: cell[name] for name in ("model", "persona", "task", "dimension")}
+            found = stack.get(f"/v1/jobs/{finished['id']}/distances", params=chosen).json()
+            assert {name: found[name] for name in chosen} == chosen
+            assert [run["run"] for run in found["runs"]] == [0, 1]
+            for judge in found["by_judge"]:
+                ((_, apart), _) = judge["distances"]
+                rc_atom = cell["by_judge"][judge["judge"]]["metrics"]["rc_atom"]["value"]
+                expected = None if apart is None else pytest.approx(1 - 2 * apart / found["width"], abs=1e-4)
+                assert rc_atom == expected
+                known += rc_atom is not None
+        assert known > 5
+
+    @pytest.mark.parametrize(
+        ("asked", "pointer"),
+        [
+            ({"persona": "nobody", "task": "essay"}, "/query/persona"),
+            ({"persona": "duo", "task": "opera"}, "/query/task"),
+            ({"persona": "duo", "task": "essay"}, "/query/dimension"),
+            ({"persona": "duo", "task": "essay", "model": "m"}, "/query/model"),
+            ({"persona": "duo"}, "/query/task"),
+        ],
+    )
+    def test_what_names_no_cell_is_told(
+        self, stack: Service, finished: Json, asked: dict[str, str], pointer: str
+    ) -> None:
+        model = finished["spec"]["models"][0]
+        label = model if isinstance(model, str) else model["model"]
+        response = stack.get(f"/v1/jobs/{finished['id']}/distances", params={"model": label} | asked)
+        assert response.status_code == 422
+        assert pointer in {error["pointer"] for error in response.json()["errors"]}
+
+
 class TestResults:
     @pytest.fixture
     def results(self, stack: Service, finished: Json) -> Json:

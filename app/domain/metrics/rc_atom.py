@@ -76,6 +76,11 @@ def distributions(scores: CellScores) -> tuple[FloatArray, IntArray, IntArray]:
     return cdfs, scores.run_instructions[used], np.flatnonzero(used)
 
 
+def run_distances(cdfs: FloatArray) -> FloatArray:
+    """Shape (k, k): the Wasserstein-1 distance of every two rows of cumulative distributions, 0 to the scale's width."""
+    return np.asarray(np.abs(cdfs[:, None] - cdfs).sum(axis=2))
+
+
 def _pairs(count: int) -> int:
     return count * (count - 1) // 2
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.domain.metrics.metric import FloatArray, Metric
 from app.domain.personagym.scores import SCORES, Grade
-from app.domain.statistics.agreement import NO_JOINT, kappa_draws, quadratic_kappa, quotient
+from app.domain.statistics.agreement import NO_JOINT, correlation_draws, kappa_draws, quadratic_kappa
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.resampling import percentile_interval, ratio_draws
 
@@ -96,10 +96,10 @@ def _with_intervals(
 ) -> Agreement:
     """The figures with their intervals over personas; ranks are those of all responses, not of each resample."""
     weights = sample.weights_of(personas)
-    kappa = kappa_draws(first, second, lambda values: ratio_draws(values, np.ones(len(values)), weights))
-    rho = _correlation_draws(_Moments(_ranks(first), _ranks(second), weights))
-    apart = ratio_draws(np.abs(first - second), np.ones(len(first)), weights)
     clusters = len(set(personas))
+
+    def means(values: FloatArray) -> FloatArray:
+        return ratio_draws(values, np.ones(len(values)), weights)
 
     def within(metric: Metric, draws: FloatArray, bounds: tuple[float, float]) -> Metric:
         if metric.value is None:
@@ -108,28 +108,12 @@ def _with_intervals(
 
     return replace(
         found,
-        quadratic_kappa=within(found.quadratic_kappa, kappa, (-1.0, 1.0)),
-        spearman=within(found.spearman, rho, (-1.0, 1.0)),
-        mean_absolute_difference=within(found.mean_absolute_difference, apart, (0.0, SCORES[1] - SCORES[0])),
+        quadratic_kappa=within(found.quadratic_kappa, kappa_draws(first, second, means), (-1.0, 1.0)),
+        spearman=within(found.spearman, correlation_draws(_ranks(first), _ranks(second), means), (-1.0, 1.0)),
+        mean_absolute_difference=within(
+            found.mean_absolute_difference, means(np.abs(first - second)), (0.0, SCORES[1] - SCORES[0])
+        ),
     )
-
-
-class _Moments:
-    """Weighted means, variances and covariance of two series in every resample; NaN in empty ones."""
-
-    def __init__(self, first: FloatArray, second: FloatArray, weights: FloatArray) -> None:
-        one = np.ones(len(first))
-        self.means = ratio_draws(first, one, weights), ratio_draws(second, one, weights)
-        self.variances = (
-            ratio_draws(first**2, one, weights) - self.means[0] ** 2,
-            ratio_draws(second**2, one, weights) - self.means[1] ** 2,
-        )
-        self.covariance = ratio_draws(first * second, one, weights) - self.means[0] * self.means[1]
-
-
-def _correlation_draws(moments: _Moments) -> FloatArray:
-    product = np.clip(moments.variances[0], 0, None) * np.clip(moments.variances[1], 0, None)
-    return np.clip(quotient(moments.covariance, np.sqrt(product)), -1.0, 1.0)
 
 
 def _ranks(scores: FloatArray) -> FloatArray:

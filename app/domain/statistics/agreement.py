@@ -38,10 +38,17 @@ def kappa_draws(first: FloatArray, second: FloatArray, means: Means) -> FloatArr
     one, other = means(first), means(second)
     spread = means(first**2) - one**2 + means(second**2) - other**2
     expected = spread + (one - other) ** 2
-    return quotient(expected - means((first - second) ** 2), expected)
+    return _quotient(expected - means((first - second) ** 2), expected)
 
 
-def quotient(above: FloatArray, below: FloatArray) -> FloatArray:
+def correlation_draws(first: FloatArray, second: FloatArray, means: Means) -> FloatArray:
+    """Pearson's r of two series in every resample; NaN where one of them does not vary."""
+    one, other = means(first), means(second)
+    spreads = np.clip(means(first**2) - one**2, 0, None) * np.clip(means(second**2) - other**2, 0, None)
+    return np.clip(_quotient(means(first * second) - one * other, np.sqrt(spreads)), -1.0, 1.0)
+
+
+def _quotient(above: FloatArray, below: FloatArray) -> FloatArray:
     """Above / below; NaN where below is 0, rounding apart."""
     missing = np.full(len(below), np.nan)
     return np.asarray(np.divide(above, below, out=missing, where=below > _NOTHING))

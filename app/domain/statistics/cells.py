@@ -12,7 +12,7 @@ from app.domain.metrics.cell import CellMetrics, combine_judges, measure
 from app.domain.metrics.ic_atom import run_consistencies
 from app.domain.metrics.mean import run_scores
 from app.domain.metrics.metric import FloatArray, IntArray, Metric, MetricSet
-from app.domain.metrics.rc_atom import distributions
+from app.domain.metrics.rc_atom import distributions, run_distances
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores, RunValues
 from app.domain.statistics.groups import Influence
 from app.domain.statistics.interval import Interval
@@ -107,7 +107,7 @@ def _variations(scores: CellScores, runs: IntArray, weights: FloatArray) -> dict
 def _distance_losses(scores: CellScores, places: IntArray, weights: FloatArray) -> dict[str, Variation]:
     """The loss of RC_atom and of its two parts: 2d / width."""
     cdfs, instructions, used = distributions(scores)
-    distances = np.abs(cdfs[:, None] - cdfs).sum(axis=2)
+    distances = run_distances(cdfs)
     every = _all_pairs(len(cdfs))
     known = instructions != UNKNOWN_INSTRUCTION
     both = every * np.outer(known, known)

@@ -5,6 +5,7 @@ from rich.console import Console
 
 from app.terminal.heat import heat
 from app.terminal.results_tables import results_view
+from tests.unit.agreement_sample import agreement_of, joint
 from tests.unit.check_sample import check_of
 from tests.unit.cli.documents import metric, results
 from tests.unit.gym_sample import graded_response, gym_results_of
@@ -69,6 +70,23 @@ class TestIntervals:
 
     def test_without_any_there_is_no_table(self) -> None:
         assert "95 % intervals" not in shown(results())
+
+
+class TestVerdictAgreement:
+    def test_each_pair_of_judges_has_a_line_over_all_and_in_each_task(self) -> None:
+        found = agreement_of(joint((1, 1, 2), (4, 4, 4), (5, 4, None)), judges=("j/a", "j/b", "j/c"))
+        lines = shown(results() | {"verdict_agreement": found}).splitlines()
+        (first, *_) = [line for line in lines if "j/a – j/b" in line]
+        assert first.split()[0] == "all"
+        assert first.split()[-2:] == ["0.67", "3"]  # 2 of 3 alike
+        assert sum("j/b – j/c" in line for line in lines) == 3  # all, one task, one dimension
+
+    def test_what_is_missing_has_its_reason(self) -> None:
+        text = shown(results() | {"verdict_agreement": agreement_of(joint((4, 4)))})
+        assert "α is missing: all scores of units with two of them are the same one" in text
+
+    def test_a_single_judge_agrees_with_nobody(self) -> None:
+        assert "judges agree" not in shown(results())
 
 
 class TestJudgingCheck:

@@ -14,6 +14,7 @@ import pytest
 
 from app.domain.judged import JudgedResponse
 from app.reports.html import OPEN_CARDS, html_report
+from tests.unit.agreement_sample import agreement_of, joint
 from tests.unit.check_sample import check_of
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import Sample, response_of, results_of, sample, stream
@@ -119,6 +120,34 @@ class TestWhatItSays:
         assert "the oldest of 2026-11-20 04:19" in text
         assert "spared: unknown, without the 154 whose price is unknown" in text
         assert "used again" not in (await page_of(job.responses, job.results)).text
+
+    async def test_the_judges_agreement_on_sentences_is_told_with_its_intervals(self, job: Sample) -> None:
+        cells = [joint((1, 2), (4, 4), (5, 5), (3, None), persona=f"p{n}") for n in range(6)]
+        agreement = agreement_of(*cells, judges=("a/strict", "<b>"))
+        page = await page_of(job.responses, job.results | {"verdict_agreement": agreement})
+        low, high = agreement[0]["alpha_ordinal"]["ci95"]
+        assert f"{agreement[0]['alpha_ordinal']['value']:.2f}[{low:.2f}, {high:.2f}]" in page.text
+        assert "a/strict – <b>" in page.text
+        assert "judges agree on sentences" not in (await page_of(job.responses, job.results)).text
+
+    async def test_what_goes_with_what_is_told_in_the_form_of_the_papers_tables(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results)
+        r = {tuple(found["metrics"]): found["r"] for found in job.results["correlations"]}["rc", "ic_atom"]
+        low, high = r["ci95"]
+        said = f"{r['value']:.2f}[{low:.2f}, {high:.2f}]n = {r['n']}".replace("-", "−")
+        assert said in page.text
+        assert "With the length of responses" in page.text
+        alone = job.results | {"correlations": []}
+        assert "What goes with what" not in (await page_of(job.responses, alone)).text
+
+    async def test_the_cells_that_vary_most_are_drawn_run_by_run(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results)
+        matrices = [
+            attrs for tag, attrs in page.elements if tag == "svg" and attrs.get("viewbox") == "0 0 4 4"
+        ]
+        assert len(matrices) == 4
+        assert "Distances of 4 runs" in (matrices[0]["aria-label"] or "")
+        assert "Run by run" not in (await page_of([response_of("I sang.", ("I sang.", 5))])).text
 
     async def test_an_incomplete_job_is_called_partial(self, job: Sample) -> None:
         assert "Partial." in (await page_of(job.responses, job.results)).text

@@ -51,6 +51,14 @@ class TestBaselines:
         assert document["cells"] == document["totals"] == []
         assert [source["id"] for source in document["sources"]] == ["personagym"]
 
+    def test_correlations_are_over_the_cells_that_pass(self) -> None:
+        whole, one = found(source="atomic")["correlations"], found(model="GPT-4o")["correlations"]
+        assert [r["r"]["n"] for r in (whole[0], one[0])] == [540, 45]
+        assert round(whole[0]["r"]["value"], 3) == 0.917  # ACC with ACC_atom
+        low, high = whole[0]["r"]["ci95"]
+        assert low < 0.917 < high
+
     def test_what_nobody_published_is_empty(self) -> None:
         document = found(model="GPT-9")
+        assert document["correlations"] == []
         assert document["cells"] == document["totals"] == document["persona_score_totals"] == []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from app.db.jobs import JobRow
+from app.db.joint_scores import JointRow
 from app.db.progress import Counts
 from app.db.readouts import ResponseTally, ScoreRow
 from app.domain.draft import ModelDraft
@@ -54,12 +55,12 @@ def score_rows(*, runs: int = 6, refused: bool = False) -> list[ScoreRow]:
     ]
 
 
-def computed(rows: list[ScoreRow]) -> str:
+def computed(rows: list[ScoreRow], joint: list[JointRow] | None = None) -> str:
     grouped: dict[tuple[int, int, int], list[ScoreRow]] = defaultdict(list)
     for row in rows:
         grouped[row.cell, row.trait, row.judge].append(row)
     tallies = {cell.ordinal: ResponseTally(cell.ordinal, 6, 0, 0, 0, 0, 6) for cell in CONTEXT.cells}
-    read = JobRows(grouped, tallies, [], {}, [], Counts(), [], [], [], None, None, [], {})
+    read = JobRows(grouped, tallies, [], {}, [], Counts(), [], [], [], None, None, [], {}, joint=joint or [])
     document = json.loads(render_results(JOB, CONTEXT, read)[1])
     del document["computed_at"]
     return json.dumps(document, allow_nan=False)
@@ -103,3 +104,30 @@ class TestRenderResults:
         cells = metrics_in(document["cells"])
         assert cells
         assert all(metric.get("ci95") is None for metric in cells)
+
+
+class TestVerdictAgreement:
+    ROWS = [
+        JointRow(cell.ordinal, 0, [(0, score), (1, min(5, score + score % 2))], 2 + score)
+        for cell in CONTEXT.cells
+        for score in range(1, 6)
+    ] + [JointRow(0, 0, [(1, 4)], 7)]
+
+    def test_is_over_all_then_by_task_and_dimension_whatever_the_order(self) -> None:
+        document = json.loads(computed([], self.ROWS))
+        found = document["verdict_agreement"]
+        assert [each.get("task") or each.get("dimension") for each in found] == [
+            None, "essay", "questionnaire", "A", "C", "E", "N", "O",
+        ]  # fmt: skip
+        whole = found[0]
+        assert whole["left_out"] == 7
+        assert whole["alpha_ordinal"]["n"] == 25 * len(CONTEXT.cells)  # 3 + 4 + 5 + 6 + 7
+        (pair,) = whole["pairs"]
+        assert pair["judges"] == ["sim/a", "sim/b"]
+        assert pair["exact_agreement"]["value"] == (4 + 6 + 7) / 25  # of 2, 4 and 5
+        assert all(metric["ci95"] for metric in metrics_in(whole))
+        shuffled = random.Random(2).sample(self.ROWS, len(self.ROWS))
+        assert computed([], shuffled) == computed([], self.ROWS)
+
+    def test_without_scores_there_is_none(self) -> None:
+        assert json.loads(computed([]))["verdict_agreement"] == []

@@ -1,0 +1,40 @@
+"""What several judges gave the same units: counted in the database, because that is all that their agreement needs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+
+@dataclass(frozen=True, slots=True)
+class JointRow:
+    """How many units of a cell the judges gave these scores for one trait.
+
+    Attributes:
+        cell: The cell's ordinal.
+        trait: Index among the persona's traits.
+        scores: (index among the job's judges, score) of every judge that gave one, in the judges' order.
+        units: How many units have exactly these.
+    """
+
+    cell: int
+    trait: int
+    scores: Sequence[tuple[int, int]]
+    units: int
+
+
+async def joint_scores(connection: AsyncConnection, tenant: str, job_id: str) -> list[JointRow]:
+    """All scored units of a job, by who gave which score; a cell has as many rows as there are different ones."""
+    rows = await connection.execute(
+        text(
+            "SELECT ordinal, trait, scores, count(*) FROM ("
+            " SELECT c.ordinal, v.trait, array_agg(ARRAY[v.judge, v.score] ORDER BY v.judge) AS scores"
+            " FROM cells c JOIN verdicts v ON v.cell_id = c.id"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND v.status = 'scored'"
+            " GROUP BY c.ordinal, v.run, v.item, v.unit, v.trait"
+            ") units GROUP BY ordinal, trait, scores"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return [JointRow(*row) for row in rows]
