@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import structlog
 
@@ -86,12 +86,12 @@ class LateSegmenter:
         return PunktSegmenter(self._rules)
 
 
-def import_in_background(*modules: str, done: threading.Event | None = None) -> None:
+def import_in_background(*modules: str, then: Callable[[], None] | None = None) -> None:
     """Imports modules on a thread, one after the other; whoever needs one meanwhile waits for what is left of it.
 
     Args:
         modules: Their names.
-        done: Set when all are there, or one could not be imported.
+        then: Called on the thread when all are there, or one could not be imported.
     """
 
     def work() -> None:
@@ -99,7 +99,7 @@ def import_in_background(*modules: str, done: threading.Event | None = None) -> 
             for module in modules:
                 importlib.import_module(module)
         finally:
-            if done is not None:
-                done.set()
+            if then is not None:
+                then()
 
     threading.Thread(target=work, name="imports", daemon=True).start()

@@ -74,7 +74,6 @@ class WorkerContext:
         """
         self._thread.start()
         self._deps = self._run(self._stack.enter_async_context(self._dependencies(places))).result()
-        _collect_garbage_rarely()
 
     def warm_up(self) -> None:
         """Imports what calls need, while the worker already answers to its queue; shards wait for it.
@@ -82,7 +81,11 @@ class WorkerContext:
         Imported by the first call, it would make the loop stand still, on a busy machine past the shards' leases.
         """
         modules = (*self._adapters, "app.domain.punkt", "app.services.finalize_job", "scipy.special")
-        import_in_background(*modules, done=self._warm)
+        import_in_background(*modules, then=self._warmed)
+
+    def _warmed(self) -> None:
+        _collect_garbage_rarely()
+        self._warm.set()
 
     def stop(self) -> None:
         """Stops taking up calls; those on the wire are awaited for a while and kept, and the shards given back."""
@@ -189,7 +192,7 @@ class WorkerContext:
 
 
 def _collect_garbage_rarely() -> None:
-    """Leaves cycles alone for longer than Python does by itself.
+    """Leaves cycles alone for longer than Python does by itself, and what has been imported by now for ever.
 
     Thousands of suspended calls are alive at once, and every look for cycles walks through them all: at Python's own
     thresholds that is 40 % of a worker's CPU time, and nearly all is freed by reference counts anyway.
