@@ -434,6 +434,21 @@ class TestAcrossJobs:
         await forget_replies(engine, 30)
         assert await scalar(engine, "SELECT count(*) FROM replies") == 0
 
+    async def test_who_wants_a_younger_one_does_not_take_what_a_neighbour_was_given(
+        self, engine: AsyncEngine, worker: Worker, model: Author
+    ) -> None:
+        await worker.run_all(await read_six_times(engine, ACROSS_JOBS))
+        await execute(engine, "UPDATE replies SET asked_at = asked_at - interval '2 days'")
+        model.asked()
+        content, strict = [await read_six_times(engine, ACROSS_JOBS) for _ in range(2)]
+        await execute(  # submitted under another setting of the operator's
+            engine,
+            "UPDATE jobs SET spec = jsonb_set(spec::jsonb, '{reuse,max_age_days}', '1') WHERE id = :job",
+            job=strict.id,
+        )
+        await asyncio.gather(worker.run_all(content), worker.run_all(strict))
+        assert model.asked() == {"judging": 2}
+
     async def test_tenants_have_nothing_to_do_with_each_other(
         self, engine: AsyncEngine, worker: Worker, model: Author
     ) -> None:
