@@ -406,6 +406,12 @@ async def forget_result(connection: AsyncConnection, job_id: str) -> None:
 
 async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
     """Removes a job and everything that belongs to it. The caller has checked that it is terminal."""
+    # Its shards first, as whoever writes rows of them does: he may hold one and wait for a reply. A late one who
+    # finds them gone writes nothing, so that no reply outlives the job that asked for it.
+    await connection.execute(
+        text("SELECT FROM shards WHERE job_id = :job AND tenant = :tenant ORDER BY id FOR UPDATE"),
+        {"job": job_id, "tenant": tenant},
+    )
     await replies.forget_job(connection, tenant, job_id)
     of_job = "(SELECT id FROM cells WHERE job_id = :job AND tenant = :tenant)"
     for statement in (
@@ -471,12 +477,14 @@ async def active_jobs(connection: AsyncConnection) -> list[str]:
     return [row.id for row in rows]
 
 
-async def any_call_succeeded(connection: AsyncConnection, job_id: str) -> bool:
-    """Whether any of a job's calls was answered."""
+async def any_reply(connection: AsyncConnection, job_id: str) -> bool:
+    """Whether a job has got any reply: to a call of its own, or one that was used again."""
     rows = await connection.execute(
         text(
             "SELECT EXISTS (SELECT FROM calls JOIN shards ON shards.id = calls.shard_id"
             " WHERE shards.job_id = :job AND calls.outcome = 'ok')"
+            " OR EXISTS (SELECT FROM reused_replies u JOIN shards ON shards.id = u.shard_id"
+            " WHERE shards.job_id = :job)"
         ),
         {"job": job_id},
     )

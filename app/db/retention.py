@@ -1,11 +1,15 @@
 """Which jobs the operator does not keep any longer."""
 
+from collections.abc import Collection
+
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 
-async def lock_expired(connection: AsyncConnection, keep_days: int) -> tuple[str, str] | None:
-    """Locks the job that ended first, if that is more than so many days ago; those that somebody holds are passed over.
+async def lock_expired(
+    connection: AsyncConnection, keep_days: int, passed_over: Collection[str]
+) -> tuple[str, str] | None:
+    """Locks the job that ended first, if that is more than so many days ago; those that somebody holds are passed over, too.
 
     Returns:
         Its tenant and id.
@@ -14,9 +18,9 @@ async def lock_expired(connection: AsyncConnection, keep_days: int) -> tuple[str
         text(
             "SELECT tenant, id FROM jobs WHERE status IN ('completed', 'failed', 'cancelled')"
             " AND finished_at < clock_timestamp() - make_interval(days => :days)"
-            " ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
+            " AND id <> ALL(:passed_over) ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
         ),
-        {"days": keep_days},
+        {"days": keep_days, "passed_over": list(passed_over)},
     )
     row = rows.first()
     return None if row is None else (row.tenant, row.id)

@@ -64,6 +64,7 @@ class Job(Base):
         CheckConstraint(f"status IN ({_STATUSES})", name="status"),
         CheckConstraint(f"priority IN ({_PRIORITIES})", name="priority"),
         Index("ix_jobs_tenant_newest", "tenant", text("created_at DESC"), text("id DESC")),
+        Index("ix_jobs_finished_at", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
         Index(
             "ix_jobs_unfinished",
             "status",

@@ -122,7 +122,7 @@ async def _end(connection: AsyncConnection, job: JobRow, completeness: str) -> N
         await _move(connection, job, JobStatus.CANCELLED, job.status_reason, job.error)
     elif job.error is not None:
         await _move(connection, job, JobStatus.FAILED, job.status_reason, job.error)
-    elif completeness == PARTIAL and not await jobs.any_call_succeeded(connection, job.id):
+    elif completeness == PARTIAL and not await jobs.any_reply(connection, job.id):
         error: dict[str, object] = {"code": NOTHING_SUCCEEDED, "detail": "none of the job's calls succeeded"}
         await _move(connection, job, JobStatus.FAILED, NOTHING_SUCCEEDED, error)
     else:

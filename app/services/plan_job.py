@@ -142,6 +142,10 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | No
         found.append(
             "How many replies can be used again is not known beforehand; the figures are without that."
         )
+        if spec.grouping is not None:
+            found.append(
+                "Calls about several sentences are always made; hardly any reply on one will be used again."
+            )
     found += _gym_warnings(prepared)
     unpriced = _cost(deps, list(prepared.estimates), spec)["unpriced_models"]
     found += _budget_warnings(deps, prepared, budget)

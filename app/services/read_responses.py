@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import preparations, readouts, replies
+from app.db import jobs, preparations, readouts, replies
 from app.db.jobs import JobRow
 from app.db.preparations import StoredStep
 from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord
 from app.db.replies import Place
+from app.db.retries import count_reopenings
 from app.domain.gym import question_item
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.model import Usage
@@ -35,6 +36,10 @@ EXPORT_VERDICTS = 8_000
 
 FIRST_EXPORT_PAGE, LONGEST_EXPORT_PAGE = 200, 2_000
 """Responses."""
+
+
+class CutOffError(Exception):
+    """A job was deleted, or taken up again, while it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,12 @@ async def read_page(
     *,
     after: Position | None,
     limit: int,
+    most_verdicts: int | None = None,
 ) -> tuple[list[JudgedResponse], Position | None]:
-    """A page of responses, and the position after which the next one begins, if there is one."""
+    """A page of responses, and the position after which the next one begins, if there is one.
+
+    It ends early where it would have more than ``most_verdicts``, but has one response at least.
+    """
     cells = [cell for cell in context.cells if wanted.admits(context, cell)]
     async with engine.connect() as connection:
         records = await readouts.response_page(
@@ -76,7 +85,8 @@ async def read_page(
             after=after,
             limit=limit + 1,
         )
-        page, more = records[:limit], len(records) > limit
+        page = _fitting(context, records[:limit], most_verdicts)
+        more = len(records) > len(page)
         keys = [_position(record) for record in page]
         found = await readouts.judgements_of(connection, job.tenant, job.id, keys)
         questions = await _questions(connection, job, context, page)
@@ -87,18 +97,53 @@ async def read_page(
     return judged, keys[-1] if more else None
 
 
+def _fitting(
+    context: JobContext, records: Sequence[ResponseRecord], most_verdicts: int | None
+) -> Sequence[ResponseRecord]:
+    """So many of the first of them, one at least, as have no more verdicts."""
+    if most_verdicts is None:
+        return records
+    judges, verdicts = len(context.spec.judges), 0
+    for n, record in enumerate(records):
+        verdicts += len(record.unit_starts) * len(context.cells[record.cell].dimensions) * judges
+        if verdicts > most_verdicts and n > 0:
+            return records[:n]
+    return records
+
+
 async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
-    """Every response, in order, with flat memory. No connection is held while the reader takes its time."""
+    """Every response, in order, with flat memory. No connection is held while the reader takes its time.
+
+    Raises:
+        CutOffError: Before the last responses, if the job is not any longer what it was when the first were read.
+    """
     after: Position | None = None
     limit = FIRST_EXPORT_PAGE
+    async with engine.connect() as connection:
+        reopenings = await count_reopenings(connection, job.id)
     while True:
-        page, after = await read_page(engine, job, context, ResponseFilter(), after=after, limit=limit)
+        page, after = await read_page(
+            engine, job, context, ResponseFilter(), after=after, limit=limit, most_verdicts=EXPORT_VERDICTS
+        )
+        if after is None:
+            await _assert_whole(engine, job, reopenings)
         for response in page:
             yield response
         if after is None:
             return
         verdicts = sum(len(unit.verdicts) for response in page for unit in response.units)
-        limit = max(1, min(LONGEST_EXPORT_PAGE, EXPORT_VERDICTS * len(page) // max(1, verdicts)))
+        # No more than doubled: after short responses there may come long ones.
+        limit = max(
+            1, min(LONGEST_EXPORT_PAGE, 2 * len(page), EXPORT_VERDICTS * len(page) // max(1, verdicts))
+        )
+
+
+async def _assert_whole(engine: AsyncEngine, job: JobRow, reopenings: int) -> None:
+    """Makes sure that what was read of a job is all that there was: rows vanish with it, and when it is retried."""
+    async with engine.connect() as connection:
+        there = await jobs.get_job(connection, job.tenant, job.id)
+        if there is None or await count_reopenings(connection, job.id) != reopenings:
+            raise CutOffError(job.id)
 
 
 async def _questions(

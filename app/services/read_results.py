@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs
 from app.db.jobs import JobRow
+from app.db.retries import count_reopenings
 from app.services.compute_results import compute_results
 from app.services.job_context import JobContexts
 
@@ -26,12 +27,17 @@ REMEMBERED_JOBS = 32
 
 @dataclass(slots=True)
 class _Computed:
-    """One running job's results, and when they were computed."""
+    """One job's results without stored ones, and when they were computed.
 
+    Attributes:
+        state: Whether the job had ended then, and how often it had been opened again. What was computed in another
+            state is shown no longer.
+    """
+
+    state: tuple[bool, int]
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     at: float = float("-inf")
     results: str = ""
-    renewal: asyncio.Task[None] | None = None
 
     @property
     def age(self) -> float:
@@ -46,28 +52,34 @@ class ResultsReader:
         self._engine = engine
         self._contexts = contexts
         self._computed: OrderedDict[str, _Computed] = OrderedDict()
+        self._renewals: set[asyncio.Task[None]] = set()
 
     async def read(self, job: JobRow) -> str:
         """A job's results as JSON text."""
-        if job.completeness is not None:
-            async with self._engine.connect() as connection:
+        async with self._engine.connect() as connection:
+            if job.completeness is not None:
                 stored = await jobs.stored_result(connection, job.tenant, job.id)
-            if stored is not None:
-                return stored
-        computed = self._computed.setdefault(job.id, _Computed())
+                if stored is not None:
+                    return stored
+            reopenings = await count_reopenings(connection, job.id)
+        state = (job.status.is_terminal, reopenings)
+        computed = self._computed.get(job.id)
+        if computed is None or computed.state != state:
+            computed = self._computed[job.id] = _Computed(state)
         self._computed.move_to_end(job.id)
         while len(self._computed) > REMEMBERED_JOBS:
             self._computed.popitem(last=False)
         if computed.age > SHOWN_SECONDS:
             await self._compute(job, computed)
         elif computed.age > FRESH_SECONDS and not computed.lock.locked():
-            computed.renewal = asyncio.create_task(self._renew(job, computed))
+            renewal = asyncio.create_task(self._renew(job, computed))
+            self._renewals.add(renewal)
+            renewal.add_done_callback(self._renewals.discard)
         return computed.results
 
     async def close(self) -> None:
         """Waits for what is being computed for later readers; a thread that computes can't be stopped."""
-        renewals = [computed.renewal for computed in self._computed.values() if computed.renewal is not None]
-        await asyncio.gather(*renewals)
+        await asyncio.gather(*self._renewals)
 
     async def _compute(self, job: JobRow, computed: _Computed) -> None:
         async with computed.lock:

@@ -134,7 +134,9 @@ class Responses(ABC):
         return model, cell.persona.id, cell.task.id, item.id, *self._repetition(run)
 
     def _judgeable(self, reply: ChatReply) -> bool:
-        return len(self.deps.segmenter.segment(reply.text)) <= MAX_GENERATED_UNITS
+        """Whether a text is one in character or out of it: no refusal, not empty, and no runaway."""
+        units = len(self.deps.segmenter.segment(reply.text))
+        return 0 < units <= MAX_GENERATED_UNITS and not self.deps.refusals.is_refusal(reply.text)
 
     async def _store(self, row: ResponseRow) -> StoredResponse:
         """Writes a response and waits for it: its verdicts may not outlive it."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -23,35 +23,66 @@ async def remove_job(connection: AsyncConnection, tenant: str, job_id: str) -> N
     await sets.remove_unused(connection, tenant, its_sets)
 
 
-async def remove_expired(engine: AsyncEngine, keep_days: int) -> str | None:
+class NotRemovedError(Exception):
+    """A job could not be removed; all of it is still there.
+
+    Attributes:
+        job_id: Which.
+    """
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(job_id)
+        self.job_id = job_id
+
+
+async def remove_expired(
+    engine: AsyncEngine, keep_days: int, passed_over: Collection[str] = ()
+) -> str | None:
     """Removes the job that ended first, if that is more than ``keep_days`` days ago by the database's clock.
 
     All of it or nothing: of a job that is there, all rows are there. Whoever else is at it takes another one.
 
     Returns:
-        The job's id; ``None`` if there was none.
+        The job's id; ``None`` if there was none but those to be passed over.
+
+    Raises:
+        NotRemovedError: If the database refused.
     """
     async with engine.begin() as connection:
-        expired = await retention.lock_expired(connection, keep_days)
+        expired = await retention.lock_expired(connection, keep_days, passed_over)
         if expired is None:
             return None
         tenant, job_id = expired
-        await remove_job(connection, tenant, job_id)
+        try:
+            await remove_job(connection, tenant, job_id)
+        except Exception as error:
+            if is_away(error):
+                raise
+            raise NotRemovedError(job_id) from error
         return job_id
 
 
 async def keep_removing(engine: AsyncEngine, keep_days: int) -> None:
-    """Removes one expired job after another, until it is cancelled; what it is at then stays whole."""
+    """Removes one expired job after another, until it is cancelled; what it is at then stays whole.
+
+    One that can't be removed keeps no other from it; it is tried again when nothing else is left.
+    """
+    failed: set[str] = set()
     while True:
         removed = None
         try:
-            removed = await remove_expired(engine, keep_days)
+            removed = await remove_expired(engine, keep_days, failed)
+        except NotRemovedError as error:
+            log.exception("job not removed; trying again", job=error.job_id)
+            failed.add(error.job_id)
+            continue
         except Exception as error:
             if is_away(error):
                 log.warning("removing jobs failed; trying again", error=str(error))
             else:
                 log.exception("removing jobs failed; trying again")
         if removed is None:
+            failed.clear()
             await asyncio.sleep(LOOK_SECONDS)
         else:
             log.info("job removed", job=removed, keep_days=keep_days)

@@ -220,7 +220,7 @@ async def _give_back(
 class _EarlyHalt:
     """Stops a job at the first error that says it must stop, while other calls of the shard are still on the wire.
 
-    One that has got nowhere yet is left to the end of the shard, when it is known whether any call succeeded.
+    One that has got nowhere yet is left to the end of the shard, when it is known whether there was any reply.
     """
 
     def __init__(self, deps: ShardDependencies, claim: AnyClaim) -> None:
@@ -260,7 +260,7 @@ async def halt_job(
     detail = {"code": error.code, "detail": str(error), "model": error.model}
     try:
         async with engine.begin() as connection:
-            hopeless = not await jobs.any_call_succeeded(connection, job_id)
+            hopeless = not await jobs.any_reply(connection, job_id)
             moved = not (hopeless and early) and await jobs.move(
                 connection,
                 job_id,

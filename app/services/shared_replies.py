@@ -7,7 +7,7 @@ used, or none, is shared with nobody: then each asks for himself.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 
 from app.db.replies import KeptReply, ReplyRow, ReusedRow, Wish
@@ -102,6 +102,8 @@ class SharedReplies:
             with stop.interruptible():
                 outcome = await asyncio.shield(asking)
             if isinstance(outcome, KeptReply) and question.takes(outcome.reply):
+                if _too_old(wish, outcome):
+                    continue  # whose it was is gone by now, and the desk finds nothing that is so old
                 return self._use(question, outcome)
             if outcome is not _Nothing.STOPPED:
                 return (await self._ask(question, wish, stop))[0]
@@ -201,6 +203,11 @@ class SharedReplies:
         )
         self._writer.add(claim, row)
         return reply
+
+
+def _too_old(wish: Wish, kept: KeptReply) -> bool:
+    """Whether a reply that somebody else may use is none for this wish; in a job its own replies have no age."""
+    return wish.shared and datetime.now(UTC) - kept.asked_at > timedelta(days=wish.max_age_days)
 
 
 def _kept(wish: Wish, reply: ChatReply) -> ReplyRow:

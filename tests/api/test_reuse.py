@@ -64,3 +64,14 @@ def test_a_plan_says_that_it_can_not_tell(api: Service) -> None:
     assert set(asking.json()["warnings"]) - set(without.json()["warnings"]) == {
         "How many replies can be used again is not known beforehand; the figures are without that."
     }
+
+
+def test_a_plan_says_how_little_is_used_again_of_judging_in_groups(api: Service) -> None:
+    reuse = {"judging": "in_job"}
+    one_by_one, grouped = (
+        api.post("/v1/jobs/plan", job_body(reuse=reuse, **more)).json()["warnings"]
+        for more in ({}, {"judging": {"sentences_per_call": 8}})
+    )
+    assert [warning for warning in grouped if warning not in one_by_one] == [
+        "Calls about several sentences are always made; hardly any reply on one will be used again."
+    ]

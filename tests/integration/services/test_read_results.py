@@ -2,16 +2,18 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import JobRow
 from app.db.writer import ResultWriter
+from app.domain.status import JobStatus
 from app.services import read_results as module
 from app.services.job_context import JobContexts
 from app.services.read_results import ResultsReader
-from tests.integration.jobs import claimed, new_job, whole_run
+from tests.integration.jobs import claimed, execute, new_job, whole_run
 
 
 async def answered(reader: ResultsReader, job: JobRow) -> int:
@@ -52,3 +54,19 @@ class TestResultsOfARunningJob:
         assert await answered(reader, job) == 0
         await ResultWriter(engine).write({(claim.shard_id, claim.token): whole_run(claim, 0)})
         assert await answered(reader, job) == 1
+
+    async def test_are_made_anew_once_it_has_ended_without_stored_ones_or_was_opened_again(
+        self, engine: AsyncEngine
+    ) -> None:
+        job = await new_job(engine)
+        claim = await claimed(engine, job.id)
+        reader = ResultsReader(engine, JobContexts(engine))
+        assert await answered(reader, job) == 0
+        await ResultWriter(engine).write({(claim.shard_id, claim.token): whole_run(claim, 0)})
+        assert await answered(reader, job) == 0
+        assert await answered(reader, replace(job, status=JobStatus.FAILED)) == 1
+        await ResultWriter(engine).write({(claim.shard_id, claim.token): whole_run(claim, 1)})
+        await execute(
+            engine, "UPDATE shards SET retries = retries + 1 WHERE id = :shard", shard=claim.shard_id
+        )
+        assert await answered(reader, job) == 2

@@ -82,3 +82,18 @@ class TestRemoving:
                     break
                 await asyncio.sleep(0.02)
         assert await rows(worker.engine) == dict.fromkeys(TABLES, 0)
+
+    async def test_a_job_that_cannot_be_removed_keeps_no_other_from_it(
+        self, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(retention, "LOOK_SECONDS", 0.02)
+        stuck, _ = await ended(worker, 4), await ended(worker, 3)
+        await execute(worker.engine, "CREATE TABLE held (job_id text REFERENCES jobs)")
+        await execute(worker.engine, "INSERT INTO held VALUES (:job)", job=stuck.id)
+        async with removing(worker.engine, 2):
+            for _ in range(500):
+                if await scalar(worker.engine, "SELECT count(*) FROM jobs") == 1:
+                    break
+                await asyncio.sleep(0.02)
+        assert await scalar(worker.engine, "SELECT id FROM jobs") == stuck.id
+        assert await scalar(worker.engine, "SELECT count(*) FROM verdicts") > 0

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs
@@ -39,11 +40,14 @@ class Author(Provider):
 
     fails: int = 0
     babbles: int = 0
+    writes_instead: str | None = None
     writes: Counter[str] = field(default_factory=Counter)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         reply = await super().complete(request)
         if "judging" not in request.request_id:
+            if self.writes_instead is not None:
+                return ChatReply(self.writes_instead, FinishReason.STOP, reply.usage)
             number = self.writes.total()
             self.writes[f"I read book {number}. I stay at home."] += 1
             return ChatReply(f"I read book {number}. I stay at home.", FinishReason.STOP, reply.usage)
@@ -286,6 +290,35 @@ class TestMishaps:
         await worker.run_all(await read_six_times(engine, ACROSS_JOBS))
         assert model.asked() == {"judging": 2}
 
+    async def test_who_writes_while_a_job_is_deleted_neither_waits_for_ever_nor_leaves_a_reply(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        """A late writer holds a shard and waits for a reply; who deletes may not hold that reply and wait for the shard."""
+        gone = await read_six_times(engine, ACROSS_JOBS)
+        await worker.run_all(gone)
+        await worker.finalize(gone)
+        locks = "SELECT FROM {} WHERE job_id = :job FOR {}"
+        async with engine.begin() as late:
+            await late.execute(text(locks.format("shards", "SHARE")), {"job": gone.id})
+            deleting = asyncio.create_task(delete_job(worker.control, TENANT, gone.id))
+            waiting = (
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+            )
+            for _ in range(3_000):
+                if await scalar(engine, waiting):
+                    break
+                await asyncio.sleep(0.01)
+            await late.execute(text(locks.format("replies", "UPDATE NOWAIT")), {"job": gone.id})
+            await late.execute(
+                text(
+                    "INSERT INTO replies (tenant, key, job_id, shared, shard_id, lease_token, text)"
+                    " SELECT tenant, key || '\\x00', job_id, shared, shard_id, lease_token, text FROM replies"
+                )
+            )
+        await deleting
+        assert await scalar(engine, "SELECT count(*) FROM replies") == 0
+
 
 class TestAcrossJobs:
     async def test_a_second_job_asks_for_nothing_and_has_the_same_results(
@@ -338,6 +371,35 @@ class TestAcrossJobs:
         assert set(written) < set(await texts(engine, wider))
         assert len(set(await texts(engine, wider))) == 32
 
+    @pytest.mark.parametrize("useless", ["I can't help with that request.", ""], ids=["refusal", "nothing"])
+    async def test_a_text_that_is_nothing_in_character_is_not_kept(
+        self, engine: AsyncEngine, worker: Worker, model: Author, useless: str
+    ) -> None:
+        model.writes_instead = useless
+        for _ in range(2):
+            await worker.run_all(await new_job(engine, reuse=TEXTS_TOO))
+            assert model.asked() == {"generation": 2}
+        assert await scalar(engine, "SELECT count(*) FROM replies") == 0
+
+    async def test_a_job_that_lives_on_replies_of_others_has_got_somewhere(
+        self, engine: AsyncEngine, worker: Worker, model: Author
+    ) -> None:
+        """Its texts are there, whatever becomes of its judge: it is no job that failed as a whole."""
+        await worker.run_all(await new_job(engine, reuse=TEXTS_TOO))
+        model.asked()
+        stopped, ended = [
+            await new_job(engine, judges=(ModelDraft("simulated/sim-judge-harsh"),), reuse=TEXTS_TOO)
+            for _ in range(2)
+        ]
+        model.error = ModelCallError("no such key", kind=FailureKind.JOB, code="invalid_api_key", status=401)
+        await worker.run_all(stopped)
+        assert (await worker.job(stopped)).status is JobStatus.PAUSED
+        model.error = ModelCallError("too long", kind=FailureKind.ITEM, code="too_long", status=400)
+        await worker.run_all(ended)
+        assert "generation" not in model.asked()
+        found = await worker.finalize(ended)
+        assert (found.status, found.completeness) == (JobStatus.COMPLETED, "partial")
+
     async def test_answers_are_graded_once_for_equal_forms(self, engine: AsyncEngine) -> None:
         reasoner = Reasoner()
         async with working(Worker(engine, reasoner)) as worker:
@@ -371,6 +433,21 @@ class TestAcrossJobs:
         await execute(engine, "UPDATE replies SET asked_at = asked_at - interval '30 days 1 minute'")
         await forget_replies(engine, 30)
         assert await scalar(engine, "SELECT count(*) FROM replies") == 0
+
+    async def test_who_wants_a_younger_one_does_not_take_what_a_neighbour_was_given(
+        self, engine: AsyncEngine, worker: Worker, model: Author
+    ) -> None:
+        await worker.run_all(await read_six_times(engine, ACROSS_JOBS))
+        await execute(engine, "UPDATE replies SET asked_at = asked_at - interval '2 days'")
+        model.asked()
+        content, strict = [await read_six_times(engine, ACROSS_JOBS) for _ in range(2)]
+        await execute(  # submitted under another setting of the operator's
+            engine,
+            "UPDATE jobs SET spec = jsonb_set(spec::jsonb, '{reuse,max_age_days}', '1') WHERE id = :job",
+            job=strict.id,
+        )
+        await asyncio.gather(worker.run_all(content), worker.run_all(strict))
+        assert model.asked() == {"judging": 2}
 
     async def test_tenants_have_nothing_to_do_with_each_other(
         self, engine: AsyncEngine, worker: Worker, model: Author

@@ -1,0 +1,67 @@
+"""Reading all responses of a job: pages that fit in memory, and no end that only looks like one."""
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs import JobRow
+from app.db.writer import ResultWriter
+from app.services import read_responses as module
+from app.services.job_context import JobContext, JobContexts
+from app.services.read_responses import CutOffError, ResponseFilter, read_page, stream_all
+from tests.integration.jobs import TENANT, claimed, execute, new_job, whole_run
+
+RUNS = 4
+
+
+@pytest.fixture
+async def job(engine: AsyncEngine) -> JobRow:
+    """Four responses of two sentences."""
+    made = await new_job(engine, iterations=RUNS)
+    claim = await claimed(engine, made.id)
+    rows = [row for run in range(RUNS) for row in whole_run(claim, run)]
+    await ResultWriter(engine).write({(claim.shard_id, claim.token): rows})
+    return made
+
+
+@pytest.fixture
+async def context(engine: AsyncEngine, job: JobRow) -> JobContext:
+    return await JobContexts(engine).get(TENANT, job.id)
+
+
+class TestPages:
+    @pytest.mark.parametrize(("most", "found"), [(100, 3), (5, 2), (1, 1), (None, 3)])
+    async def test_end_where_they_would_have_too_many_verdicts(
+        self, engine: AsyncEngine, job: JobRow, context: JobContext, most: int | None, found: int
+    ) -> None:
+        page, after = await read_page(
+            engine, job, context, ResponseFilter(), after=None, limit=3, most_verdicts=most
+        )
+        assert [response.run for response in page] == list(range(found))
+        assert after == (0, found - 1, 0)
+
+
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EXPORT_VERDICTS", 3)
+
+
+@pytest.mark.usefixtures("small_pages")
+class TestAllResponses:
+    async def test_come_in_order_whatever_the_pages(
+        self, engine: AsyncEngine, job: JobRow, context: JobContext
+    ) -> None:
+        assert [response.run async for response in stream_all(engine, job, context)] == list(range(RUNS))
+
+    @pytest.mark.parametrize(
+        "meanwhile",
+        ["DELETE FROM jobs", "UPDATE shards SET retries = retries + 1"],
+        ids=["deleted", "retried"],
+    )
+    async def test_do_not_seem_to_end_where_the_job_is_not_what_it_was(
+        self, engine: AsyncEngine, job: JobRow, context: JobContext, meanwhile: str
+    ) -> None:
+        responses = stream_all(engine, job, context)
+        await anext(responses)
+        await execute(engine, meanwhile)
+        with pytest.raises(CutOffError):
+            [response async for response in responses]
