@@ -67,7 +67,10 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
     for job_id in to_read:
         async with engine.begin() as connection:
             if await jobs.lock_job(connection, job_id, skip_locked=True) is not None:
-                announced += await shards.announce_again(connection, job_id, quiet_seconds=None)
+                # Their messages are not among those that are counted, and there are few: a repetition does no harm.
+                announced += await shards.announce_again(
+                    connection, job_id, quiet_seconds=UNCLAIMED_SECONDS, answered=True
+                )
                 announced += await shards.refill(
                     connection, job_id, window, answered_below=MAX_SHARD_FAILURES
                 )

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,12 +20,13 @@ from app.domain.status import JobStatus
 from app.llm.batch_gateway import BatchGateway
 from app.llm.connections import load_connections
 from app.llm.prices import GenaiPriceBook
+from app.services import sweep as sweep_module
 from app.services import tend_batch as tend_batch_module
 from app.services.control_job import cancel_job, change_budget, pause_job, resume_job, retry_job
 from app.services.shard_work import Batching
 from app.services.sweep import sweep
 from app.services.tend_batch import tend_batch
-from tests.integration.jobs import TENANT, execute, new_job, scalar, simulated_connections
+from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids, simulated_connections
 from tests.integration.services.test_run_shard import Provider, Worker
 from tests.integration.simulator.conftest import RunningSimulator
 
@@ -48,9 +50,13 @@ class Service(Worker):
             self.deps, "batching", Batching(self.gateway, GenaiPriceBook(connections), 0.01, MOST_CALLS)
         )
 
+    def batches_of(self, calls: int) -> None:
+        """Batches have at most so many calls."""
+        object.__setattr__(self.deps, "batching", replace(self.deps.batching, most_calls=calls))
+
     async def step(self) -> None:
         """Everything that is announced, once."""
-        await sweep(self.engine, self.queue, 4, MOST_CALLS)
+        await sweep(self.engine, self.queue, 4, self.deps.batching.most_calls)
         waiting = (self.queue.shards, self.queue.batches, self.queue.finals)
         (self.queue.shards, self.queue.batches, self.queue.finals) = ([], [], [])
         for shard_id in dict.fromkeys(waiting[0]):
@@ -330,6 +336,34 @@ class TestControl:
         await resume_job(service.control, TENANT, job.id)
         assert (await service.completed(job)).completeness == "full"
         assert set(service.asked(job).values()) == {1}
+
+
+class TestEnding:
+    async def test_a_cancelled_job_ends_though_the_queue_lost_the_messages_about_what_is_to_be_read(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sweep_module, "UNCLAIMED_SECONDS", 0.1)
+        job = await batched_job(service)
+        await service.until_submitted()
+        await cancel_job(service.control, TENANT, job.id)
+        while not service.queue.shards:
+            await service.step()
+        service.queue.shards.clear()
+        ended = await service.until(job, JobStatus.CANCELLED)
+        assert ended.status is JobStatus.CANCELLED
+
+    async def test_a_cancelled_job_reads_its_answers_though_other_shards_of_it_are_announced(
+        self, engine: AsyncEngine, service: Service
+    ) -> None:
+        service.batches_of(2)
+        personas = ("E-low", "E-high", "C-low", "C-high", "A-low", "A-high")
+        job = await batched_job(service, personas=personas, iterations=1)
+        for shard_id in (await shard_ids(engine, job.id))[:2]:
+            await service.run(shard_id)
+        assert await scalar(engine, "SELECT count(*) FROM batches") == 1
+        await sweep(engine, service.queue, 4, 2)
+        await cancel_job(service.control, TENANT, job.id)
+        await service.until(job, JobStatus.CANCELLED)
 
 
 class TestWhereThereAreNone:
