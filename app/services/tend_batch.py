@@ -40,6 +40,9 @@ FEWEST_CALLS = 10
 MOST_FAILURES_AT_THE_END = 30
 """So often in a row a batch of a job that ends is asked for in vain; then it is given up."""
 
+MOST_SUBMISSIONS = 3
+"""So often a batch is submitted that its provider turns down as a whole, for reasons that may pass; then the job stops."""
+
 TOO_LARGE = "batch_too_large"
 """Code of a single call that the provider takes in no batch, however long we wait."""
 
@@ -291,7 +294,8 @@ async def _provider_failed(deps: ShardDependencies, held: Lease, error: ModelCal
     """What follows from an error of the provider; in how many seconds it is asked again."""
     log.warning("provider did not serve a batch", code=error.code, status=error.status)
     await _give_up_at_the_end(deps, held)
-    if error.kind is not FailureKind.RETRY:
+    turned_down = isinstance(error, BatchRefusedError) and held.submissions < MOST_SUBMISSIONS
+    if error.kind is not FailureKind.RETRY and not turned_down:
         missing = error.status == HTTPStatus.NOT_FOUND and held.state == "formed"
         await halt_job(
             deps.engine, held.job_id, _fatal(held, NO_ENDPOINTS if missing else error.code, str(error))
