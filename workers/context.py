@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any
 
 import structlog
@@ -62,6 +62,7 @@ class WorkerContext:
         self._adapters: list[str] = []
         self._deps: ShardDependencies | None = None
         self._warm = threading.Event()
+        self._tending: set[Future[None]] = set()
 
     def start(self, places: int) -> None:
         """Starts the loop and everything on it.
@@ -94,6 +95,8 @@ class WorkerContext:
 
     def _leave(self, leases: LeaseKeeper) -> None:
         leases.stop_all(StopReason.SHUTDOWN)
+        for tending in tuple(self._tending):
+            tending.cancel()  # an upload may take half an hour; whoever comes next goes on from the batch's state
         self._loop.call_later(self._settings.shutdown_seconds, self._abandon, leases)
 
     @staticmethod
@@ -113,8 +116,12 @@ class WorkerContext:
         self._run(run_shard(self._ready, shard_id)).result()
 
     def tend_batch(self, batch_id: int) -> None:
-        """Looks after a batch; blocks the calling thread until it needs nothing for now."""
-        self._run(tend_batch(self._ready, batch_id)).result()
+        """Looks after a batch; blocks the calling thread until it needs nothing for now, or the worker stops."""
+        tending = self._run(tend_batch(self._ready, batch_id))
+        self._tending.add(tending)
+        tending.add_done_callback(self._tending.discard)
+        with contextlib.suppress(CancelledError):
+            tending.result()
 
     def finalize_job(self, job_id: str) -> None:
         """Finalizes a job; blocks the calling thread."""

@@ -106,3 +106,14 @@ async def _insert(connection: AsyncConnection, held: Claim, wanted: Sequence[Wan
         ),
         columns | {"job": held.job_id, "shard": held.shard_id},
     )
+
+
+async def jobs_that_wait(connection: AsyncConnection) -> set[str]:
+    """The active jobs of which calls wait for a batch."""
+    rows = await connection.execute(
+        text(
+            "SELECT id FROM jobs WHERE status IN ('queued', 'running')"
+            " AND EXISTS (SELECT FROM batch_calls WHERE job_id = jobs.id AND batch_id IS NULL)"
+        )
+    )
+    return {row.id for row in rows}

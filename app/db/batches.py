@@ -174,8 +174,8 @@ async def halve(connection: AsyncConnection, lease: Lease) -> int | None:
         return None
     rows = await connection.execute(
         text(
-            "WITH other AS (INSERT INTO batches (tenant, job_id, connection, model, calls, due_at)"
-            "  SELECT tenant, job_id, connection, model, :second, due_at FROM batches WHERE id = :id RETURNING id),"
+            "WITH other AS (INSERT INTO batches (tenant, job_id, connection, model, calls)"
+            "  SELECT tenant, job_id, connection, model, :second FROM batches WHERE id = :id RETURNING id),"
             " moved AS (SELECT id FROM batch_calls WHERE batch_id = :id ORDER BY id DESC LIMIT :second)"
             " UPDATE batch_calls SET batch_id = other.id FROM other, moved WHERE batch_calls.id = moved.id"
             " RETURNING other.id"
@@ -218,17 +218,21 @@ async def hasten(connection: AsyncConnection, job_id: str) -> None:
 
 
 async def lease(connection: AsyncConnection, batch_id: int, lease_seconds: float) -> Lease | None:
-    """Leases a batch that has not ended, by the database's clock, if nobody else has it."""
+    """Leases a batch that has not ended and is due, by the database's clock, if nobody else has it.
+
+    What was announced counts as due; the second message about it finds it put off by who had the first.
+    """
     rows = await connection.execute(
         text(
             "UPDATE batches SET lease_token = lease_token + 1,"
             " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
             " FROM jobs WHERE batches.id = :id AND jobs.id = job_id AND state <> 'ended'"
+            " AND due_at <= clock_timestamp() + make_interval(secs => :announced)"
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " RETURNING batches.id, lease_token, job_id, jobs.status, connection, model, calls, state, provider_id,"
             " submissions, batches.failures, submitted_at"
         ),
-        {"id": batch_id, "seconds": lease_seconds},
+        {"id": batch_id, "seconds": lease_seconds, "announced": ANNOUNCED_SECONDS},
     )
     row = rows.first()
     if row is None:
@@ -255,7 +259,7 @@ async def release(connection: AsyncConnection, held: Lease, seconds: float, *, f
         text(
             "UPDATE batches SET lease_expires_at = NULL,"
             " due_at = clock_timestamp() + make_interval(secs => :seconds),"
-            " failures = CASE WHEN :failed THEN least(failures + 1, 30000) ELSE 0 END"
+            " failures = CASE WHEN :failed THEN least(failures + 1, 30000) WHEN state = 'formed' THEN failures ELSE 0 END"
             " WHERE id = :id AND lease_token = :token AND state <> 'ended'"
         ),
         {"id": held.id, "token": held.token, "seconds": seconds, "failed": failed},
@@ -323,14 +327,11 @@ async def not_submitted(connection: AsyncConnection, held: Lease) -> None:
     )
 
 
-async def known_ids(connection: AsyncConnection, connection_id: str, since: datetime) -> set[str]:
-    """The provider's ids of the batches that were submitted there since then, as far as we know them."""
+async def known_ids(connection: AsyncConnection, connection_id: str) -> set[str]:
+    """The provider's ids of all batches that were submitted there, however long that took, as far as we know them."""
     rows = await connection.execute(
-        text(
-            "SELECT provider_id FROM batches WHERE connection = :connection AND provider_id IS NOT NULL"
-            " AND submitted_at >= :since"
-        ),
-        {"connection": connection_id, "since": since},
+        text("SELECT provider_id FROM batches WHERE connection = :connection AND provider_id IS NOT NULL"),
+        {"connection": connection_id},
     )
     return {row.provider_id for row in rows}
 
@@ -345,6 +346,30 @@ async def any_other_submitted(connection: AsyncConnection, held: Lease) -> bool:
         {"connection": held.connection, "model": held.model, "id": held.id},
     )
     return bool(rows.scalar_one())
+
+
+async def is_behind(connection: AsyncConnection, held: Lease) -> bool:
+    """Whether an older batch for the same model, of a job that is active, was turned down and waits to be tried again."""
+    rows = await connection.execute(
+        text(
+            "SELECT EXISTS (SELECT FROM batches b JOIN jobs ON jobs.id = job_id AND status IN ('queued', 'running')"
+            " WHERE connection = :connection AND model = :model AND state = 'formed' AND submissions > 0 AND b.id < :id)"
+        ),
+        {"connection": held.connection, "model": held.model, "id": held.id},
+    )
+    return bool(rows.scalar_one())
+
+
+async def hasten_next(connection: AsyncConnection, held: Lease) -> None:
+    """Has the oldest batch for the same model that was turned down tried at once: there is room."""
+    await connection.execute(
+        text(
+            "UPDATE batches SET due_at = clock_timestamp() WHERE id = (SELECT id FROM batches"
+            " WHERE connection = :connection AND model = :model AND state = 'formed' AND submissions > 0"
+            " ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)"
+        ),
+        {"connection": held.connection, "model": held.model},
+    )
 
 
 # -- collecting -------------------------------------------------------------------------------------------------------

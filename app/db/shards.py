@@ -123,7 +123,9 @@ async def refill(
             "  ELSE answered AND failures < :below END"
             f" AND {PREPARED} ORDER BY coalesce(prerequisite_id, id), id"
             " LIMIT greatest(0, :window - (SELECT count(*) FROM shards"
-            "  WHERE job_id = :job AND NOT done AND announced_at IS NOT NULL))"
+            "  WHERE job_id = :job AND NOT done AND announced_at IS NOT NULL"
+            # What else was announced is never claimed, and so never makes room.
+            "  AND (CAST(:below AS integer) IS NULL OR answered)))"
             " FOR UPDATE SKIP LOCKED) RETURNING id"
         ),
         {"job": job_id, "window": window, "below": answered_below},
@@ -132,7 +134,7 @@ async def refill(
 
 
 async def announce_again(
-    connection: AsyncConnection, job_id: str, *, quiet_seconds: float | None
+    connection: AsyncConnection, job_id: str, *, quiet_seconds: float | None, answered: bool = False
 ) -> list[int]:
     """Announced shards of a job that nobody holds: the message, or the worker, was lost.
 
@@ -142,17 +144,18 @@ async def announce_again(
         connection: Where.
         job_id: Which job.
         quiet_seconds: Announce never claimed shards after so long; ``None`` for not at all.
+        answered: Only those for which a batch holds answers.
     """
     rows = await connection.execute(
         text(
             "UPDATE shards SET announced_at = clock_timestamp() WHERE id IN ("
-            " SELECT id FROM shards WHERE NOT done AND job_id = :job"
+            " SELECT id FROM shards WHERE NOT done AND job_id = :job AND (answered OR NOT :answered)"
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " AND (announced_at < lease_expires_at"
             "  OR announced_at < clock_timestamp() - make_interval(secs => CAST(:quiet AS double precision)))"
             " ORDER BY id FOR UPDATE SKIP LOCKED) RETURNING id"
         ),
-        {"job": job_id, "quiet": quiet_seconds},
+        {"job": job_id, "quiet": quiet_seconds, "answered": answered},
     )
     return sorted(row.id for row in rows)
 

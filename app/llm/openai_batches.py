@@ -26,7 +26,7 @@ OUR_NAME = "persona_assay_batch"
 """Key of the batches' metadata under which ours have their names."""
 
 _ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
-_ENDED = frozenset({"completed", "expired", "cancelled"})
+_ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _ENQUEUED_LIMIT = "token_limit_exceeded"
 """Code of a batch that was turned down because too many tokens are waiting already, its own included."""
 
@@ -99,7 +99,7 @@ class OpenAIBatches:
     async def has_ended(self, provider_id: str) -> bool:
         """Whether a batch's files are there."""
         batch = await self._retrieve(provider_id)
-        if batch.status == "failed":
+        if batch.status == "failed" and not (batch.output_file_id or batch.error_file_id):
             raise _refused(batch)
         return batch.status in _ENDED
 

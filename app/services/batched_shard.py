@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db import batch_calls, batches, budgets, jobs
+from app.db.batches import Group
 from app.db.shards import AnyClaim, Claim
 from app.domain.budget import Amount
 from app.domain.execution import Execution
@@ -57,7 +58,7 @@ async def _keep(deps: ShardDependencies, claim: Claim, caller: BatchCaller) -> N
 async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int) -> list[int]:
     """Puts the calls of a locked, active job that wait into batches: full ones, and the rest once no shard can add to it.
 
-    A batch is cut to what the job's budget allows. A job of which nothing is on its way, and of whose budget not enough
+    A batch is cut to what the job's budget allows, once nothing else is on its way. A job of which nothing is on its way, and of whose budget not enough
     is left for one call, is paused.
 
     Returns:
@@ -71,12 +72,17 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
     account = await budgets.lock_account(connection, job_id)
     taken = Amount() if account is None else account.spent + account.reserved
     formed: list[int] = []
-    short = False
+    short: set[Group] = set()
     for group, size in due:
+        if group in short:
+            continue
         calls = await batches.first_waiting(connection, job_id, group, size)
         amounts = [amount for _, amount in calls]
         count = len(calls) if account is None else account.limits.affordable(taken, amounts)
-        short = short or count < len(calls)
+        if count < len(calls):
+            short.add(group)
+            if await budgets.any_outstanding(connection, job_id):
+                continue  # what is on its way at its worst case comes back cheaper, and pays for a larger batch
         if count:
             taken = sum(amounts[:count], taken)
             formed.append(await batches.form(connection, job_id, group, [id_ for id_, _ in calls[:count]]))

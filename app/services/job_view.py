@@ -59,7 +59,8 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
         usage = await progress.usage(connection, tenant, job_id)
         account = await budgets.read_account(connection, tenant, job_id)
         spared = await replies.reuse(connection, tenant, job_id) if _wants_reuse(job) else None
-        in_batches = await batches.counts(connection, tenant, job_id)
+        batched = job.request.get("execution") == Execution.BATCH
+        in_batches = await batches.counts(connection, tenant, job_id) if batched else None
     answering = {} if Stage.PERSONAS in steps else progress_json(job, total, leased)
     return job_json(job) | {
         "progress": preparation_json(job, steps) | answering,
@@ -67,7 +68,7 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
         "cost": cost_json(usage),
         "budget": None if account is None else budget_json(account),
         "reuse": None if spared is None else reuse_json(spared),
-        "batches": batches_json(in_batches) if job.request.get("execution") == Execution.BATCH else None,
+        "batches": None if in_batches is None else batches_json(in_batches),
     }
 
 

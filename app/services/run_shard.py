@@ -269,7 +269,8 @@ async def halt_job(
                 reason=error.code,
                 error=detail,
             )
-            await batches.hasten(connection, job_id)
+            if moved:
+                await batches.hasten(connection, job_id)
     except SQLAlchemyError as failure:
         log.exception("job not stopped", code=error.code)
         return failure

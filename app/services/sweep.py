@@ -6,6 +6,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import batches, health, idempotency, jobs, replies, shards
+from app.db.batch_calls import jobs_that_wait
 from app.domain.status import ACTIVE
 from app.ports import Queue
 from app.services.batched_shard import form_batches
@@ -48,6 +49,7 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
         log.warning("frozen workers disconnected", connections=frozen)
     async with engine.begin() as connection:
         active = await jobs.active_jobs(connection)
+        wishing = await jobs_that_wait(connection)
         unclaimed = await shards.unclaimed(connection)
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
         await idempotency.forget_keys(connection)
@@ -63,11 +65,15 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
             quiet = UNCLAIMED_SECONDS if lost_some else None
             announced += await shards.announce_again(connection, job_id, quiet_seconds=quiet)
             announced += await shards.refill(connection, job_id, window)
-            due += await form_batches(connection, job_id, batch_calls)
+            if job_id in wishing:
+                due += await form_batches(connection, job_id, batch_calls)
     for job_id in to_read:
         async with engine.begin() as connection:
             if await jobs.lock_job(connection, job_id, skip_locked=True) is not None:
-                announced += await shards.announce_again(connection, job_id, quiet_seconds=None)
+                # Their messages are not among those that are counted, and there are few: a repetition does no harm.
+                announced += await shards.announce_again(
+                    connection, job_id, quiet_seconds=UNCLAIMED_SECONDS, answered=True
+                )
                 announced += await shards.refill(
                     connection, job_id, window, answered_below=MAX_SHARD_FAILURES
                 )

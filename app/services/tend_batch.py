@@ -34,8 +34,14 @@ LONGEST_BACKOFF_SECONDS = 600.0
 CLOCK_SKEW = timedelta(minutes=5)
 """How far the provider's clock may be behind the database's."""
 
+FEWEST_CALLS = 10
+"""A batch of no more calls is not split for tokens that are enqueued now."""
+
 MOST_FAILURES_AT_THE_END = 30
 """So often in a row a batch of a job that ends is asked for in vain; then it is given up."""
+
+MOST_SUBMISSIONS = 3
+"""So often a batch is submitted that its provider turns down as a whole, for reasons that may pass; then the job stops."""
 
 TOO_LARGE = "batch_too_large"
 """Code of a single call that the provider takes in no batch, however long we wait."""
@@ -57,9 +63,11 @@ async def tend_batch(deps: ShardDependencies, batch_id: int) -> None:
     with structlog.contextvars.bound_contextvars(job=held.job_id, batch=held.id):
         tending = asyncio.create_task(_tend(deps, held))
         keeping = asyncio.create_task(_keep(deps, held))
-        await asyncio.wait({tending, keeping}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (tending, keeping):
-            task.cancel()
+        try:
+            await asyncio.wait({tending, keeping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (tending, keeping):
+                task.cancel()
         for outcome in await asyncio.gather(tending, keeping, return_exceptions=True):
             # Its lease runs out, and somebody goes on from where it stands.
             if isinstance(outcome, Exception):
@@ -92,13 +100,17 @@ async def _tend(deps: ShardDependencies, held: Lease) -> None:
             log.exception("batch not looked after")
             await _count_failure(deps, held, error)
             await _give_up_at_the_end(deps, held)
-        seconds, failed = _back_off(deps, held), True
+        seconds, failed = _back_off(deps, held.failures), True
     async with deps.engine.begin() as connection:
         await batches.release(connection, held, seconds, failed=failed)
 
 
 async def _step(deps: ShardDependencies, held: Lease) -> float:
     """The next thing to do; in how many seconds there may be another one."""
+    if held.state == "formed" and held.status not in ACTIVE:
+        if held.status in ENDING:
+            await _dissolve(deps, held)
+        return LONGEST_BACKOFF_SECONDS  # whoever resumes the job has it looked after
     await deps.batching.chat.prepare(held.connection)
     if held.state == "formed":
         return await _submit(deps, held)
@@ -111,10 +123,10 @@ async def _step(deps: ShardDependencies, held: Lease) -> float:
 
 
 async def _submit(deps: ShardDependencies, held: Lease) -> float:
-    if held.status not in ACTIVE:
-        if held.status in ENDING:
-            await _dissolve(deps, held)
-        return LONGEST_BACKOFF_SECONDS  # whoever resumes the job has it looked after
+    async with deps.engine.connect() as connection:
+        behind = await batches.is_behind(connection, held)
+    if behind:  # where the provider does not even take the other one, nothing is uploaded in vain
+        return deps.batching.poll_seconds
     submit = await deps.batching.chat.upload(held.connection, _requests(deps, held))
     async with deps.engine.begin() as connection:
         number = await batches.begin_submission(connection, held)
@@ -123,7 +135,7 @@ async def _submit(deps: ShardDependencies, held: Lease) -> float:
     try:
         provider_id = await submit(_name(held, number))
     except ModelCallError as error:
-        if not error.maybe_paid:
+        if _was_not_taken(error):
             await _not_submitted(deps, held)
         raise
     except BatchTooLargeError:
@@ -133,6 +145,11 @@ async def _submit(deps: ShardDependencies, held: Lease) -> float:
         await batches.submitted(connection, held, provider_id)
     log.info("batch submitted", calls=held.calls, model=f"{held.connection}/{held.model}")
     return deps.batching.poll_seconds
+
+
+def _was_not_taken(error: ModelCallError) -> bool:
+    """Whether an error proves that there is no batch. A 5xx may come after it was made: it is looked for."""
+    return not error.maybe_paid and (error.status is None or error.status < HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 def _name(held: Lease, number: int) -> str:
@@ -158,14 +175,16 @@ async def _find(deps: ShardDependencies, held: Lease) -> float:
         raise RuntimeError("a batch is being submitted since never")
     since = held.submitted_at - CLOCK_SKEW
     async with deps.engine.connect() as connection:
-        known = await batches.known_ids(connection, held.connection, since)
+        known = await batches.known_ids(connection, held.connection)
     name = _name(held, held.submissions)
     found = await deps.batching.chat.find(held.connection, name, held.calls, since, known)
-    if found is None:
+    ours = False
+    if found is not None:
+        async with deps.engine.begin() as connection:
+            ours = await batches.submitted(connection, held, found)
+    if not ours:  # also where it is another one of ours after all
         await _not_submitted(deps, held)
         return 0.0
-    async with deps.engine.begin() as connection:
-        await batches.submitted(connection, held, found)
     log.info("interrupted submission found", calls=held.calls)
     return 0.0
 
@@ -186,19 +205,23 @@ async def _dissolve(deps: ShardDependencies, held: Lease) -> None:
 
 
 async def _make_smaller(deps: ShardDependencies, held: Lease, error: BatchTooLargeError) -> float:
-    """Splits a batch that is too large for the provider, unless it may take it when others have ended."""
+    """Splits a batch that is too large for the provider, unless it may take it when others have ended.
+
+    They may be another program's with the same key. So a small one waits however long that takes.
+    """
     other: int | None = None
     async with deps.engine.begin() as connection:
         await jobs.lock_job(connection, held.job_id)
         await _check(deps, connection, held)
         await batches.not_submitted(connection, held)
-        wait = error.for_now and await batches.any_other_submitted(connection, held)
+        small = held.calls <= FEWEST_CALLS
+        wait = error.for_now and (small or await batches.any_other_submitted(connection, held))
         if not wait:
             other = await batches.halve(connection, held)
     if not wait and other is None:
         await halt_job(deps.engine, held.job_id, _fatal(held, TOO_LARGE, str(error)))
     log.info("batch too large", calls=held.calls, split=not wait)
-    return deps.batching.poll_seconds if error.for_now else 0.0
+    return _back_off(deps, held.submissions) if error.for_now else 0.0
 
 
 # -- waiting and collecting -------------------------------------------------------------------------------------------
@@ -257,6 +280,8 @@ async def _end(deps: ShardDependencies, held: Lease, unanswered: str) -> None:
             below = None if status in ACTIVE else MAX_SHARD_FAILURES
             announced = await shards.refill(connection, held.job_id, deps.window, answered_below=below)
             settled = status in ENDING and await settle(connection, held.job_id, status)
+    async with deps.engine.begin() as connection:  # of its own: the other batch may be another job's
+        await batches.hasten_next(connection, held)
     await deps.queue.announce_shards(announced)
     if settled:
         await deps.queue.announce_finalize(held.job_id)
@@ -269,12 +294,13 @@ async def _provider_failed(deps: ShardDependencies, held: Lease, error: ModelCal
     """What follows from an error of the provider; in how many seconds it is asked again."""
     log.warning("provider did not serve a batch", code=error.code, status=error.status)
     await _give_up_at_the_end(deps, held)
-    if error.kind is not FailureKind.RETRY:
+    turned_down = isinstance(error, BatchRefusedError) and held.submissions < MOST_SUBMISSIONS
+    if error.kind is not FailureKind.RETRY and not turned_down:
         missing = error.status == HTTPStatus.NOT_FOUND and held.state == "formed"
         await halt_job(
             deps.engine, held.job_id, _fatal(held, NO_ENDPOINTS if missing else error.code, str(error))
         )
-    return max(error.retry_after or 0.0, _back_off(deps, held))
+    return max(error.retry_after or 0.0, _back_off(deps, held.failures))
 
 
 async def _give_up_at_the_end(deps: ShardDependencies, held: Lease) -> None:
@@ -303,6 +329,7 @@ async def _count_failure(deps: ShardDependencies, held: Lease, error: Exception)
             )
 
 
-def _back_off(deps: ShardDependencies, held: Lease) -> float:
-    ceiling = min(LONGEST_BACKOFF_SECONDS, deps.batching.poll_seconds * 2.0 ** min(held.failures, 10))
+def _back_off(deps: ShardDependencies, times: int) -> float:
+    """Seconds to wait after something was in vain so many times before."""
+    ceiling = min(LONGEST_BACKOFF_SECONDS, deps.batching.poll_seconds * 2.0 ** min(times, 10))
     return ceiling * random.uniform(0.5, 1)  # noqa: S311 - jitter

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -19,12 +21,16 @@ from app.domain.status import JobStatus
 from app.llm.batch_gateway import BatchGateway
 from app.llm.connections import load_connections
 from app.llm.prices import GenaiPriceBook
+from app.ports import FailureKind, ModelCallError
+from app.services import sweep as sweep_module
 from app.services import tend_batch as tend_batch_module
 from app.services.control_job import cancel_job, change_budget, pause_job, resume_job, retry_job
+from app.services.model_caller import JobMustStopError
+from app.services.run_shard import halt_job
 from app.services.shard_work import Batching
 from app.services.sweep import sweep
 from app.services.tend_batch import tend_batch
-from tests.integration.jobs import TENANT, execute, new_job, scalar, simulated_connections
+from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids, simulated_connections
 from tests.integration.services.test_run_shard import Provider, Worker
 from tests.integration.simulator.conftest import RunningSimulator
 
@@ -48,9 +54,13 @@ class Service(Worker):
             self.deps, "batching", Batching(self.gateway, GenaiPriceBook(connections), 0.01, MOST_CALLS)
         )
 
+    def batches_of(self, calls: int) -> None:
+        """Batches have at most so many calls."""
+        object.__setattr__(self.deps, "batching", replace(self.deps.batching, most_calls=calls))
+
     async def step(self) -> None:
         """Everything that is announced, once."""
-        await sweep(self.engine, self.queue, 4, MOST_CALLS)
+        await sweep(self.engine, self.queue, 4, self.deps.batching.most_calls)
         waiting = (self.queue.shards, self.queue.batches, self.queue.finals)
         (self.queue.shards, self.queue.batches, self.queue.finals) = ([], [], [])
         for shard_id in dict.fromkeys(waiting[0]):
@@ -330,6 +340,134 @@ class TestControl:
         await resume_job(service.control, TENANT, job.id)
         assert (await service.completed(job)).completeness == "full"
         assert set(service.asked(job).values()) == {1}
+
+    async def test_one_that_others_leave_no_room_for_is_tried_again_until_they_do(
+        self, engine: AsyncEngine, service: Service
+    ) -> None:
+        service.simulator.configure(batch_limit=15, batch_ms=600_000)
+
+        async def others() -> AsyncIterator[tuple[str, str]]:
+            for number in range(15):
+                yield f"another-{number}", '{"model": "sim-faithful", "messages": []}'
+
+        await service.gateway.prepare("simulated")
+        submit = await service.gateway.upload("simulated", others())
+        provider_id = await submit("another program's")
+        service.simulator.configure(batch_ms=0)
+        job = await batched_job(service, iterations=10)
+        for _ in range(ROUNDS):
+            await service.step()
+            if await scalar(engine, "SELECT max(submissions) FROM batches") > 4:
+                break
+        assert (await service.job(job)).status is JobStatus.RUNNING
+        assert await scalar(engine, "SELECT min(calls) FROM batches") >= tend_batch_module.FEWEST_CALLS // 2
+        # Only one of them is tried.
+        assert await scalar(engine, "SELECT count(*) FROM batches WHERE submissions > 0") == 1
+        await service.gateway.cancel("simulated", provider_id)
+        service.simulator.configure(batch_limit=0)
+        assert (await service.completed(job)).completeness == "full"
+        assert set(service.asked(job).values()) == {1}
+
+
+class TestFailingProvider:
+    async def test_a_key_that_is_refused_does_not_have_the_other_batches_asked_for_at_once(
+        self, engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        service.simulator.configure(batch_ms=600_000)
+        job = await batched_job(service)
+        await service.until_submitted()
+        await pause_job(service.control, TENANT, job.id)
+        asked = AsyncMock()
+        monkeypatch.setattr(service.gateway, "has_ended", asked)
+        due = "SELECT due_at FROM batches WHERE state = 'submitted'"
+        (batch_id,) = [row.id for row in await execute(engine, "SELECT id FROM batches")]
+        await execute(engine, "UPDATE batches SET due_at = clock_timestamp() + interval '60 seconds'")
+        before = await scalar(engine, due)
+        await halt_job(engine, job.id, JobMustStopError("invalid_api_key", "", "simulated/sim-faithful"))
+        assert await scalar(engine, due) == before
+        await tend_batch(service.deps, batch_id)  # a message that was late
+        asked.assert_not_awaited()
+
+    @pytest.mark.parametrize("made", [True, False])
+    async def test_a_batch_that_a_5xx_may_have_hidden_is_looked_for(
+        self,
+        engine: AsyncEngine,
+        service: Service,
+        monkeypatch: pytest.MonkeyPatch,
+        connection: str,
+        made: bool,
+    ) -> None:
+        upload = service.gateway.upload
+
+        async def failing(
+            where: str, calls: AsyncIterator[tuple[str, str]]
+        ) -> Callable[[str], Awaitable[str]]:
+            submit = await upload(where, calls)
+
+            async def submit_and_fail(name: str) -> str:
+                monkeypatch.undo()
+                if made:
+                    await submit(name)
+                raise ModelCallError("HTTP 502", kind=FailureKind.RETRY, code="http_502", status=502)
+
+            return submit_and_fail
+
+        monkeypatch.setattr(service.gateway, "upload", failing)
+        job = await batched_job(service, connection)
+        assert (await service.completed(job)).completeness == "full"
+        assert await scalar(engine, "SELECT max(submissions) FROM batches") <= (1 if made else 2)
+
+    async def test_an_interrupted_submission_is_not_mistaken_for_one_whose_upload_took_long(
+        self, engine: AsyncEngine, service: Service
+    ) -> None:
+        service.batches_of(17)  # a size that no other test leaves at the simulator
+        job = await batched_job(service, "simulated-anthropic", iterations=34)
+        for shard_id in await shard_ids(engine, job.id):
+            await service.run(shard_id)
+        first, second = service.queue.batches
+        await tend_batch(service.deps, first)
+        await execute(
+            engine,
+            "UPDATE batches SET submitted_at = submitted_at - interval '8 minutes' WHERE id = :id",
+            id=first,
+        )
+        await execute(
+            engine,
+            "UPDATE batches SET state = 'submitting', submissions = 1, submitted_at = clock_timestamp()"
+            " WHERE id = :id",
+            id=second,
+        )
+        await tend_batch(service.deps, second)
+        assert await scalar(engine, "SELECT state FROM batches WHERE id = :id", id=second) == "formed"
+
+
+class TestEnding:
+    async def test_a_cancelled_job_ends_though_the_queue_lost_the_messages_about_what_is_to_be_read(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sweep_module, "UNCLAIMED_SECONDS", 0.1)
+        job = await batched_job(service)
+        await service.until_submitted()
+        await cancel_job(service.control, TENANT, job.id)
+        while not service.queue.shards:
+            await service.step()
+        service.queue.shards.clear()
+        ended = await service.until(job, JobStatus.CANCELLED)
+        assert ended.status is JobStatus.CANCELLED
+
+    async def test_a_cancelled_job_reads_its_answers_though_other_shards_of_it_are_announced(
+        self, engine: AsyncEngine, service: Service
+    ) -> None:
+        service.batches_of(2)
+        personas = ("E-low", "E-high", "C-low", "C-high", "A-low", "A-high")
+        job = await batched_job(service, personas=personas, iterations=1)
+        for shard_id in (await shard_ids(engine, job.id))[:2]:
+            await service.run(shard_id)
+        (batch_id,) = service.queue.batches
+        await tend_batch(service.deps, batch_id)
+        await sweep(engine, service.queue, 4, 2)
+        await cancel_job(service.control, TENANT, job.id)
+        await service.until(job, JobStatus.CANCELLED)
 
 
 class TestWhereThereAreNone:
