@@ -27,7 +27,7 @@ from app.llm.batch_gateway import BatchGateway
 from app.llm.gateway import Gateway, adapters
 from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
-from app.services.aside import Aside, FinalizingQueue, finalizing
+from app.services.aside import Aside, Finalize, FinalizingQueue, finalizing
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
 from app.services.job_context import JobContexts
@@ -52,6 +52,8 @@ GARBAGE_THRESHOLDS = (50_000, 20, 20)
 
 class WorkerContext:
     """Built once a process, before Celery takes its first task."""
+
+    _finalize: Finalize
 
     def __init__(self, settings: Settings, queue: Queue) -> None:
         self._settings = settings
@@ -125,7 +127,8 @@ class WorkerContext:
 
     def finalize_job(self, job_id: str) -> None:
         """Finalizes a job; blocks the calling thread."""
-        self._run(finalizing(self._ready.engine, self._ready.contexts)(job_id)).result()
+        self._warm.wait()
+        self._run(self._finalize(job_id)).result()
 
     @property
     def _ready(self) -> ShardDependencies:
@@ -168,7 +171,7 @@ class WorkerContext:
         )
         board = MetricsBoard(redis, "worker")
         contexts, aside = JobContexts(engine), Aside()
-        finalize = finalizing(engine, contexts)
+        self._finalize = finalize = finalizing(engine, contexts)
         async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():
             deps = ShardDependencies(
                 engine=engine,

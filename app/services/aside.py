@@ -17,6 +17,9 @@ log = structlog.get_logger(__name__)
 FINALIZATION = "finalization"
 """The kind of work."""
 
+FINALIZATIONS_AT_A_TIME = 4
+"""Each holds a connection of the shards' pool and, while it computes, all scores of its job."""
+
 Finalize = Callable[[str], Coroutine[Any, Any, None]]
 
 
@@ -94,10 +97,22 @@ class FinalizingQueue:
 
 
 def finalizing(engine: AsyncEngine, contexts: JobContexts) -> Finalize:
-    """Finalizes jobs; what that takes (scipy) is imported at the first, on a thread, lest calls stand still meanwhile."""
+    """Finalizes jobs, a few at a time, each once at a time, however many end together.
+
+    What that takes (scipy) is imported at the first, on a thread, lest calls stand still meanwhile.
+    """
+    under_way: set[str] = set()
+    places = asyncio.Semaphore(FINALIZATIONS_AT_A_TIME)
 
     async def finalize(job_id: str) -> None:
-        module = await asyncio.to_thread(importlib.import_module, "app.services.finalize_job")
-        await module.finalize_job(engine, contexts, job_id)
+        if job_id in under_way:
+            return
+        under_way.add(job_id)
+        try:
+            async with places:
+                module = await asyncio.to_thread(importlib.import_module, "app.services.finalize_job")
+                await module.finalize_job(engine, contexts, job_id)
+        finally:
+            under_way.discard(job_id)
 
     return finalize

@@ -179,8 +179,6 @@ async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | N
 
 async def _until_written(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> None:
     """Waits until what was answered is on disk: who claims the shard next asks anew for all that is not."""
-    if stop.reason is StopReason.LEASE_LOST:  # who has it by now has asked already
-        return
     patience = SHUTDOWN_SECONDS if stop.reason is StopReason.SHUTDOWN else None
     with contextlib.suppress(Exception):  # rows that were refused or lost are among those asked for anew
         async with asyncio.timeout(patience):

@@ -168,6 +168,8 @@ class TestDemo:
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"TMPDIR": str(temporary)},
+            # A test that runs in a shell's background would hand its deafness on.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - one thread here
         )
         with demo:
             assert demo.stderr is not None

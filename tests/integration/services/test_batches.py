@@ -420,8 +420,8 @@ class TestFailingProvider:
     async def test_an_interrupted_submission_is_not_mistaken_for_one_whose_upload_took_long(
         self, engine: AsyncEngine, service: Service
     ) -> None:
-        service.batches_of(17)  # a size that no other test leaves at the simulator
-        job = await batched_job(service, "simulated-anthropic", iterations=34)
+        service.batches_of(23)  # a size that no other test leaves at the simulator
+        job = await batched_job(service, "simulated-anthropic", iterations=46)
         for shard_id in await shard_ids(engine, job.id):
             await service.run(shard_id)
         first, second = service.queue.batches

@@ -54,7 +54,7 @@ def stop_all(worker: Worker, reason: StopReason) -> None:
 
 
 class TestGivenBack:
-    @pytest.mark.parametrize("reason", [StopReason.GIVE_WAY, StopReason.SHUTDOWN, StopReason.JOB_INACTIVE])
+    @pytest.mark.parametrize("reason", list(StopReason))
     async def test_what_was_answered_is_on_disk_first_and_is_not_asked_for_again(
         self, engine: AsyncEngine, worker: Worker, reason: StopReason
     ) -> None:

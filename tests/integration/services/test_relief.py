@@ -11,7 +11,13 @@ from app.db.jobs import JobRow
 from app.domain.priority import Priority
 from app.domain.status import JobStatus
 from app.services import relief
-from app.services.aside import Aside, FinalizingQueue, finalizing
+from app.services.aside import (
+    FINALIZATION,
+    FINALIZATIONS_AT_A_TIME,
+    Aside,
+    FinalizingQueue,
+    finalizing,
+)
 from app.services.relief import PLACES_BESIDE, relieve, relieving
 from app.services.stop_signal import StopReason
 from tests.integration.jobs import execute, new_job, scalar, shard_ids, take
@@ -173,3 +179,29 @@ async def eventually_completed(worker: Worker, job: JobRow) -> bool:
             return True
         await asyncio.sleep(0.02)
     return False
+
+
+class TestFinalizing:
+    async def test_each_job_is_finalized_once_at_a_time_and_few_together(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun: list[str] = []
+        gate = asyncio.Event()
+
+        async def finalize_job(_engine: AsyncEngine, _contexts: object, job_id: str) -> None:
+            begun.append(job_id)
+            await gate.wait()
+
+        monkeypatch.setattr("app.services.finalize_job.finalize_job", finalize_job)
+        finalize = finalizing(engine, worker.deps.contexts)
+        aside = Aside()
+        for number in range(2 * FINALIZATIONS_AT_A_TIME):
+            for _ in range(2):
+                aside.begin(finalize(f"job_{number}"), FINALIZATION)
+        while len(begun) < FINALIZATIONS_AT_A_TIME:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert len(begun) == FINALIZATIONS_AT_A_TIME
+        gate.set()
+        await aside.ended()
+        assert sorted(begun) == sorted(f"job_{number}" for number in range(2 * FINALIZATIONS_AT_A_TIME))
