@@ -186,10 +186,12 @@ class TestFinalizing:
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         begun: list[str] = []
-        gate = asyncio.Event()
+        full, gate = asyncio.Event(), asyncio.Event()
 
         async def finalize_job(_engine: AsyncEngine, _contexts: object, job_id: str) -> None:
             begun.append(job_id)
+            if len(begun) == FINALIZATIONS_AT_A_TIME:
+                full.set()
             await gate.wait()
 
         monkeypatch.setattr("app.services.finalize_job.finalize_job", finalize_job)
@@ -198,8 +200,7 @@ class TestFinalizing:
         for number in range(2 * FINALIZATIONS_AT_A_TIME):
             for _ in range(2):
                 aside.begin(finalize(f"job_{number}"), FINALIZATION)
-        while len(begun) < FINALIZATIONS_AT_A_TIME:
-            await asyncio.sleep(0.01)
+        await full.wait()
         await asyncio.sleep(0.1)
         assert len(begun) == FINALIZATIONS_AT_A_TIME
         gate.set()
