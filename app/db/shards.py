@@ -282,7 +282,8 @@ async def renew(
             "WITH ours AS (SELECT shards.id FROM shards"
             "  JOIN unnest(CAST(:ids AS bigint[]), CAST(:tokens AS bigint[])) AS held (id, token)"
             "  ON shards.id = held.id AND lease_token = held.token"
-            "  WHERE NOT done ORDER BY shards.id FOR UPDATE OF shards)"
+            # One that was given back keeps its token; renewed, it would be held by nobody until that runs out.
+            "  WHERE NOT done AND lease_owner IS NOT NULL ORDER BY shards.id FOR UPDATE OF shards)"
             " UPDATE shards SET lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
             " FROM ours WHERE shards.id = ours.id RETURNING shards.id, lease_token"
         ),

@@ -99,20 +99,25 @@ class FinalizingQueue:
 def finalizing(engine: AsyncEngine, contexts: JobContexts) -> Finalize:
     """Finalizes jobs, a few at a time, each once at a time, however many end together.
 
-    What that takes (scipy) is imported at the first, on a thread, lest calls stand still meanwhile.
+    One that is asked for while it is under way is looked at once more afterwards: its last shard may have ended after the
+    look that found one still held. What finalizing takes (scipy) is imported at the first, on a thread, lest calls stand
+    still meanwhile.
     """
-    under_way: set[str] = set()
+    asked_again: dict[str, bool] = {}
     places = asyncio.Semaphore(FINALIZATIONS_AT_A_TIME)
 
     async def finalize(job_id: str) -> None:
-        if job_id in under_way:
+        if job_id in asked_again:
+            asked_again[job_id] = True
             return
-        under_way.add(job_id)
+        asked_again[job_id] = True
         try:
             async with places:
                 module = await asyncio.to_thread(importlib.import_module, "app.services.finalize_job")
-                await module.finalize_job(engine, contexts, job_id)
+                while asked_again[job_id]:
+                    asked_again[job_id] = False
+                    await module.finalize_job(engine, contexts, job_id)
         finally:
-            under_way.discard(job_id)
+            del asked_again[job_id]
 
     return finalize

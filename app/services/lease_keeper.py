@@ -143,9 +143,9 @@ class LeaseKeeper:
             ours = await shards.renew(connection, [claim for claim, _ in held], self._lease_seconds)
         self._kept_at = asked
         for claim, stop in held:
-            if claim not in ours:
+            if claim not in ours and claim in self._held:  # not one that has been given back meanwhile
+                LEASES_LOST.inc(stop.reason is None)
                 stop.set(StopReason.LEASE_LOST)
-                LEASES_LOST.inc()
 
     async def _check_jobs(self) -> None:
         held, asked = list(self._held.items()), time.monotonic()

@@ -1,5 +1,7 @@
 """Finds work that nobody is doing: committed but never announced, announced but lost, or leased by the dead."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import structlog
@@ -7,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import batches, health, idempotency, jobs, replies, shards
 from app.db.batch_calls import jobs_that_wait
+from app.db.health import is_away
 from app.domain.status import ACTIVE
 from app.ports import Queue
 from app.services.batched_shard import form_batches
@@ -56,32 +59,51 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
         to_read = await batches.jobs_to_read(connection, MAX_SHARD_FAILURES)
         due = await batches.due(connection)
     # A queue that holds a message for every unclaimed shard has lost none; to repeat them would only make it grow.
-    lost_some = waiting is not None and waiting < unclaimed
+    quiet = UNCLAIMED_SECONDS if waiting is not None and waiting < unclaimed else None
     announced: list[int] = []
     for job_id in active:
-        async with engine.begin() as connection:
-            if await jobs.lock_job(connection, job_id, skip_locked=True) not in ACTIVE:
-                continue
-            quiet = UNCLAIMED_SECONDS if lost_some else None
-            announced += await shards.announce_again(connection, job_id, quiet_seconds=quiet)
-            announced += await shards.refill(connection, job_id, window)
-            if job_id in wishing:
-                due += await form_batches(connection, job_id, batch_calls)
+        with _others_go_on(job_id):
+            async with engine.begin() as connection:
+                if await jobs.lock_job(connection, job_id, skip_locked=True) not in ACTIVE:
+                    continue
+                found = await shards.announce_again(connection, job_id, quiet_seconds=quiet)
+                found += await shards.refill(connection, job_id, window)
+                formed = await form_batches(connection, job_id, batch_calls) if job_id in wishing else []
+            announced += found
+            due += formed
     for job_id in to_read:
-        async with engine.begin() as connection:
-            if await jobs.lock_job(connection, job_id, skip_locked=True) is not None:
-                # Their messages are not among those that are counted, and there are few: a repetition does no harm.
-                announced += await shards.announce_again(
-                    connection, job_id, quiet_seconds=UNCLAIMED_SECONDS, answered=True
-                )
-                announced += await shards.refill(
-                    connection, job_id, window, answered_below=MAX_SHARD_FAILURES
-                )
+        with _others_go_on(job_id):
+            announced += await _announce_answered(engine, job_id, window)
     await queue.announce_shards(announced)
     await queue.announce_batches(due)
     for job_id in unsettled:
         await queue.announce_finalize(job_id)
     return Swept(len(announced), len(unsettled))
+
+
+async def _announce_answered(engine: AsyncEngine, job_id: str, window: int) -> list[int]:
+    """Announces the shards of a job that batches hold answers for.
+
+    Their messages are not among those that are counted, and there are few: a repetition does no harm.
+    """
+    async with engine.begin() as connection:
+        if await jobs.lock_job(connection, job_id, skip_locked=True) is None:
+            return []
+        announced = await shards.announce_again(
+            connection, job_id, quiet_seconds=UNCLAIMED_SECONDS, answered=True
+        )
+        return announced + await shards.refill(connection, job_id, window, answered_below=MAX_SHARD_FAILURES)
+
+
+@contextlib.contextmanager
+def _others_go_on(job_id: str) -> Iterator[None]:
+    """Keeps an error of one job from taking the others' announcements with it."""
+    try:
+        yield
+    except Exception as error:
+        if is_away(error):
+            raise
+        log.exception("job not swept; trying again", job=job_id)
 
 
 async def forget_replies(engine: AsyncEngine, days: int) -> None:

@@ -27,8 +27,8 @@ REPORT = PROJECT / "build" / "faults.json"
 
 IN_FLIGHT = 16  # for each model and worker
 MODELS = 3  # two that write, one that judges
-AT_RISK = {"worker1": 1, "worker2": 1, "supervisor": 2, "postgres": 2}
-"""Workers that lose what they have on the wire, or lose their leases, with a part. No other part's end costs a call."""
+AT_RISK = {"worker1": 1, "worker2": 1, "supervisor": 2}
+"""Workers that lose what they have on the wire, or their leases, with a part. No other part's end costs a call."""
 
 FINALIZER = "finalizer"
 """The worker that computes a job's results, when all its calls are made."""

@@ -110,6 +110,17 @@ class TestRenew:
         assert new is not None
         assert await renew(engine, old, new) == {new}
 
+    async def test_what_was_given_back_meanwhile_is_free(self, engine: AsyncEngine) -> None:
+        """A renewal waits for the row of a shard that is just being given back."""
+        claim = await claimed(engine, (await new_job(engine)).id)
+        async with engine.begin() as connection:
+            await shards.release(connection, claim, failed=False)
+            renewal = asyncio.create_task(renew(engine, claim))
+            assert (await asyncio.wait({renewal}, timeout=0.1))[1] == {renewal}
+        assert await renewal == set()
+        async with engine.connect() as connection:
+            assert await jobs.open_work(connection, claim.job_id) == (1, 0)
+
 
 class TestRelease:
     async def test_the_shard_can_be_announced_and_claimed_at_once(self, engine: AsyncEngine) -> None:

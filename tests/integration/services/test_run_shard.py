@@ -1,19 +1,16 @@
 """Running, sweeping and finalizing on a real database. The model is scripted, so that every call is known."""
 
 import asyncio
-import contextlib
 import json
-import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import pytest
 import structlog
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import jobs, shards
+from app.db import jobs
 from app.db.jobs import JobRow
 from app.db.writer import ResultWriter
 from app.domain.draft import ResponseDraft
@@ -35,8 +32,6 @@ from app.services.reply_desk import ReplyDesk
 from app.services.run_shard import MAX_SHARD_FAILURES, run_shard
 from app.services.shard_work import Batching, ShardDependencies
 from app.services.shared_replies import SharedReplies
-from app.services.stop_signal import StopReason, StopSignal
-from app.services.sweep import sweep
 from tests.integration.jobs import (
     BATCH_CALLS,
     TENANT,
@@ -428,149 +423,3 @@ class TestStops:
         assert await scalar(engine, "SELECT count(*) FROM responses") == 0
         assert await scalar(engine, "SELECT count(*) FROM calls") == 2
         assert await scalar(engine, "SELECT lease_owner FROM shards") == "another worker"
-
-
-class TestLeaseKeeper:
-    async def test_it_renews_and_notices_a_loss(self, engine: AsyncEngine) -> None:
-        claim = await claimed(engine, (await new_job(engine)).id)
-        keeper, stop = LeaseKeeper(engine, 0.4), StopSignal()
-        async with keeper.running():
-            with keeper.holding(claim, stop, time.monotonic()):
-                await asyncio.sleep(0.6)
-                assert stop.reason is None
-                assert await scalar(engine, "SELECT lease_expires_at > clock_timestamp() FROM shards")
-                await execute(engine, "UPDATE shards SET lease_token = lease_token + 1")
-                await asyncio.sleep(0.3)
-        assert stop.reason is StopReason.LEASE_LOST
-
-    async def test_what_can_not_be_renewed_is_stopped_when_its_lease_has_run_out(
-        self, engine: AsyncEngine
-    ) -> None:
-        """Also when the database does not even say no: here the shard's row is locked, and renewing waits."""
-        claim = await claimed(engine, (await new_job(engine)).id)
-        keeper, stop = LeaseKeeper(engine, 0.4), StopSignal()
-        async with engine.begin() as holder:
-            await holder.execute(text("SELECT FROM shards FOR UPDATE"))
-            async with keeper.running():
-                with keeper.holding(claim, stop, time.monotonic()):
-                    while stop.reason is None:  # noqa: ASYNC110 - seen from outside
-                        await asyncio.sleep(0.01)
-        assert stop.reason is StopReason.LEASE_LOST
-
-    async def test_a_shard_that_one_process_holds_twice_is_kept_for_the_new_claim(
-        self, engine: AsyncEngine
-    ) -> None:
-        old = await claimed(engine, (await new_job(engine)).id)
-        await expire(engine, old)
-        new = await take(engine, old.shard_id)
-        assert new is not None
-        keeper, stop_old, stop_new = LeaseKeeper(engine, 0.4), StopSignal(), StopSignal()
-        async with keeper.running():
-            with keeper.holding(new, stop_new, time.monotonic()):
-                with keeper.holding(old, stop_old, time.monotonic()):
-                    await asyncio.sleep(0.2)
-                await expire(engine, new)
-                await asyncio.sleep(0.2)
-                assert await scalar(engine, "SELECT lease_expires_at > clock_timestamp() FROM shards")
-        assert (stop_old.reason, stop_new.reason) == (StopReason.LEASE_LOST, None)
-
-    @pytest.mark.parametrize("end", ["UPDATE jobs SET status = 'paused'", "DELETE FROM jobs"])
-    async def test_it_stops_the_shards_of_jobs_that_may_not_call(
-        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch, end: str
-    ) -> None:
-        monkeypatch.setattr(lease_keeper, "JOB_CHECK_SECONDS", 0.02)
-        claim = await claimed(engine, (await new_job(engine)).id)
-        keeper, stop = LeaseKeeper(engine, 20), StopSignal()
-        async with keeper.running():
-            with keeper.holding(claim, stop, time.monotonic()):
-                await execute(engine, end)
-                await asyncio.sleep(0.2)
-        assert stop.reason is StopReason.JOB_INACTIVE
-
-    async def test_after_a_shutdown_new_shards_stop_at_once(self, engine: AsyncEngine) -> None:
-        claim = await claimed(engine, (await new_job(engine)).id)
-        keeper, before, after = LeaseKeeper(engine, 20), StopSignal(), StopSignal()
-        with contextlib.ExitStack() as held:
-            held.enter_context(keeper.holding(claim, before, time.monotonic()))
-            keeper.stop_all(StopReason.SHUTDOWN)
-            held.enter_context(
-                keeper.holding(await claimed(engine, (await new_job(engine)).id), after, time.monotonic())
-            )
-            assert before.reason is after.reason is StopReason.SHUTDOWN
-
-
-class TestSweep:
-    async def swept(
-        self, engine: AsyncEngine, *, window: int = 2, waiting: int | None = 0
-    ) -> tuple[list[int], list[str]]:
-        queue = RecordingQueue(waiting)
-        counted = await sweep(engine, queue, window, BATCH_CALLS)
-        assert (counted.shards, counted.jobs) == (len(queue.shards), len(queue.finals))
-        return queue.shards, queue.finals
-
-    async def test_there_is_nothing_to_wake_in_a_healthy_job(self, engine: AsyncEngine) -> None:
-        await new_job(engine)
-        assert await self.swept(engine) == ([], [])
-
-    async def test_what_was_committed_but_never_announced_is_announced(self, engine: AsyncEngine) -> None:
-        job = await new_job(engine, iterations=200)
-        await execute(engine, "UPDATE shards SET announced_at = NULL")
-        assert await self.swept(engine) == ((await shard_ids(engine, job.id))[:2], [])
-
-    async def test_a_lease_that_ran_out_is_announced_at_once_and_once(self, engine: AsyncEngine) -> None:
-        claim = await claimed(engine, (await new_job(engine)).id)
-        await execute(engine, "UPDATE shards SET announced_at = announced_at - interval '10 seconds'")
-        await expire(engine, claim)
-        assert await self.swept(engine) == ([claim.shard_id], [])
-        assert await self.swept(engine) == ([], [])
-
-    async def test_a_message_that_nobody_took_is_sent_again_after_a_while(self, engine: AsyncEngine) -> None:
-        job = await new_job(engine)
-        await execute(engine, "UPDATE shards SET announced_at = announced_at - interval '31 seconds'")
-        assert await self.swept(engine, waiting=1) == ([], [])  # it still waits in the queue
-        assert await self.swept(engine, waiting=None) == ([], [])  # the queue can't be reached
-        assert await self.swept(engine) == (await shard_ids(engine, job.id), [])
-
-    @pytest.mark.parametrize("status", ["paused", "cancelling", "finalizing", "completed"])
-    async def test_an_inactive_jobs_shards_are_left_alone(self, engine: AsyncEngine, status: str) -> None:
-        await new_job(engine)
-        await execute(engine, "UPDATE shards SET announced_at = NULL")
-        await execute(engine, "UPDATE jobs SET status = :status", status=status)
-        assert (await self.swept(engine))[0] == []
-
-    @pytest.mark.parametrize("status", ["queued", "running", "finalizing"])
-    async def test_a_lost_finalization_is_asked_for_again(self, engine: AsyncEngine, status: str) -> None:
-        job = await new_job(engine)
-        await execute(engine, "UPDATE shards SET done = true")
-        long_ago = "UPDATE jobs SET status = :status, updated_at = now() - interval '11 seconds'"
-        await execute(engine, long_ago, status=status)
-        assert await self.swept(engine) == ([], [job.id])
-
-    async def test_a_cancelled_job_ends_when_its_last_lease_has_run_out(self, engine: AsyncEngine) -> None:
-        job = await new_job(engine)
-        claim = await claimed(engine, job.id)
-        await execute(engine, "UPDATE jobs SET status = 'cancelling'")
-        await execute(engine, "UPDATE jobs SET updated_at = now() - interval '11 seconds'")
-        assert await self.swept(engine) == ([], [])
-        await expire(engine, claim)
-        assert await self.swept(engine) == ([], [job.id])
-        assert await self.swept(engine) == ([], [])  # somebody has been told
-
-    async def test_a_job_that_somebody_refills_is_left_to_them(self, engine: AsyncEngine) -> None:
-        job = await new_job(engine, iterations=200, window=1)
-        async with engine.begin() as connection:
-            await jobs.lock_job(connection, job.id)
-            assert len(await shards.refill(connection, job.id, 4)) == 3
-            assert await asyncio.wait_for(self.swept(engine, window=4), 5) == ([], [])
-        assert await scalar(engine, "SELECT count(*) FROM shards WHERE announced_at IS NOT NULL") == 4
-
-    async def test_yesterdays_idempotency_keys_are_forgotten(self, engine: AsyncEngine) -> None:
-        job = await new_job(engine)
-        await execute(
-            engine,
-            "INSERT INTO idempotency_keys (tenant, key, body_hash, job_id, created_at) VALUES"
-            " ('t', 'old', '', :job, now() - interval '25 hours'), ('t', 'new', '', :job, now())",
-            job=job.id,
-        )
-        await self.swept(engine)
-        assert await scalar(engine, "SELECT key FROM idempotency_keys") == "new"
