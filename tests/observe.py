@@ -25,10 +25,13 @@ def alive(pid: int) -> bool:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes that a process started, and those that they did, and so on."""
-    children = [
-        int(child)
-        for file in Path(f"/proc/{pid}/task").glob("*/children")
-        for child in file.read_text().split()
-    ]
+    """The processes that a process started, and those that they did, and so on; of one that just ends, none."""
+    try:
+        children = [
+            int(child)
+            for file in Path(f"/proc/{pid}/task").glob("*/children")
+            for child in file.read_text().split()
+        ]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
     return children + [below for child in children for below in descendants(child)]

@@ -21,6 +21,7 @@ from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.llm.connections import Connections, load_connections
 from app.llm.prices import GenaiPriceBook
+from app.ports import Queue
 from app.services.catalog import make_catalog
 from app.services.submit_job import Submission, SubmissionDependencies, submit_job
 
@@ -62,9 +63,7 @@ def simulated_connections(simulator_url: str = "http://127.0.0.1:9") -> Connecti
     return load_connections(None, {}, simulator_url)
 
 
-def submission_dependencies(
-    engine: AsyncEngine, queue: RecordingQueue, *, window: int = 16
-) -> SubmissionDependencies:
+def submission_dependencies(engine: AsyncEngine, queue: Queue, *, window: int = 16) -> SubmissionDependencies:
     connections = simulated_connections()
     return SubmissionDependencies(
         engine=engine,
@@ -92,11 +91,16 @@ def draft(**changes: Any) -> JobDraft:
 
 
 async def new_job(
-    engine: AsyncEngine, *, queue: RecordingQueue | None = None, window: int = 16, **changes: Any
+    engine: AsyncEngine,
+    *,
+    tenant: str = TENANT,
+    queue: Queue | None = None,
+    window: int = 16,
+    **changes: Any,
 ) -> JobRow:
     """A submitted job."""
     deps = submission_dependencies(engine, queue or RecordingQueue(), window=window)
-    return await submit_job(deps, TENANT, Submission(draft(**changes), "a job", {}, {}))
+    return await submit_job(deps, tenant, Submission(draft(**changes), "a job", {}, {}))
 
 
 async def shard_ids(engine: AsyncEngine, job_id: str) -> list[int]:
