@@ -18,7 +18,7 @@ from tests.e2e.stack import Stack, running_stack
 
 EXECUTABLES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 WINDOW_WIDTH, WINDOW_HEIGHT = 1280, 900
-PATIENCE_MILLISECONDS = 20_000
+PATIENCE_MILLISECONDS = 60_000
 """On a busy machine all that a page waits for may take long."""
 
 
