@@ -25,7 +25,9 @@ from app.api import (
     problems,
     question_sets,
 )
+from app.api.console import listing, static
 from app.api.dependencies import Services
+from app.api.same_origin import SameOrigin
 from app.bootstrap import (
     LateSegmenter,
     configure_logging,
@@ -92,9 +94,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.max_body_bytes = loaded.max_body_bytes
     app.add_middleware(patience.Patience)
+    app.add_middleware(SameOrigin)
     app.add_middleware(RequestContext)
     problems.install(app)
-    patch_fastapi(app)  # /docs without anything from the internet
+    patch_fastapi(app, redirect_from_root_to_docs=False)  # /docs without anything from the internet
     app.include_router(jobs.router)
     app.include_router(events.router)
     app.include_router(comparisons.router)
@@ -103,6 +106,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(catalog.router)
     app.include_router(health.router)
     app.include_router(metrics.router)
+    app.include_router(listing.router)
+    app.include_router(static.router)
     return app
 
 

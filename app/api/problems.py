@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
+from app.api.pages import problem_page, wants_page
 from app.db.health import is_away
 from app.domain.errors import FieldError, InvalidJobError
 from app.services.errors import IdempotencyConflictError, NotFoundError, WrongStateError
@@ -76,8 +77,8 @@ def problem_response(
     detail: str,
     errors: Sequence[FieldError] = (),
     headers: Mapping[str, str] | None = None,
-) -> JSONResponse:
-    """A problem as a response."""
+) -> Response:
+    """A problem as a response: in the API's form, or as a page of the console."""
     content = {
         "type": f"urn:assay:problem:{code}",
         "title": HTTPStatus(status).phrase,
@@ -87,6 +88,8 @@ def problem_response(
         "errors": [{"pointer": error.pointer, "message": error.message} for error in errors],
         "request_id": getattr(request.state, "request_id", ""),
     }
+    if wants_page(request):
+        return problem_page(content, headers)
     return JSONResponse(content, status, headers, media_type="application/problem+json")
 
 
@@ -104,14 +107,14 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
-async def _problem(request: Request, error: Exception) -> JSONResponse:
+async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, ProblemError)  # noqa: S101 - registered for this type
     return problem_response(
         request, error.status_code, error.code, str(error.detail), error.errors, error.headers
     )
 
 
-async def _http(request: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> Response:
     """What the framework itself raises: unknown routes, wrong methods, unreadable or too long bodies."""
     assert isinstance(error, HTTPException)  # noqa: S101
     status = HTTPStatus(error.status_code)
@@ -119,7 +122,7 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     return problem_response(request, status.value, code, str(error.detail), headers=error.headers)
 
 
-async def _validation(request: Request, error: Exception) -> JSONResponse:
+async def _validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
     found = error.errors()
     if any(each["type"] == "json_invalid" for each in found):
@@ -132,7 +135,7 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     return _invalid(request, fields)
 
 
-def _invalid(request: Request, fields: Sequence[FieldError]) -> JSONResponse:
+def _invalid(request: Request, fields: Sequence[FieldError]) -> Response:
     detail = f"{len(fields)} fields are wrong" if len(fields) != 1 else "1 field is wrong"
     if len(fields) > MOST_FIELDS:
         detail += f"; the first {MOST_FIELDS} are listed"
@@ -158,33 +161,33 @@ def _field(found: Mapping[str, Any], body: Any) -> FieldError:
     return FieldError("/" + "/".join(tokens) if tokens else "", message)
 
 
-async def _invalid_job(request: Request, error: Exception) -> JSONResponse:
+async def _invalid_job(request: Request, error: Exception) -> Response:
     assert isinstance(error, InvalidJobError)  # noqa: S101
     return _invalid(request, error.errors)
 
 
-async def _not_found(request: Request, error: Exception) -> JSONResponse:
+async def _not_found(request: Request, error: Exception) -> Response:
     return problem_response(request, HTTPStatus.NOT_FOUND, "not_found", f"there is no {error}")
 
 
-async def _wrong_state(request: Request, error: Exception) -> JSONResponse:
+async def _wrong_state(request: Request, error: Exception) -> Response:
     return problem_response(request, HTTPStatus.CONFLICT, "wrong_state", str(error))
 
 
-async def _idempotency(request: Request, _: Exception) -> JSONResponse:
+async def _idempotency(request: Request, _: Exception) -> Response:
     detail = "this Idempotency-Key was used for another body within the last 24 hours"
     field = FieldError("/header/Idempotency-Key", detail)
     return problem_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_conflict", detail, [field])
 
 
-async def _database(request: Request, error: Exception) -> JSONResponse:
+async def _database(request: Request, error: Exception) -> Response:
     if not is_away(error):
         return await _unexpected(request, error)
     log.error("database away", error=str(error))
     return database_unavailable(request)
 
 
-def database_unavailable(request: Request) -> JSONResponse:
+def database_unavailable(request: Request) -> Response:
     """The answer while the database is away."""
     headers = {"Retry-After": RETRY_SECONDS}
     detail = "the database can't be reached at the moment; try again"
@@ -193,7 +196,7 @@ def database_unavailable(request: Request) -> JSONResponse:
     )
 
 
-async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+async def _unexpected(request: Request, error: Exception) -> Response:
     log.error("unexpected error", path=request.url.path, exc_info=error)
     detail = "an error of ours; the request id names it in the logs"
     headers = {"X-Request-Id": getattr(request.state, "request_id", "")}  # answered outside of RequestContext

@@ -6,10 +6,9 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from jinja2 import Environment, Template
 from markupsafe import Markup
 
 from app.domain.judged import JudgedResponse
@@ -21,6 +20,9 @@ from app.reports.run_matrices import RunMatrices
 from app.reports.selection import Selection
 from app.reports.summary import Summary
 from app.reports.targets import Targets
+from app.web.templates import make_environment, source, style_sheet
+
+FOLDER = "report"
 
 RESPONSE_BYTES = 2_200_000
 """Bytes of the page that responses may take; the rest of a page is some 100 kB."""
@@ -29,10 +31,6 @@ OPEN_CARDS = 6
 WEAKEST_CELLS = 5
 RESPONSES_A_STEP = 50
 """After so many responses, some 5 ms, whoever else uses the event loop gets a turn."""
-
-_CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
-_CONTROL |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-"""Characters that HTML forbids or that nobody can see, and the picture that stands for each."""
 
 
 async def html_report(results: Mapping[str, Any], responses: AsyncIterator[JudgedResponse]) -> str:
@@ -73,7 +71,7 @@ def _render(
     distributions: Distributions,
     matrices: RunMatrices,
 ) -> str:
-    styles, script = _source("report.css"), _source("report.js")
+    styles, script = style_sheet(FOLDER, "report.css"), source(FOLDER, "report.js")
     models = summary.models()
     groups = distributions.groups([row.model for row in models])
     cards = _fitting(selection.by_importance())
@@ -138,57 +136,12 @@ def _digest(content: str) -> str:
 
 
 @cache
-def _source(name: str) -> str:
-    return files("app.web").joinpath("report", name).read_text("utf-8")
-
-
-@cache
 def _template(name: str) -> Template:
     return _environment().get_template(name)
 
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_source),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_visible,
-    )
-    environment.filters |= {"fixed": _fixed, "percent": _percent, "grouped": _grouped, "points": _points}
-    environment.filters |= {"moment": _moment, "dollars": _dollars}
+    environment = make_environment(FOLDER)
     environment.filters |= {"score_share": score_share, "score_step": score_step}
     return environment
-
-
-def _visible(value: Any) -> Any:
-    """Text with a picture in place of every control character."""
-    return value.translate(_CONTROL) if type(value) is str else value
-
-
-def _fixed(value: float, digits: int = 2) -> str:
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
-def _dollars(usd: float | None) -> str:
-    return "unknown" if usd is None else f"${usd:.4f}"
-
-
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f}\u202f%"
-
-
-def _points(difference: float) -> str:
-    count = round(100 * difference)
-    return f"{count} percentage point{'' if count == 1 else 's'}"
-
-
-def _moment(text: str) -> str:
-    """An RFC 3339 moment, to the second."""
-    return text[:19].replace("T", " ")
-
-
-def _grouped(count: int) -> str:
-    return f"{count:,}".replace(",", "\u202f")

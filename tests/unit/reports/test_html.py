@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
-from importlib.resources import files
 from typing import Any
 
 import pytest
 
 from app.domain.judged import JudgedResponse
 from app.reports.html import OPEN_CARDS, html_report
+from app.web.templates import source
 from tests.unit.agreement_sample import agreement_of, joint
 from tests.unit.check_sample import check_of
 from tests.unit.reports.hostile import HOSTILE
@@ -366,7 +366,7 @@ class TestColours:
     @pytest.mark.parametrize("scheme", [0, 1])
     def test_numbers_on_the_heat_maps_colours_can_be_read(self, scheme: int) -> None:
         """WCAG 2.2, success criterion 1.4.3: a contrast of at least 4.5 : 1."""
-        styles = files("app.web").joinpath("report", "report.css").read_text("utf-8")
+        styles = source("shared", "tokens.css")
         named = [dict(re.findall(r"--([\w-]+): (#\w{6});", part)) for part in styles.split("@media")[:2]]
         colours = named[0] | named[scheme]
         inks: dict[str, str] = dict.fromkeys("98765", str(colours["on-pale"])) | {"4": "#191511"}

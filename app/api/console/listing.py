@@ -1,0 +1,118 @@
+"""`/`: the jobs, newest first, as they go on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Response
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.api import cursors
+from app.api.console.live import Parts, live
+from app.api.console.summaries import summary, whole
+from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.pages import page, render
+from app.db import jobs
+from app.db.jobs import JobRow
+from app.domain.status import JobStatus
+from app.services.errors import NotFoundError
+from app.services.job_view import view_job
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
+
+JOBS_A_PAGE = 20
+LOOK_SECONDS = 1.0
+"""How soon a change shows."""
+ASKED_TOGETHER = 4
+"""Jobs that are looked at at a time, each over a connection of its own."""
+
+Json = dict[str, Any]
+
+After = Annotated[str | None, Query(max_length=200)]
+Status = Annotated[JobStatus | None, Query()]
+
+
+class Listing:
+    """One page of jobs, read again and again; what is known of a job that is over is not asked for again."""
+
+    def __init__(self, services: Services, tenant: str, status: JobStatus | None, after: str | None) -> None:
+        self._services = services
+        self._tenant = tenant
+        self._status = status
+        self._after = None if after is None else cursors.moment(after)
+        self._over: dict[tuple[str, datetime | None], Json] = {}
+        self._room = asyncio.Semaphore(ASKED_TOGETHER)
+
+    async def read(self) -> Json:
+        """What the templates show."""
+        async with self._services.engine.connect() as connection:
+            found = await jobs.list_jobs(
+                connection,
+                self._tenant,
+                limit=JOBS_A_PAGE + 1,
+                after=self._after,
+                status=self._status,
+                metadata={},
+            )
+        shown, more = found[:JOBS_A_PAGE], len(found) > JOBS_A_PAGE
+        views = await asyncio.gather(*(self._view(job) for job in shown))
+        last = shown[-1] if more else None
+        return {
+            "jobs": [view for view in views if view is not None],
+            "following": None if last is None else cursors.of_moment(last.created_at, last.id),
+            "filtered": self._status is not None or self._after is not None,
+        }
+
+    async def _view(self, job: JobRow) -> Json | None:
+        """A job as the list shows it; ``None`` if it was deleted just now."""
+        key = (job.id, job.finished_at)
+        if job.status.is_terminal and key in self._over:
+            return self._over[key]
+        async with self._room:
+            try:
+                view = await view_job(self._services.engine, self._tenant, job.id)
+            except NotFoundError:
+                return None
+        view |= {"whole": whole(view["progress"]), "summary": summary(view["spec"])}
+        if job.status.is_terminal:
+            self._over[key] = view
+        return view
+
+
+@router.get("/")
+async def job_list(
+    services: ServicesDep, tenant: TenantDep, status: Status = None, after: After = None
+) -> Response:
+    """A page of jobs."""
+    found = await Listing(services, tenant, status, after).read()
+    query = "&".join(
+        f"{name}={value}" for name, value in (("status", status), ("after", after)) if value is not None
+    )
+    return page(
+        "jobs.html.j2",
+        **found,
+        here="/",
+        live=f"/live/jobs?{query}",
+        chosen=status,
+        later=after is not None,
+        statuses=[each.value for each in JobStatus],
+    )
+
+
+@router.get("/live/jobs")
+async def live_list(
+    services: ServicesDep, tenant: TenantDep, status: Status = None, after: After = None
+) -> Response:
+    """The same page, as it changes."""
+    return live(_lists(Listing(services, tenant, status, after)))
+
+
+async def _lists(listing: Listing) -> AsyncIterator[Parts]:
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        try:
+            found = await listing.read()
+        except (SQLAlchemyError, OSError):
+            continue  # away for a moment: the reader need not notice
+        yield {"jobs": render("job_list.html.j2", **found)}

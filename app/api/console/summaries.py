@@ -1,0 +1,39 @@
+"""What a page says of a job in a few words and a single bar."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+
+NAMED_MODELS = 3
+"""Models that are named; of more, how many there are."""
+
+
+def whole(progress: Json) -> dict[str, Any]:
+    """All stages together."""
+    names = ("total", "pending", "running", "succeeded", "failed")
+    found: dict[str, Any] = {name: sum(stage[name] for stage in progress.values()) for name in names}
+    return found | {"estimated": any(stage["estimated"] for stage in progress.values())}
+
+
+def summary(request: Json) -> str:
+    """What a job does, by the body with which it was submitted."""
+    models = [_label(model) for model in request.get("models") or []]
+    tasks = [_task(task).replace("_", " ") for task in request.get("tasks") or []]
+    if not tasks:
+        return "personas are made up"
+    parts = [_listed(models) or "existing texts", _listed(tasks)]
+    return " · ".join(parts)
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - NAMED_MODELS
+    return ", ".join(names[:NAMED_MODELS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _label(model: str | Json) -> str:
+    return model if isinstance(model, str) else str(model.get("label") or model["model"])
+
+
+def _task(task: str | Json) -> str:
+    return task if isinstance(task, str) else str(task["task"])

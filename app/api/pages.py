@@ -1,0 +1,93 @@
+"""Pages as answers: templates of the console, its static files, and the headers that confine a page to them."""
+
+import mimetypes
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment
+
+from app.web.templates import make_environment, source, style_sheet
+
+FOLDER = "console"
+STYLES = "console.css"
+SCRIPTS = ("console.js",)
+
+API = "/v1/"
+"""Where programs ask; all else may be asked by people, who are answered in pages."""
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""A page runs only the console's own scripts, is framed by nobody, and is not kept: what it shows moves on."""
+
+
+class StaticFile(NamedTuple):
+    """A file that pages load.
+
+    Attributes:
+        content: Its bytes.
+        media_type: What they are.
+        version: A hash of them, which is part of the address, so that a browser may keep the file for ever.
+    """
+
+    content: bytes
+    media_type: str
+    version: str
+
+
+def page(template: str, status: int = HTTPStatus.OK, **values: Any) -> HTMLResponse:
+    """A page made of a template of the console."""
+    return HTMLResponse(render(template, **values), status, HEADERS)
+
+
+def render(template: str, **values: Any) -> str:
+    """A template of the console, filled in."""
+    return _environment().get_template(template).render(values)
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a person asks, with a browser, for what is no part of the API."""
+    return not request.url.path.startswith(API) and "text/html" in request.headers.get("accept", "")
+
+
+def problem_page(problem: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """A problem, in the API's form, as a page."""
+    response = page("problem.html.j2", problem["status"], problem=problem)
+    response.headers.update(headers or {})
+    return response
+
+
+@cache
+def static_files() -> Mapping[str, StaticFile]:
+    """The console's files by name."""
+    contents = {STYLES: style_sheet(FOLDER, STYLES)} | {name: source(FOLDER, name) for name in SCRIPTS}
+    return {name: _static_file(name, content.encode()) for name, content in contents.items()}
+
+
+def _static_file(name: str, content: bytes) -> StaticFile:
+    media_type, _ = mimetypes.guess_type(name)
+    return StaticFile(content, f"{media_type}; charset=utf-8", sha256(content).hexdigest()[:16])
+
+
+def _address(name: str) -> str:
+    """Where a static file is."""
+    return f"/static/{static_files()[name].version}/{name}"
+
+
+@cache
+def _environment() -> Environment:
+    environment = make_environment(FOLDER)
+    environment.globals["address"] = _address
+    return environment

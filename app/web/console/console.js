@@ -1,0 +1,37 @@
+"use strict";
+// Pages are complete without this: it only puts those parts of a page that have changed in their place.
+
+const address = document.body.dataset.live;
+let source = null;
+let over = false;
+
+const replace = ({ id, html }) => {
+  const part = document.getElementById(id);
+  if (!part) return;
+  const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
+  part.outerHTML = html;
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+};
+
+const close = () => {
+  source?.close();
+  source = null;
+};
+
+const open = () => {
+  // A browser has six connections to a host, for all its tabs: one that nobody sees gives its own back.
+  if (source || over || document.hidden) return;
+  source = new EventSource(address);
+  source.addEventListener("part", (event) => replace(JSON.parse(event.data)));
+  source.addEventListener("end", () => {
+    over = true;
+    close();
+  });
+};
+
+if (address) {
+  open();
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", open);
+}

@@ -1,0 +1,74 @@
+"""The files of this package, and templates with what all pages have in common: how they write figures and untrusted text."""
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+SHARED = "shared"
+"""The folder of what the report and the console have in common."""
+SHARED_STYLES = ("tokens.css", "base.css", "responses.css")
+"""Colours and typefaces; text, tables and controls; responses with their sentences marked."""
+
+_CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
+_CONTROL |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+"""Characters that HTML forbids or that nobody can see, and the picture that stands for each."""
+
+
+@cache
+def source(folder: str, name: str) -> str:
+    """The text of a file of this package."""
+    return files(__package__).joinpath(folder, name).read_text("utf-8")
+
+
+def style_sheet(folder: str, name: str) -> str:
+    """A style sheet behind those that all pages share."""
+    return "\n".join([*(source(SHARED, shared) for shared in SHARED_STYLES), source(folder, name)])
+
+
+def make_environment(folder: str) -> Environment:
+    """The templates of a folder, which can use the shared ones by their names."""
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(__package__, each) for each in (folder, SHARED)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+        auto_reload=False,
+    )
+    environment.filters |= {"fixed": _fixed, "percent": _percent, "grouped": _grouped, "points": _points}
+    environment.filters |= {"moment": _moment, "dollars": _dollars}
+    return environment
+
+
+def _visible(value: Any) -> Any:
+    """Text with a picture in place of every control character."""
+    return value.translate(_CONTROL) if type(value) is str else value
+
+
+def _fixed(value: float, digits: int = 2) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def _dollars(usd: float | None) -> str:
+    return "unknown" if usd is None else f"${usd:.4f}"
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f}\u202f%"
+
+
+def _points(difference: float) -> str:
+    count = round(100 * difference)
+    return f"{count} percentage point{'' if count == 1 else 's'}"
+
+
+def _moment(text: str) -> str:
+    """An RFC 3339 moment, to the second."""
+    return text[:19].replace("T", " ")
+
+
+def _grouped(count: int) -> str:
+    return f"{count:,}".replace(",", "\u202f")

@@ -1,0 +1,65 @@
+"""What a page does that it must not: errors in its console, uncaught exceptions, requests to elsewhere."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Route
+
+SEVERE = {"serious", "critical"}
+
+
+@dataclass
+class Watcher:
+    """Collects complaints about a page. A test that expects one takes it out of the list.
+
+    Attributes:
+        origin: The only origin that may be asked for anything.
+        complaints: What was found so far.
+    """
+
+    origin: str
+    complaints: list[str] = field(default_factory=list)
+
+    def watch(self, context: BrowserContext, page: Page) -> None:
+        """Watches a page from now on; what it requests from elsewhere is not sent."""
+        context.route(lambda url: not self._is_own(url), self._refuse)
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
+
+    def expect(self, words: str) -> None:
+        """Takes out the complaints that contain these words, of which there is one at least."""
+        expected = [complaint for complaint in self.complaints if words in complaint]
+        assert expected, f"no complaint has {words!r}: {self.complaints}"
+        self.complaints[:] = [complaint for complaint in self.complaints if complaint not in expected]
+
+    def _is_own(self, url: str) -> bool:
+        parts = urlsplit(url)
+        # What stands in a page, or in a file that a test opens, is asked of nobody.
+        return f"{parts.scheme}://{parts.netloc}" == self.origin or parts.scheme in {"data", "blob", "file"}
+
+    def _refuse(self, route: Route) -> None:
+        self.complaints.append(f"request to elsewhere: {route.request.url}")
+        route.abort()
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+
+
+def barriers(page: Page) -> list[str]:
+    """What axe finds serious or critical in a page as it is now shown, a line each."""
+    found: dict[str, Any] = Axe().run(page).response
+    return [
+        f"{violation['impact']}: {violation['help']} ({violation['id']}): {node['target']} {node['failureSummary']}"
+        for violation in found["violations"]
+        if violation["impact"] in SEVERE
+        for node in violation["nodes"]
+    ]
+
+
+def overflow(page: Page) -> int:
+    """By how many pixels a page is wider than its window; 0 where nothing sticks out."""
+    root = page.locator("html")
+    return int(root.evaluate("root => root.scrollWidth - root.clientWidth"))
