@@ -188,6 +188,10 @@ class LimiterUnavailableError(Exception):
 class RateLimiter(Protocol):
     """One truth for all workers about how fast, and how many at once, a connection and model may be called."""
 
+    def bounds(self, connection: str, model: str) -> bool:
+        """Whether there is a bound to the calls in flight of all workers; else :meth:`enter` need not be asked."""
+        ...
+
     async def enter(self, connection: str, model: str) -> None:
         """Waits for a place among the calls in flight of all workers, to be given back with :meth:`leave`.
 
@@ -198,6 +202,10 @@ class RateLimiter(Protocol):
 
     def leave(self, connection: str, model: str) -> None:
         """Gives back what :meth:`enter` gave."""
+        ...
+
+    def lets_all_pass(self, connection: str, model: str) -> bool:
+        """Whether calls are known to go without limit or pause right now; else :meth:`acquire` must be asked."""
         ...
 
     async def acquire(self, connection: str, model: str, tokens: int) -> None:

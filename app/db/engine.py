@@ -1,6 +1,19 @@
 """Connections to Postgres."""
 
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+import contextlib
+import time
+from collections.abc import AsyncIterator
+
+from sqlalchemy import event
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
+
+RESTED_SECONDS = 1.0
+"""A connection that nobody has used for so long is tried before somebody relies on it: Postgres may have been restarted."""
+
+_GIVEN_BACK = "given back at"
 
 _OPTIONS = " ".join(
     f"-c {setting}"
@@ -32,13 +45,38 @@ def connect(
         max_overflow: Further ones for as long as they are needed.
         application_name: How ``pg_stat_activity`` shows them.
     """
-    return create_async_engine(
+    engine = create_async_engine(
         database_url,
         pool_size=pool_size,
         max_overflow=max_overflow,
-        pool_pre_ping=True,
         pool_timeout=5,
         hide_parameters=True,  # they are persons' and models' texts, and errors end up in logs
         connect_args={"application_name": application_name, "connect_timeout": 5, "options": _OPTIONS}
         | _KEEPALIVES,
     )
+    _try_after_a_rest(engine)
+    return engine
+
+
+@contextlib.asynccontextmanager
+async def single_statements(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """A connection whose every statement is a transaction of its own: nothing is sent to begin or to end one."""
+    async with engine.connect() as connection:
+        yield await connection.execution_options(isolation_level="AUTOCOMMIT")
+
+
+def _try_after_a_rest(engine: AsyncEngine) -> None:
+    """Has connections tried that have rested; the pool's own trying before each use would be a round trip each time."""
+
+    @event.listens_for(engine.sync_engine, "checkin")
+    def note(_connection: DBAPIConnection | None, entry: ConnectionPoolEntry) -> None:
+        entry.info[_GIVEN_BACK] = time.monotonic()
+
+    @event.listens_for(engine.sync_engine, "checkout")
+    def try_it(connection: DBAPIConnection, entry: ConnectionPoolEntry, _proxy: object) -> None:
+        if time.monotonic() - entry.info.get(_GIVEN_BACK, float("inf")) < RESTED_SECONDS:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError(type(error).__name__) from error

@@ -25,6 +25,7 @@ class Claim:
         attempts_before: Attempts of its calls are counted from here.
         priority: The job's.
         budgeted: Whether the job has a budget.
+        waited: Whether the job was still waiting for somebody to begin it.
     """
 
     shard_id: int
@@ -38,6 +39,7 @@ class Claim:
     attempts_before: int = 0
     priority: Priority = Priority.NORMAL
     budgeted: bool = False
+    waited: bool = False
 
     @property
     def place(self) -> int:
@@ -55,9 +57,10 @@ class PreparationClaim:
         tenant: Whose job it is.
         job_id: Which job.
         persona: Index among the job's personas.
-        attempts_before: As of a :class:`Claim`, like the next two.
+        attempts_before: As of a :class:`Claim`, like the next three.
         priority: The job's.
         budgeted: Whether the job has a budget.
+        waited: Whether the job was still waiting for somebody to begin it.
         retries: How often failed steps of it were opened again.
     """
 
@@ -69,6 +72,7 @@ class PreparationClaim:
     attempts_before: int = 0
     priority: Priority = Priority.NORMAL
     budgeted: bool = False
+    waited: bool = False
     retries: int = 0
 
     @property
@@ -227,12 +231,12 @@ async def claim(
 ) -> AnyClaim | None:
     """Leases a shard, by the database's clock, if its job is active, its persona prepared and nobody else holds it.
 
-    The job's row is share-locked first: a job that is cancelled before this commits is not claimed. Shards for which a
+    One statement. The job's row is share-locked first: a job that is cancelled before this commits is not claimed. Shards for which a
     batch holds answers are claimed in a job that stands still or ends, too: what is paid for is kept.
     """
     rows = await connection.execute(
         text(
-            "WITH job AS (SELECT jobs.id, jobs.priority FROM jobs JOIN shards ON shards.job_id = jobs.id"
+            "WITH job AS (SELECT jobs.id, jobs.priority, jobs.status FROM jobs JOIN shards ON shards.job_id = jobs.id"
             "  WHERE shards.id = :shard AND (jobs.status IN ('queued', 'running')"
             "   OR answered AND jobs.status IN ('paused', 'cancelling', 'finalizing')) FOR SHARE OF jobs)"
             " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner, parked = false,"
@@ -241,14 +245,15 @@ async def claim(
             f" AND {PREPARED} AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, retries, cell_id,"
             " (SELECT ordinal FROM cells WHERE cells.id = cell_id) AS cell, run_start, run_stop,"
-            " attempts_before, job.priority, EXISTS (SELECT FROM budgets WHERE budgets.job_id = s.job_id)"
+            " attempts_before, job.priority, EXISTS (SELECT FROM budgets WHERE budgets.job_id = s.job_id) AS budgeted,"
+            " job.status = 'queued' AS waited"
         ),
         {"shard": shard_id, "owner": owner, "seconds": lease_seconds},
     )
     row = rows.first()
     if row is None:
         return None
-    how = (row.attempts_before, Priority(row.priority), row.exists)
+    how = (row.attempts_before, Priority(row.priority), row.budgeted, row.waited)
     if row.persona is not None:
         return PreparationClaim(
             row.id, row.lease_token, row.tenant, row.job_id, row.persona, *how, row.retries

@@ -85,6 +85,10 @@ class RedisRateLimiter:
         with contextlib.suppress(RedisError, OSError):  # the first call will ask again
             await self._redis.register_script(BEGIN)(keys=[self._prefix, self._epoch])
 
+    def bounds(self, connection: str, model: str) -> bool:
+        """Whether the operator bounds the calls in flight."""
+        return self._slots_of(connection, model) is not None
+
     async def enter(self, connection: str, model: str) -> None:
         """Waits for a place among the calls in flight, to be given back with :meth:`leave`.
 
@@ -100,6 +104,10 @@ class RedisRateLimiter:
         slots = self._slots_of(connection, model)
         if slots is not None:
             slots.leave()
+
+    def lets_all_pass(self, connection: str, model: str) -> bool:
+        """Whether Redis has said within the last second that there is neither a limit nor a pause."""
+        return self._bucket(connection, model).free
 
     async def acquire(self, connection: str, model: str, tokens: int) -> None:
         """Waits until one call of about ``tokens`` tokens may be sent; it must be sent at once.
@@ -204,6 +212,7 @@ class _Bucket:
 
     def __init__(self, redis: Redis, keys: list[str], connection: str, model: str, rates: Rates) -> None:
         self._keys = keys
+        self._clock = asyncio.get_running_loop().time
         self._connection, self._model = connection, model
         self._lease = redis.register_script(LEASE)
         self._pause = redis.register_script(PAUSE)
@@ -219,10 +228,14 @@ class _Bucket:
         self._waiting: deque[_Waiter] = deque()
         self._pump: asyncio.Task[None] | None = None
 
+    @property
+    def free(self) -> bool:
+        return self._paused_until <= self._clock() < self._free_until
+
     async def acquire(self, tokens: int) -> None:
-        clock = asyncio.get_running_loop().time
-        if self._paused_until <= clock() < self._free_until:
+        if self.free:
             return
+        clock = self._clock
         self._largest = max(self._largest, tokens)
         waiter = _Waiter(tokens)
         self._waiting.append(waiter)

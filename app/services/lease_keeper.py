@@ -10,6 +10,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs, shards
+from app.db.engine import single_statements
 from app.db.shards import AnyClaim
 from app.domain.status import JobStatus
 from app.services.stop_signal import StopReason, StopSignal
@@ -139,7 +140,7 @@ class LeaseKeeper:
     async def _renew(self) -> None:
         held = list(self._held.items())
         asked = time.monotonic()  # the leases run from the database's answer, which is later
-        async with self._engine.begin() as connection:
+        async with single_statements(self._engine) as connection:
             ours = await shards.renew(connection, [claim for claim, _ in held], self._lease_seconds)
         self._kept_at = asked
         for claim, stop in held:
@@ -149,7 +150,7 @@ class LeaseKeeper:
 
     async def _check_jobs(self) -> None:
         held, asked = list(self._held.items()), time.monotonic()
-        async with self._engine.connect() as connection:
+        async with single_statements(self._engine) as connection:
             found = await jobs.job_statuses(connection, sorted({claim.job_id for claim, _ in held}))
         for claim, stop in held:
             status = found.get(claim.job_id)

@@ -161,8 +161,6 @@ class ModelCaller:
         """
         model, call = request.model, new_uuid()
         tokens = self._expected_tokens(request, key.stage)
-        with stop.interruptible():
-            await self._chat.prepare(model.connection)
         turn = await self._clear(request, claim, call, tokens, stop)
         try:
             started_at, started = datetime.now(UTC), time.perf_counter()
@@ -210,22 +208,28 @@ class ModelCaller:
             The turn, for :meth:`_step_back` when the call is over.
         """
         if not claim.budgeted:
-            turn = await self._take_turn(request.model, claim, stop)
-            await self._pass(request.model, tokens, stop, turn)
+            with stop.interruptible():
+                await self._chat.prepare(request.model.connection)
+                turn = await self._take_turn(request.model, claim)
+                await self._pass(request.model, tokens, stop, turn)
             return turn
         wanted = Wanted(call, claim, worst_case(self._prices, request))
         paid = short = False
         try:
+            with stop.interruptible():
+                await self._chat.prepare(request.model.connection)
             while True:
                 # Money that may yet come free is not waited for with a turn in hand, which others can use.
                 if not paid and (short or self._budgets.is_short(claim.job_id)):
                     with stop.interruptible():
                         paid = await self._budgets.reserve(wanted, patient=True)
-                turn = await self._take_turn(request.model, claim, stop)
+                with stop.interruptible():
+                    turn = await self._take_turn(request.model, claim)
                 if not paid:
                     paid = await self._reserve_in_turn(request.model, wanted, stop, turn)
                 if paid:
-                    await self._pass(request.model, tokens, stop, turn)
+                    with stop.interruptible():
+                        await self._pass(request.model, tokens, stop, turn)
                     return turn
                 short = True
         except BaseException:
@@ -233,19 +237,19 @@ class ModelCaller:
                 self._budgets.refund(wanted)
             raise
 
-    async def _take_turn(self, model: Model, claim: AnyClaim, stop: StopSignal) -> Turn:
+    async def _take_turn(self, model: Model, claim: AnyClaim) -> Turn:
         """Waits for a call's turn in this process and a place among the calls in flight of all processes."""
-        with stop.interruptible():
-            with waiting("writer", model.connection, model.name):
-                await self._writer.wait_for_room()
-            with waiting("process", model.connection, model.name):
-                turn = await self._queue(model).turn(claim.tenant, claim.job_id, claim.priority)
-        try:
-            with stop.interruptible(), waiting("shared", model.connection, model.name):
-                await self._patiently(lambda: self._limiter.enter(model.connection, model.name))
-        except BaseException:
-            turn.end()
-            raise
+        with waiting("writer", model.connection, model.name):
+            await self._writer.wait_for_room()
+        with waiting("process", model.connection, model.name):
+            turn = await self._queue(model).turn(claim.tenant, claim.job_id, claim.priority)
+        if self._limiter.bounds(model.connection, model.name):
+            try:
+                with waiting("shared", model.connection, model.name):
+                    await self._patiently(lambda: self._limiter.enter(model.connection, model.name))
+            except BaseException:
+                turn.end()
+                raise
         return turn
 
     def _step_back(self, model: Model, turn: Turn) -> None:
@@ -281,12 +285,12 @@ class ModelCaller:
         """
         clock = asyncio.get_running_loop().time
         while True:
-            with stop.interruptible():
+            if not self._limiter.lets_all_pass(model.connection, model.name):
                 with waiting("rate", model.connection, model.name):
                     await self._patiently(lambda: self._limiter.acquire(model.connection, model.name, tokens))
-                granted = clock()
-                await stop.confirmed()
-            stop.check()
+            granted = clock()
+            await stop.confirmed()
+            stop.check()  # a cancellation can get lost on its way through a client of Redis
             if clock() - granted <= PERMIT_SECONDS:
                 return
 

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 import structlog
 
 from app.db import jobs, shards
+from app.db.engine import single_statements
 from app.services.aside import FINALIZATION, Aside, Finalize
 from app.services.run_shard import NEGLECTED_SECONDS, run_one
 from app.services.shard_work import ShardDependencies
@@ -56,7 +57,7 @@ async def relieving(
 async def relieve(deps: ShardDependencies, aside: Aside, finalize: Finalize) -> None:
     """Lets waiting jobs have a place each, as far as there are any, and finalizes those that wait for no more than that."""
     places = PLACES_BESIDE - aside.number(NEGLECTED)
-    async with deps.engine.begin() as connection:
+    async with single_statements(deps.engine) as connection:
         neglected = await shards.neglected(connection, NEGLECTED_SECONDS, max(1, places))
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
     if neglected and not places:

@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 
 from app.db import shards
+from app.db.engine import single_statements
 from app.db.shards import Claim, StoredResponse
 from app.db.writer import ResponseRow, VerdictRow
 from app.domain.dimension import Dimension, Scale
@@ -86,7 +87,7 @@ class Responses(ABC):
 
     async def _read_stored(self) -> dict[tuple[int, int], StoredResponse]:
         """The responses that there are, by run and item."""
-        async with self.deps.engine.connect() as connection:
+        async with single_statements(self.deps.engine) as connection:
             stored = {(r.run, r.item): r for r in await shards.stored_responses(connection, self.claim)}
             self.recorded = await shards.stored_verdicts(connection, self.claim)
         return stored

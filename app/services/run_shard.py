@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import batches, jobs, preparations, replies, shards
+from app.db.engine import single_statements
 from app.db.health import is_away
 from app.db.shards import AnyClaim, Claim, PreparationClaim
 from app.domain.plan import GymCell, atomic
@@ -50,7 +51,7 @@ async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
 
     A job that waits behind the many shards of others comes first: messages arrive in the order in which they were sent.
     """
-    async with deps.engine.connect() as connection:
+    async with single_statements(deps.engine) as connection:
         neglected = await shards.neglected(connection, NEGLECTED_SECONDS, 1)
     for other in neglected:
         if other != shard_id:
@@ -61,7 +62,7 @@ async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
 async def run_one(deps: ShardDependencies, shard_id: int) -> None:
     """Runs this shard if it can be claimed, whoever waits."""
     asked = time.monotonic()
-    async with deps.engine.begin() as connection:
+    async with single_statements(deps.engine) as connection:
         claim = await shards.claim(connection, shard_id, deps.owner, deps.lease_seconds)
     if claim is None:
         return
@@ -78,8 +79,9 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
     halt = _EarlyHalt(deps, claim)
     stop.on_failure = halt.begin
     try:
-        async with deps.engine.begin() as connection:
-            await shards.start_job(connection, claim.job_id)
+        if claim.waited:
+            async with single_statements(deps.engine) as connection:
+                await shards.start_job(connection, claim.job_id)
         context = await deps.contexts.get(claim.tenant, claim.job_id)
         async with calling_as_asked(deps, claim, context) as ready:
             await _work_of(ready, claim, stop, context).run()

@@ -74,7 +74,7 @@ class TestTwoTenants:
     ) -> None:
         with limited_stack(tmp_path, databases, template_database, valkey) as (stack, url):
             first = submit(url, valkey.url(), "early")
-            assert eventually(lambda: len(_judged(stack, first)) > 500, 120)
+            assert eventually(lambda: len(_judged(stack, first)) > 150, 120)
             second = submit(url, valkey.url(), "late")
             assert eventually(lambda: len(_judged(stack, second)) > 0, 60)
             time.sleep(SETTLING_SECONDS)

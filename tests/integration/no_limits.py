@@ -9,11 +9,19 @@ class NoLimits:
     async def prepare(self, connection: str) -> None:
         """It is ready."""
 
+    def bounds(self, connection: str, model: str) -> bool:
+        """It is always asked, so that tests can have it wait."""
+        return True
+
     async def enter(self, connection: str, model: str) -> None:
         """There is room."""
 
     def leave(self, connection: str, model: str) -> None:
         """There is room."""
+
+    def lets_all_pass(self, connection: str, model: str) -> bool:
+        """It is always asked, so that tests can have it wait."""
+        return False
 
     async def acquire(self, connection: str, model: str, tokens: int) -> None:
         """There is no limit."""

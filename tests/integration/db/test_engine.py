@@ -1,0 +1,67 @@
+import asyncio
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db import engine as engine_module
+from app.db.engine import connect, single_statements
+from app.db.health import is_away
+
+
+async def backend(engine: AsyncEngine) -> int:
+    async with single_statements(engine) as connection:
+        return int(await connection.scalar(text("SELECT pg_backend_pid()")) or 0)
+
+
+async def end(engine: AsyncEngine, pid: int) -> None:
+    async with single_statements(engine) as connection:
+        assert await connection.scalar(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
+
+
+class TestConnect:
+    async def test_a_connection_that_broke_while_it_rested_is_replaced(
+        self, engine: AsyncEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(engine_module, "RESTED_SECONDS", 0.1)
+        other = connect(database_url, pool_size=1, max_overflow=0)
+        try:
+            former = await backend(other)
+            await end(engine, former)
+            await asyncio.sleep(0.15)
+            assert await backend(other) != former
+        finally:
+            await other.dispose()
+
+    async def test_one_that_broke_just_now_is_an_error_that_says_so_once(
+        self, engine: AsyncEngine, database_url: str
+    ) -> None:
+        other = connect(database_url, pool_size=1, max_overflow=0)
+        try:
+            await end(engine, await backend(other))
+            with pytest.raises(OperationalError) as raised:
+                await backend(other)
+            assert is_away(raised.value)
+            assert await backend(other)
+        finally:
+            await other.dispose()
+
+
+class TestSingleStatements:
+    async def test_each_is_committed_by_itself_and_the_connection_is_the_usual_one_afterwards(
+        self, database_url: str
+    ) -> None:
+        engine = connect(database_url, pool_size=1, max_overflow=0)
+        try:
+            async with single_statements(engine) as connection:
+                await connection.execute(text("CREATE TABLE kept (n int)"))
+                await connection.execute(text("INSERT INTO kept VALUES (1)"))
+                with pytest.raises(Exception, match="division"):
+                    await connection.execute(text("INSERT INTO kept SELECT 1 / (n - 1) FROM kept"))
+            async with engine.connect() as connection:
+                await connection.execute(text("INSERT INTO kept VALUES (2)"))
+                await connection.rollback()
+                assert (await connection.scalars(text("SELECT n FROM kept"))).all() == [1]
+        finally:
+            await engine.dispose()
