@@ -25,7 +25,9 @@ from app.api import (
     problems,
     question_sets,
 )
-from app.api.console import listing, static
+from app.api.console import comparison, listing, new_job, static
+from app.api.console import job as job_page
+from app.api.console import responses as responses_page
 from app.api.dependencies import Services
 from app.api.same_origin import SameOrigin
 from app.bootstrap import (
@@ -107,6 +109,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(health.router)
     app.include_router(metrics.router)
     app.include_router(listing.router)
+    app.include_router(comparison.router)
+    app.include_router(new_job.router)
+    app.include_router(responses_page.router)
+    app.include_router(job_page.router)
     app.include_router(static.router)
     return app
 

@@ -250,15 +250,26 @@ async def responses(
     out_of_character: Annotated[
         bool, Query(description="Only those with a sentence out of character.")
     ] = False,
+    judges_disagree: Annotated[
+        bool,
+        Query(
+            description="Only those of which one judge finds a sentence in character and another finds it out of"
+            " character, on the same dimension, or to which two judges gave grades two or more points apart."
+        ),
+    ] = False,
     after: Annotated[
         str | None, Query(description="`next_cursor` of the page before.", max_length=200)
     ] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> Response:
-    """Responses with their sentences, verdicts and the judges' own words."""
+    """Responses with their sentences, verdicts and the judges' own words.
+
+    `out_of_character` and `judges_disagree` look at 2,000 responses a page: one of theirs may be short, or empty, and
+    still have another after it, as `has_more` says.
+    """
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
-    wanted = ResponseFilter(model, persona, task, out_of_character)
+    wanted = ResponseFilter(model, persona, task, out_of_character, judges_disagree)
     position = None if after is None else cursors.position(after)
     page, following = await read_page(services.engine, job, context, wanted, after=position, limit=limit)
     cursor = None if following is None else cursors.encoded(list(following))

@@ -2,6 +2,7 @@
 
 import mimetypes
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import cache
 from hashlib import sha256
 from http import HTTPStatus
@@ -86,8 +87,18 @@ def _address(name: str) -> str:
     return f"/static/{static_files()[name].version}/{name}"
 
 
+def _price(usd: float) -> str:
+    """Dollars and cents, and of less than a dollar as much as makes a difference."""
+    return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
 @cache
 def _environment() -> Environment:
     environment = make_environment(FOLDER)
     environment.globals["address"] = _address
+    environment.filters |= {"price": _price, "duration": _duration}
     return environment

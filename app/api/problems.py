@@ -131,7 +131,7 @@ async def _validation(request: Request, error: Exception) -> Response:
         return problem_response(
             request, HTTPStatus.BAD_REQUEST, "malformed_json", f"the body is not JSON: {reason} at {place}"
         )
-    fields = list(dict.fromkeys(_field(each, error.body) for each in found))
+    fields = list(dict.fromkeys(field_error(each, error.body) for each in found))
     return _invalid(request, fields)
 
 
@@ -142,8 +142,13 @@ def _invalid(request: Request, fields: Sequence[FieldError]) -> Response:
     return problem_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", detail, fields[:MOST_FIELDS])
 
 
-def _field(found: Mapping[str, Any], body: Any) -> FieldError:
-    """One of pydantic's errors; its location names union branches too, which the body knows nothing of."""
+def field_error(found: Mapping[str, Any], body: Any) -> FieldError:
+    """One of pydantic's errors; its location names union branches too, which the body knows nothing of.
+
+    Args:
+        found: The error as pydantic lists it, its location beginning with the part of the request, such as ``"body"``.
+        body: The body as it was sent.
+    """
     location = list(found["loc"])
     place = location.pop(0) if location else "body"
     tokens = [] if place == "body" else [str(place)]

@@ -234,14 +234,52 @@ _RESPONSE_COLUMNS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which of a job's responses to read.
+
+    Attributes:
+        cells: Only these cells, by ordinal.
+        levels: For each (cell, trait) the lowest and the highest score in the persona's level; empty where neither of the
+            following is asked for.
+        out_of_character: Only responses with a score outside it.
+        judges_disagree: Only responses of which one judge finds a sentence in the level and another does not, or whose
+            grades lie ``apart`` or more points apart.
+        apart: See there.
+    """
+
+    cells: Sequence[int]
+    levels: Mapping[tuple[int, int], tuple[int, int]]
+    out_of_character: bool
+    judges_disagree: bool
+    apart: int
+
+
+_LEVELLED = (
+    " FROM verdicts v JOIN unnest(CAST(:of_cells AS int[]), CAST(:of_traits AS int[]),"
+    " CAST(:lowest AS int[]), CAST(:highest AS int[])) AS b (cell, trait, lowest, highest)"
+    " ON b.cell = c.ordinal AND b.trait = v.trait WHERE v.cell_id = r.cell_id AND v.run = r.run"
+    " AND v.item = r.item AND v.tenant = :tenant AND v.score IS NOT NULL"
+)
+"""A response's scores, each beside the bounds of its persona's level."""
+
+_OUT_OF_CHARACTER = f"EXISTS (SELECT{_LEVELLED} AND v.score NOT BETWEEN b.lowest AND b.highest)"
+_JUDGES_DISAGREE = (
+    f"(EXISTS (SELECT{_LEVELLED} GROUP BY v.unit, v.trait HAVING bool_or(v.score BETWEEN b.lowest AND b.highest)"
+    "  AND bool_or(v.score NOT BETWEEN b.lowest AND b.highest))"
+    " OR EXISTS (SELECT FROM grades g WHERE g.cell_id = r.cell_id AND g.run = r.run AND g.item = r.item"
+    "  AND g.tenant = :tenant HAVING max(g.score) - min(g.score) >= :apart))"
+)
+
+
 async def response_page(
     connection: AsyncConnection,
     tenant: str,
     job_id: str,
+    wanted: Wanted,
     *,
-    cells: Sequence[int] | None,
-    out_of_character: Mapping[tuple[int, int], tuple[int, int]] | None,
-    after: tuple[int, int, int] | None,
+    after: Position | None,
+    until: Position | None,
     limit: int,
 ) -> list[ResponseRecord]:
     """Responses in the order cell, run, item.
@@ -250,44 +288,69 @@ async def response_page(
         connection: Where.
         tenant: Whose.
         job_id: Which job's.
-        cells: Only these cells, by ordinal; ``None`` for all.
-        out_of_character: Only responses with a score outside the persona's level: for each (cell, trait) the
-            lowest and the highest score inside it. ``None`` for all responses.
-        after: (cell, run, item) of the last response of the page before.
+        wanted: Which of them.
+        after: The last response of the page before.
+        until: The last response that is looked at; ``None`` for all.
         limit: At most so many.
     """
-    where = ["c.job_id = :job", "c.tenant = :tenant", "r.tenant = :tenant"]
-    values: dict[str, Any] = {"job": job_id, "tenant": tenant, "limit": limit}
-    if cells is not None:
-        where.append("c.ordinal = ANY(:cells)")
-        values["cells"] = list(cells)
-    if after is not None:
-        # The first of the two is implied by the second, but only the first spares the cells before.
-        where.append("c.ordinal >= :after_cell")
-        where.append("(c.ordinal, r.run, r.item) > (:after_cell, :after_run, :after_item)")
-        values |= dict(zip(("after_cell", "after_run", "after_item"), after, strict=True))
-    if out_of_character is not None:
-        where.append(
-            "EXISTS (SELECT FROM verdicts v JOIN unnest(CAST(:of_cells AS int[]), CAST(:of_traits AS int[]),"
-            " CAST(:lowest AS int[]), CAST(:highest AS int[])) AS b (cell, trait, lowest, highest)"
-            " ON b.cell = c.ordinal AND b.trait = v.trait WHERE v.cell_id = r.cell_id AND v.run = r.run"
-            " AND v.item = r.item AND v.tenant = :tenant AND v.score IS NOT NULL"
-            " AND v.score NOT BETWEEN b.lowest AND b.highest)"
-        )
+    where, values = _between(tenant, job_id, wanted.cells, after, until)
+    if wanted.out_of_character:
+        where.append(_OUT_OF_CHARACTER)
+    if wanted.judges_disagree:
+        where.append(_JUDGES_DISAGREE)
+        values["apart"] = wanted.apart
+    if wanted.out_of_character or wanted.judges_disagree:
         values |= {
-            "of_cells": [cell for cell, _ in out_of_character],
-            "of_traits": [trait for _, trait in out_of_character],
-            "lowest": [lowest for lowest, _ in out_of_character.values()],
-            "highest": [highest for _, highest in out_of_character.values()],
+            "of_cells": [cell for cell, _ in wanted.levels],
+            "of_traits": [trait for _, trait in wanted.levels],
+            "lowest": [lowest for lowest, _ in wanted.levels.values()],
+            "highest": [highest for _, highest in wanted.levels.values()],
         }
     rows = await connection.execute(
         text(
             f"SELECT {_RESPONSE_COLUMNS} FROM responses r JOIN cells c ON c.id = r.cell_id"
             f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item LIMIT :limit"
         ),
-        values,
+        values | {"limit": limit},
     )
     return [ResponseRecord(*row) for row in rows]
+
+
+async def position_of(
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    cells: Sequence[int],
+    *,
+    after: Position | None,
+    number: int,
+) -> Position | None:
+    """Which response of these cells is the ``number``-th, from 1, after another; ``None`` where there are fewer."""
+    where, values = _between(tenant, job_id, cells, after, None)
+    rows = await connection.execute(
+        text(
+            "SELECT c.ordinal, r.run, r.item FROM responses r JOIN cells c ON c.id = r.cell_id"
+            f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item OFFSET :before LIMIT 1"
+        ),
+        values | {"before": number - 1},
+    )
+    row = rows.first()
+    return None if row is None else (row.ordinal, row.run, row.item)
+
+
+def _between(
+    tenant: str, job_id: str, cells: Sequence[int], after: Position | None, until: Position | None
+) -> tuple[list[str], dict[str, Any]]:
+    """The conditions that keep a job's responses of these cells between two of them, and their values."""
+    where = ["c.job_id = :job", "c.tenant = :tenant", "r.tenant = :tenant", "c.ordinal = ANY(:cells)"]
+    values: dict[str, Any] = {"job": job_id, "tenant": tenant, "cells": list(cells)}
+    for name, position, than in (("after", after, ">"), ("until", until, "<=")):
+        if position is not None:
+            # The first of the two is implied by the second, but only the first spares the cells outside.
+            where.append(f"c.ordinal {than[0]}= :{name}_cell")
+            where.append(f"(c.ordinal, r.run, r.item) {than} (:{name}_cell, :{name}_run, :{name}_item)")
+            values |= dict(zip((f"{name}_cell", f"{name}_run", f"{name}_item"), position, strict=True))
+    return where, values
 
 
 _OF_WANTED = (

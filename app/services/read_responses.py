@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db import jobs, preparations, readouts, replies
 from app.db.jobs import JobRow
 from app.db.preparations import StoredStep
-from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord
+from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord, Wanted
 from app.db.replies import Place
 from app.db.retries import count_reopenings
 from app.domain.gym import question_item
@@ -38,18 +38,40 @@ FIRST_EXPORT_PAGE, LONGEST_EXPORT_PAGE = 200, 2_000
 """Responses."""
 
 
+LOOKED_AT = 2_000
+"""Responses of which a page of those that judges have marked is chosen, so that its cost is bounded however few there are."""
+
+APART = 2
+"""Points between two judges' grades from which on they disagree: half of what lies between the worst and the best."""
+
+
 class CutOffError(Exception):
     """A job was deleted, or taken up again, while it was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseFilter:
-    """Which responses to show; ``None`` and ``False`` mean all."""
+    """Which responses to show; ``None`` and ``False`` mean all.
+
+    Attributes:
+        model: A model's label.
+        persona: A persona's id.
+        task: A task's id.
+        out_of_character: Only those of which a judge finds a sentence out of character.
+        judges_disagree: Only those of which one judge finds a sentence in character and another finds it out of
+            character, on the same dimension, or whose grades are :data:`APART` or more points apart.
+    """
 
     model: str | None = None
     persona: str | None = None
     task: str | None = None
     out_of_character: bool = False
+    judges_disagree: bool = False
+
+    @property
+    def by_judgement(self) -> bool:
+        """Whether what judges said decides, so that most of what is looked at may not be shown."""
+        return self.out_of_character or self.judges_disagree
 
     def admits(self, context: JobContext, cell: Cell) -> bool:
         """Whether a cell's responses can be among them."""
@@ -72,18 +94,25 @@ async def read_page(
 ) -> tuple[list[JudgedResponse], Position | None]:
     """A page of responses, and the position after which the next one begins, if there is one.
 
-    It ends early where it would have more than ``most_verdicts``, but has one response at least.
+    It ends early where it would have more than ``most_verdicts``, but has one response at least. Where judges have to
+    have marked a response, it is chosen from the next :data:`LOOKED_AT` and may be short, or empty, before the last one.
     """
     cells = [cell for cell in context.cells if wanted.admits(context, cell)]
+    marked = Wanted(
+        cells=[cell.ordinal for cell in cells],
+        levels=_levels_in_scores(cells) if wanted.by_judgement else {},
+        out_of_character=wanted.out_of_character,
+        judges_disagree=wanted.judges_disagree,
+        apart=APART,
+    )
     async with engine.connect() as connection:
+        until: Position | None = None
+        if wanted.by_judgement:
+            until = await readouts.position_of(
+                connection, job.tenant, job.id, marked.cells, after=after, number=LOOKED_AT
+            )
         records = await readouts.response_page(
-            connection,
-            job.tenant,
-            job.id,
-            cells=[cell.ordinal for cell in cells],
-            out_of_character=_levels_in_scores(cells) if wanted.out_of_character else None,
-            after=after,
-            limit=limit + 1,
+            connection, job.tenant, job.id, marked, after=after, until=until, limit=limit + 1
         )
         page = _fitting(context, records[:limit], most_verdicts)
         more = len(records) > len(page)
@@ -94,7 +123,7 @@ async def read_page(
         if context.spec.reuse.wanted:
             origins = await replies.origins(connection, job.tenant, job.id, keys)
     judged = await asyncio.to_thread(_all_judged, job, context, page, found, questions, origins)
-    return judged, keys[-1] if more else None
+    return judged, keys[-1] if more else until
 
 
 def _fitting(

@@ -167,6 +167,23 @@ class TestResponses:
         assert 0 < len(expected) < len(whole)
         assert found == expected
 
+    def test_judges_disagree_where_one_finds_a_sentence_in_character_and_another_does_not(
+        self, stack: Service, finished: Json
+    ) -> None:
+        def disputed(response: Json) -> bool:
+            found: dict[tuple[int, str], set[bool]] = {}
+            for unit in response["units"]:
+                for v in unit["verdicts"]:
+                    if v["in_character"] is not None:
+                        found.setdefault((unit["index"], v["dimension"]), set()).add(v["in_character"])
+            return any(len(opinions) > 1 for opinions in found.values())
+
+        whole = list(stack.walk(self.path(finished), limit=500))
+        expected = [response["id"] for response in whole if disputed(response)]
+        found = [r["id"] for r in stack.walk(self.path(finished), judges_disagree="true", limit=9)]
+        assert 0 < len(expected) < len(whole)
+        assert found == expected
+
     def test_a_text_of_two_traits_is_there_once_and_judged_on_both(
         self, stack: Service, finished: Json
     ) -> None:

@@ -18,7 +18,7 @@ def whole(progress: Json) -> dict[str, Any]:
 
 def summary(request: Json) -> str:
     """What a job does, by the body with which it was submitted."""
-    models = [_label(model) for model in request.get("models") or []]
+    models = [label(model) for model in request.get("models") or []]
     tasks = [_task(task).replace("_", " ") for task in request.get("tasks") or []]
     if not tasks:
         return "personas are made up"
@@ -31,7 +31,8 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:NAMED_MODELS]) + (f" and {more} more" if more > 0 else "")
 
 
-def _label(model: str | Json) -> str:
+def label(model: str | Json) -> str:
+    """How results name a model of a job's body."""
     return model if isinstance(model, str) else str(model.get("label") or model["model"])
 
 

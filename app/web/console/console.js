@@ -9,7 +9,10 @@ const replace = ({ id, html }) => {
   const part = document.getElementById(id);
   if (!part) return;
   const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
+  const said = part.dataset.said;
   part.outerHTML = html;
+  const heard = document.getElementById(id).dataset.said;
+  if (heard !== said) document.getElementById("heard").textContent = heard;
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 };
 

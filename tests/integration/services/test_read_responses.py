@@ -40,6 +40,20 @@ class TestPages:
         assert after == (0, found - 1, 0)
 
 
+class TestMarkedByJudges:
+    async def test_a_page_is_chosen_from_so_many_and_tells_where_the_next_begins(
+        self, engine: AsyncEngine, job: JobRow, context: JobContext, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "LOOKED_AT", 2)
+        await execute(engine, "UPDATE verdicts SET score = CASE run WHEN 2 THEN 5 ELSE 1 END")  # E-low
+        wanted = ResponseFilter(out_of_character=True)
+        page, after = await read_page(engine, job, context, wanted, after=None, limit=10)
+        assert (page, after) == ([], (0, 1, 0))
+        page, after = await read_page(engine, job, context, wanted, after=after, limit=10)
+        assert ([response.run for response in page], after) == ([2], (0, 3, 0))
+        assert await read_page(engine, job, context, wanted, after=after, limit=10) == ([], None)
+
+
 @pytest.fixture
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "EXPORT_VERDICTS", 3)

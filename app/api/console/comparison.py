@@ -1,0 +1,122 @@
+"""`/compare`: two models, of one job, of two, or of a job and a paper, and what their differences say."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from app.api.console.summaries import label
+from app.api.dependencies import Services, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
+from app.api.pages import page
+from app.db import jobs
+from app.db.jobs import JobRow
+from app.domain.errors import InvalidJobError
+from app.services.baselines import ATOMIC, BaselineFilter, baselines
+from app.services.compare import Comparer, SideRequest
+from app.services.errors import NotFoundError, WrongStateError
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
+
+RECENT_JOBS = 50
+"""Jobs whose models can be chosen; others by their address."""
+SIGNIFICANT = 0.05
+"""Corrected p-value below which a difference counts as shown, if its interval is on one side of 0 as well."""
+LEFT_OUT = 100
+"""Figures without a partner that are listed."""
+
+BASELINE = "baseline"
+"""What a side begins with that is published, as on the command line; else it is ``JOB:MODEL``."""
+
+Json = dict[str, Any]
+Options = Mapping[str, list[tuple[str, str]]]
+"""What can be chosen: by the name of a group, values and what they are called."""
+
+Side = Annotated[str, Query(max_length=400)]
+
+
+@router.get("/compare")
+async def compare(services: ServicesDep, tenant: TenantDep, a: Side = "", b: Side = "") -> Response:
+    """A comparison, once both sides are chosen, and the form to choose them."""
+    options = await _options(services, tenant)
+    found: Json | None = None
+    errors: dict[str, str] = {}
+    status = HTTPStatus.OK
+    if a and b:
+        try:
+            found = await _compared(services, tenant, a, b)
+        except InvalidJobError as error:
+            errors = {each.pointer.strip("/").partition("/")[0]: each.message for each in error.errors}
+            status = HTTPStatus.UNPROCESSABLE_ENTITY
+        except NotFoundError as error:
+            errors, status = {"": f"there is no {error}"}, HTTPStatus.NOT_FOUND
+        except WrongStateError as error:
+            errors, status = {"": str(error)}, HTTPStatus.CONFLICT
+    return page(
+        "compare.html.j2",
+        status,
+        here="/compare",
+        options=options,
+        chosen={"a": a, "b": b},
+        errors=errors,
+        found=found,
+        main=None if found is None else main_row(found["differences"]),
+        shown=is_shown,
+        significant=SIGNIFICANT,
+        left_out=[] if found is None else found["left_out"][:LEFT_OUT],
+    )
+
+
+def main_row(differences: list[Json]) -> Json | None:
+    """The difference that decides: that of the metric by which models are ordered, over all tasks."""
+    over_all = {row["metric"]: row for row in differences if row["task"] is None}
+    return over_all.get("acc_atom", over_all.get("persona_score"))
+
+
+def is_shown(row: Json) -> bool:
+    """Whether a difference is more than chance."""
+    p_value, ends = row["p_value_holm"], row["ci95"]
+    if p_value is None or ends is None or p_value >= SIGNIFICANT:
+        return False
+    return bool(ends[0] > 0 or ends[1] < 0)
+
+
+async def _compared(services: Services, tenant: str, a: str, b: str) -> Json:
+    comparer = Comparer(services.engine, services.contexts, services.results)
+    return await comparer.compare(tenant, _side(a), _side(b))
+
+
+def _side(text: str) -> SideRequest:
+    first, _, rest = text.partition(":")
+    if first == BASELINE:
+        return SideRequest(baseline=rest)
+    return SideRequest(job_id_of(first), rest or None)
+
+
+async def _options(services: Services, tenant: str) -> Options:
+    async with services.engine.connect() as connection:
+        recent = await jobs.list_jobs(
+            connection, tenant, limit=RECENT_JOBS, after=None, status=None, metadata={}
+        )
+    # Two jobs may have the same name; their ids tell them apart.
+    of_jobs = {
+        f"{job.name or 'Job'} · {job.id[-6:]}": list(_models(job))
+        for job in recent
+        if job.status.is_terminal and job.request.get("tasks")
+    }
+    return of_jobs | {"Published figures (atomic paper)": await asyncio.to_thread(_published)}
+
+
+def _models(job: JobRow) -> Iterator[tuple[str, str]]:
+    models = job.request.get("models") or []
+    if not models:
+        yield job.id, "its texts"
+    for model in models:
+        yield f"{job.id}:{label(model)}", label(model)
+
+
+def _published() -> list[tuple[str, str]]:
+    cells = json.loads(baselines(BaselineFilter(source=ATOMIC)))["cells"]
+    return [(f"{BASELINE}:{model}", model) for model in dict.fromkeys(cell["model"] for cell in cells)]

@@ -1,0 +1,175 @@
+"""The form that builds a job: what was typed, the body that it makes, and which field each part of the body comes from."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from app.domain.errors import FieldError
+
+SPARE_ROWS = 2
+"""Empty rows behind those that are filled in; with the plan there come new ones."""
+MOST_ROWS = 50
+MOST_FIELDS = 2_000
+
+Json = dict[str, Any]
+
+ROWS = {"persona": ("id", "description", "traits"), "model": ("model", "temperature"), "judge": ("model",)}
+"""What can be filled in several times, and the parts of each."""
+NUMBERS = {"iterations": int, "seed": int}
+BUDGET = {"usd": float, "calls": int, "tokens": int}
+CHOICES = {"priority": "normal", "execution": "direct"}
+"""Choices that stand in the body as they are, and what they are unless chosen otherwise."""
+REUSE = ("judging", "generation")
+
+_TRAIT = re.compile(r"\s*([^\s:=]+)\s*[\s:=]\s*(.+?)\s*")
+
+
+class Typed:
+    """What was typed, kept as it was."""
+
+    def __init__(self, values: Mapping[str, list[str]]) -> None:
+        self._values = values
+
+    @classmethod
+    def parse(cls, body: bytes) -> "Typed":
+        """The fields of a form as a browser sends them.
+
+        Raises:
+            ValueError: If these are no fields of a form in UTF-8.
+        """
+        text = body.decode("ascii")
+        return cls(parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
+
+    def text(self, name: str) -> str:
+        """A field's text, without blanks around it; empty if there is none."""
+        return self._values.get(name, [""])[-1].strip()
+
+    def all(self, name: str) -> list[str]:
+        """Everything that is ticked of a field."""
+        return self._values.get(name, [])
+
+    def rows(self, kind: str) -> int:
+        """How many rows of a kind to show: those up to the last that is filled in, and some to spare."""
+        filled = [n for n in range(MOST_ROWS) if any(self.row(kind, n).values())]
+        return min(MOST_ROWS, (filled[-1] + 1 if filled else 0) + SPARE_ROWS)
+
+    def row(self, kind: str, number: int) -> dict[str, str]:
+        """The parts of a row."""
+        return {part: self.text(field(kind, part, number)) for part in ROWS[kind]}
+
+
+def field(kind: str, part: str, number: int) -> str:
+    """The name of a row's part."""
+    return f"{kind}_{part}_{number}"
+
+
+class JobForm:
+    """The body that a form makes.
+
+    Attributes:
+        body: A job's body, as ``POST /v1/jobs`` takes it. A number that is none stays text, which is refused there.
+        instructions: How many instructions there are to choose from.
+    """
+
+    def __init__(self, typed: Typed, instructions: int) -> None:
+        self.typed = typed
+        self.body: Json = {}
+        self._instructions = instructions
+        self._places: dict[str, str] = {}
+        self._put("name", typed.text("name"))
+        self._personas()
+        self._put("tasks", typed.all("task"), "task")
+        self._models()
+        self._choices()
+
+    def errors(self, found: Iterable[FieldError]) -> dict[str, list[FieldError]]:
+        """What is wrong, by field; under the empty name what belongs to none."""
+        by_field: dict[str, list[FieldError]] = {}
+        for error in found:
+            by_field.setdefault(self._place(error.pointer), []).append(error)
+        return by_field
+
+    def _place(self, pointer: str) -> str:
+        """The field that a part of the body comes from, or that the nearest part around it does."""
+        while pointer and pointer not in self._places:
+            pointer = pointer.rpartition("/")[0]
+        return self._places.get(pointer, "")
+
+    def _put(self, name: str, value: object, place: str | None = None) -> None:
+        self._places[f"/{name}"] = place or name
+        if value not in ("", None, [], {}):
+            self.body[name] = value
+
+    def _personas(self) -> None:
+        chosen: list[Any] = list(self.typed.all("persona"))
+        for number in range(MOST_ROWS):
+            row = self.typed.row("persona", number)
+            if any(row.values()):
+                own = {"id": row["id"], "description": row["description"], "traits": traits(row["traits"])}
+                pointer = f"/personas/{len(chosen)}"
+                self._places |= {
+                    pointer if part == "id" else f"{pointer}/{part}": field("persona", part, number)
+                    for part in ROWS["persona"]
+                }
+                chosen.append({part: value for part, value in own.items() if value})
+        self._put("personas", chosen, "persona")
+
+    def _models(self) -> None:
+        for name, kind in (("models", "model"), ("judges", "judge")):
+            named: list[Any] = []
+            for number in range(MOST_ROWS):
+                row = self.typed.row(kind, number)
+                if row["model"]:
+                    pointer = f"/{name}/{len(named)}"
+                    self._places[pointer] = field(kind, "model", number)
+                    temperature = row.get("temperature")
+                    if temperature:
+                        self._places[f"{pointer}/temperature"] = field(kind, "temperature", number)
+                        named.append({"model": row["model"], "temperature": number_of(temperature, float)})
+                    else:
+                        named.append(row["model"])
+            self._put(name, named, field(kind, "model", 0))
+        self._put("reasoner", self.typed.text("reasoner"))
+
+    def _choices(self) -> None:
+        text = self.typed.text
+        chosen = sorted(number_of(each, int) for each in self.typed.all("instruction") if each.isdecimal())
+        self._places["/instructions"] = "instruction"
+        if len(chosen) < self._instructions:
+            self.body["instructions"] = chosen  # also none, which is refused: it does not mean all
+        for name, kind in NUMBERS.items():
+            self._put(name, number_of(text(name), kind) if text(name) else None)
+        budget = {name: number_of(text(f"budget_{name}"), kind) for name, kind in BUDGET.items()}
+        self._put("budget", {name: limit for name, limit in budget.items() if limit != ""}, "budget_usd")
+        self._places |= {f"/budget/{name}": f"budget_{name}" for name in BUDGET}
+        for name, usual in CHOICES.items():
+            self._put(name, text(name) if text(name) != usual else None)
+        sentences = number_of(text("sentences_per_call"), int)
+        self._put(
+            "judging", {} if sentences in ("", 1) else {"sentences_per_call": sentences}, "sentences_per_call"
+        )
+        reuse = {name: text(f"reuse_{name}") for name in REUSE}
+        self._put(
+            "reuse",
+            {name: scope for name, scope in reuse.items() if scope not in {"", "off"}},
+            "reuse_judging",
+        )
+        self._places |= {f"/reuse/{name}": f"reuse_{name}" for name in REUSE}
+
+
+def traits(text: str) -> dict[str, str]:
+    """``"E high, A low"`` as level by dimension; a part that is none is passed on, to be refused by name."""
+    found = {}
+    for part in filter(str.strip, text.split(",")):
+        match = _TRAIT.fullmatch(part)
+        found[match[1] if match else part.strip()] = match[2] if match else ""
+    return found
+
+
+def number_of(text: str, kind: type[int] | type[float]) -> Any:
+    """A number, or the text that is none."""
+    try:
+        return kind(text)
+    except ValueError:
+        return text

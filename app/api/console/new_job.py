@@ -1,0 +1,139 @@
+"""`/new`: builds a job, says what it would take and cost, and submits it."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import ValidationError
+
+from app.api.console.job_form import JobForm, Typed, field
+from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.pages import page
+from app.api.problems import ProblemError, field_error
+from app.api.requests import JobIn
+from app.api.strict_json import StrictRequest
+from app.domain.errors import FieldError, InvalidJobError
+from app.services.identifiers import new_id
+from app.services.plan_job import plan_job
+from app.services.sets import list_sets
+from app.services.submit_job import Submission, submit_job
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
+
+FORM_TYPE = "application/x-www-form-urlencoded"
+KEPT_SETS = 50
+"""Kept persona sets that can be chosen, the newest."""
+
+Json = dict[str, Any]
+
+
+@router.get("/new")
+async def new(services: ServicesDep, tenant: TenantDep) -> Response:
+    """An empty form."""
+    tasks = list(services.instrument.tasks)
+    typed = Typed(
+        {
+            "persona": list(services.instrument.persona_sets),
+            "task": tasks,
+            "instruction": [str(n) for n in range(len(services.instrument.instructions))],
+            "iterations": ["1"],
+        }
+    )
+    return await _shown(services, tenant, typed)
+
+
+@router.post("/new")
+async def build(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
+    """The plan of what was typed, or what is wrong with it; or the job, if its plan was seen."""
+    typed = await _typed(request)
+    form = JobForm(typed, len(services.instrument.instructions))
+    version = _version(form.body)
+    try:
+        job = JobIn.model_validate(form.body)
+        if typed.text("action") == "submit" and typed.text("planned") == version:
+            return await _submitted(services, tenant, job, form.body, typed.text("key"))
+        plan = await plan_job(services.planning, tenant, job.to_draft())
+    except ValidationError as error:
+        found: Sequence[FieldError] = [
+            field_error({**each, "loc": ("body", *each["loc"])}, form.body) for each in error.errors()
+        ]
+    except InvalidJobError as error:
+        found = error.errors
+    else:
+        planned = {"plan": plan, "version": version, "key": new_id("form"), "body": form.body}
+        return await _shown(services, tenant, typed, planned=planned)
+    errors = form.errors(dict.fromkeys(found))
+    return await _shown(services, tenant, typed, HTTPStatus.UNPROCESSABLE_ENTITY, errors=errors)
+
+
+async def _typed(request: Request) -> Typed:
+    """What a browser sent.
+
+    Raises:
+        ProblemError: If it is no form.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
+        detail = f"send the form as {FORM_TYPE}"
+        raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
+    try:
+        return Typed.parse(await StrictRequest(request.scope, request.receive).body())
+    except ValueError as error:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_form", "the body is no form") from error
+
+
+async def _submitted(services: Services, tenant: str, job: JobIn, body: Json, key: str) -> Response:
+    """Submits a job once, however often its button is pressed."""
+    made = await submit_job(
+        services.submission, tenant, Submission(job.to_draft(), job.name, job.metadata, body, key or None)
+    )
+    return RedirectResponse(f"/jobs/{made.id}", HTTPStatus.SEE_OTHER)
+
+
+def _version(body: Json) -> str:
+    """Names what was planned, so that nothing else is submitted by its button."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:32]
+
+
+async def _shown(
+    services: Services,
+    tenant: str,
+    typed: Typed,
+    status: HTTPStatus = HTTPStatus.OK,
+    *,
+    errors: dict[str, list[FieldError]] | None = None,
+    planned: Json | None = None,
+) -> Response:
+    """The form as it was filled in, with what is wrong or with its plan."""
+    catalog = services.submission.catalog
+    kept = await list_sets(services.engine, "persona_sets", tenant, limit=KEPT_SETS, after=None)
+    return page(
+        "new.html.j2",
+        status,
+        here="/new",
+        typed=typed,
+        field=field,
+        errors=errors or {},
+        planned=planned,
+        persona_sets={name: len(ids) for name, ids in catalog.persona_sets.items()},
+        kept=kept,
+        personas=list(services.instrument.personas.values()),
+        atomic=list(catalog.tasks.values()),
+        gym=list(catalog.gym.tasks.values()),
+        models=_models(services),
+        usual_judges=[judge.model for judge in catalog.judges],
+        instructions=catalog.instructions,
+        dimensions=list(catalog.dimensions.values()),
+    )
+
+
+def _models(services: Services) -> list[str]:
+    """What can be proposed; a connection that allows every model is proposed by its name."""
+    return [
+        f"{connection.id}/{name}"
+        for connection in services.connections
+        for name in connection.models or ("",)
+    ]

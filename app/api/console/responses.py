@@ -1,0 +1,98 @@
+"""`/jobs/{id}/responses`: what the models wrote, every sentence marked by what judges said of it."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from app.api import cursors
+from app.api.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.pages import page
+from app.domain.judged import JudgedResponse
+from app.reports.cards import make_card
+from app.reports.targets import Targets
+from app.services.job_context import JobContext
+from app.services.job_view import find_job, job_json
+from app.services.read_responses import ResponseFilter, read_page
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
+
+RESPONSES_A_PAGE = 20
+VERDICTS_A_PAGE = 4_000
+"""A page with long responses ends before it has more; a card itself shows no more than a bounded part of one."""
+
+Choice = Annotated[str, Query(max_length=300)]
+
+
+@router.get("/jobs/{job_id}/responses")
+async def browse(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    model: Choice = "",
+    persona: Choice = "",
+    task: Choice = "",
+    out_of_character: bool = False,
+    judges_disagree: bool = False,
+    after: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """A page of responses; what is chosen of them is in the address. An empty choice is none."""
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    wanted = ResponseFilter(model or None, persona or None, task or None, out_of_character, judges_disagree)
+    found, following = await read_page(
+        services.engine,
+        job,
+        context,
+        wanted,
+        after=None if after is None else cursors.position(after),
+        limit=RESPONSES_A_PAGE,
+        most_verdicts=VERDICTS_A_PAGE,
+    )
+    query = {"model": model, "persona": persona, "task": task}
+    query |= {name: "true" for name in ("out_of_character", "judges_disagree") if getattr(wanted, name)}
+    return await asyncio.to_thread(
+        page,
+        "responses.html.j2",
+        job=job_json(job),
+        choices=_choices(context),
+        judges=len(context.spec.judges),
+        wanted=wanted,
+        query={name: value for name, value in query.items() if value},
+        cards=_cards(found, context),
+        following=None if following is None else cursors.encoded(list(following)),
+        later=after is not None,
+    )
+
+
+def _cards(found: Iterable[JudgedResponse], context: JobContext) -> list[Any]:
+    targets = _targets(context)
+    return [make_card(response, targets) for response in found]
+
+
+def _choices(context: JobContext) -> dict[str, list[str]]:
+    """What can be chosen, in the job's order."""
+    return {
+        "model": [model.label for model in context.spec.models],
+        "persona": list(dict.fromkeys(cell.persona.id for cell in context.cells)),
+        "task": list(dict.fromkeys(cell.task.id for cell in context.cells)),
+    }
+
+
+def _targets(context: JobContext) -> Targets:
+    """Where each persona's scores should lie, by the job's specification: its results may not be there yet."""
+    found = {
+        (dimension.id, trait.level): {
+            "dimension": dimension.id,
+            "level": trait.level,
+            "scale": {
+                "minimum": dimension.scale.minimum,
+                "maximum": dimension.scale.maximum,
+                "levels": dimension.scale.levels,
+            },
+        }
+        for cell in context.cells
+        for dimension, trait in zip(cell.dimensions, cell.persona.traits, strict=False)
+    }
+    return Targets(list(found.values()))
