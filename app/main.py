@@ -24,6 +24,7 @@ from app.api import (
     persona_sets,
     problems,
     question_sets,
+    webhooks,
 )
 from app.api.console import comparison, listing, new_job, static
 from app.api.console import job as job_page
@@ -51,6 +52,7 @@ from app.services.plan_job import PlanDependencies
 from app.services.read_metrics import MetricsReader
 from app.services.read_results import ResultsReader
 from app.services.submit_job import SubmissionDependencies
+from app.services.webhooks import WebhookDependencies
 from app.settings import Settings, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import count_request
@@ -105,6 +107,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(comparisons.router)
     app.include_router(question_sets.router)
     app.include_router(persona_sets.router)
+    app.include_router(webhooks.router)
     app.include_router(catalog.router)
     app.include_router(health.router)
     app.include_router(metrics.router)
@@ -154,6 +157,7 @@ def _services(settings: Settings) -> Services:
         contexts=contexts,
         results=ResultsReader(engine, contexts),
         metrics=MetricsReader(engine, board, queue, board.process),
+        webhooks=WebhookDependencies(engine, settings.allowed_webhook_hosts),
     )
 
 

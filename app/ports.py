@@ -1,6 +1,6 @@
 """What the services need from the outside world, as narrow protocols; the real parts are built once, at the edge."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -278,5 +278,21 @@ class MetricsOfProcesses(Protocol):
 
         Raises:
             OSError: If they can't be reached.
+        """
+        ...
+
+
+class WebhookError(Exception):
+    """A receiver gave no answer; the message says why, and names no more of the receiver than what kind of error it was."""
+
+
+class WebhookSender(Protocol):
+    """Sends messages to webhooks."""
+
+    async def send(self, url: str, headers: Mapping[str, str], body: str) -> int:
+        """Posts a message, once, and returns the HTTP status of the answer.
+
+        Raises:
+            WebhookError: If there was none, or nothing may be sent there.
         """
         ...

@@ -52,6 +52,9 @@ class Settings(BaseSettings):
     """How often the sweeper looks for work that nobody was told of."""
     keep_days: Annotated[int | None, Field(ge=1)] = None
     """How many days after its end a job is removed with all that belongs to it; ``None`` for never."""
+    webhook_hosts: str = ""
+    """Hosts, each ``host`` or ``host:port`` and separated by commas, to which webhooks may send without TLS and at private
+    addresses. All others need ``https`` and a public address."""
     transport: Literal["lean", "sdk"] = "lean"
     """How calls are sent: ``lean`` sends the requests of the official SDKs at a fraction of their CPU time, ``sdk`` sends
     them with the SDKs themselves. Behind an HTTP proxy it is always ``sdk``."""
@@ -78,6 +81,11 @@ class Settings(BaseSettings):
             if url.startswith(plain):
                 return "postgresql+psycopg://" + url.removeprefix(plain)
         return url
+
+    @property
+    def allowed_webhook_hosts(self) -> frozenset[str]:
+        """The hosts of ``webhook_hosts``."""
+        return frozenset(host.strip().lower() for host in self.webhook_hosts.split(",") if host.strip())
 
     def require_database_url(self) -> str:
         """The database's URL.

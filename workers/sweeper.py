@@ -1,6 +1,6 @@
 """The sweeper: ``python -m workers.sweeper``. Every few seconds it wakes work that was announced to nobody.
 
-Beside that it removes the jobs that are older than the operator keeps them.
+Beside that it delivers messages to webhooks, and removes the jobs that are older than the operator keeps them.
 
 A process of its own rather than a periodic Celery task, because such a task would wait in the very queue whose loss
 it has to notice, behind the shards that fill the workers' slots.
@@ -19,11 +19,13 @@ from app.db.engine import connect
 from app.db.health import is_away
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
+from app.services.deliver_webhooks import delivering
 from app.services.retention import removing
 from app.services.sweep import forget_replies, sweep
 from app.settings import Settings, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import ANNOUNCED_AGAIN
+from app.webhooks.sender import HttpWebhookSender
 
 log = structlog.get_logger(__name__)
 
@@ -36,8 +38,14 @@ async def run(settings: Settings) -> None:
     engine = connect(settings.require_database_url(), pool_size=1, application_name="assay sweeper")
     queue = CeleryQueue(make_celery(settings.require_redis_url()))
     redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
-    async with MetricsBoard(redis, "sweeper").showing(), removing(engine, settings.keep_days):
+    sender = HttpWebhookSender(settings.allowed_webhook_hosts)
+    async with (
+        MetricsBoard(redis, "sweeper").showing(),
+        removing(engine, settings.keep_days),
+        delivering(engine, sender),
+    ):
         await _sweep_until(stopped, engine, queue, settings)
+    await sender.close()
     await redis.aclose()
     await engine.dispose()
 

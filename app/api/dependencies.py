@@ -21,6 +21,7 @@ from app.services.plan_job import PlanDependencies
 from app.services.read_metrics import MetricsReader
 from app.services.read_results import ResultsReader
 from app.services.submit_job import SubmissionDependencies
+from app.services.webhooks import WebhookDependencies
 
 DEFAULT_TENANT = "default"
 
@@ -41,6 +42,7 @@ class Services:
     contexts: JobContexts
     results: ResultsReader
     metrics: MetricsReader
+    webhooks: WebhookDependencies
 
 
 def _services(request: Request) -> Services:

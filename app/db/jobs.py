@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db import replies
+from app.db import replies, webhooks
 from app.db.tables import Cell, Job, JobResult, JobSet, Preparation, Response, Shard
 from app.domain.priority import Priority
 from app.domain.status import ACTIVE, JobStatus
@@ -338,7 +338,10 @@ async def move(
     if tenant is not None:
         statement = statement.where(Job.tenant == tenant)
     moved = await connection.execute(statement.values(values).returning(Job.id))
-    return moved.first() is not None
+    if moved.first() is None:
+        return False
+    await webhooks.note_status(connection, job_id, to)
+    return True
 
 
 async def lock_job(

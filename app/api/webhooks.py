@@ -1,0 +1,128 @@
+"""`/v1/webhooks`: who is told when a job ends or pauses."""
+
+import re
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi.responses import JSONResponse
+
+from app.api import cursors, webhook_answers
+from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.jobs import MAX_PAGE
+from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
+from app.api.strict_json import StrictRoute
+from app.api.webhook_requests import WebhookChangeIn, WebhookIn
+from app.db import webhooks
+from app.services.errors import NotFoundError
+from app.services.webhooks import (
+    change_webhook,
+    create_webhook,
+    delete_webhook,
+    delivery_json,
+    find_webhook,
+    send_test,
+    webhook_json,
+)
+
+router = APIRouter(
+    prefix="/v1/webhooks",
+    tags=["webhooks"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+_WEBHOOK_ID = re.compile(r"whk_[0-9a-hjkmnp-tv-z]{26}")
+
+
+def _webhook_id(webhook_id: Annotated[str, Path(description="A webhook's id.")]) -> str:
+    """The webhook that a path names; what is no id can name none, so nothing else ever sees it."""
+    if _WEBHOOK_ID.fullmatch(webhook_id) is None:
+        raise NotFoundError("such webhook")
+    return webhook_id
+
+
+WebhookId = Annotated[str, Depends(_webhook_id)]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+After = Annotated[str | None, Query(description="`next_cursor` of the page before.", max_length=200)]
+
+
+@router.post(
+    "", status_code=201, responses=answers_with(webhook_answers.NewWebhook, 201), summary="Make a webhook"
+)
+async def create(body: WebhookIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Has messages posted to a URL when jobs are completed, failed, cancelled or paused.
+
+    A message is `{"type", "timestamp", "data"}`; `data` has the job's id, status and labels, the rest is at `links.self`. It
+    is signed by Standard Webhooks with the `secret` that only this answer shows, and comes at least once: `webhook-id`
+    tells repetitions. Any 2xx within 15 s takes it; else it comes again nine times within three days. A 410 switches
+    the webhook off. No redirect is followed.
+    """
+    made = await create_webhook(services.webhooks, tenant, body.url, body.events, body.description)
+    return JSONResponse(made, HTTPStatus.CREATED, {"Location": f"/v1/webhooks/{made['id']}"})
+
+
+@router.get("", responses=answers_with(webhook_answers.WebhookList), summary="List webhooks")
+async def list_(services: ServicesDep, tenant: TenantDep, limit: Limit = 20, after: After = None) -> Response:
+    """Webhooks, newest first."""
+    begin = None if after is None else cursors.moment(after)
+    async with services.engine.connect() as connection:
+        found = await webhooks.list_webhooks(connection, tenant, limit=limit + 1, after=begin)
+    return JSONResponse(
+        cursors.page(found, limit, webhook_json, lambda one: cursors.of_moment(one.created_at, one.id))
+    )
+
+
+@router.get(
+    "/{webhook_id}", responses=answers_with(webhook_answers.Webhook) | NOT_FOUND, summary="Read a webhook"
+)
+async def get(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """A webhook, without its secret."""
+    return JSONResponse(await find_webhook(services.engine, tenant, webhook_id))
+
+
+@router.patch(
+    "/{webhook_id}", responses=answers_with(webhook_answers.Webhook) | NOT_FOUND, summary="Change a webhook"
+)
+async def change(
+    webhook_id: WebhookId, body: WebhookChangeIn, services: ServicesDep, tenant: TenantDep
+) -> Response:
+    """Changes what is named. The secret never changes: make another webhook, then delete this one."""
+    return JSONResponse(await change_webhook(services.webhooks, tenant, webhook_id, body.changes()))
+
+
+@router.delete("/{webhook_id}", status_code=204, responses=NOT_FOUND, summary="Delete a webhook")
+async def delete(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Deletes a webhook; messages that wait for it are not delivered any more."""
+    await delete_webhook(services.engine, tenant, webhook_id)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+@router.post(
+    "/{webhook_id}/test",
+    status_code=202,
+    responses=answers_with(webhook_answers.Delivery, 202) | NOT_FOUND,
+    summary="Send a test message",
+)
+async def send_test_message(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Has a message `webhook.test` delivered like any other; `/deliveries` says what became of it."""
+    return JSONResponse(await send_test(services.engine, tenant, webhook_id), HTTPStatus.ACCEPTED)
+
+
+@router.get(
+    "/{webhook_id}/deliveries",
+    responses=answers_with(webhook_answers.DeliveryList) | NOT_FOUND,
+    summary="See what became of messages",
+)
+async def list_deliveries(
+    webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep, limit: Limit = 20, after: After = None
+) -> Response:
+    """A webhook's messages, newest first: waiting, delivered or given up. Ended ones are kept for 30 days."""
+    await find_webhook(services.engine, tenant, webhook_id)
+    begin = None if after is None else cursors.moment(after)
+    async with services.engine.connect() as connection:
+        found = await webhooks.list_deliveries(connection, tenant, webhook_id, limit=limit + 1, after=begin)
+    return JSONResponse(
+        cursors.page(found, limit, delivery_json, lambda one: cursors.of_moment(one.created_at, one.id))
+    )

@@ -1,0 +1,170 @@
+"""Webhooks as the HTTP contract shows them: made, changed, tried out, removed."""
+
+import json
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db import webhooks
+from app.db.webhooks import DeliveryRow, WebhookRow
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.webhook import SECRET_BYTES, TEST_EVENT, JobEvent, encode_secret
+from app.services.errors import NotFoundError
+from app.services.identifiers import new_id
+from app.services.job_view import time_json
+from app.webhooks.targets import TargetRefusedError, parse_target
+
+Json = dict[str, Any]
+
+MOST_WEBHOOKS = 20
+"""Of one tenant: each event is a message to all of them."""
+BY_USER = "by_user"
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookDependencies:
+    """What making webhooks takes.
+
+    Attributes:
+        engine: The database.
+        allowed_hosts: The operator's hosts; see :func:`app.webhooks.targets.parse_target`.
+    """
+
+    engine: AsyncEngine
+    allowed_hosts: Collection[str]
+
+
+async def create_webhook(
+    deps: WebhookDependencies, tenant: str, url: str, events: Sequence[JobEvent], description: str | None
+) -> Json:
+    """Keeps a webhook; the answer is the only one with its secret.
+
+    Raises:
+        InvalidJobError: If nothing may be sent to the URL, or there are too many already.
+    """
+    _check(deps, url)
+    webhook_id, secret = new_id("whk"), encode_secret(secrets.token_bytes(SECRET_BYTES))
+    values = {"id": webhook_id, "tenant": tenant, "url": url, "description": description}
+    async with deps.engine.begin() as connection:
+        if await webhooks.count_webhooks(connection, tenant) >= MOST_WEBHOOKS:
+            raise InvalidJobError([FieldError("", f"there are {MOST_WEBHOOKS} webhooks already")])
+        await webhooks.insert_webhook(connection, values | {"events": _names(events), "secret": secret})
+    return await find_webhook(deps.engine, tenant, webhook_id) | {"secret": secret}
+
+
+async def find_webhook(engine: AsyncEngine, tenant: str, webhook_id: str) -> Json:
+    """A webhook.
+
+    Raises:
+        NotFoundError: If the tenant has none of that id.
+    """
+    async with engine.connect() as connection:
+        row = await webhooks.get_webhook(connection, tenant, webhook_id)
+    if row is None:
+        raise NotFoundError("such webhook")
+    return webhook_json(row)
+
+
+async def change_webhook(
+    deps: WebhookDependencies, tenant: str, webhook_id: str, changes: Mapping[str, Any]
+) -> Json:
+    """Changes a webhook; what is not named stays.
+
+    Args:
+        deps: What it takes.
+        tenant: Whose it is.
+        webhook_id: Which.
+        changes: By name: ``url``, ``description``, ``events``, ``enabled``.
+
+    Raises:
+        NotFoundError: If the tenant has none of that id.
+        InvalidJobError: If nothing may be sent to the URL.
+    """
+    values = dict(changes)
+    if "url" in values:
+        _check(deps, values["url"])
+    if "events" in values:
+        values["events"] = _names(values["events"])
+    if "enabled" in values:
+        values["disabled_reason"] = None if values.pop("enabled") else BY_USER
+    async with deps.engine.begin() as connection:
+        if not await webhooks.change_webhook(connection, tenant, webhook_id, values):
+            raise NotFoundError("such webhook")
+    return await find_webhook(deps.engine, tenant, webhook_id)
+
+
+async def delete_webhook(engine: AsyncEngine, tenant: str, webhook_id: str) -> None:
+    """Removes a webhook; what waits for it is not delivered any more.
+
+    Raises:
+        NotFoundError: If the tenant has none of that id.
+    """
+    async with engine.begin() as connection:
+        if not await webhooks.delete_webhook(connection, tenant, webhook_id):
+            raise NotFoundError("such webhook")
+
+
+async def send_test(engine: AsyncEngine, tenant: str, webhook_id: str) -> Json:
+    """Has a test message delivered like any other, and returns where it stands.
+
+    Raises:
+        NotFoundError: If the tenant has none of that id.
+    """
+    await find_webhook(engine, tenant, webhook_id)
+    now = time_json(datetime.now(UTC))
+    payload = json.dumps({"type": TEST_EVENT, "timestamp": now, "data": {"webhook": webhook_id}})
+    async with engine.begin() as connection:
+        row = await webhooks.insert_delivery(
+            connection, tenant, webhook_id, new_id("msg"), TEST_EVENT, payload
+        )
+    return delivery_json(row)
+
+
+def webhook_json(row: WebhookRow) -> Json:
+    """A webhook without its secret."""
+    return {
+        "id": row.id,
+        "object": "webhook",
+        "url": row.url,
+        "description": row.description,
+        "events": row.events,
+        "enabled": row.disabled_reason is None,
+        "disabled_reason": row.disabled_reason,
+        "created_at": time_json(row.created_at),
+        "updated_at": time_json(row.updated_at),
+    }
+
+
+def delivery_json(row: DeliveryRow) -> Json:
+    """A message and how its delivery goes."""
+    return {
+        "id": row.id,
+        "object": "webhook_delivery",
+        "webhook": row.webhook_id,
+        "event": row.event,
+        "job": row.job_id,
+        "state": row.state,
+        "attempts": row.attempts,
+        "http_status": row.http_status,
+        "error": row.error,
+        "created_at": time_json(row.created_at),
+        "attempted_at": time_json(row.attempted_at),
+        "next_attempt_at": time_json(row.due_at) if row.state == "waiting" else None,
+        "ended_at": time_json(row.ended_at),
+    }
+
+
+def _check(deps: WebhookDependencies, url: str) -> None:
+    try:
+        parse_target(url, deps.allowed_hosts)
+    except TargetRefusedError as error:
+        raise InvalidJobError([FieldError("/url", str(error))]) from error
+
+
+def _names(events: Sequence[JobEvent]) -> list[str]:
+    """Each event once."""
+    return [event.value for event in dict.fromkeys(events)]
