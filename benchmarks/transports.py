@@ -24,7 +24,6 @@ import uvloop
 from app.domain.model import ChatRequest, Model, ModelParameters
 from app.llm.connections import Connection
 from app.llm.openai_chat import OpenAIChat
-from app.llm.openai_chat import request_body as openai_body
 from benchmarks import stub_server
 
 Post = Callable[[str], Awaitable[None]]
@@ -194,7 +193,7 @@ _CLIENTS: dict[str, Callable[[AsyncExitStack, str, int], Awaitable[Post]]] = {
 
 
 def _body() -> bytes:
-    return json.dumps(openai_body(REQUEST), ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(OpenAIChat.body(REQUEST), ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _text(body: bytes) -> str:

@@ -6,16 +6,15 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from anthropic import AsyncAnthropic
 from anthropic._decoders.jsonl import AsyncJSONLDecoder
 from anthropic.types.messages import MessageBatch
 
 from app.domain.model import ChatReply, ChatRequest
 from app.llm import batch_wire, errors, wire
-from app.llm.anthropic_chat import FAULTS, read_reply, request_body
+from app.llm.anthropic_chat import AnthropicChat
 from app.llm.batch_wire import asking
 from app.llm.connections import Connection
-from app.llm.transports.sdk import PLACEHOLDER_KEY, http_client
+from app.llm.transports.sdk import http_client
 from app.ports import BatchTooLargeError, ModelCallError
 
 MOST_BYTES = 60_000_000
@@ -41,23 +40,18 @@ class AnthropicBatches:
 
     def __init__(self, connection: Connection) -> None:
         self._key = connection.api_key
-        self._client = AsyncAnthropic(
-            api_key=PLACEHOLDER_KEY,
-            base_url=connection.base_url,
-            max_retries=0,
-            http_client=http_client(connection.api_key, bounded=False),
-        )
+        self._client = AnthropicChat.client(connection, http_client(connection.api_key, bounded=False))
 
     def encode(self, request: ChatRequest) -> str:
         """See :class:`app.ports.BatchModel`; likewise the others."""
-        return batch_wire.encoded(request_body(request))
+        return batch_wire.encoded(AnthropicChat.body(request))
 
     def decode(self, answer: str) -> ChatReply:
         """The reply in a line of the results."""
         result = wire.mapping(batch_wire.object_of(answer).get("result"))
         kind = result.get("type")
         if kind == "succeeded":
-            return read_reply(wire.mapping(result.get("message")), {}, self._key)
+            return AnthropicChat.read(wire.mapping(result.get("message")), {}, self._key)
         if kind == "errored":
             # The error is an answer's body, with the error object in it.
             body = wire.mapping(result.get("error"))
@@ -78,7 +72,7 @@ class AnthropicBatches:
 
         async def submit(_name: str) -> str:
             try:
-                async with asking(self._key, FAULTS, seconds=batch_wire.UPLOAD_SECONDS):
+                async with asking(self._key, AnthropicChat.faults, seconds=batch_wire.UPLOAD_SECONDS):
                     # As the SDK's `create` posts it, which would first walk through every message of every call.
                     batch = await self._client.post(
                         "/v1/messages/batches", cast_to=MessageBatch, content=bytes(body[:-1] + b"]}")
@@ -97,7 +91,7 @@ class AnthropicBatches:
         Batches carry nothing of ours but the calls' ids, which are shown with the results only.
         """
         found: MessageBatch | None = None
-        async with asking(self._key, FAULTS):
+        async with asking(self._key, AnthropicChat.faults):
             async for batch in self._client.messages.batches.list(limit=100):
                 if batch.created_at < since:
                     break
@@ -111,14 +105,14 @@ class AnthropicBatches:
 
     async def has_ended(self, provider_id: str) -> bool:
         """Whether a batch's results are there."""
-        async with asking(self._key, FAULTS):
+        async with asking(self._key, AnthropicChat.faults):
             batch = await self._client.messages.batches.retrieve(provider_id)
         return batch.processing_status == "ended"
 
     async def cancel(self, provider_id: str) -> None:
         """Asks for a cancellation; one that comes too late is no error."""
         try:
-            async with asking(self._key, FAULTS):
+            async with asking(self._key, AnthropicChat.faults):
                 await self._client.messages.batches.cancel(provider_id)
         except ModelCallError as error:
             if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT}:
@@ -129,7 +123,7 @@ class AnthropicBatches:
 
         From the documented path, not from the URL that the batch names: the key goes to the connection's host only.
         """
-        async with asking(self._key, FAULTS, seconds=None):
+        async with asking(self._key, AnthropicChat.faults, seconds=None):
             results = await self._client.get(
                 f"/v1/messages/batches/{provider_id}/results",
                 cast_to=AsyncJSONLDecoder[Any],

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import importlib
 import json
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from app.domain.model import ChatReply, ChatRequest
 from app.llm.connections import Connection, ConnectionKind, Connections
@@ -12,10 +12,7 @@ from app.llm.transports import TransportKind
 from app.ports import FailureKind, Fingerprint, ModelCallError
 
 if TYPE_CHECKING:
-    from app.llm.anthropic_chat import AnthropicChat
-    from app.llm.openai_chat import OpenAIChat
-
-Chat = Union["OpenAIChat", "AnthropicChat"]
+    from app.llm.chat import Chat  # with the SDKs' errors
 
 
 class Gateway:
@@ -72,7 +69,7 @@ class Gateway:
         for chat in chats.values():
             await chat.close()
 
-    def _connect(self, name: str) -> Chat:
+    def _connect(self, name: str) -> "Chat":
         self._chats[name] = chat = _chat(find_connection(self._connections, name), self._transport)
         return chat
 
@@ -100,7 +97,7 @@ def _adapter(kind: ConnectionKind) -> str:
     return f"{__package__}.{kind}_chat"
 
 
-def _chat(connection: Connection, transport: TransportKind) -> Chat:
+def _chat(connection: Connection, transport: TransportKind) -> "Chat":
     if connection.kind == "anthropic":
         from app.llm.anthropic_chat import AnthropicChat  # noqa: PLC0415
 

@@ -8,15 +8,14 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import IO, Literal
 
-from openai import AsyncOpenAI
 from openai.types import Batch
 
 from app.domain.model import ChatReply, ChatRequest
 from app.llm import batch_wire, errors, wire
 from app.llm.batch_wire import asking
 from app.llm.connections import Connection
-from app.llm.openai_chat import FAULTS, read_reply, request_body
-from app.llm.transports.sdk import PLACEHOLDER_KEY, http_client
+from app.llm.openai_chat import OpenAIChat
+from app.llm.transports.sdk import http_client
 from app.ports import BatchRefusedError, BatchTooLargeError, FailureKind, ModelCallError
 
 MOST_BYTES = 190_000_000
@@ -38,16 +37,11 @@ class OpenAIBatches:
 
     def __init__(self, connection: Connection) -> None:
         self._key = connection.api_key
-        self._client = AsyncOpenAI(
-            api_key=PLACEHOLDER_KEY,
-            base_url=connection.base_url,
-            max_retries=0,
-            http_client=http_client(connection.api_key, bounded=False),
-        )
+        self._client = OpenAIChat.client(connection, http_client(connection.api_key, bounded=False))
 
     def encode(self, request: ChatRequest) -> str:
         """See :class:`app.ports.BatchModel`; likewise the others."""
-        return batch_wire.encoded(request_body(request))
+        return batch_wire.encoded(OpenAIChat.body(request))
 
     def decode(self, answer: str) -> ChatReply:
         """The reply in a line of an output or error file."""
@@ -56,7 +50,7 @@ class OpenAIBatches:
         status, body = response.get("status_code"), wire.mapping(response.get("body"))
         if status == HTTPStatus.OK:
             headers = {"x-request-id": response.get("request_id") or ""}
-            return read_reply(body, headers, self._key)
+            return OpenAIChat.read(body, headers, self._key)
         if isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST:
             raise errors.refused(status, body, {}, self._key)
         code = wire.short_text(fault.get("code")) or "batch_unanswered"
@@ -67,7 +61,7 @@ class OpenAIBatches:
         with tempfile.TemporaryFile() as file:
             await _write(file, calls)
             try:
-                async with asking(self._key, FAULTS, seconds=batch_wire.UPLOAD_SECONDS):
+                async with asking(self._key, OpenAIChat.faults, seconds=batch_wire.UPLOAD_SECONDS):
                     uploaded = await self._client.files.create(file=("calls.jsonl", file), purpose="batch")
             except ModelCallError as error:
                 if error.status == _TOO_LARGE:
@@ -75,7 +69,7 @@ class OpenAIBatches:
                 raise
 
         async def submit(name: str) -> str:
-            async with asking(self._key, FAULTS):
+            async with asking(self._key, OpenAIChat.faults):
                 batch = await self._client.batches.create(
                     input_file_id=uploaded.id,
                     endpoint=_ENDPOINT,
@@ -88,7 +82,7 @@ class OpenAIBatches:
 
     async def find(self, name: str, calls: int, since: datetime, known: Collection[str]) -> str | None:  # noqa: ARG002 - names suffice
         """The batch that carries a name; they are listed newest first."""
-        async with asking(self._key, FAULTS):
+        async with asking(self._key, OpenAIChat.faults):
             async for batch in self._client.batches.list(limit=100):
                 if batch.created_at < since.timestamp():
                     return None
@@ -106,7 +100,7 @@ class OpenAIBatches:
     async def cancel(self, provider_id: str) -> None:
         """Asks for a cancellation; one that comes too late is no error."""
         try:
-            async with asking(self._key, FAULTS):
+            async with asking(self._key, OpenAIChat.faults):
                 await self._client.batches.cancel(provider_id)
         except ModelCallError as error:
             if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT}:
@@ -119,7 +113,7 @@ class OpenAIBatches:
             if not file_id:
                 continue
             async with (
-                asking(self._key, FAULTS, seconds=None),
+                asking(self._key, OpenAIChat.faults, seconds=None),
                 self._client.files.with_streaming_response.content(file_id) as content,
             ):
                 async for line in batch_wire.lines(content.iter_bytes()):
@@ -131,7 +125,7 @@ class OpenAIBatches:
         await self._client.close()
 
     async def _retrieve(self, provider_id: str) -> Batch:
-        async with asking(self._key, FAULTS):
+        async with asking(self._key, OpenAIChat.faults):
             return await self._client.batches.retrieve(provider_id)
 
 

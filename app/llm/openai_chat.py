@@ -10,15 +10,11 @@ from pydantic import SecretStr
 from app.domain.model import ChatReply, ChatRequest, FinishReason, ProviderLimits
 from app.llm import errors, wire
 from app.llm.capabilities import capabilities, sendable, sendable_extra
+from app.llm.chat import Chat
 from app.llm.connections import Connection
-from app.llm.limit_headers import LimitHeaders
 from app.llm.texts import storable
-from app.llm.transports import TransportKind
-from app.llm.transports.choice import open_transport
-from app.llm.transports.reply import Reply
 from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
 
-FAULTS = Faults(APIStatusError, APIConnectionError)
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": FinishReason.STOP,
     "eos": FinishReason.STOP,
@@ -27,88 +23,59 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 
 
-class OpenAIChat:
-    """A ``ChatModel`` over one connection of kind ``openai``; to be built on the loop that it runs on."""
+class OpenAIChat(Chat):
+    """A connection of kind ``openai``."""
 
-    def __init__(self, connection: Connection, transport: TransportKind) -> None:
-        def client(http_client: httpx2.AsyncClient) -> AsyncOpenAI:
-            return AsyncOpenAI(
-                api_key=PLACEHOLDER_KEY,
-                base_url=connection.base_url,
-                max_retries=0,
-                http_client=http_client,
-            )
+    path = "/chat/completions"
+    faults = Faults(APIStatusError, APIConnectionError)
 
-        self._key = connection.api_key
-        self._limits = LimitHeaders()
-        self._transport = open_transport(transport, connection, client, "/chat/completions", FAULTS)
-
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        """The model's answer, by one HTTP call.
-
-        Raises:
-            ModelCallError: If there was none.
-        """
-        body = self.body(request)
-        reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
-        return self._reply(request.model.name, reply)
+    @staticmethod
+    def client(connection: Connection, http_client: httpx2.AsyncClient) -> AsyncOpenAI:
+        """The SDK's client for a connection, on top of an HTTP client that knows the key."""
+        return AsyncOpenAI(
+            api_key=PLACEHOLDER_KEY, base_url=connection.base_url, max_retries=0, http_client=http_client
+        )
 
     @staticmethod
     def body(request: ChatRequest) -> dict[str, object]:
-        """What is sent."""
-        return request_body(request)
+        """The body of a call: the messages and what was asked for, nothing else."""
+        model = request.model
+        body: dict[str, object] = {"model": model.name, "messages": _messages(request)}
+        for name, value in sendable("openai", model).items():
+            known = capabilities("openai", model.name).max_tokens_field if name == "max_tokens" else name
+            body[known] = value
+        return sendable_extra(model.parameters) | body
 
-    async def close(self) -> None:
-        """Closes all connections."""
-        await self._transport.close()
-
-    def _reply(self, model: str, reply: Reply) -> ChatReply:
-        limits = self._limits.news(model, reply.headers)
-        return read_reply(wire.json_object(reply), reply.headers, self._key, limits)
-
-
-def read_reply(
-    body: Mapping[str, Any],
-    headers: Mapping[str, str],
-    key: SecretStr | None,
-    limits: ProviderLimits | None = None,
-) -> ChatReply:
-    """The reply in a body of the format.
-
-    Raises:
-        ModelCallError: If there is none in it.
-    """
-    choices = body.get("choices")
-    if not choices and body.get("error"):
-        raise errors.refused_in_reply(body, headers, key)
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise errors.malformed("the reply has no choice with a message")
-    text, finish_reason = _answer(message, choice.get("finish_reason"))
-    counts = wire.mapping(body.get("usage"))
-    return ChatReply(
-        text=text,
-        finish_reason=finish_reason,
-        usage=wire.usage(
-            counts.get("prompt_tokens"),
-            counts.get("completion_tokens"),
-            wire.mapping(counts.get("prompt_tokens_details")).get("cached_tokens"),
-        ),
-        model_snapshot=wire.short_text(body.get("model")),
-        system_fingerprint=wire.short_text(body.get("system_fingerprint")),
-        provider_request_id=wire.short_text(headers.get("x-request-id")),
-        limits=limits,
-    )
-
-
-def request_body(request: ChatRequest) -> dict[str, object]:
-    """The body of a call: the messages and what was asked for, nothing else."""
-    model = request.model
-    body: dict[str, object] = {"model": model.name, "messages": _messages(request)}
-    for name, value in sendable("openai", model).items():
-        body[capabilities("openai", model.name).max_tokens_field if name == "max_tokens" else name] = value
-    return sendable_extra(model.parameters) | body
+    @staticmethod
+    def read(
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        key: SecretStr | None,
+        limits: ProviderLimits | None = None,
+    ) -> ChatReply:
+        """See :class:`app.llm.chat.Chat`."""
+        choices = body.get("choices")
+        if not choices and body.get("error"):
+            raise errors.refused_in_reply(body, headers, key)
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if not isinstance(choice, dict) or not isinstance(message, dict):
+            raise errors.malformed("the reply has no choice with a message")
+        text, finish_reason = _answer(message, choice.get("finish_reason"))
+        counts = wire.mapping(body.get("usage"))
+        return ChatReply(
+            text=text,
+            finish_reason=finish_reason,
+            usage=wire.usage(
+                counts.get("prompt_tokens"),
+                counts.get("completion_tokens"),
+                wire.mapping(counts.get("prompt_tokens_details")).get("cached_tokens"),
+            ),
+            model_snapshot=wire.short_text(body.get("model")),
+            system_fingerprint=wire.short_text(body.get("system_fingerprint")),
+            provider_request_id=wire.short_text(headers.get("x-request-id")),
+            limits=limits,
+        )
 
 
 def _messages(request: ChatRequest) -> list[dict[str, str]]:

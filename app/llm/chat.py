@@ -1,0 +1,74 @@
+"""What the adapters of all wire formats have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+import httpx2
+from pydantic import SecretStr
+
+from app.domain.model import ChatReply, ChatRequest, ProviderLimits
+from app.llm import wire
+from app.llm.connections import Connection
+from app.llm.limit_headers import LimitHeaders
+from app.llm.transports import TransportKind
+from app.llm.transports.choice import open_transport
+from app.llm.transports.sdk import Client, Faults
+
+
+class Chat(ABC):
+    """A ``ChatModel`` over one connection; to be built on the loop that it runs on.
+
+    Attributes:
+        path: Where calls go, below the connection's base URL.
+        faults: The SDK's errors.
+    """
+
+    path: ClassVar[str]
+    faults: ClassVar[Faults]
+
+    def __init__(self, connection: Connection, transport: TransportKind) -> None:
+        self._key = connection.api_key
+        self._limits = LimitHeaders()
+        client = partial(self.client, connection)
+        self._transport = open_transport(transport, connection, client, self.path, self.faults)
+
+    @staticmethod
+    @abstractmethod
+    def client(connection: Connection, http_client: httpx2.AsyncClient) -> Client:
+        """The SDK's client for a connection, on top of an HTTP client that knows the key."""
+
+    @staticmethod
+    @abstractmethod
+    def body(request: ChatRequest) -> dict[str, object]:
+        """What is sent."""
+
+    @staticmethod
+    @abstractmethod
+    def read(
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        key: SecretStr | None,
+        limits: ProviderLimits | None = None,
+    ) -> ChatReply:
+        """The reply in a body of the format.
+
+        Raises:
+            ModelCallError: If there is none in it.
+        """
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """The model's answer, by one HTTP call.
+
+        Raises:
+            ModelCallError: If there was none.
+        """
+        body = self.body(request)
+        reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
+        limits = self._limits.news(request.model.name, reply.headers)
+        return self.read(wire.json_object(reply), reply.headers, self._key, limits)
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._transport.close()
