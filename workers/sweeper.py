@@ -21,7 +21,7 @@ from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.services.deliver_webhooks import delivering
 from app.services.retention import removing
-from app.services.sweep import forget_replies, sweep
+from app.services.sweep import sweep
 from app.settings import Settings, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import ANNOUNCED_AGAIN
@@ -41,7 +41,7 @@ async def run(settings: Settings) -> None:
     sender = HttpWebhookSender(settings.allowed_webhook_hosts)
     async with (
         MetricsBoard(redis, "sweeper").showing(),
-        removing(engine, settings.keep_days),
+        removing(engine, settings.keep_days, settings.reply_days),
         delivering(engine, sender),
     ):
         await _sweep_until(stopped, engine, queue, settings)
@@ -56,7 +56,6 @@ async def _sweep_until(
     while not stopped.is_set():
         try:
             swept = await sweep(engine, queue, settings.shard_window, settings.batch_calls)
-            await forget_replies(engine, settings.reply_days)
             if swept.shards or swept.jobs:
                 log.info("announced again", shards=swept.shards, jobs=swept.jobs)
                 ANNOUNCED_AGAIN.inc(swept.shards)

@@ -63,7 +63,7 @@ class CeleryQueue:
 
     def _length(self) -> int | None:
         try:
-            with self._celery.connection_for_write() as connection:
+            with self._celery.pool.acquire(block=True) as connection:
                 channel = connection.default_channel
                 return int(channel.queue_declare(QUEUE, passive=False, durable=True).message_count)
         except self._errors as error:

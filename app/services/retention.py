@@ -1,4 +1,4 @@
-"""Removes jobs: one that somebody deletes, and those that ended longer ago than the operator keeps them."""
+"""Removes what is not kept for ever: jobs, by request or by age, and replies that are too old to be used again."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Collection
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, retention, sets
+from app.db import jobs, replies, retention, sets
 from app.db.health import is_away
 
 log = structlog.get_logger(__name__)
@@ -88,15 +88,36 @@ async def keep_removing(engine: AsyncEngine, keep_days: int) -> None:
             log.info("job removed", job=removed, keep_days=keep_days)
 
 
+async def forget_replies(engine: AsyncEngine, days: int) -> bool:
+    """Removes some of the replies that are too old to be used again; whether there may be more."""
+    async with engine.begin() as connection:
+        return await replies.forget_old(connection, days) == replies.FORGOTTEN_AT_ONCE
+
+
+async def keep_forgetting(engine: AsyncEngine, reply_days: int) -> None:
+    """Removes old replies, until it is cancelled."""
+    while True:
+        more = False
+        try:
+            more = await forget_replies(engine, reply_days)
+        except Exception as error:
+            if is_away(error):
+                log.warning("forgetting replies failed; trying again", error=str(error))
+            else:
+                log.exception("forgetting replies failed; trying again")
+        if not more:
+            await asyncio.sleep(LOOK_SECONDS)
+
+
 @contextlib.asynccontextmanager
-async def removing(engine: AsyncEngine, keep_days: int | None) -> AsyncIterator[None]:
-    """Within, expired jobs are removed; none where ``keep_days`` is missing."""
-    if keep_days is None:
-        yield
-        return
-    task = asyncio.create_task(keep_removing(engine, keep_days))
+async def removing(engine: AsyncEngine, keep_days: int | None, reply_days: int) -> AsyncIterator[None]:
+    """Within, old replies are removed, and expired jobs where ``keep_days`` is given."""
+    tasks = [asyncio.create_task(keep_forgetting(engine, reply_days))]
+    if keep_days is not None:
+        tasks.append(asyncio.create_task(keep_removing(engine, keep_days)))
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import batches, health, idempotency, jobs, replies, shards
+from app.db import batches, health, idempotency, jobs, shards
 from app.db.batch_calls import jobs_that_wait
 from app.db.health import is_away
 from app.domain.status import ACTIVE
@@ -104,9 +104,3 @@ def _others_go_on(job_id: str) -> Iterator[None]:
         if is_away(error):
             raise
         log.exception("job not swept; trying again", job=job_id)
-
-
-async def forget_replies(engine: AsyncEngine, days: int) -> None:
-    """Removes some of the replies that are too old to be used again."""
-    async with engine.begin() as connection:
-        await replies.forget_old(connection, days)

@@ -72,10 +72,10 @@ class TestRemoving:
     ) -> None:
         monkeypatch.setattr(retention, "LOOK_SECONDS", 0.02)
         await ended(worker, 3)
-        async with removing(worker.engine, None):
+        async with removing(worker.engine, None, 30):
             await asyncio.sleep(0.1)
         assert await scalar(worker.engine, "SELECT count(*) FROM jobs") == 1
-        async with removing(worker.engine, 2):
+        async with removing(worker.engine, 2, 30):
             await ended(worker, 3)
             for _ in range(500):
                 if await scalar(worker.engine, "SELECT count(*) FROM jobs") == 0:
@@ -90,7 +90,7 @@ class TestRemoving:
         stuck, _ = await ended(worker, 4), await ended(worker, 3)
         await execute(worker.engine, "CREATE TABLE held (job_id text REFERENCES jobs)")
         await execute(worker.engine, "INSERT INTO held VALUES (:job)", job=stuck.id)
-        async with removing(worker.engine, 2):
+        async with removing(worker.engine, 2, 30):
             for _ in range(500):
                 if await scalar(worker.engine, "SELECT count(*) FROM jobs") == 1:
                     break

@@ -23,7 +23,7 @@ from app.ports import FailureKind, ModelCallError
 from app.services.control_job import cancel_job, delete_job, retry_job
 from app.services.job_view import reuse_json
 from app.services.read_responses import ResponseFilter, read_page
-from app.services.sweep import forget_replies
+from app.services.retention import forget_replies
 from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids
 from tests.integration.services.test_prepare_persona import Reasoner, new_gym_job
 from tests.integration.services.test_run_shard import Provider, Worker
