@@ -13,7 +13,7 @@ from app.db import jobs, shards
 from app.db.engine import single_statements
 from app.db.shards import AnyClaim
 from app.domain.status import JobStatus
-from app.services.stop_signal import StopReason, StopSignal
+from app.services.stop_signal import FRESH_SECONDS, StopReason, StopSignal
 from app.telemetry.metrics import LEASES_LOST
 
 log = structlog.get_logger(__name__)
@@ -155,7 +155,8 @@ class LeaseKeeper:
         for claim, stop in held:
             status = found.get(claim.job_id)
             if status is not None and status.may_call:
-                stop.seen_active(asked)
+                # What is seen lets calls start for a while: no longer than the leases last for certain.
+                stop.seen_active(min(asked, self._kept_at + self._lease_seconds - FRESH_SECONDS))
             elif status is JobStatus.PAUSED:
                 stop.set(StopReason.JOB_INACTIVE)
             else:

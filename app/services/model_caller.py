@@ -103,6 +103,7 @@ class ModelCaller:
         self._budgets = budgets
         self._queues: dict[tuple[str, str], FairQueue] = {}
         self._written: dict[tuple[str, str, Stage], float] = {}
+        self._telling: set[asyncio.Task[None]] = set()
 
     async def call(
         self,
@@ -141,7 +142,7 @@ class ModelCaller:
                 if error.kind is FailureKind.ITEM or exhausted:
                     raise CallFailedError(f"{error.code}: {error}") from error
                 if error.limits is not None:
-                    await self._heed(model, error.limits)
+                    self._heed(model, error.limits)
                 if limited:
                     # Everybody waits, not only this call, and slows down afterwards: the limit is the connection's.
                     with stop.interruptible():
@@ -172,7 +173,7 @@ class ModelCaller:
             reply = await self._send(request, claim, stop, row)
         finally:
             self._step_back(model, turn)
-        await self._take_note(model, key.stage, tokens, reply)
+        self._take_note(model, key.stage, tokens, reply)
         return reply
 
     async def _send(
@@ -318,7 +319,7 @@ class ModelCaller:
             written = round(self._written.get((model.connection, model.name, stage), 0.0))
         return characters // CHARACTERS_PER_TOKEN + written
 
-    async def _take_note(self, model: Model, stage: Stage, tokens: int, reply: ChatReply) -> None:
+    def _take_note(self, model: Model, stage: Stage, tokens: int, reply: ChatReply) -> None:
         """Learns from a reply what such calls take, and what the provider says of its limits."""
         if reply.usage is not None:
             name = (model.connection, model.name, stage)
@@ -328,13 +329,18 @@ class ModelCaller:
             if beyond > 0:
                 self._limiter.spent(model.connection, model.name, beyond)
         if reply.limits is not None:
-            await self._heed(model, reply.limits)
+            self._heed(model, reply.limits)
 
-    async def _heed(self, model: Model, limits: ProviderLimits) -> None:
-        """Lets all processes keep the limits that a provider names, and wait until what is used up is there again."""
+    def _heed(self, model: Model, limits: ProviderLimits) -> None:
+        """Lets all processes keep the limits that a provider names, and wait until what is used up is there again.
+
+        What was answered does not wait until the others have been told.
+        """
         self._limiter.learn(model.connection, model.name, limits)
         if limits.exhausted_seconds:
-            await self._pause(model, limits.exhausted_seconds)
+            telling = asyncio.create_task(self._pause(model, limits.exhausted_seconds))
+            self._telling.add(telling)
+            telling.add_done_callback(self._telling.discard)
 
     async def _pause(self, model: Model, seconds: float) -> None:
         count_pause(model.connection, model.name)

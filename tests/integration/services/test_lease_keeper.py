@@ -41,6 +41,25 @@ class TestLeaseKeeper:
                         await asyncio.sleep(0.01)
         assert stop.reason is StopReason.LEASE_LOST
 
+    async def test_no_call_starts_when_the_lease_has_run_out_though_the_job_is_seen_to_be_active(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lease_keeper, "JOB_CHECK_SECONDS", 0.02)
+        lease = 2.0
+        claim = await claimed(engine, (await new_job(engine)).id)
+        keeper, stop, asked = LeaseKeeper(engine, lease), StopSignal(), time.monotonic()
+        confirmed = 0.0
+        async with engine.begin() as holder:
+            await holder.execute(text("SELECT FROM shards FOR UPDATE"))
+            async with keeper.running():
+                with keeper.holding(claim, stop, asked), contextlib.suppress(TimeoutError):
+                    while stop.reason is None:
+                        async with asyncio.timeout(lease):
+                            await stop.confirmed()
+                        confirmed = time.monotonic() - asked
+                        await asyncio.sleep(0.01)
+        assert lease - 0.5 < confirmed < lease + 0.02
+
     async def test_a_shard_that_one_process_holds_twice_is_kept_for_the_new_claim(
         self, engine: AsyncEngine
     ) -> None:

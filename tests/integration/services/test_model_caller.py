@@ -310,6 +310,7 @@ class TestLimits:
     ) -> None:
         script = Script([replace(REPLY, limits=ProviderLimits(60, None, 12.0))])
         await bench.call(script)
+        await asyncio.sleep(0)  # the reply does not wait for it
         assert script.pauses == [12.0]
 
     async def test_of_a_429_are_learned_and_slow_everybody_down_also_without_a_wait(
