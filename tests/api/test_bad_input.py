@@ -452,7 +452,7 @@ class TestStrangePaths:
         assert response.status_code == 404
 
     @pytest.mark.parametrize(
-        "path", ["/", "/v1", "/v2/jobs", "/v1/jobs/", "/v1/job", "/v1/jobs/a/b/c", "//v1/jobs"]
+        "path", ["/nowhere", "/v1", "/v2/jobs", "/v1/jobs/", "/v1/job", "/v1/jobs/a/b/c", "//v1/jobs"]
     )
     def test_unknown_paths_are_problems_too(self, api: Service, path: str) -> None:
         response = api.http.get(f"{api.url}{path}", follow_redirects=False)
