@@ -14,6 +14,7 @@ class BaselineSource(Answer):
 
     id: Literal["atomic", "personagym"]
     title: str
+    year: int = Field(description="Of the paper.")
     tables: str
     judges: list[str] | None = Field(description="The judges' snapshots, where the paper tells them.")
 
