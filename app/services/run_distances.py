@@ -66,7 +66,7 @@ async def read_run_distances(
     cell, trait = _find(context, wanted)
     by_judge: dict[int, list[ScoreRow]] = defaultdict(list)
     async with engine.connect() as connection:
-        async for row in readouts.scores(connection, job.tenant, job.id, cell.ordinal):
+        async for row in readouts.scores(connection, job.tenant, job.id, [cell.ordinal]):
             if row.trait == trait:
                 by_judge[row.judge].append(row)
     return await asyncio.to_thread(distances_of, context, cell, trait, by_judge)
