@@ -17,6 +17,7 @@ from app.api import (
     catalog,
     comparisons,
     events,
+    figures,
     health,
     jobs,
     metrics,
@@ -104,6 +105,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     patch_fastapi(app, redirect_from_root_to_docs=False)  # /docs without anything from the internet
     app.include_router(jobs.router)
     app.include_router(events.router)
+    app.include_router(figures.router)
     app.include_router(comparisons.router)
     app.include_router(question_sets.router)
     app.include_router(persona_sets.router)

@@ -197,6 +197,11 @@ class CellResult(BaseModel):
     runs: int
     metrics: dict[str, Metric]
     units: UnitCounts
+    scores: dict[str, int] = Field(
+        {},
+        description="How many sentences got each score.",
+        examples=[{"1": 0, "2": 3, "3": 9, "4": 20, "5": 8}],
+    )
     responses: dict[str, int]
     by_judge: dict[str, Any]
 

@@ -36,10 +36,11 @@ GATE: Responses = {200: {"model": decision_answers.Gate, "content": {"applicatio
 async def compare(body: ComparisonIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Paired differences a − b over the personas, tasks and dimensions that both have; nothing is stored.
 
-    A persona is resampled with all of its pairs; p-values come from a sign-flip permutation test over personas.
+    A persona is resampled with all of its pairs; p-values come from a sign-flip permutation test over personas. Paired by
+    items, `over_items` has the same over what these very personas were asked.
     """
     comparer = Comparer(services.engine, services.contexts, services.results)
-    return JSONResponse(await comparer.compare(tenant, _side(body.a), _side(body.b)))
+    return JSONResponse(await comparer.compare(tenant, _side(body.a), _side(body.b), body.pairing))
 
 
 @router.get("/jobs/{job_id}/gate", responses=GATE | NOT_FOUND, summary="Hold the results to thresholds")

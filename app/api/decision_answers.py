@@ -14,6 +14,7 @@ class BaselineSource(Answer):
 
     id: Literal["atomic", "personagym"]
     title: str
+    year: int = Field(description="Of the paper.")
     tables: str
     judges: list[str] | None = Field(description="The judges' snapshots, where the paper tells them.")
 
@@ -77,26 +78,38 @@ class ComparedSide(Answer):
     simulated: bool
 
 
-class Difference(Answer):
-    """One metric's paired difference, a − b."""
+class Evidence(Answer):
+    """How sure a difference is, for what is drawn anew: personas with all their pairs, or items."""
+
+    ci95: tuple[float, float] | None = Field(examples=[[0.07, 0.18]])
+    ci95_reason: str | None = Field(description="Why there is no interval.")
+    p_value: float | None = Field(description="Two-sided, by permutation of signs over personas, or items.")
+    p_value_holm: float | None = Field(
+        description="Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."
+    )
+    smallest_p_value: float | None = Field(description="The smallest that so few of them can give.")
+    smallest_detectable: float | None = Field(
+        description="The true difference that this comparison would find in 80 % of cases, at 5 %."
+    )
+
+
+class EvidenceOverItems(Evidence):
+    """How sure a difference is for these very personas, if they were asked other items like these."""
+
+    items: int = Field(description="Items, each persona's for itself.")
+
+
+class Difference(Evidence):
+    """One metric's paired difference, a − b, and how sure it is over personas like these."""
 
     metric: str = Field(examples=["acc_atom"])
     task: str | None = Field(description="`null` for all tasks together.")
     a: float = Field(description="Mean of a's figures that have a partner.")
     b: float
     difference: float = Field(examples=[0.12])
-    ci95: tuple[float, float] | None = Field(description="Over personas.", examples=[[0.07, 0.18]])
-    ci95_reason: str | None = Field(description="Why there is no interval.")
     pairs: int = Field(description="Pairs of figures.")
     personas: int = Field(description="Personas that they come from.")
-    p_value: float | None = Field(description="Two-sided, by permutation of signs over personas.")
-    p_value_holm: float | None = Field(
-        description="Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."
-    )
-    smallest_p_value: float | None = Field(description="The smallest that so few personas can give.")
-    smallest_detectable: float | None = Field(
-        description="The true difference that this comparison would find in 80 % of cases, at 5 %."
-    )
+    over_items: EvidenceOverItems | None = Field(description="Only where the pairs are items.")
 
 
 class UnpairedFigure(Answer):
@@ -106,6 +119,7 @@ class UnpairedFigure(Answer):
     persona: str
     task: str | None
     dimension: str | None
+    item: str | None = Field(description="What was asked, where the pairs are items.")
     reason: str
 
 
@@ -115,6 +129,7 @@ class Comparison(Answer):
     object: Literal["comparison"]
     a: ComparedSide
     b: ComparedSide
+    pairing: Literal["cells", "items"]
     simulated: bool
     differences: list[Difference]
     left_out: list[UnpairedFigure]

@@ -1,5 +1,7 @@
 """Schemas of the bodies of requests that decide something by results."""
 
+from typing import Literal
+
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
@@ -40,3 +42,8 @@ class ComparisonIn(Body):
 
     a: SideIn
     b: SideIn
+    pairing: Literal["cells", "items"] = Field(
+        "cells",
+        description="What makes a pair: the figures of a cell, or those of one item (a question, an essay's context) that both"
+        " have answered as the same persona. Items are the same if they have the same words; published figures have none.",
+    )

@@ -23,6 +23,7 @@ class ScoreRow:
         instruction: Index of the persona instruction, if known.
         scores: The scored units' scores, in no particular order.
         not_applicable: Units of that status, and likewise the following.
+        item: Which of its cell's items the response answers.
     """
 
     cell: int
@@ -35,6 +36,7 @@ class ScoreRow:
     refused: int
     unparsed: int
     failed: int
+    item: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +147,10 @@ async def grades(
 
 
 async def scores(
-    connection: AsyncConnection, tenant: str, job_id: str, cell: int | None = None
+    connection: AsyncConnection, tenant: str, job_id: str, cells: Sequence[int] | None = None
 ) -> AsyncIterator[ScoreRow]:
-    """Every response's verdicts, added up by trait and judge, cell by cell; of one cell, named by ordinal, where asked for."""
-    only = "" if cell is None else " AND c.ordinal = :cell"
+    """Every response's verdicts, added up by trait and judge, in no order; of some cells, named by ordinal, where asked for."""
+    only = "" if cells is None else " AND c.ordinal = ANY(:cells)"
     rows = await connection.stream(
         text(
             "SELECT c.ordinal, v.trait, v.judge, v.run, min(r.instruction),"
@@ -156,13 +158,13 @@ async def scores(
             " count(*) FILTER (WHERE v.status = 'not_applicable'),"
             " count(*) FILTER (WHERE v.status = 'refused'),"
             " count(*) FILTER (WHERE v.status = 'unparsed'),"
-            " count(*) FILTER (WHERE v.status = 'failed')"
+            " count(*) FILTER (WHERE v.status = 'failed'), v.item"
             " FROM cells c JOIN verdicts v ON v.cell_id = c.id"
             " JOIN responses r ON r.cell_id = v.cell_id AND r.run = v.run AND r.item = v.item"
             f" WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND r.tenant = :tenant{only}"
             " GROUP BY c.ordinal, v.trait, v.judge, v.run, v.item"
         ),
-        {"job": job_id, "tenant": tenant} | ({} if cell is None else {"cell": cell}),
+        {"job": job_id, "tenant": tenant} | ({} if cells is None else {"cells": list(cells)}),
     )
     async for row in rows:
         yield ScoreRow(*row)

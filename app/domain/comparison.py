@@ -1,13 +1,12 @@
 """Two models on the same personas, tasks and dimensions: which pairs there are, and what their differences say."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from app.domain.personagym.scores import SCORES
 from app.domain.statistics.cells import RANGES
 from app.domain.statistics.groups import PersonaSample
-from app.domain.statistics.interval import Interval
 from app.domain.statistics.paired import PairedDifference, holm, paired_difference
 
 Json = Mapping[str, Any]
@@ -24,6 +23,7 @@ class Place(NamedTuple):
     task: str
     dimension: str
     level: str
+    item: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,8 @@ class Row:
         b: The second's.
         difference: a − b.
         p_holm: The p-value corrected for all rows of the same kind (all tasks together, or single tasks).
+        over_items: The same difference, items being what is drawn anew; ``None`` where figures are not by item.
+        p_holm_items: Its p-value, corrected likewise.
     """
 
     metric: str
@@ -78,7 +80,9 @@ class Row:
     a: float
     b: float
     difference: PairedDifference
-    p_holm: float | None
+    p_holm: float | None = None
+    over_items: PairedDifference | None = None
+    p_holm_items: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +133,16 @@ def compare(a: Figures, b: Figures) -> Comparison:
             pairs[metric, place] = one.value, other.value, one.scale[1] - one.scale[0]
     if not pairs:
         return Comparison((), tuple(left_out))
-    sample = PersonaSample([place.persona for _, place in pairs], SEED)
+    samples = _Samples(
+        PersonaSample([place.persona for _, place in pairs], SEED),
+        PersonaSample([_asked(place) for _, place in pairs], SEED)
+        if any(place.item for _, place in pairs)
+        else None,
+    )
     names = [name for name in (PERSONA_SCORE, *ATOMIC_METRICS) if any(metric == name for metric, _ in pairs)]
-    overall = [_row(name, None, pairs, sample) for name in names]
+    overall = [_row(name, None, pairs, samples) for name in names]
     single = [
-        _row(metric, task, pairs, sample)
+        _row(metric, task, pairs, samples)
         for metric, task in sorted({(metric, place.task) for metric, place in pairs if place.task})
     ]
     return Comparison((*_corrected(overall), *_corrected(single)), tuple(left_out))
@@ -149,11 +158,25 @@ def comparison_json(found: Comparison) -> dict[str, object]:
                 "persona": each.place.persona,
                 "task": each.place.task or None,
                 "dimension": each.place.dimension or None,
+                "item": each.place.item or None,
                 "reason": each.reason,
             }
             for each in found.left_out
         ],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """What is drawn anew: personas, each with all its pairs, or what a persona was asked, each with its pairs."""
+
+    personas: PersonaSample
+    items: PersonaSample | None
+
+
+def _asked(place: Place) -> str:
+    """What tells one item of one persona from any other; dimensions that share an answer share it."""
+    return f"{place.persona}\0{place.task}\0{place.item}"
 
 
 def _figure(metric: Json, scale: tuple[float, float]) -> Figure:
@@ -177,30 +200,34 @@ def _row(
     metric: str,
     task: str | None,
     pairs: Mapping[tuple[str, Place], tuple[float, float, float]],
-    sample: PersonaSample,
+    samples: _Samples,
 ) -> Row:
     found = [
-        (place.persona, *pair)
+        (place, *pair)
         for (name, place), pair in pairs.items()
         if name == metric and task in {None, place.task}
     ]
-    differences = [(persona, one - other) for persona, one, other, _ in found]
     width = max(width for *_, width in found)
+    by_persona = [(place.persona, one - other) for place, one, other, _ in found]
+    by_item = [(_asked(place), one - other) for place, one, other, _ in found]
     return Row(
         metric=metric,
         task=task,
         a=sum(one for _, one, _, _ in found) / len(found),
         b=sum(other for _, _, other, _ in found) / len(found),
-        difference=paired_difference(differences, width, sample, SEED),
-        p_holm=None,
+        difference=paired_difference(by_persona, width, samples.personas, SEED),
+        over_items=None
+        if samples.items is None
+        else paired_difference(by_item, width, samples.items, SEED, of="items"),
     )
 
 
 def _corrected(rows: Sequence[Row]) -> list[Row]:
     corrected = holm([row.difference.p_value for row in rows])
+    of_items = holm([None if row.over_items is None else row.over_items.p_value for row in rows])
     return [
-        Row(row.metric, row.task, row.a, row.b, row.difference, p)
-        for row, p in zip(rows, corrected, strict=True)
+        replace(row, p_holm=p, p_holm_items=p_items)
+        for row, p, p_items in zip(rows, corrected, of_items, strict=True)
     ]
 
 
@@ -212,15 +239,23 @@ def _row_json(row: Row) -> dict[str, object]:
         "a": row.a,
         "b": row.b,
         "difference": difference.value,
-        **_ends(difference.interval),
         "pairs": difference.pairs,
-        "personas": difference.personas,
-        "p_value": difference.p_value,
-        "p_value_holm": row.p_holm,
-        "smallest_p_value": difference.smallest_p_value,
-        "smallest_detectable": difference.detectable,
+        "personas": difference.clusters,
+        **_evidence(difference, row.p_holm),
+        "over_items": None
+        if row.over_items is None
+        else {"items": row.over_items.clusters, **_evidence(row.over_items, row.p_holm_items)},
     }
 
 
-def _ends(interval: Interval) -> dict[str, object]:
-    return {"ci95": interval.ends and list(interval.ends), "ci95_reason": interval.reason}
+def _evidence(difference: PairedDifference, p_holm: float | None) -> dict[str, object]:
+    """How sure a difference is."""
+    interval = difference.interval
+    return {
+        "ci95": interval.ends and list(interval.ends),
+        "ci95_reason": interval.reason,
+        "p_value": difference.p_value,
+        "p_value_holm": p_holm,
+        "smallest_p_value": difference.smallest_p_value,
+        "smallest_detectable": difference.detectable,
+    }

@@ -85,8 +85,10 @@ class CellResult:
             },
             "runs": self.runs,
             "generation": asdict(self.statuses),
-            **_cell_metrics_json(self.metrics),
-            "by_judge": {judge: _cell_metrics_json(own) for judge, own in sorted(self.by_judge.items())},
+            **_cell_metrics_json(self.metrics, self.scale),
+            "by_judge": {
+                judge: _cell_metrics_json(own, self.scale) for judge, own in sorted(self.by_judge.items())
+            },
         }
 
 
@@ -224,7 +226,7 @@ class Results:
         }
 
 
-def _cell_metrics_json(metrics: CellMetrics) -> Json:
+def _cell_metrics_json(metrics: CellMetrics, scale: Scale) -> Json:
     return {
         "metrics": _metrics_json(metrics),
         "units": _units_json(metrics.units),
@@ -234,6 +236,7 @@ def _cell_metrics_json(metrics: CellMetrics) -> Json:
             "with_one_scored_unit": metrics.responses.with_one_scored_unit,
         },
         "runs_used": metrics.runs.used,
+        "scores": {str(scale.minimum + n): count for n, count in enumerate(metrics.scores)},
     }
 
 

@@ -1,11 +1,13 @@
-"""How often each score was given, for each model and level: counted over every response, shown or not."""
+"""How often each score was given: by model and level, and cell by cell."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from app.domain.judged import JudgedResponse
 from app.reports.targets import Target, Targets
+
+Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,36 +44,48 @@ class Distribution:
     total: int
 
 
-class Distributions:
-    """Counts scores response by response."""
+def distributions(
+    cells: Sequence[Json], targets: Targets, models: Sequence[str]
+) -> list[tuple[Target, list[Distribution]]]:
+    """Every level, the highest first, with a distribution for each of ``models`` that has scores there."""
+    counts: dict[tuple[Target, str], Counter[int]] = defaultdict(Counter)
+    for cell in cells:
+        target = targets.find(cell["dimension"], cell["level"])
+        scores = _scores(cell)
+        if target is not None and any(scores.values()):
+            counts[target, cell["model"]].update(scores)
+    return [
+        (
+            target,
+            [
+                Distribution(
+                    model, target, _bars(counts[target, model], target), counts[target, model].total()
+                )
+                for model in models
+                if (target, model) in counts
+            ],
+        )
+        for target in sorted({target for target, _ in counts}, key=_order)
+    ]
 
-    def __init__(self, targets: Targets) -> None:
-        self._targets = targets
-        self._counts: Counter[tuple[Target, str, int]] = Counter()
 
-    def add(self, response: JudgedResponse) -> None:
-        """Counts a response's scores."""
-        for unit in response.units:
-            for verdict in unit.verdicts:
-                target = self._targets.find(verdict.dimension, response.levels[verdict.dimension])
-                if target is not None and verdict.score is not None:
-                    self._counts[target, response.model, verdict.score] += 1
+def cell_bars(cell: Json, targets: Targets) -> tuple[Bar, ...]:
+    """One cell's scores, lowest first; empty where it has none."""
+    target, scores = targets.find(cell["dimension"], cell["level"]), _scores(cell)
+    return () if target is None or not any(scores.values()) else _bars(scores, target)
 
-    def groups(self, models: Sequence[str]) -> list[tuple[Target, list[Distribution]]]:
-        """Every level, the highest first, with a distribution for each of ``models`` that has scores there."""
-        pairs = {(target, model) for target, model, _ in self._counts}
-        targets = sorted({target for target, _ in pairs}, key=_order)
-        return [
-            (target, [self._distribution(target, model) for model in models if (target, model) in pairs])
-            for target in targets
-        ]
 
-    def _distribution(self, target: Target, model: str) -> Distribution:
-        scores: Iterable[int] = range(target.minimum, target.maximum + 1)
-        counts = {score: self._counts[target, model, score] for score in scores}
-        total = sum(counts.values())
-        bars = (Bar(score, count, count / total, target.contains(score)) for score, count in counts.items())
-        return Distribution(model, target, tuple(bars), total)
+def _scores(cell: Json) -> dict[int, int]:
+    """How many verdicts have each score; results of an earlier release do not say."""
+    return {int(score): count for score, count in cell.get("scores", {}).items()}
+
+
+def _bars(counts: Mapping[int, int], target: Target) -> tuple[Bar, ...]:
+    total = sum(counts.values())
+    return tuple(
+        Bar(score, counts.get(score, 0), counts.get(score, 0) / total, target.contains(score))
+        for score in range(target.minimum, target.maximum + 1)
+    )
 
 
 def _order(target: Target) -> tuple[int, int, int]:

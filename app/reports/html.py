@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -14,18 +14,23 @@ from markupsafe import Markup
 from app.domain.judged import JudgedResponse
 from app.reports.cards import Card, make_card
 from app.reports.coefficients import coefficients
-from app.reports.distributions import Distributions
-from app.reports.persona_scores import persona_scores, score_share, score_step
-from app.reports.run_matrices import RunMatrices
+from app.reports.distributions import distributions
+from app.reports.persona_scores import PersonaScores, persona_scores, score_step
+from app.reports.run_matrices import run_matrices, varying_cells
 from app.reports.selection import Selection
-from app.reports.summary import Summary
+from app.reports.standing import Standings, standings
+from app.reports.summary import ModelRow, Summary
 from app.reports.targets import Targets
 from app.web.templates import make_environment, source, style_sheet
 
 FOLDER = "report"
 
-RESPONSE_BYTES = 2_200_000
-"""Bytes of the page that responses may take; the rest of a page is some 100 kB."""
+Json = Mapping[str, Any]
+
+RESPONSE_BYTES = 2_500_000
+"""Bytes of the page that responses and figures may take; the rest of a page is some 100 kB."""
+CELL_PLOTS = 12
+"""Models, from the first on, whose scores are drawn cell by cell; some 20 kB each in a job of the paper's size."""
 OPEN_CARDS = 6
 """Responses that are unfolded at first, and on paper."""
 WEAKEST_CELLS = 5
@@ -33,31 +38,33 @@ RESPONSES_A_STEP = 50
 """After so many responses, some 5 ms, whoever else uses the event loop gets a turn."""
 
 
-async def html_report(results: Mapping[str, Any], responses: AsyncIterator[JudgedResponse]) -> str:
+async def html_report(
+    results: Json,
+    responses: AsyncIterator[JudgedResponse],
+    distances: Sequence[Json] = (),
+    baselines: Json | None = None,
+) -> str:
     """A job's report as one HTML file.
 
     Args:
         results: The results document.
         responses: All of the job's responses; read once, of which a bounded number is kept.
+        distances: Run-by-run distances of :func:`~app.reports.run_matrices.varying_cells`, for them to be drawn.
+        baselines: All published figures, in the form of ``/v1/baselines``, for the job's to stand among.
 
     Returns:
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
     """
     targets = Targets(results["cells"])
     selection = Selection(_texts(results))
-    distributions, matrices = Distributions(targets), RunMatrices(results["cells"])
     async for response in responses:
         selection.add(make_card(response, targets))
-        distributions.add(response)
-        matrices.add(response)
         if selection.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
-    return await asyncio.to_thread(
-        _render, results, Summary(results, targets), selection, distributions, matrices
-    )
+    return await asyncio.to_thread(_render, results, targets, selection, distances, baselines)
 
 
-def _texts(results: Mapping[str, Any]) -> int:
+def _texts(results: Json) -> int:
     """How many model × persona × task there are; a PersonaGym task need not have cells."""
     judged = {(c["model"], c["persona"], c["task"]) for c in results["cells"]}
     graded = {(r["model"], r["persona"], task) for r in results["persona_scores"] for task in r["tasks"]}
@@ -65,23 +72,29 @@ def _texts(results: Mapping[str, Any]) -> int:
 
 
 def _render(
-    results: Mapping[str, Any],
-    summary: Summary,
+    results: Json,
+    targets: Targets,
     selection: Selection,
-    distributions: Distributions,
-    matrices: RunMatrices,
+    distances: Sequence[Json],
+    baselines: Json | None,
 ) -> str:
     styles, script = style_sheet(FOLDER, "report.css"), source(FOLDER, "report.js")
+    summary = Summary(results, targets)
     models = summary.models()
-    groups = distributions.groups([row.model for row in models])
-    cards = _fitting(selection.by_importance())
+    gym = persona_scores(results)
+    among = [] if baselines is None else standings(results, baselines)
+    figures = _figures(results, targets, models, gym, among, distances)
+    cards = _fitting(selection.by_importance(), RESPONSE_BYTES - sum(map(len, figures.values())))
     return _template("report.html.j2").render(
         results=results,
         policy=_policy(styles, script),
         styles=Markup(styles),  # noqa: S704 - our own files
         script=Markup(script),  # noqa: S704
         models=models,
-        gym=persona_scores(results),
+        gym=gym,
+        among=among,
+        figures=figures,
+        cell_plots=CELL_PLOTS,
         made=results.get("persona_set"),
         check=results.get("judging_check"),
         agreement=results.get("verdict_agreement", []),
@@ -90,11 +103,6 @@ def _render(
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, selection.quotes(row.model)) for row in models],
         heat_maps=summary.heat_maps(row.model for row in models),
-        distributions=groups,
-        highest_share=max(
-            (bar.share for _, found in groups for one in found for bar in one.bars), default=1.0
-        ),
-        run_matrices=matrices.matrices(),
         cards=cards,
         cards_html=_cards_html(cards),
         responses_seen=selection.seen,
@@ -102,9 +110,39 @@ def _render(
     )
 
 
-def _fitting(cards: list[Card]) -> list[Card]:
-    """As many of the most important cards as the page has room for, the worst of them first."""
-    chosen, left = [], RESPONSE_BYTES
+def _figures(
+    results: Json,
+    targets: Targets,
+    models: Sequence[ModelRow],
+    gym: PersonaScores | None,
+    among: Sequence[Standings],
+    distances: Sequence[Json],
+) -> dict[str, Markup]:
+    """The page's figures by name, of those that the job has; each model's cells are ``cells-1`` and so on."""
+    # Imported where it is used, which is on a thread: matplotlib takes a second.
+    from app.reports.figures import plots  # noqa: PLC0415
+    from app.reports.figures.plot import inline_svg  # noqa: PLC0415
+
+    labels = [row.model for row in models]
+    varying = varying_cells(results["cells"]) if distances else []
+    found = [
+        plots.models_plot(models),
+        plots.persona_scores_plot(gym),
+        *map(plots.published_plot, among),
+        plots.scores_plot(distributions(results["cells"], targets, labels)),
+        *(
+            plots.cells_plot(results["cells"], targets, label, f"cells-{n}")
+            for n, label in enumerate(labels[:CELL_PLOTS], 1)
+        ),
+        plots.runs_plot(run_matrices(varying, distances)),
+    ]
+    # Our own drawing; what it contains of others' texts is escaped in it.
+    return {plot.name: Markup(inline_svg(plot)) for plot in found if plot is not None}  # noqa: S704
+
+
+def _fitting(cards: list[Card], room: int) -> list[Card]:
+    """As many of the most important cards as there is room for, in bytes; the worst of them first."""
+    chosen, left = [], room
     for card in cards:
         left -= len(_card_html(card, unfolded=False).encode())
         if left < 0:
@@ -143,5 +181,5 @@ def _template(name: str) -> Template:
 @cache
 def _environment() -> Environment:
     environment = make_environment(FOLDER)
-    environment.filters |= {"score_share": score_share, "score_step": score_step}
+    environment.filters["score_step"] = score_step
     return environment

@@ -167,7 +167,7 @@ class Summary:
 
     def _heat_map(self, model: str) -> HeatMap:
         cells = [cell for cell in self._cells if cell["model"] == model]
-        tasks = sorted({cell["task"] for cell in cells}, key=lambda task: _rank(_TASKS, task))
+        tasks = sorted({cell["task"] for cell in cells}, key=task_rank)
         rows: dict[tuple[str, str, str], dict[str, Json]] = defaultdict(dict)
         for cell in cells:
             rows[cell["level"], cell["dimension"], cell["persona"]][cell["task"]] = cell
@@ -284,6 +284,11 @@ def _values(figures: Iterable[Figure]) -> list[float]:
 
 def _without_model(keys: Mapping[str, str]) -> dict[str, str]:
     return {name: key for name, key in keys.items() if name != "model"}
+
+
+def task_rank(task: str) -> tuple[int, str]:
+    """Where a task stands: the paper's in its order, then the others by name."""
+    return _rank(_TASKS, task)
 
 
 def _rank(order: Sequence[str], name: str) -> tuple[int, str]:

@@ -31,12 +31,14 @@ SOURCES = {
     ATOMIC: {
         "id": ATOMIC,
         "title": "Spotting Out-of-Character Behavior: Atomic-Level Evaluation of Persona Fidelity in Open-Ended Generation",
+        "year": 2025,
         "tables": "Tables 18–29",
         "judges": ["gpt-4o-2024-08-06"],
     },
     PERSONAGYM: {
         "id": PERSONAGYM,
         "title": "PersonaGym: Evaluating Persona Agents and LLMs",
+        "year": 2024,
         "tables": "Table 1",
         "judges": None,
     },
@@ -121,7 +123,7 @@ def _cell(row: PublishedCell) -> CellResult:
 
 def _cell_json(cell: CellResult) -> Json:
     """A cell without what the paper does not tell: counts of sentences and responses, and judges."""
-    unknown = {"units", "responses", "runs_used", "generation", "by_judge"}
+    unknown = {"units", "scores", "responses", "runs_used", "generation", "by_judge"}
     return {"source": ATOMIC} | {name: part for name, part in cell.to_json().items() if name not in unknown}
 
 

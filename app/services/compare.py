@@ -3,7 +3,7 @@
 import asyncio
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -11,11 +11,13 @@ from app.domain.comparison import Comparison, Figure, LeftOut, Place, compare, c
 from app.domain.errors import FieldError, InvalidJobError
 from app.services.baselines import NOTE, BaselineFilter, baselines
 from app.services.errors import WrongStateError
+from app.services.item_figures import read_item_figures
 from app.services.job_context import JobContexts
 from app.services.job_view import find_job
 from app.services.read_results import ResultsReader
 
 Json = dict[str, Any]
+Pairing = Literal["cells", "items"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +64,31 @@ class Comparer:
     contexts: JobContexts
     results: ResultsReader
 
-    async def compare(self, tenant: str, a: SideRequest, b: SideRequest) -> Json:
+    async def compare(self, tenant: str, a: SideRequest, b: SideRequest, pairing: Pairing = "cells") -> Json:
         """The paired differences a − b.
+
+        Args:
+            tenant: Whose jobs.
+            a: The first.
+            b: The second.
+            pairing: What makes a pair: a cell of each, or an item that both have answered as the same persona.
 
         Raises:
             NotFoundError: If a job does not exist.
             WrongStateError: If a job is not over.
-            InvalidJobError: If a side names no model, or the two have nothing in common.
+            InvalidJobError: If a side names no model or has no items, or the two have nothing in common.
         """
-        one, other = await self._side(tenant, "/a", a), await self._side(tenant, "/b", b)
+        one = await self._side(tenant, "/a", a, pairing)
+        other = await self._side(tenant, "/b", b, pairing)
         if one.about == other.about:
             raise InvalidJobError([FieldError("/b", "is the same as a")])
-        return await asyncio.to_thread(_compared, one, other)
+        return await asyncio.to_thread(_compared, one, other, pairing)
 
-    async def _side(self, tenant: str, pointer: str, wanted: SideRequest) -> _Side:
+    async def _side(self, tenant: str, pointer: str, wanted: SideRequest, pairing: Pairing) -> _Side:
         if wanted.job is None:
+            if pairing == "items":
+                message = "published figures are not told item by item; pair by cells"
+                raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
             return await asyncio.to_thread(_baseline, pointer, wanted.baseline or "")
         job = await find_job(self.engine, tenant, wanted.job)
         if not job.status.is_terminal:
@@ -95,7 +107,9 @@ class Comparer:
                 "completeness": document["completeness"],
                 "simulated": document["simulated"],
             },
-            figures=figures_of(document, model),
+            figures=figures_of(document, model)
+            if pairing == "cells"
+            else await read_item_figures(self.engine, job, context, model),
             wordings={persona.id: persona.description for persona in context.spec.personas},
             judges=sorted(judge.label for judge in context.spec.judges),
             instruments="".join(instruments) or None,
@@ -124,13 +138,14 @@ def _baseline(pointer: str, model: str) -> _Side:
     return _Side(about, figures_of(document, model), {}, None, None)
 
 
-def _compared(one: _Side, other: _Side) -> Json:
+def _compared(one: _Side, other: _Side, pairing: Pairing) -> Json:
     reworded = {
         id_ for id_, words in one.wordings.items() if id_ in other.wordings and other.wordings[id_] != words
     }
     found = compare(_without(one, reworded), _without(other, reworded))
     if not found.rows:
-        message = "a and b have no persona, task and dimension in common for which both have a figure"
+        item = "" if pairing == "cells" else ", item"
+        message = f"a and b have no persona, task{item} and dimension in common for which both have a figure"
         raise InvalidJobError([FieldError("", message)])
     kept = {place for _, place in one.figures.keys() & other.figures.keys() if place.persona in reworded}
     other_words = tuple(
@@ -141,6 +156,7 @@ def _compared(one: _Side, other: _Side) -> Json:
         "object": "comparison",
         "a": one.about,
         "b": other.about,
+        "pairing": pairing,
         "simulated": one.about["simulated"] or other.about["simulated"],
         **comparison_json(Comparison(found.rows, (*found.left_out, *other_words))),
         "notes": list(_notes(one, other)),

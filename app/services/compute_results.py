@@ -74,7 +74,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
     return JobRows(
         grouped,
         await readouts.response_tallies(connection, job.tenant, job.id),
-        await _grades(connection, job, context),
+        await read_grades(connection, job, context),
         await preparations.questions_of_job(connection, job.tenant, job.id),
         await preparations.asks(connection, job.tenant, job.id),
         counts,
@@ -96,7 +96,8 @@ async def _made_set(connection: AsyncConnection, job: JobRow) -> StoredPersonaSe
     return None if kept is None else (await sets.persona_sets(connection, job.tenant, [kept])).get(kept)
 
 
-async def _grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[Grade]:
+async def read_grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[Grade]:
+    """Every grade of a job; a question is known by its number."""
     graded = {cell.ordinal: cell for cell in gym(context.cells)}
     judges = [judge.label for judge in context.spec.judges]
     found = readouts.grades(connection, job.tenant, job.id, list(graded), len(judges))

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import JobRow
+from app.services.baselines import BaselineFilter, baselines
 from app.services.job_context import JobContext
 from app.services.read_responses import stream_all
+from app.services.run_distances import read_varying_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,10 @@ async def export_report(
     if format_ == "json":
         yield results.encode()
     elif format_ == "html":
-        page = await html.html_report(json.loads(results), stream_all(engine, job, context))
+        document = json.loads(results)
+        distances = await read_varying_cells(engine, job, context, document["cells"])
+        published = json.loads(baselines(BaselineFilter()))
+        page = await html.html_report(document, stream_all(engine, job, context), distances, published)
         yield page.encode()
     elif level in tables:
         yield tables[level][format_](json.loads(results))

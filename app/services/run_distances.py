@@ -12,17 +12,16 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db import readouts
 from app.db.jobs import JobRow
 from app.db.readouts import ScoreRow
-from app.domain.errors import FieldError, InvalidJobError
 from app.domain.metrics.rc_atom import distributions, run_distances
 from app.domain.metrics.scores import CellScores
 from app.domain.plan import Cell
+from app.services.choice import only
 from app.services.compute_results import cell_scores
 from app.services.job_context import JobContext
 
 MAX_RUNS = 100
 """The matrix grows with the square of the runs; the paper's cells have 30."""
 DIGITS = 4
-MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,20 @@ class CellChoice:
     dimension: str | None
 
 
+async def read_varying_cells(
+    engine: AsyncEngine, job: JobRow, context: JobContext, cells: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The distances of those cells of the results document that vary most, the most varying first."""
+    # Imported when needed, like everything of the reports.
+    from app.reports.run_matrices import varying_cells  # noqa: PLC0415
+
+    wanted = (
+        CellChoice(cell["model"], cell["persona"], cell["task"], cell["dimension"])
+        for cell in varying_cells(cells)
+    )
+    return [await read_run_distances(engine, job, context, choice) for choice in wanted]
+
+
 async def read_run_distances(
     engine: AsyncEngine, job: JobRow, context: JobContext, wanted: CellChoice
 ) -> dict[str, Any]:
@@ -53,36 +66,21 @@ async def read_run_distances(
     cell, trait = _find(context, wanted)
     by_judge: dict[int, list[ScoreRow]] = defaultdict(list)
     async with engine.connect() as connection:
-        async for row in readouts.scores(connection, job.tenant, job.id, cell.ordinal):
+        async for row in readouts.scores(connection, job.tenant, job.id, [cell.ordinal]):
             if row.trait == trait:
                 by_judge[row.judge].append(row)
     return await asyncio.to_thread(distances_of, context, cell, trait, by_judge)
 
 
 def _find(context: JobContext, wanted: CellChoice) -> tuple[Cell, int]:
-    model = _only("model", wanted.model, [model.label for model in context.spec.models])
+    model = only("model", wanted.model, [model.label for model in context.spec.models])
     own = [cell for cell in context.cells if context.spec.models[cell.model].label == model]
-    persona = _only("persona", wanted.persona, [cell.persona.id for cell in own])
+    persona = only("persona", wanted.persona, [cell.persona.id for cell in own])
     of_persona = [cell for cell in own if cell.persona.id == persona]
-    task = _only("task", wanted.task, [cell.task.id for cell in of_persona])
+    task = only("task", wanted.task, [cell.task.id for cell in of_persona])
     (cell,) = [cell for cell in of_persona if cell.task.id == task]
     known = [dimension.id for dimension in cell.dimensions]
-    return cell, known.index(_only("dimension", wanted.dimension, known))
-
-
-def _only(name: str, wanted: str | None, known: Sequence[str]) -> str:
-    """What was named, or the only one that there is."""
-    distinct = list(dict.fromkeys(known))
-    if not distinct:
-        raise InvalidJobError([FieldError(f"/query/{name}", "no sentence of that is judged in this job")])
-    if wanted is None and len(distinct) == 1:
-        return distinct[0]
-    if wanted is None:
-        raise InvalidJobError([FieldError(f"/query/{name}", f"name one of {', '.join(distinct)}")])
-    if wanted not in distinct:
-        some = ", ".join(distinct[:MOST_NAMED]) + (", …" if len(distinct) > MOST_NAMED else "")
-        raise InvalidJobError([FieldError(f"/query/{name}", f"must be one of {some}")])
-    return wanted
+    return cell, known.index(only("dimension", wanted.dimension, known))
 
 
 def distances_of(

@@ -6,14 +6,12 @@ from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from app.web.visible import visible
+
 SHARED = "shared"
 """The folder of what the report and the console have in common."""
 SHARED_STYLES = ("tokens.css", "base.css", "responses.css")
 """Colours and typefaces; text, tables and controls; responses with their sentences marked."""
-
-_CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
-_CONTROL |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-"""Characters that HTML forbids or that nobody can see, and the picture that stands for each."""
 
 
 @cache
@@ -45,7 +43,7 @@ def make_environment(folder: str) -> Environment:
 
 def _visible(value: Any) -> Any:
     """Text with a picture in place of every control character."""
-    return value.translate(_CONTROL) if type(value) is str else value
+    return visible(value) if type(value) is str else value
 
 
 def _fixed(value: float, digits: int = 2) -> str:

@@ -50,6 +50,28 @@ class TestComparisons:
         assert "duo" in {each["persona"] for each in found["left_out"]}
         assert any("Published figures" in note for note in found["notes"])
 
+    def test_two_models_are_paired_by_what_they_were_asked(self, stack: Service, finished: Json) -> None:
+        models = [{"job": finished["id"], "model": name} for name in ("simulated/sim-faithful", "shy")]
+        body = {"a": models[0], "b": models[1], "pairing": "items"}
+        found = stack.post("/v1/comparisons", body).json()
+        assert found["pairing"] == "items"
+        rows = [r for r in found["differences"] if (r["metric"], r["task"]) == ("acc_atom", "questionnaire")]
+        left = [
+            each
+            for each in found["left_out"]
+            if (each["metric"], each["task"]) == ("acc_atom", "questionnaire")
+        ]
+        # E-low has ten questions, duo ten for each of its two traits; those that one of the two refused have no partner.
+        assert rows[0]["pairs"] + len(left) == rows[0]["over_items"]["items"] + len(left) == 30
+        assert all(each["item"].endswith("?") for each in left)
+        assert rows[0]["over_items"]["ci95"] is not None
+        assert rows[0]["ci95_reason"] == "too_few_personas: 2 personas; an interval needs 5"
+
+    def test_published_figures_have_no_items(self, stack: Service, finished: Json) -> None:
+        body = {"a": {"job": finished["id"], "model": "shy"}, "b": {"baseline": "GPT-4o"}, "pairing": "items"}
+        assert pointers(stack.post("/v1/comparisons", body)) == ["/b/baseline"]
+        assert pointers(stack.post("/v1/comparisons", body | {"pairing": "runs"})) == ["/pairing"]
+
     def test_wrong_sides_are_named(self, stack: Service, finished: Json) -> None:
         good = {"job": finished["id"], "model": "shy"}
         sides: list[tuple[Json, list[str]]] = [

@@ -5,6 +5,7 @@ import io
 import json
 from collections import Counter
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
 import pytest
@@ -209,6 +210,47 @@ class TestResponses:
     def test_instruction_and_iteration_name_the_run(self, stack: Service, finished: Json) -> None:
         found = {(r["run"], r["instruction"], r["iteration"]) for r in stack.walk(self.path(finished))}
         assert found == {(0, 0, 0), (1, 1, 0)}
+
+
+class TestFigures:
+    @pytest.mark.parametrize("name", ["models", "published", "heat_map", "scores", "cells", "runs"])
+    def test_each_is_an_svg_with_its_words(self, stack: Service, finished: Json, name: str) -> None:
+        chosen = {"model": "shy"} if name in {"heat_map", "cells"} else {}
+        response = stack.get(f"/v1/jobs/{finished['id']}/figures/{name}.svg", params=chosen)
+        assert response.headers["content-type"] == "image/svg+xml"
+        assert "default-src 'none'" in response.headers["content-security-policy"]
+        words = "".join(ET.fromstring(response.content).itertext())
+        assert "Simulated figures" in words
+        if name in {"models", "heat_map"}:
+            assert f"{self.acc_atom(stack, finished):.2f}" in words
+
+    def acc_atom(self, stack: Service, job: Json) -> float:
+        totals = stack.get(f"/v1/jobs/{job['id']}/results").json()["totals"]
+        (total,) = [total for total in totals if total["by"] == ["model"] and total["model"] == "shy"]
+        value: float = total["metrics"]["acc_atom"]["value"]
+        return value
+
+    def test_it_may_be_a_png(self, stack: Service, finished: Json) -> None:
+        response = stack.get(f"/v1/jobs/{finished['id']}/figures/models.png?theme=dark")
+        assert response.headers["content-type"] == "image/png"
+        assert response.content.startswith(b"\x89PNG\r\n")
+
+    def test_what_there_is_not_is_named(self, stack: Service, finished: Json) -> None:
+        path = f"/v1/jobs/{finished['id']}/figures"
+        for file, pointer in (
+            ("pie.svg", "/path/name"),
+            ("models.gif", "/path/file_format"),
+            ("models.svg?theme=pink", "/query/theme"),
+            ("models.svg?model=shy", "/query/model"),
+            ("cells.svg", "/query/model"),
+            ("cells.svg?model=nobody", "/query/model"),
+            ("cells.svg?modle=shy", "/query/modle"),
+        ):
+            response = stack.get(f"{path}/{file}")
+            assert response.status_code == 422, file
+            assert [error["pointer"] for error in response.json()["errors"]] == [pointer]
+        assert stack.get(f"{path}/persona_scores.svg").status_code == 404
+        assert stack.get(f"/v1/jobs/job_{'0' * 26}/figures/models.svg").status_code == 404
 
 
 class TestReports:

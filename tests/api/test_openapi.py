@@ -20,6 +20,7 @@ OPERATIONS = {
     ("get", "/v1/jobs/{job_id}/results"),
     ("get", "/v1/jobs/{job_id}/responses"),
     ("get", "/v1/jobs/{job_id}/report"),
+    ("get", "/v1/jobs/{job_id}/figures/{name}.{file_format}"),
     ("get", "/v1/jobs/{job_id}/gate"),
     ("post", "/v1/comparisons"),
     ("get", "/v1/baselines"),

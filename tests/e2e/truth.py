@@ -97,6 +97,10 @@ def cell_truth(texts: Sequence[Text], scale: Scale) -> Json:
             "with_one_scored_unit": sum(len(text.scores) == 1 for text in texts),
         },
         "runs_used": len(merged),
+        "scores": {
+            str(score): sum(list(text.scores).count(score) for text in scored)
+            for score in range(scale.low, scale.high + 1)
+        },
     }
 
 
@@ -119,7 +123,7 @@ def over_judges(judges: Sequence[Json]) -> Json:
                 metrics[name] |= mean_of(found, part, f"{part}_n")
     added = {
         name: {key: sum(judge[name][key] for judge in judges) for key in judges[0][name]}
-        for name in ("units", "responses")
+        for name in ("units", "responses", "scores")
     }
     return {"metrics": metrics, **added, "runs_used": min(judge["runs_used"] for judge in judges)}
 

@@ -83,11 +83,13 @@ class CellMetrics(MetricSet):
         units: Units by status.
         responses: Responses with and without what the metrics need.
         runs: Runs with and without a scored unit.
+        scores: How many units got each score of the scale, lowest score first; empty where that is not known.
     """
 
     units: UnitCounts = UnitCounts()
     responses: ResponseCounts = ResponseCounts()
     runs: RunCounts = RunCounts()
+    scores: tuple[int, ...] = ()
 
 
 def measure(scores: CellScores) -> CellMetrics:
@@ -118,6 +120,7 @@ def measure(scores: CellScores) -> CellMetrics:
             total=scores.run_count,
             used=len(np.unique(scores.run_index[scores.scored])),
         ),
+        scores=tuple(scores.histograms.sum(axis=0).tolist()),
     )
 
 
@@ -125,7 +128,8 @@ def combine_judges(judges: Sequence[CellMetrics]) -> CellMetrics:
     """The mean of several judges' metrics of the same cell, each judge having judged alone.
 
     A metric's value is the mean over the judges who have it; its n is the smallest of theirs, because n counts runs
-    (or pairs of runs), which more judges do not multiply. Units and responses are judgements, and are added up.
+    (or pairs of runs), which more judges do not multiply. Units, their scores and responses are judgements, and are added
+    up.
 
     Args:
         judges: One or more judges' metrics of one cell.
@@ -156,6 +160,7 @@ def combine_judges(judges: Sequence[CellMetrics]) -> CellMetrics:
             total=max(judge.runs.total for judge in judges),
             used=min(judge.runs.used for judge in judges),
         ),
+        scores=tuple(map(sum, zip(*(judge.scores for judge in judges), strict=True))),
     )
 
 

@@ -213,7 +213,7 @@ def _mean_of_questions(grades: Sequence[Grade], asked: Sequence[str], weights: F
         asked: Its questions, sorted.
         weights: Shape (questions, b): how often each is drawn in each resample; ``None`` for no interval.
     """
-    scores = _question_scores(grades)
+    scores = question_scores(grades)
     values = np.array(list(scores.values()), dtype=np.float64)
     metric = Metric.average(values, NO_GRADE)
     if metric.value is None or weights is None:
@@ -223,7 +223,7 @@ def _mean_of_questions(grades: Sequence[Grade], asked: Sequence[str], weights: F
     return metric.within(percentile_interval(metric.value, draws, len(values), SCORES, "questions"))
 
 
-def _question_scores(grades: Sequence[Grade]) -> dict[str, float]:
+def question_scores(grades: Iterable[Grade]) -> dict[str, float]:
     """Evaluators → response → question (over its runs), so that no question weighs more for being run more often."""
     found = {}
     for question, of_question in _grouped(_scored(grades), lambda grade: grade.question).items():
@@ -234,7 +234,7 @@ def _question_scores(grades: Sequence[Grade]) -> dict[str, float]:
 
 def _influence(grades: Sequence[Grade]) -> Influence | None:
     """What each question does to the task's score."""
-    values = np.array(list(_question_scores(grades).values()), dtype=np.float64)
+    values = np.array(list(question_scores(grades).values()), dtype=np.float64)
     n = len(values)
     return None if n < 2 else ((values - values.mean()) / math.sqrt(n * (n - 1)), n)  # noqa: PLR2004 - a spread
 

@@ -160,7 +160,13 @@ def _with_intervals(
         else:
             interval = _pair_interval(name, value, variation, ranges[name], weights)
         found[name] = found[name].within(interval)
-    return CellMetrics(**found, units=metrics.units, responses=metrics.responses, runs=metrics.runs)
+    return CellMetrics(
+        **found,
+        units=metrics.units,
+        responses=metrics.responses,
+        runs=metrics.runs,
+        scores=metrics.scores,
+    )
 
 
 def _pair_interval(

@@ -50,6 +50,7 @@ class PersonaSample:
         sums: Sequence[float],
         counts: Sequence[float],
         bounds: tuple[float, float],
+        of: str = "personas",
     ) -> Interval:
         """The interval of Σ sums / Σ counts over other personas like these.
 
@@ -59,13 +60,14 @@ class PersonaSample:
             sums: Sums of values.
             counts: Of how many values.
             bounds: The value's range.
+            of: What they are, if not personas, for the reason why there is no interval.
         """
         places = sorted({self._places[persona] for persona in personas})
         index = np.searchsorted(places, [self._places[persona] for persona in personas])
         added = np.bincount(index, weights=sums, minlength=len(places)).astype(np.float64)
         counted = np.bincount(index, weights=counts, minlength=len(places)).astype(np.float64)
         draws = ratio_draws(added, counted, self._weights[places])
-        return percentile_interval(value, draws, len(places), bounds, "personas")
+        return percentile_interval(value, draws, len(places), bounds, of)
 
     def weights_of(self, personas: Sequence[str]) -> FloatArray:
         """Shape (n, b): how often each of these is drawn in each resample; a persona may stand there several times."""

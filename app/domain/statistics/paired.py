@@ -11,8 +11,8 @@ from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.interval import Interval
 from app.domain.statistics.resampling import student
 
-EXACT_PERSONAS = 12
-"""Up to so many personas all 2ⁿ sign patterns are tried; with more, ``PERMUTATIONS`` of them."""
+EXACT_CLUSTERS = 12
+"""Up to so many clusters all 2ⁿ sign patterns are tried; with more, ``PERMUTATIONS`` of them."""
 PERMUTATIONS = 9_999
 POWER = 0.8
 _EQUAL = 10**-12
@@ -25,17 +25,17 @@ class PairedDifference:
     Attributes:
         value: The mean difference, each pair counting the same.
         pairs: Pairs.
-        personas: The clusters that they come from.
-        interval: Over personas.
-        p_value: Of a sign-flip permutation test over personas, two-sided; ``None`` for fewer than two.
-        smallest_p_value: The smallest that the test could give with so many personas.
+        clusters: The personas, or items, that they come from.
+        interval: Over these.
+        p_value: Of a sign-flip permutation test over clusters, two-sided; ``None`` for fewer than two.
+        smallest_p_value: The smallest that the test could give with so many clusters.
         detectable: The smallest true difference that such a comparison would find (5 %, two-sided) in 80 % of cases; ``None``
-            for fewer than two personas, or where all differences are equal.
+            for fewer than two clusters, or where all differences are equal.
     """
 
     value: float
     pairs: int
-    personas: int
+    clusters: int
     interval: Interval
     p_value: float | None
     smallest_p_value: float | None
@@ -43,29 +43,34 @@ class PairedDifference:
 
 
 def paired_difference(
-    differences: Sequence[tuple[str, float]], width: float, sample: PersonaSample, seed: int
+    differences: Sequence[tuple[str, float]],
+    width: float,
+    sample: PersonaSample,
+    seed: int,
+    of: str = "personas",
 ) -> PairedDifference:
     """The mean of differences that come in clusters.
 
     Args:
-        differences: Persona and difference of each pair; at least one.
+        differences: Cluster and difference of each pair; at least one.
         width: The greatest difference that there can be.
-        sample: The personas' resamples.
+        sample: The clusters' resamples.
         seed: Of the permutations.
+        of: What the clusters are, for the reason why there is no interval.
     """
-    names = sorted({persona for persona, _ in differences})
+    names = sorted({cluster for cluster, _ in differences})
     ordered = sorted(differences)
-    places = np.searchsorted(names, [persona for persona, _ in ordered])
+    places = np.searchsorted(names, [cluster for cluster, _ in ordered])
     values = [value for _, value in ordered]
     sums = np.bincount(places, weights=values, minlength=len(names)).astype(np.float64)
     counts = np.bincount(places, minlength=len(names)).astype(np.float64)
     value = float(sums.sum() / counts.sum())
-    interval = sample.interval(value, names, sums.tolist(), counts.tolist(), (-width, width))
+    interval = sample.interval(value, names, sums.tolist(), counts.tolist(), (-width, width), of)
     several = len(names) > 1
     return PairedDifference(
         value=value,
         pairs=len(differences),
-        personas=len(names),
+        clusters=len(names),
         interval=interval,
         p_value=sign_flip_p_value(sums, seed) if several else None,
         smallest_p_value=_smallest_p_value(len(names)) if several else None,
@@ -76,15 +81,15 @@ def paired_difference(
 def sign_flip_p_value(sums: FloatArray, seed: int) -> float:
     """The share of sign patterns under which the sum is at least as far from 0 (Fisher's randomization test).
 
-    Under no difference a persona's sum is as likely to be positive as negative, whatever its distribution: the test keeps
-    its level at any number of personas. With sampled patterns the observed one is counted in (Phipson and Smyth, 2010).
+    Under no difference a cluster's sum is as likely to be positive as negative, whatever its distribution: the test keeps
+    its level at any number of clusters. With sampled patterns the observed one is counted in (Phipson and Smyth, 2010).
 
     Args:
-        sums: Shape (n,), n at least 2: each persona's sum of differences.
+        sums: Shape (n,), n at least 2: each cluster's sum of differences.
         seed: Of the sampled patterns.
     """
     observed = abs(float(sums.sum())) - _EQUAL
-    if len(sums) <= EXACT_PERSONAS:
+    if len(sums) <= EXACT_CLUSTERS:
         bits = np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums)) & 1
         return float((np.abs((1 - 2 * bits) @ sums) >= observed).mean())
     draws = np.random.default_rng([seed, len(sums)])
@@ -103,12 +108,12 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return found
 
 
-def _smallest_p_value(personas: int) -> float:
-    return 2.0 ** (1 - personas) if personas <= EXACT_PERSONAS else 1 / (PERMUTATIONS + 1)
+def _smallest_p_value(clusters: int) -> float:
+    return 2.0 ** (1 - clusters) if clusters <= EXACT_CLUSTERS else 1 / (PERMUTATIONS + 1)
 
 
 def _detectable(sums: FloatArray, counts: FloatArray) -> float | None:
-    """(t₀.₉₇₅ + t₀.₈) · standard error, the error from the personas' residuals."""
+    """(t₀.₉₇₅ + t₀.₈) · standard error, the error from the clusters' residuals."""
     n = len(sums)
     residuals = sums - counts * sums.sum() / counts.sum()
     error = math.sqrt(n / (n - 1) * float((residuals**2).sum())) / float(counts.sum())

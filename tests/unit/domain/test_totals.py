@@ -59,6 +59,7 @@ def published_cells() -> list[CellResult]:
                 units=UnitCounts(),
                 responses=ResponseCounts(),
                 runs=RunCounts(),
+                scores=(),
             ),
         )
         for row in rows

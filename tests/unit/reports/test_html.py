@@ -1,9 +1,10 @@
 """The HTML report: what it must say, and what no text from outside may do to it."""
 
 import base64
+import json
 import re
 import tracemalloc
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -13,6 +14,8 @@ import pytest
 
 from app.domain.judged import JudgedResponse
 from app.reports.html import OPEN_CARDS, html_report
+from app.reports.run_matrices import varying_cells
+from app.services.baselines import BaselineFilter, baselines
 from app.web.templates import source
 from tests.unit.agreement_sample import agreement_of, joint
 from tests.unit.check_sample import check_of
@@ -57,6 +60,10 @@ class Page(HTMLParser):
     def content(self, tag: str) -> str:
         return "".join(text for inside, text in self.texts if inside == tag)
 
+    def figures(self) -> list[str]:
+        """What each figure says to those who do not see it."""
+        return [attrs["aria-label"] or "" for tag, attrs in self.elements if tag == "svg"]
+
     def cards(self) -> list[dict[str, str | None]]:
         return [attrs for tag, attrs in self.elements if tag == "details" and attrs.get("class") == "card"]
 
@@ -70,9 +77,15 @@ def job() -> Sample:
     return sample()
 
 
-async def page_of(responses: Iterable[JudgedResponse], results: dict[str, Any] | None = None) -> Page:
+async def page_of(
+    responses: Iterable[JudgedResponse],
+    results: dict[str, Any] | None = None,
+    distances: Sequence[dict[str, Any]] = (),
+    published: dict[str, Any] | None = None,
+) -> Page:
     responses = list(responses)
-    return Page(await html_report(results or results_of(responses), stream(responses)))
+    document = results or results_of(responses)
+    return Page(await html_report(document, stream(responses), distances, published))
 
 
 class TestWhatItSays:
@@ -141,13 +154,40 @@ class TestWhatItSays:
         assert "What goes with what" not in (await page_of(job.responses, alone)).text
 
     async def test_the_cells_that_vary_most_are_drawn_run_by_run(self, job: Sample) -> None:
-        page = await page_of(job.responses, job.results)
-        matrices = [
-            attrs for tag, attrs in page.elements if tag == "svg" and attrs.get("viewbox") == "0 0 4 4"
+        varying = varying_cells(job.results["cells"])
+        far = {"runs": [{"run": 3}, {"run": 8}], "by_judge": [{"distances": [[0, 1.5], [1.5, 0]]}]}
+        distances = [far | {"width": cell["scale"]["maximum"] - 1} for cell in varying]
+        page = await page_of(job.responses, job.results, distances)
+        assert "Run by run" in page.text
+        (said,) = [words for words in page.figures() if words.startswith("Distances run by run")]
+        assert said.count("runs 3 and 8 of 2 are farthest apart, 1.50 points") == 4
+        assert "Run by run" not in (await page_of(job.responses, job.results)).text
+
+    async def test_figures_say_in_words_what_they_show(self, job: Sample) -> None:
+        said = (await page_of(job.responses, job.results)).figures()
+        (models,) = [words for words in said if "atomic metrics" in words]
+        for total in job.results["totals"]:
+            if total["by"] == ["model"]:
+                figure = total["metrics"]["acc_atom"]
+                low, high = figure["ci95"]
+                interval = f"{figure['value']:.2f} ({low:.2f} to {high:.2f})"
+                assert f"{total['model']}: acc_atom {interval}" in models
+        assert sum(words.startswith("Scores given by") for words in said) == 2
+        assert sum(words.startswith("Scores given, by the personas’ level") for words in said) == 1
+
+    async def test_models_stand_among_the_published_ones(self, job: Sample) -> None:
+        published = json.loads(baselines(BaselineFilter()))
+        page = await page_of(job.responses, job.results, published=published)
+        assert "Published figures of 12 models: Tables 18–29" in page.text
+        assert "obtained with other judges (gpt-4o-2024-08-06), at other dates" in page.text
+        # E and N at three levels, in three tasks; the sample's other personas are not the paper's.
+        assert "over the 18 of the paper’s 45 cells" in page.text
+        rows = [
+            text for tag, text in page.texts if tag == "span" and text in {"published", "this job, simulated"}
         ]
-        assert len(matrices) == 4
-        assert "Distances of 4 runs" in (matrices[0]["aria-label"] or "")
-        assert "Run by run" not in (await page_of([response_of("I sang.", ("I sang.", 5))])).text
+        assert (rows.count("published"), rows.count("this job, simulated")) == (12, 2)
+        nothing = [response_of("I sang.", ("I sang.", 5), persona="mine")]
+        assert "published" not in (await page_of(nothing, published=published)).text
 
     async def test_an_incomplete_job_is_called_partial(self, job: Sample) -> None:
         assert "Partial." in (await page_of(job.responses, job.results)).text
@@ -248,7 +288,11 @@ class TestSelfContained:
         page = Page(source)
         assert "http://" not in source
         assert "https://" not in source
-        loads = [(t, a.get("src") or a.get("href")) for t, a in page.elements if "src" in a or "href" in a]
+        loads = [
+            (tag, attrs.get("src") or attrs.get("href"))
+            for tag, attrs in page.elements
+            if tag != "use" and ("src" in attrs or "href" in attrs)
+        ]
         assert loads == [("link", "data:,"), ("a", "#responses")]
 
     async def test_the_policy_admits_its_own_style_and_script_only(self, job: Sample) -> None:
@@ -259,6 +303,18 @@ class TestSelfContained:
             assert f"{directive} 'sha256-{digest}';" in (policy or "")
             assert [t for t, _ in page.elements].count(tag) == 1
         assert (policy or "").startswith("default-src 'none';")
+
+    async def test_the_parts_of_figures_are_named_once(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results)
+        names = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+        assert len(set(names)) == len(names)
+        used = {
+            value.strip("url(#)")
+            for tag, attrs in page.elements
+            for name, value in attrs.items()
+            if value and (value.startswith("url(#") or (tag, name) == ("use", "href"))
+        }
+        assert used <= {f"{name}" for name in names}
 
     async def test_no_element_needs_what_the_policy_forbids(self, job: Sample) -> None:
         page = await page_of(job.responses, job.results)
@@ -311,7 +367,7 @@ class TestHostileTexts:
         text = "\u202etxet\u202c"
         page = await page_of([response_of(text, (text, 1), persona=text, model=text, item_text=text)])
         holders = {tag for tag, found in page.texts if text in found}
-        assert holders <= {"bdi", "span", "option"}
+        assert holders <= {"bdi", "span", "option", "text"}  # an SVG's text is a paragraph of its own
 
     async def test_a_huge_text_is_cut_and_the_cut_is_told(self) -> None:
         huge = "x" * 100_000

@@ -136,6 +136,7 @@ class TestMeasure:
         assert metrics.units.total == 13
         assert metrics.responses == ResponseCounts(total=4, without_scored_unit=2, with_one_scored_unit=1)
         assert metrics.runs == RunCounts(total=2, used=1)
+        assert metrics.scores == (0, 0, 1, 1, 2)
 
     @pytest.mark.parametrize("runs", [[], [[[]]], [[[9, 9], [9]], [[9]]]])
     def test_without_a_scored_unit_every_metric_is_missing_with_a_reason(self, runs: Runs) -> None:
@@ -161,6 +162,7 @@ class TestCombineJudges:
         assert combined.units == UnitCounts(scored=3, not_applicable=1)
         assert combined.responses == ResponseCounts(total=4, without_scored_unit=1, with_one_scored_unit=3)
         assert combined.runs == RunCounts(total=2, used=1)
+        assert combined.scores == (0, 0, 1, 1, 1)
 
     def test_one_judge_is_reported_as_it_is(self) -> None:
         only = measure(cell([[[4, 5]], [[5]]]))

@@ -53,7 +53,7 @@ class TestHolm:
 class TestPairedDifference:
     def test_is_the_mean_over_pairs_with_its_interval(self) -> None:
         found = difference(0.1, 0.2, 0.3, 0.2, 0.15, 0.25)
-        assert (round(found.value, 10), found.pairs, found.personas) == (0.2, 6, 6)
+        assert (round(found.value, 10), found.pairs, found.clusters) == (0.2, 6, 6)
         assert found.interval.ends is not None
         assert 0.1 < found.interval.ends[0] < 0.2 < found.interval.ends[1] < 0.3
         assert found.p_value == found.smallest_p_value == 2 / 64

@@ -1,0 +1,69 @@
+"""A job's figures as files, each by its name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from app.reports.distributions import distributions
+from app.reports.figures import plots
+from app.reports.figures.plot import Plot, png, svg
+from app.reports.persona_scores import persona_scores
+from app.reports.run_matrices import run_matrices, varying_cells
+from app.reports.standing import ATOMIC, PERSONAGYM, standings
+from app.reports.summary import Summary
+from app.reports.targets import Targets
+
+Json = Mapping[str, Any]
+
+NOTE = "Simulated figures: they describe no real model."
+
+
+def figure_file(
+    results: Json,
+    name: str,
+    *,
+    model: str,
+    distances: Sequence[Json],
+    baselines: Json,
+    file_format: str,
+    theme: str | None,
+) -> bytes | None:
+    """A figure's bytes; ``None`` where the job has nothing to show in it.
+
+    Args:
+        results: The results document.
+        name: The figure's name.
+        model: Whose figure, for those of one model.
+        distances: Those of :func:`~app.reports.run_matrices.varying_cells`, for ``runs``.
+        baselines: All published figures, in the form of ``/v1/baselines``.
+        file_format: ``"svg"`` or ``"png"``.
+        theme: ``"light"``, ``"dark"`` or ``None``.
+    """
+    plot = _plot(results, name, model, distances, baselines)
+    if plot is None:
+        return None
+    note = NOTE if results["simulated"] else ""
+    return png(plot, theme, note) if file_format == "png" else svg(plot, theme, note).encode()
+
+
+def _plot(results: Json, name: str, model: str, distances: Sequence[Json], baselines: Json) -> Plot | None:
+    cells, targets = results["cells"], Targets(results["cells"])
+    summary = Summary(results, targets)
+
+    def published(paper: str) -> Plot | None:
+        found = [each for each in standings(results, baselines) if each.source["id"] == paper]
+        return plots.published_plot(found[0]) if found else None
+
+    def scores() -> Plot | None:
+        return plots.scores_plot(distributions(cells, targets, [row.model for row in summary.models()]))
+
+    builders: Mapping[str, Callable[[], Plot | None]] = {
+        "models": lambda: plots.models_plot(summary.models()),
+        "persona_scores": lambda: plots.persona_scores_plot(persona_scores(results)),
+        "published": lambda: published(ATOMIC),
+        "published_persona_scores": lambda: published(PERSONAGYM),
+        "heat_map": lambda: plots.heat_map_plot(summary.heat_maps([model])[0]),
+        "scores": scores,
+        "cells": lambda: plots.cells_plot(cells, targets, model),
+        "runs": lambda: plots.runs_plot(run_matrices(varying_cells(cells), distances)),
+    }
+    return builders[name]()

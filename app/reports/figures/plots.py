@@ -1,0 +1,170 @@
+"""Which figures a job has: each one's name, what it says in words, and how it is drawn."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from app.reports.distributions import Distribution, cell_bars
+from app.reports.figures.grids import draw_heat_map, draw_runs
+from app.reports.figures.intervals import Column, Point, Row, draw_intervals
+from app.reports.figures.plot import Plot
+from app.reports.figures.shares import Line, draw_shares
+from app.reports.persona_scores import PersonaScores
+from app.reports.run_matrices import RunMatrix
+from app.reports.standing import PERSONAGYM, Standing, Standings
+from app.reports.summary import HeatMap, ModelRow, task_rank
+from app.reports.targets import Target, Targets
+
+Json = Mapping[str, Any]
+
+ATOMIC_COLUMNS = {
+    "acc_atom": Column("ACC_atom · in character", 0, 1),
+    "ic_atom": Column("IC_atom · coherent within a text", 0, 1),
+    "rc_atom": Column("RC_atom · the same when repeated", -1, 1),
+}
+_GRADES = (1, 5)
+
+
+def models_plot(models: Sequence[ModelRow]) -> Plot | None:
+    """The models' atomic metrics with their intervals; ``None`` where no model has one."""
+    names = list(ATOMIC_COLUMNS)
+    rows = [Row(m.model, [Point(m.figures[n].value, m.figures[n].ci95) for n in names]) for m in models]
+    said = "; ".join(
+        f"{m.model}: " + ", ".join(f"{n} {_said(m.figures[n].value, m.figures[n].ci95)}" for n in names)
+        for m in models
+    )
+    return _intervals(
+        "models",
+        "The models’ atomic metrics with 95 % intervals over personas",
+        said,
+        list(ATOMIC_COLUMNS.values()),
+        rows,
+    )
+
+
+def persona_scores_plot(gym: PersonaScores | None) -> Plot | None:
+    """The models' PersonaScores and task scores with their intervals; ``None`` where no model has one."""
+    if gym is None:
+        return None
+    found = {
+        total["model"]: [total["persona_score"], *(total["tasks"][t] for t in gym.tasks)]
+        for total in gym.models
+    }
+    rows = [Row(model, [_point(metric) for metric in metrics]) for model, metrics in found.items()]
+    said = "; ".join(f"{model}: {_said(**_point_json(metrics[0]))}" for model, metrics in found.items())
+    columns = [_grade("PersonaScore"), *map(_grade, gym.tasks)]
+    return _intervals(
+        "persona_scores", "PersonaScores, 1 to 5, with 95 % intervals over personas", said, columns, rows
+    )
+
+
+def published_plot(found: Standings) -> Plot | None:
+    """The job's models among the published ones, which are drawn hollow."""
+    rows = [
+        Row(row.model, [Point(row.entries[n].value, row.entries[n].ci95) for n in found.metrics], row.own)
+        for row in found.rows
+    ]
+    gym = found.source["id"] == PERSONAGYM
+    columns = [_grade(n) if gym else ATOMIC_COLUMNS[n] for n in found.metrics]
+    said = "; ".join(_standing(row, found.metrics[0]) for row in found.rows)
+    title = f"Among the {found.published} models of {found.source['tables']}, published figures hollow"
+    return _intervals("published_persona_scores" if gym else "published", title, said, columns, rows)
+
+
+def scores_plot(groups: Sequence[tuple[Target, Sequence[Distribution]]]) -> Plot | None:
+    """How often each score was given, by the personas' level and model; ``None`` without a score."""
+    lines = [
+        Line(one.model, f"{target.level} personas, {target.minimum}–{target.maximum}", [one.bars])
+        for target, found in groups
+        for one in found
+    ]
+    said = "; ".join(
+        f"{line.group}, {line.name}: "
+        + ", ".join(f"{bar.score} {100 * bar.share:.0f} %" for bar in line.bars[0])
+        for line in lines
+    )
+    title = "Scores given, by the personas’ level"
+    return Plot("scores", title, said, partial(draw_shares, [""], lines)) if lines else None
+
+
+def cells_plot(cells: Sequence[Json], targets: Targets, model: str, name: str = "cells") -> Plot | None:
+    """How often each score was given in each of a model's cells; ``None`` without a score."""
+    own = [cell for cell in cells if cell["model"] == model]
+    tasks = sorted({cell["task"] for cell in own}, key=task_rank)
+    bars = {
+        (_group(cell, targets), cell["persona"], cell["dimension"], cell["task"]): cell_bars(cell, targets)
+        for cell in own
+    }
+    if not any(bars.values()):
+        return None
+    keys = sorted({key[:3] for key in bars})
+    several = {
+        (group, persona) for group, persona, _ in keys if sum(k[:2] == (group, persona) for k in keys) > 1
+    }
+    lines = [
+        Line(
+            f"{persona} · {dimension}" if (group, persona) in several else persona,
+            group[1],
+            [bars.get((group, persona, dimension, task), ()) for task in tasks],
+        )
+        for group, persona, dimension in keys
+    ]
+    panels = [task.replace("_", " ") for task in tasks]
+    title = f"Scores given by {model}, cell by cell"
+    said = f"Personas by task; the share in the persona’s level stands behind each of {len(bars)} bars."
+    return Plot(name, title, said, partial(draw_shares, panels, lines))
+
+
+def heat_map_plot(found: HeatMap) -> Plot:
+    """Persona by task for one model."""
+    value = found.total[-1][1].value
+    said = f"Over all, ACC_atom is {_said(value)}. A MEAN outside its persona’s level has an asterisk."
+    return Plot("heat_map", f"Persona by task: {found.model}", said, partial(draw_heat_map, found))
+
+
+def runs_plot(matrices: Sequence[RunMatrix]) -> Plot | None:
+    """Run by run in the cells that vary most; ``None`` where there is none."""
+    said = "; ".join(
+        f"{m.cell['persona']}, {m.cell['task']}, {m.cell['model']}: RC_atom {m.cell['metrics']['rc_atom']['value']:.2f}, "
+        f"runs {m.farthest[0]} and {m.farthest[1]} of {m.runs} are farthest apart, {m.farthest[2]:.2f} points"
+        for m in matrices
+    )
+    title = "Distances run by run in the cells with the lowest RC_atom"
+    return Plot("runs", title, said, partial(draw_runs, matrices)) if matrices else None
+
+
+def _intervals(
+    name: str, title: str, said: str, columns: Sequence[Column], rows: Sequence[Row]
+) -> Plot | None:
+    if not any(point.value is not None for row in rows for point in row.points):
+        return None
+    return Plot(name, title, said, partial(draw_intervals, columns, rows))
+
+
+def _grade(name: str) -> Column:
+    return Column(name.replace("_", " "), *_GRADES)
+
+
+def _point(metric: Json) -> Point:
+    return Point(**_point_json(metric))
+
+
+def _point_json(metric: Json) -> dict[str, Any]:
+    ends = metric.get("ci95")
+    return {"value": metric["value"], "ci95": None if ends is None else (ends[0], ends[1])}
+
+
+def _said(value: float | None, ci95: tuple[float, float] | None = None) -> str:
+    if value is None:
+        return "missing"
+    return f"{value:.2f}" if ci95 is None else f"{value:.2f} ({ci95[0]:.2f} to {ci95[1]:.2f})"
+
+
+def _standing(row: Standing, metric: str) -> str:
+    return f"{row.model}{'' if row.own else ' (published)'} {_said(row.entries[metric].value)}"
+
+
+def _group(cell: Json, targets: Targets) -> tuple[int, str]:
+    """A cell's level, the highest first; unknown ones last."""
+    target = targets.find(cell["dimension"], cell["level"])
+    return (1 if target is None else -target.rank), cell["level"]

@@ -1,0 +1,176 @@
+"""Where a job's models stand among those whose figures the papers publish, over the same personas and tasks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+Json = Mapping[str, Any]
+
+ATOMIC_METRICS = ("acc_atom", "ic_atom", "rc_atom")
+PERSONA_SCORE = "persona_score"
+ATOMIC, PERSONAGYM = "atomic", "personagym"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One of a model's figures.
+
+    Attributes:
+        value: ``None`` where there is none.
+        n: Cells, or personas, that it is over.
+        ci95: The job's own interval for this very figure; ``None`` where there is none.
+        sd: Standard deviation over personas, where that is told.
+    """
+
+    value: float | None
+    n: int
+    ci95: tuple[float, float] | None = None
+    sd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A model among the others.
+
+    Attributes:
+        model: Its label, or its name in the paper.
+        own: Whether it is the job's.
+        simulated: Whether its figures are simulated.
+        entries: By metric.
+    """
+
+    model: str
+    own: bool
+    simulated: bool
+    entries: Mapping[str, Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """All models, the job's and one paper's.
+
+    Attributes:
+        source: The paper, in the form of ``/v1/baselines``.
+        metrics: The metrics' names; the first decides the order.
+        rows: The highest first, those without the figure last.
+        published: How many of them are the paper's.
+        shared: Cells (persona and task) that the figures are over; 0 in PersonaGym, whose personas nobody can name.
+        shared_in_paper: How many of them the paper has.
+        places: Of each of the job's models, how many published ones are above it; by model.
+    """
+
+    source: Json
+    metrics: Sequence[str]
+    rows: Sequence[Standing]
+    published: int
+    shared: int
+    shared_in_paper: int
+    places: Mapping[str, int]
+
+
+def standings(results: Json, baselines: Json) -> list[Standings]:
+    """Where the job's models stand; without an entry for a paper with which the job has nothing in common.
+
+    Args:
+        results: The results document.
+        baselines: The published figures, all of them, in the form of ``/v1/baselines``.
+    """
+    sources = {source["id"]: source for source in baselines["sources"]}
+    found = (_atomic(results, baselines, sources[ATOMIC]), _gym(results, baselines, sources[PERSONAGYM]))
+    return [each for each in found if each is not None]
+
+
+def _atomic(results: Json, baselines: Json, source: Json) -> Standings | None:
+    own = {_place(cell) for cell in results["cells"]}
+    published = {_place(cell) for cell in baselines["cells"]}
+    shared = own & published
+    if not shared:
+        return None
+    totals = {total["model"]: total for total in results["totals"] if total["by"] == ["model"]}
+    rows = [
+        *_over_cells(results["cells"], shared, totals if own == shared else {}, own=True),
+        *_over_cells(baselines["cells"], shared, {}, own=False),
+    ]
+    return _standings(source, ATOMIC_METRICS, rows, shared=len(shared), in_paper=len(published))
+
+
+def _place(cell: Json) -> tuple[str, str, str, str]:
+    return cell["persona"], cell["task"], cell["dimension"], cell["level"]
+
+
+def _over_cells(
+    cells: Sequence[Json], shared: set[tuple[str, str, str, str]], totals: Mapping[str, Json], *, own: bool
+) -> list[Standing]:
+    """Each model's means over the shared cells; intervals where these are all that its totals are over."""
+    by_model: dict[str, list[Json]] = {}
+    for cell in cells:
+        if _place(cell) in shared:
+            by_model.setdefault(cell["model"], []).append(cell)
+    return [
+        Standing(
+            model,
+            own,
+            any(cell["simulated"] for cell in found),
+            {name: _mean(found, name, totals.get(model)) for name in ATOMIC_METRICS},
+        )
+        for model, found in by_model.items()
+    ]
+
+
+def _mean(cells: Sequence[Json], name: str, total: Json | None) -> Entry:
+    values = [value for cell in cells if (value := cell["metrics"][name]["value"]) is not None]
+    ends = None if total is None else total["metrics"][name].get("ci95")
+    return Entry(fmean(values) if values else None, len(values), None if ends is None else (ends[0], ends[1]))
+
+
+def _gym(results: Json, baselines: Json, source: Json) -> Standings | None:
+    totals: Sequence[Json] = results.get("persona_score_totals", [])
+    published: Sequence[Json] = baselines["persona_score_totals"]
+    tasks = [task for task in published[0]["tasks"] if totals and task in totals[0]["tasks"]]
+    if not tasks:
+        return None
+    whole = len(tasks) == published[0]["tasks_in_paper"] == len(totals[0]["tasks"])
+    metrics = [PERSONA_SCORE, *tasks] if whole else tasks
+    rows = [
+        *(_graded(total, metrics, own=True, simulated=results["simulated"]) for total in totals),
+        *(_graded(total, metrics, own=False, simulated=False) for total in published),
+    ]
+    return _standings(source, metrics, rows, shared=0, in_paper=0)
+
+
+def _graded(total: Json, metrics: Sequence[str], *, own: bool, simulated: bool) -> Standing:
+    scores = total["tasks"] | {PERSONA_SCORE: total.get(PERSONA_SCORE)}
+    entries = {
+        name: Entry(
+            scores[name]["value"],
+            scores[name]["n"],
+            tuple(ends) if (ends := scores[name].get("ci95")) else None,
+            scores[name]["sd"],
+        )
+        for name in metrics
+    }
+    return Standing(total["model"], own, simulated, entries)
+
+
+def _standings(
+    source: Json, metrics: Sequence[str], rows: Sequence[Standing], *, shared: int, in_paper: int
+) -> Standings:
+    def rank(row: Standing) -> tuple[bool, float, bool, str]:
+        value = row.entries[metrics[0]].value
+        return value is None, -(value or 0.0), row.own, row.model
+
+    ordered = sorted(rows, key=rank)
+    return Standings(
+        source=source,
+        metrics=metrics,
+        rows=ordered,
+        published=sum(not row.own for row in rows),
+        shared=shared,
+        shared_in_paper=in_paper,
+        places={
+            row.model: sum(not above.own for above in ordered[:place])
+            for place, row in enumerate(ordered)
+            if row.own and row.entries[metrics[0]].value is not None
+        },
+    )

@@ -1,0 +1,90 @@
+"""A report's figures as files."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs import JobRow
+from app.domain.errors import FieldError, InvalidJobError
+from app.services.baselines import BaselineFilter, baselines
+from app.services.choice import only
+from app.services.errors import NotFoundError
+from app.services.job_context import JobContext
+from app.services.run_distances import read_varying_cells
+
+FigureName = Literal[
+    "models",
+    "persona_scores",
+    "published",
+    "published_persona_scores",
+    "heat_map",
+    "scores",
+    "cells",
+    "runs",
+]
+FigureFormat = Literal["svg", "png"]
+Theme = Literal["light", "dark"]
+
+OF_ONE_MODEL = ("heat_map", "cells")
+"""The figures that show a single model."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRequest:
+    """Which figure, and how.
+
+    Attributes:
+        name: Its name.
+        format: Of the file.
+        model: For those of one model; ``None`` if the job has only one.
+        theme: ``None`` for light, and in an SVG for whichever the reader prefers.
+    """
+
+    name: FigureName
+    format: FigureFormat
+    model: str | None = None
+    theme: Theme | None = None
+
+
+async def draw_figure(
+    engine: AsyncEngine, job: JobRow, context: JobContext, results: str, wanted: FigureRequest
+) -> bytes:
+    """A figure of a job's results as they stand.
+
+    Raises:
+        NotFoundError: If the job has nothing to show there.
+        InvalidJobError: If the model is missing, unknown or beside the point.
+    """
+    of_one = wanted.name in OF_ONE_MODEL
+    if wanted.model is not None and not of_one:
+        raise InvalidJobError([FieldError("/query/model", f"only for {' and '.join(OF_ONE_MODEL)}")])
+    document: Json = json.loads(results)
+    model = only("model", wanted.model, [cell["model"] for cell in document["cells"]]) if of_one else ""
+    distances = []
+    if wanted.name == "runs":
+        distances = await read_varying_cells(engine, job, context, document["cells"])
+    drawn = await asyncio.to_thread(_draw, document, wanted, model, distances)
+    if drawn is None:
+        raise NotFoundError(f"figure {wanted.name} of {job.id}: it would be empty")
+    return drawn
+
+
+def _draw(document: Json, wanted: FigureRequest, model: str, distances: Sequence[Json]) -> bytes | None:
+    # Imported where it is used, which is on a thread: matplotlib takes a second.
+    from app.reports.figures.files import figure_file  # noqa: PLC0415
+
+    return figure_file(
+        document,
+        wanted.name,
+        model=model,
+        distances=distances,
+        baselines=json.loads(baselines(BaselineFilter())),
+        file_format=wanted.format,
+        theme=wanted.theme,
+    )

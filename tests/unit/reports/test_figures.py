@@ -1,0 +1,150 @@
+"""The figures as files: what they contain, whose colours, and what no name from outside may do to them."""
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from app.reports.figures.files import NOTE, figure_file
+from app.reports.figures.palette import DARK, LIGHT, ROLES
+from app.services.baselines import BaselineFilter, baselines
+from tests.unit.gym_sample import graded_response, gym_results_of
+from tests.unit.reports.hostile import HOSTILE
+from tests.unit.reports.sample import Sample, response_of, results_of, sample
+
+ATOMIC = ("models", "published", "heat_map", "scores", "cells")
+PUBLISHED = json.loads(baselines(BaselineFilter()))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def job() -> Sample:
+    return sample()
+
+
+def drawn(
+    results: dict[str, Any],
+    name: str,
+    file_format: str = "svg",
+    theme: str | None = None,
+    model: str = "simulated/steady",
+) -> bytes | None:
+    return figure_file(
+        results,
+        name,
+        model=model,
+        distances=[],
+        baselines=PUBLISHED,
+        file_format=file_format,
+        theme=theme,
+    )
+
+
+def parsed(content: bytes | None) -> ET.Element:
+    assert content is not None
+    return ET.fromstring(content)
+
+
+def texts(content: bytes | None) -> list[str]:
+    return ["".join(element.itertext()) for element in parsed(content).iter(f"{SVG}text")]
+
+
+class TestFiles:
+    @pytest.mark.parametrize("name", ATOMIC)
+    def test_an_svg_is_text_without_a_script_a_style_attribute_or_a_foreign_address(
+        self, job: Sample, name: str
+    ) -> None:
+        content = drawn(job.results, name)
+        root = parsed(content)
+        labels = [root.find(f"{SVG}{tag}") for tag in ("title", "desc")]
+        assert all(label is not None and label.text for label in labels)
+        assert texts(content)
+        assert NOTE in texts(content)
+        assert not any("style" in element.attrib for element in root.iter())
+        assert set(re.findall(rb"https?://[\w./]+", content or b"")) == {b"http://www.w3.org/2000/svg"}
+
+    def test_the_colours_follow_the_reader_unless_a_theme_is_named(self, job: Sample) -> None:
+        both, light, dark = (drawn(job.results, "scores", theme=theme) for theme in (None, "light", "dark"))
+        assert b"prefers-color-scheme:dark" in (both or b"")
+        for content, palette, other in ((light, LIGHT, DARK), (dark, DARK, LIGHT)):
+            assert b"<style" not in (content or b"")
+            assert palette["accent"].encode() in (content or b"")
+            assert other["accent"].encode() not in (content or b"")
+
+    def test_a_png_is_a_picture_of_either_theme(self, job: Sample) -> None:
+        light, dark = (drawn(job.results, "models", "png", theme) for theme in (None, "dark"))
+        assert light is not None
+        assert dark is not None
+        assert light.startswith(b"\x89PNG\r\n")
+        assert light != dark
+
+    def test_the_same_results_give_the_same_bytes(self, job: Sample) -> None:
+        for file_format in ("svg", "png"):
+            assert drawn(job.results, "models", file_format) == drawn(job.results, "models", file_format)
+
+    def test_where_there_is_nothing_to_draw_there_is_no_figure(self, job: Sample) -> None:
+        assert drawn(job.results, "persona_scores") is None
+        assert drawn(job.results, "published_persona_scores") is None
+        silent = results_of([response_of("Rain.", ("Rain.", None), persona="mine")])
+        for name in ("models", "published", "scores", "cells", "runs"):
+            assert drawn(silent, name) is None, name
+
+    def test_real_figures_are_not_called_simulated(self, job: Sample) -> None:
+        assert NOTE not in texts(drawn(job.results | {"simulated": False}, "models"))
+
+
+class TestWhatTheyShow:
+    def test_the_heat_map_has_every_figure_of_its_model(self, job: Sample) -> None:
+        shown = texts(drawn(job.results, "heat_map", model="simulated/drifting"))
+        for cell in job.results["cells"]:
+            if cell["model"] == "simulated/drifting":
+                for name in ("acc_atom", "ic_atom", "rc_atom"):
+                    assert f"{cell['metrics'][name]['value']:.2f}" in shown
+
+    def test_a_bar_is_cut_at_the_shares_of_its_scores(self) -> None:
+        # Level high is 4 and 5: of five scores two lie in it, 40 %; one in five of them is a 1.
+        found = results_of([response_of("1. 2. 3. 4. 5.", *((f"{n}.", n) for n in range(1, 6)))])
+        content = drawn(found, "scores")
+        assert "40 %" in texts(content)
+        widths: dict[str, list[float]] = {}
+        for path in parsed(content).iter(f"{SVG}path"):
+            for colour in ("accent", "below"):
+                if path.get("fill") == LIGHT[colour]:
+                    x = [float(v) for v in re.findall(r"[ML] ([\d.]+) ", path.get("d", ""))]
+                    widths[colour] = [x[n + 1] - x[n] for n in range(0, len(x), 4)]
+        assert [len(widths[colour]) for colour in ("accent", "below")] == [2, 3]
+        parts = widths["accent"] + widths["below"]
+        assert max(parts) == pytest.approx(min(parts), abs=0.05)
+
+    def test_persona_scores_are_drawn_and_stand_among_table_1(self) -> None:
+        responses = [graded_response(score, persona=f"gym-{score}") for score in (2, 3, 4)]
+        results = {"cells": [], "totals": [], "simulated": True, **gym_results_of(responses)}
+        assert "3.00" in texts(drawn(results, "persona_scores"))
+        among = texts(drawn(results, "published_persona_scores"))
+        assert {"Claude 3 Haiku", "simulated/steady"} <= set(among)
+        assert "PersonaScore" not in among  # the job has one task of five
+
+
+class TestHostileNames:
+    @pytest.mark.parametrize("name", ["models", "cells", "heat_map"])
+    def test_names_stay_names(self, name: str) -> None:
+        short = [text for text in (*HOSTILE, "$\\frac{a}{b}$", "模型") if len(text) < 100]
+        for text in short:
+            found = results_of([response_of(text, (text, 5), model=text, persona=text, task=text)])
+            root = parsed(drawn(found, name, model=text))
+            assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+                *("svg", "title", "desc", "style", "g", "defs", "path", "use", "text", "clipPath", "rect"),
+            }
+
+    def test_long_names_lose_their_middle(self) -> None:
+        long = "a" * 300 + "b" * 300
+        found = results_of([response_of("I sang.", ("I sang.", 5), model=long)])
+        (shown,) = [text for text in texts(drawn(found, "models")) if text.startswith("aaa")]
+        assert shown == "a" * 20 + "…" + "b" * 19
+
+
+def test_every_role_has_a_colour_of_its_own() -> None:
+    for palette in (LIGHT, DARK):
+        assert len({palette[role] for role in ROLES}) == len(ROLES)
