@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api import (
+    annotations,
     catalog,
     comparisons,
     events,
@@ -109,6 +110,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(comparisons.router)
     app.include_router(question_sets.router)
     app.include_router(persona_sets.router)
+    app.include_router(annotations.router)
     app.include_router(webhooks.router)
     app.include_router(catalog.router)
     app.include_router(health.router)

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from app.api.annotation_answers import HumanAgreement
 from app.api.answer import Answer
 from app.api.metric_answers import Correlation, LengthEffect, Metric
 from app.api.reuse_answers import Origin, ReuseAnswer
@@ -305,6 +306,10 @@ class Results(BaseModel):
     judging_check: JudgingCheck | None = Field(
         None,
         description="Of a job that judges several sentences a call: how far that agrees with one by one.",
+    )
+    human_agreement: list[HumanAgreement] = Field(
+        default_factory=list,
+        description="How far annotators agree with the judges; only where there are any.",
     )
     totals: list[TotalResult]
     judges: list[dict[str, Any]]

@@ -68,6 +68,18 @@ def position(cursor: str) -> tuple[int, int, int]:
     raise _bad()
 
 
+def number(cursor: str) -> int:
+    """The number behind an entry of a list that is ordered by one.
+
+    Raises:
+        ProblemError: If the cursor names none.
+    """
+    match _decoded(cursor):
+        case [int(found)] if 0 <= found < 2**63 and found is not True and found is not False:
+            return found
+    raise _bad()
+
+
 def _decoded(cursor: str) -> Any:
     try:
         return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))

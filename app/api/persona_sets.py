@@ -1,6 +1,5 @@
 """`/v1/persona-sets`: immutable sets of personas, named by their content; brought along, or made up by a reasoner."""
 
-import json
 import re
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -13,12 +12,13 @@ from pydantic import ValidationError
 from app.api import answers, set_answers
 from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import MAX_PAGE, POLL_SECONDS, IdempotencyKey
+from app.api.media import CSV_TYPE, JSONL_TYPES, BodyForm, form_of, json_of, text_of
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with, described_body
-from app.api.problems import ProblemError, wrong_field
+from app.api.problems import wrong_field
 from app.api.requests import Line
 from app.api.set_lists import list_kept
 from app.api.set_requests import GenerateIn, PersonaSetIn
-from app.api.strict_json import JSON_TYPE, StrictRoute
+from app.api.strict_json import StrictRoute
 from app.domain.personagym.imports import PersonaFormat
 from app.services.errors import NotFoundError
 from app.services.job_view import view_job
@@ -33,9 +33,6 @@ router = APIRouter(
     responses=PROBLEMS,
 )
 
-JSONL_TYPES = ("application/jsonl", "application/x-ndjson")
-CSV_TYPE = "text/csv"
-_CHARSET = re.compile(r';\s*charset\s*=\s*"?([\w-]+)', re.IGNORECASE)
 _SET_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 
@@ -73,14 +70,15 @@ async def create(
     With `generate`, a reasoner is asked until there are `count` distinct ones. The answer is the job that does it (202);
     when it has ended, its `links.persona_set` leads to the set and its results say what was dropped and why.
     """
-    form = _form(request.headers.get("content-type", ""))
+    form = form_of(request, BodyForm.JSONL, BodyForm.CSV)
     catalog = services.submission.catalog
-    if form is not PersonaFormat.JSON:
-        found = await keep_file(services.engine, catalog, tenant, name, _text(await request.body()), form)
+    if form is not BodyForm.JSON:
+        text, persona_format = text_of(await request.body()), PersonaFormat(form.value)
+        found = await keep_file(services.engine, catalog, tenant, name, text, persona_format)
         return _kept(found)
     if name is not None:
         raise wrong_field("/query/name", "a JSON body has the name itself")
-    sent = await _json(request)
+    sent = await json_of(request)
     body = _body(sent)
     if body.generate is not None:
         return await _generate(services, tenant, body, body.generate, sent, idempotency_key)
@@ -121,40 +119,6 @@ async def _generate(
 
 def _kept(found: dict[str, Any]) -> Response:
     return JSONResponse(found, HTTPStatus.CREATED, {"Location": f"/v1/persona-sets/{found['id']}"})
-
-
-def _form(content_type: str) -> PersonaFormat:
-    """The form of a body, by its media type."""
-    essence = content_type.partition(";")[0].strip().lower()
-    charset = _CHARSET.search(content_type)
-    if charset is None or charset[1].lower() in {"utf-8", "utf8", "us-ascii"}:
-        if essence == CSV_TYPE:
-            return PersonaFormat.CSV
-        if essence in JSONL_TYPES:
-            return PersonaFormat.JSONL
-        if re.fullmatch(JSON_TYPE, essence):
-            return PersonaFormat.JSON
-    raise ProblemError(
-        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-        "unsupported_media_type",
-        f"send the body as application/json, {', '.join(JSONL_TYPES)} or {CSV_TYPE}, in UTF-8",
-    )
-
-
-def _text(body: bytes) -> str:
-    try:
-        return body.decode()
-    except UnicodeDecodeError as error:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_text", "the body is not UTF-8") from error
-
-
-async def _json(request: Request) -> Any:
-    """The body as JSON; an error looks as it does where the framework reads the body."""
-    try:
-        return await request.json()
-    except json.JSONDecodeError as error:
-        found = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "", "ctx": {"error": error.msg}}
-        raise RequestValidationError([found]) from error
 
 
 def _body(value: Any) -> PersonaSetIn:

@@ -19,6 +19,11 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_" + "".join(_ALPHABET[number >> shift & 31] for shift in shifts)
 
 
+def response_id(job_id: str, cell: int, run: int, item: int) -> str:
+    """What the HTTP contract calls the response at a place of a job."""
+    return f"resp_{job_id.removeprefix('job_')}-{cell}-{run}-{item}"
+
+
 def new_uuid() -> UUID:
     """A new UUIDv7 (RFC 9562, section 5.7, with method 3): rows inserted together lie together in their index.
 

@@ -22,6 +22,7 @@ from app.domain.segmentation import units_at
 from app.domain.spec import JobSpec
 from app.domain.task import Item
 from app.domain.verdict import VerdictStatus
+from app.services.identifiers import response_id
 from app.services.job_context import JobContext
 
 Questions = Mapping[tuple[int, str], StoredStep]
@@ -245,7 +246,7 @@ def _judged(
         key = (record.cell, trait, judge, status, score, raw, size, origin)
         by_unit.setdefault(unit, []).append(verdicts[key])
     return JudgedResponse(
-        id=f"resp_{job.id.removeprefix('job_')}-{record.cell}-{record.run}-{record.item}",
+        id=response_id(job.id, *position),
         model=spec.models[cell.model].label,
         persona=cell.persona.id,
         levels={t.dimension: t.level for t in cell.persona.traits if t.dimension in item.dimensions},

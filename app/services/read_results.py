@@ -12,6 +12,7 @@ from app.db import jobs
 from app.db.jobs import JobRow
 from app.db.retries import count_reopenings
 from app.services.compute_results import compute_results
+from app.services.human_agreement import HumanAgreement
 from app.services.job_context import JobContexts
 
 log = structlog.get_logger(__name__)
@@ -51,11 +52,19 @@ class ResultsReader:
     def __init__(self, engine: AsyncEngine, contexts: JobContexts) -> None:
         self._engine = engine
         self._contexts = contexts
+        self._people = HumanAgreement(engine, contexts)
         self._computed: OrderedDict[str, _Computed] = OrderedDict()
         self._renewals: set[asyncio.Task[None]] = set()
 
     async def read(self, job: JobRow) -> str:
-        """A job's results as JSON text."""
+        """A job's results as JSON text, with how far people agree with its judges where somebody has annotated it."""
+        results = await self._read(job)
+        agreement = await self._people.read(job)
+        if agreement is None:
+            return results
+        return f'{results.removesuffix("}")},"human_agreement":{agreement}}}'
+
+    async def _read(self, job: JobRow) -> str:
         async with self._engine.connect() as connection:
             if job.completeness is not None:
                 stored = await jobs.stored_result(connection, job.tenant, job.id)

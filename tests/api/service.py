@@ -15,14 +15,34 @@ import psycopg
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from app.api import catalog, comparisons, events, health, jobs, persona_sets, question_sets, webhooks
+from app.api import (
+    annotations,
+    catalog,
+    comparisons,
+    events,
+    health,
+    jobs,
+    persona_sets,
+    question_sets,
+    webhooks,
+)
 from app.api.problems import Problem
 from embedded.supervisor import free_port
 from tests.databases import libpq_url
 
 ROUTES = [
     route
-    for module in (jobs, events, comparisons, question_sets, persona_sets, webhooks, catalog, health)
+    for module in (
+        jobs,
+        events,
+        comparisons,
+        question_sets,
+        persona_sets,
+        annotations,
+        webhooks,
+        catalog,
+        health,
+    )
     for route in module.router.routes
     if isinstance(route, APIRoute)
 ]

@@ -1,0 +1,133 @@
+"""`/v1/annotations`: what people say of sentences and responses; `/v1/labelling-rounds`: what they are shown."""
+
+import re
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import ValidationError
+
+from app.api import annotation_answers, cursors
+from app.api.annotation_requests import AnnotationsIn, LabellingRoundIn
+from app.api.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters
+from app.api.jobs import MAX_PAGE
+from app.api.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
+from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, answers_with, described_body
+from app.api.strict_json import StrictRoute
+from app.domain.annotation_file import read_csv
+from app.domain.errors import InvalidJobError
+from app.services.annotations import (
+    AnnotationFilter,
+    annotation_json,
+    export_csv,
+    keep_annotations,
+    read_annotations,
+)
+from app.services.errors import NotFoundError
+from app.services.labelling import RoundDraft, draw_round, show_round
+
+router = APIRouter(
+    prefix="/v1",
+    tags=["annotations"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+_ROUND_ID = re.compile(r"lab_[0-9a-hjkmnp-tv-z]{26}")
+
+
+def _round_id(round_id: Annotated[str, Path(description="A round's id.")]) -> str:
+    """The round that a path names; what is no id can name none, so nothing else ever sees it."""
+    if _ROUND_ID.fullmatch(round_id) is None:
+        raise NotFoundError("such labelling round")
+    return round_id
+
+
+RoundId = Annotated[str, Depends(_round_id)]
+
+
+@router.post(
+    "/annotations",
+    responses=answers_with(annotation_answers.KeptAnnotations) | NOT_FOUND,
+    openapi_extra=described_body(AnnotationsIn, CSV_TYPE),
+    summary="Keep annotations",
+)
+async def create(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Keeps what people say of sentences, pairs of sentences and responses: all of it or, where something is wrong, nothing.
+
+    JSON; or CSV with the columns that `GET` gives, of which `annotator` and `response` are needed. Pointers into CSV begin
+    with `/lines/<number>`. Sending the same again changes nothing; another answer of the same annotator replaces his
+    former one. How far people agree with the judges is in the job's results as `human_agreement`.
+    """
+    if form_of(request, BodyForm.CSV) is BodyForm.CSV:
+        read = read_csv(text_of(await request.body()))
+        if read.errors:
+            raise InvalidJobError(read.errors)
+        drafts = list(read.drafts)
+    else:
+        sent = await json_of(request)
+        try:
+            drafts = AnnotationsIn.model_validate(sent).to_drafts()
+        except ValidationError as error:
+            found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
+            raise RequestValidationError(found, body=sent) from error
+    return JSONResponse(await keep_annotations(services.engine, services.contexts, tenant, drafts))
+
+
+@router.get(
+    "/annotations",
+    responses=answers_with(annotation_answers.AnnotationList) | NOT_FOUND,
+    summary="Read annotations",
+)
+async def list_(
+    services: ServicesDep,
+    tenant: TenantDep,
+    job: Annotated[str | None, Query(max_length=100, description="Only about this job.")] = None,
+    annotator: Annotated[str | None, Query(max_length=100, description="Only this person's.")] = None,
+    format_: Annotated[
+        Literal["json", "csv"], Query(alias="format", description="`csv` is all of them, streamed.")
+    ] = "json",
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+    after: Annotated[
+        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
+    ] = None,
+) -> Response:
+    """Annotations, in the order in which they were first given."""
+    wanted = AnnotationFilter(None if job is None else job_id_of(job), annotator)
+    if format_ == "csv":
+        chunks = export_csv(services.engine, tenant, wanted)
+        headers = {"Content-Disposition": f'attachment; filename="{job or "all"}-annotations.csv"'}
+        return StreamingResponse(chunks, media_type=f"{CSV_TYPE}; charset=utf-8", headers=headers)
+    begin = 0 if after is None else cursors.number(after)
+    found = await read_annotations(services.engine, tenant, wanted, after=begin, limit=limit + 1)
+    return JSONResponse(cursors.page(found, limit, annotation_json, lambda each: cursors.encoded([each.id])))
+
+
+@router.post(
+    "/labelling-rounds",
+    status_code=201,
+    responses=answers_with(annotation_answers.LabellingRound, 201) | NOT_FOUND | CONFLICT,
+    summary="Draw what people shall label",
+)
+async def draw(body: LabellingRoundIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Draws sentences, or pairs of them with different scores, as evenly over the scores as there are any.
+
+    `links.page` is where people label them: neither the scores nor the model's name are shown there. The same body
+    again gives the same round.
+    """
+    draft = RoundDraft(job_id_of(body.job), body.kind, body.dimension, body.size, body.seed)
+    made = await draw_round(services.engine, services.contexts, tenant, draft)
+    return JSONResponse(made, HTTPStatus.CREATED, {"Location": f"/v1/labelling-rounds/{made['id']}"})
+
+
+@router.get(
+    "/labelling-rounds/{round_id}",
+    responses=answers_with(annotation_answers.LabellingRound) | NOT_FOUND,
+    summary="See how far labelling is",
+)
+async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """A round: what was drawn of how much, and how much each annotator has answered."""
+    return JSONResponse(await show_round(services.engine, services.contexts, tenant, round_id))

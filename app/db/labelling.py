@@ -1,0 +1,146 @@
+"""Rounds of labelling, and the sentences from which they are drawn."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select, text
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.annotation_tables import LabellingRound
+from app.domain.annotation import Place
+from app.domain.labelling import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRow:
+    """A row of ``labelling_rounds``."""
+
+    id: str
+    tenant: str
+    job_id: str
+    kind: str
+    dimension: str
+    size: int
+    seed: int
+    things: list[list[list[int]]]
+    strata: list[dict[str, Any]]
+    created_at: datetime
+
+
+_ROUND = [getattr(LabellingRound, name) for name in RoundRow.__slots__]
+
+
+async def scored_sentences(
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    traits: Collection[tuple[int, int]],
+    *,
+    each: int,
+    seed: int,
+) -> list[tuple[str, int, int, Candidate]]:
+    """Sentences with a score as (task, mean score rounded, how many have that, sentence), in an order by chance.
+
+    Args:
+        connection: Where.
+        tenant: Whose.
+        job_id: Which job's.
+        traits: The (cell, trait) that are about the dimension.
+        each: At most so many of a task and score.
+        seed: Another one gives another order.
+    """
+    rows = await connection.execute(
+        text(
+            "WITH scored AS (SELECT c.id, c.task, c.ordinal, v.run, v.item, v.unit, round(avg(v.score))::int AS score"
+            "  FROM unnest(CAST(:cells AS int[]), CAST(:traits AS int[])) AS w (cell, trait)"
+            "  JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = w.cell"
+            "  JOIN verdicts v ON v.cell_id = c.id AND v.trait = w.trait AND v.tenant = :tenant"
+            "  WHERE v.score IS NOT NULL GROUP BY c.id, v.run, v.item, v.unit),"
+            " drawn AS (SELECT *, count(*) OVER (PARTITION BY task, score) AS available,"
+            "  row_number() OVER (PARTITION BY task, score"
+            "   ORDER BY md5(concat_ws('-', CAST(:seed AS text), ordinal, run, item, unit))) AS place FROM scored)"
+            " SELECT d.task, d.score, d.available, d.ordinal, d.run, d.item, d.unit, md5(substr(r.text,"
+            "  r.unit_starts[d.unit + 1] + 1, r.unit_ends[d.unit + 1] - r.unit_starts[d.unit + 1])) AS hash"
+            " FROM drawn d JOIN responses r ON r.cell_id = d.id AND r.run = d.run AND r.item = d.item"
+            " WHERE d.place <= :each ORDER BY d.task, d.score, d.place"
+        ),
+        {
+            "job": job_id,
+            "tenant": tenant,
+            "cells": [cell for cell, _ in traits],
+            "traits": [trait for _, trait in traits],
+            "each": each,
+            "seed": str(seed),
+        },
+    )
+    return [
+        (
+            row.task,
+            row.score,
+            row.available,
+            Candidate(Place(row.ordinal, row.run, row.item, row.unit), row.hash),
+        )
+        for row in rows
+    ]
+
+
+async def keep_round(connection: AsyncConnection, values: dict[str, Any]) -> str:
+    """Keeps a round unless the same has been drawn before, and returns the id of the one that is there."""
+    kept = upsert(LabellingRound).values(values)
+    names = ("job_id", "kind", "dimension", "size", "seed")
+    # An update that changes nothing, so that either way there is a row to return.
+    kept = kept.on_conflict_do_update(index_elements=names, set_={"seed": kept.excluded.seed})
+    rows = await connection.execute(kept.returning(LabellingRound.id))
+    return str(rows.scalar_one())
+
+
+async def get_round(connection: AsyncConnection, tenant: str, round_id: str) -> RoundRow | None:
+    """A tenant's round, if there is one of that id."""
+    rows = await connection.execute(
+        select(*_ROUND).where(LabellingRound.tenant == tenant, LabellingRound.id == round_id)
+    )
+    row = rows.first()
+    return None if row is None else RoundRow(*row)
+
+
+async def find_round(
+    connection: AsyncConnection, tenant: str, job_id: str, kind: str, dimension: str, size: int, seed: int
+) -> RoundRow | None:
+    """The round that was drawn by these, if it was."""
+    table = LabellingRound
+    rows = await connection.execute(
+        select(*_ROUND).where(
+            *(table.tenant == tenant, table.job_id == job_id, table.kind == kind),
+            *(table.dimension == dimension, table.size == size, table.seed == seed),
+        )
+    )
+    row = rows.first()
+    return None if row is None else RoundRow(*row)
+
+
+async def sentences(
+    connection: AsyncConnection, tenant: str, job_id: str, places: Sequence[Place]
+) -> dict[Place, str]:
+    """The text of each of these sentences that is there."""
+    rows = await connection.execute(
+        text(
+            "SELECT w.cell, w.run, w.item, w.unit, substr(r.text, r.unit_starts[w.unit + 1] + 1,"
+            "  r.unit_ends[w.unit + 1] - r.unit_starts[w.unit + 1]) AS said"
+            " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[]), CAST(:units AS int[]))"
+            "  AS w (cell, run, item, unit)"
+            " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = w.cell"
+            " JOIN responses r ON r.cell_id = c.id AND r.run = w.run AND r.item = w.item AND r.tenant = :tenant"
+        ),
+        {
+            "job": job_id,
+            "tenant": tenant,
+            "cells": [place.cell for place in places],
+            "runs": [place.run for place in places],
+            "items": [place.item for place in places],
+            "units": [place.unit for place in places],
+        },
+    )
+    return {Place(row.cell, row.run, row.item, row.unit): row.said for row in rows if row.said is not None}

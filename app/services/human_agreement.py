@@ -1,0 +1,97 @@
+"""How far the people who annotated a job agree with its judges, as results show it."""
+
+import asyncio
+import json
+from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db import annotations, readouts
+from app.db.jobs import JobRow
+from app.db.readouts import Judgements, Position
+from app.domain.annotation import Annotation, Place
+from app.domain.annotation_agreement import annotation_agreement
+from app.services.job_context import JobContext, JobContexts
+
+REMEMBERED_JOBS = 64
+RESPONSES_AT_ONCE = 500
+
+Scores = dict[tuple[str | None, Place], float]
+State = tuple[int, datetime | None, datetime | None]
+"""How many annotations there are, when the last one came, and when the job ended."""
+
+
+class HumanAgreement:
+    """One a process; remembers what it computed until somebody annotates, or the job goes on."""
+
+    def __init__(self, engine: AsyncEngine, contexts: JobContexts) -> None:
+        self._engine = engine
+        self._contexts = contexts
+        self._computed: OrderedDict[str, tuple[State, str]] = OrderedDict()
+
+    async def read(self, job: JobRow) -> str | None:
+        """The agreement as JSON text; ``None`` where nobody has annotated."""
+        async with self._engine.connect() as connection:
+            count, moment = await annotations.last_change(connection, job.tenant, job.id)
+        if not count:
+            return None
+        state = (count, moment, job.finished_at)
+        known = self._computed.get(job.id)
+        if known is not None and known[0] == state and job.finished_at is not None:
+            self._computed.move_to_end(job.id)
+            return known[1]
+        text = await self._compute(job)
+        self._computed[job.id] = (state, text)
+        while len(self._computed) > REMEMBERED_JOBS:
+            self._computed.popitem(last=False)
+        return text
+
+    async def _compute(self, job: JobRow) -> str:
+        context = await self._contexts.get(job.tenant, job.id)
+        async with self._engine.connect() as connection:
+            stored = await annotations.read_page(
+                connection, job.tenant, job_id=job.id, annotator=None, after=0, limit=None
+            )
+            found = [each.annotation for each in stored]
+            wanted = sorted({place.response for each in found for place in (each.place, each.other) if place})
+            judged: dict[Position, Judgements] = {}
+            for start in range(0, len(wanted), RESPONSES_AT_ONCE):
+                part = wanted[start : start + RESPONSES_AT_ONCE]
+                judged |= await readouts.judgements_of(connection, job.tenant, job.id, part)
+        return await asyncio.to_thread(_agreement_json, context, found, judged)
+
+
+def _agreement_json(
+    context: JobContext, found: Sequence[Annotation], judged: dict[Position, Judgements]
+) -> str:
+    """CPU only."""
+    scores: list[Scores] = [{} for _ in context.spec.judges]
+    for position, judgements in judged.items():
+        _add_scores(scores, context, position, judgements)
+    agreement = annotation_agreement(
+        found,
+        {cell.ordinal: cell.task.id for cell in context.cells},
+        {judge.label: given for judge, given in zip(context.spec.judges, scores, strict=True)},
+        context.spec.seed,
+    )
+    return json.dumps([each.to_json() for each in agreement], separators=(",", ":"))
+
+
+def _add_scores(
+    scores: Sequence[Scores], context: JobContext, position: Position, judgements: Judgements
+) -> None:
+    """What each judge gave a response: its sentences, their mean, and its grade."""
+    dimensions = context.cells[position[0]].dimensions
+    of_response: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for unit, trait, judge, _, score, *_ in judgements.verdicts:
+        if score is not None:
+            dimension = dimensions[trait].id
+            scores[judge][dimension, Place(*position, unit)] = float(score)
+            of_response[judge, dimension].append(score)
+    for (judge, dimension), given in of_response.items():
+        scores[judge][dimension, Place(*position, None)] = sum(given) / len(given)
+    for grade in judgements.grades:
+        if grade.score is not None:
+            scores[grade.judge][None, Place(*position, None)] = float(grade.score)

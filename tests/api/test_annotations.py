@@ -1,0 +1,234 @@
+"""Annotations, rounds of labelling, and the agreement that comes of them, of a finished job."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.api.service import Json, Service, pointers
+
+
+@pytest.fixture
+def service(stack: Service) -> Iterator[Service]:
+    yield stack
+    stack.execute("TRUNCATE annotations, labelling_rounds")
+
+
+@pytest.fixture
+def texts(service: Service, finished: Json) -> list[Json]:
+    """Answers of one model, of one trait."""
+    path = f"/v1/jobs/{finished['id']}/responses"
+    found = service.walk(path, model="simulated/sim-faithful", persona="E-low", task="essay")
+    return [response for response in found if len(response["units"]) > 2]
+
+
+@pytest.fixture
+def duo(service: Service, finished: Json) -> Json:
+    """An answer that is judged on two dimensions."""
+    path = f"/v1/jobs/{finished['id']}/responses"
+    answer: Json = service.get(path, params={"persona": "duo", "task": "social_media_post"}).json()["data"][0]
+    return answer
+
+
+def keep(service: Service, *annotations: Json) -> Any:
+    return service.post("/v1/annotations", {"annotations": list(annotations)})
+
+
+def said(response: Json, unit: int | None, score: object, annotator: str = "anna", **more: object) -> Json:
+    found = {"annotator": annotator, "response": response["id"], "unit": unit, "score": score, **more}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def judged(response: Json, unit: int) -> int | None:
+    score: int | None = response["units"][unit]["verdicts"][0]["score"]
+    return score
+
+
+class TestKeeping:
+    def test_the_same_again_changes_nothing_and_another_answer_replaces(
+        self, service: Service, texts: list[Json]
+    ) -> None:
+        first = [said(texts[0], 0, 4), said(texts[0], 1, "not_applicable"), said(texts[0], None, 3)]
+        assert keep(service, *first).json() == {"created": 3, "changed": 0, "unchanged": 0}
+        assert keep(service, *first).json() == {"created": 0, "changed": 0, "unchanged": 3}
+        second = [said(texts[0], 0, 5), first[1], said(texts[0], 0, 4, "ben")]
+        assert keep(service, *second).json() == {"created": 1, "changed": 1, "unchanged": 1}
+        found = list(service.walk("/v1/annotations", annotator="anna", limit=1))
+        assert [(each["unit"], each["score"]) for each in found] == [(0, 5), (1, "not_applicable"), (None, 3)]
+
+    def test_a_pair_is_the_same_in_either_order(self, service: Service, texts: list[Json]) -> None:
+        one, other = texts[0]["id"], texts[1]["id"]
+        pair = {"annotator": "anna", "response": one, "unit": 0, "other_response": other, "other_unit": 1}
+        turned = {"annotator": "anna", "response": other, "unit": 1, "other_response": one, "other_unit": 0}
+        assert keep(service, pair | {"preferred": "first"}).json()["created"] == 1
+        assert keep(service, turned | {"preferred": "second"}).json()["unchanged"] == 1
+        assert keep(service, turned | {"preferred": "first"}).json()["changed"] == 1
+
+    def test_csv_comes_back_as_it_went(
+        self, service: Service, finished: Json, texts: list[Json], duo: Json
+    ) -> None:
+        keep(service, said(texts[0], 0, 4), said(duo, 0, 2, dimension="N"), said(duo, 0, 1, dimension="A"))
+        path = f"/v1/annotations?format=csv&job={finished['id']}"
+        exported = service.get(path).content
+        assert [row["dimension"] for row in csv.DictReader(io.StringIO(exported.decode()))] == ["E", "N", "A"]
+        again = service.send("/v1/annotations", exported, "text/csv; charset=utf-8")
+        assert again.json() == {"created": 0, "changed": 0, "unchanged": 3}
+        service.execute("TRUNCATE annotations")
+        assert service.send("/v1/annotations", exported, "text/csv").json()["created"] == 3
+        assert service.get(path).content == exported
+
+    def test_they_go_with_their_job(self, service: Service) -> None:
+        body = {
+            "personas": ["E-low"],
+            "tasks": ["social_media_post"],
+            "responses": [{"persona": "E-low", "task": "social_media_post", "text": "I stay in. I read."}],
+            "judges": ["simulated/sim-judge"],
+        }
+        job = service.wait(service.submit(body)["id"], "completed")
+        (response,) = service.walk(f"/v1/jobs/{job['id']}/responses")
+        keep(service, said(response, 0, 1))
+        assert service.http.delete(f"/v1/jobs/{job['id']}").status_code == 204
+        assert service.get("/v1/annotations").json()["data"] == []
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("change", "pointer"),
+        [
+            ({"response": "resp_1"}, "response"),
+            ({"response": "resp_01kxyz0abcdefghjkmnpqrstvw-0-0-0"}, "response"),
+            ({"unit": 900}, "unit"),
+            ({"score": 6}, "score"),
+            ({"score": 0}, "score"),
+            ({"score": 10**30}, "score"),
+            ({"score": None}, "score"),
+            ({"dimension": "N"}, "dimension"),
+            ({"annotator": "=1+1"}, "annotator"),
+            ({"preferred": "first"}, "preferred"),
+            ({"score": 4.0}, "score"),
+            ({"score": "high"}, "score"),
+            ({"rating": 1}, "rating"),
+        ],
+    )
+    def test_each_is_refused_by_row_and_field_and_nothing_is_kept(
+        self, service: Service, texts: list[Json], change: Json, pointer: str
+    ) -> None:
+        wrong = {name: value for name, value in (said(texts[0], 0, 4) | change).items() if value is not None}
+        answer = keep(service, said(texts[0], 1, 4), wrong)
+        assert answer.status_code == 422
+        assert set(pointers(answer)) == {f"/annotations/1/{pointer}"}
+        assert service.get("/v1/annotations").json()["data"] == []
+
+    def test_a_pair_needs_two_sentences_and_a_choice(
+        self, service: Service, texts: list[Json], duo: Json
+    ) -> None:
+        pair = {"annotator": "anna", "response": texts[0]["id"], "unit": 0, "other_response": texts[0]["id"]}
+        pairs = [
+            pair | {"other_unit": 1},
+            pair | {"preferred": "first"},
+            pair | {"other_unit": 0, "preferred": "first"},
+            pair | {"other_unit": 1, "preferred": "first", "score": 3},
+            pair | {"other_unit": 0, "preferred": "first", "other_response": duo["id"]},
+        ]
+        assert pointers(keep(service, *pairs)) == [
+            f"/annotations/{n}/{name}"
+            for n, name in enumerate(("preferred", "other_unit", "other_unit", "score", "other_response"))
+        ]
+
+    def test_who_has_two_dimensions_must_say_which(self, service: Service, duo: Json) -> None:
+        answer = keep(service, said(duo, 0, 4))
+        assert pointers(answer) == ["/annotations/0/dimension"]
+        assert answer.json()["errors"][0]["message"] == "is missing: one of A, N"
+
+    def test_nobody_says_two_things_of_the_same(self, service: Service, texts: list[Json]) -> None:
+        answer = keep(service, said(texts[0], 0, 4), said(texts[0], 0, 5, dimension="E"))
+        assert pointers(answer) == ["/annotations/1"]
+
+    def test_lines_are_named(self, service: Service, texts: list[Json]) -> None:
+        body = f"annotator,response,unit,score\nanna,{texts[0]['id']},0,4\nanna,{texts[0]['id']},0,9\n"
+        assert pointers(service.send("/v1/annotations", body.encode(), "text/csv")) == ["/lines/3/score"]
+        assert service.send("/v1/annotations", b"\xff", "text/csv").status_code == 400
+        assert service.send("/v1/annotations", b"x", "text/plain").status_code == 415
+
+
+class TestAgreement:
+    def test_results_have_it_where_somebody_has_annotated(
+        self, service: Service, finished: Json, texts: list[Json]
+    ) -> None:
+        path = f"/v1/jobs/{finished['id']}/results"
+        assert "human_agreement" not in service.get(path).json()
+        scored = [
+            (response, n, score)
+            for response in texts
+            for n in range(len(response["units"]))
+            if (score := judged(response, n)) is not None
+        ]
+        for annotator in ("anna", "ben"):  # both say what the first judge says
+            keep(service, *[said(response, n, score, annotator) for response, n, score in scored])
+        (group,) = service.get(path).json()["human_agreement"]
+        assert (group["kind"], group["dimension"], group["annotators"], group["n"]) == (
+            *("sentences", "E", 2, len(scored)),
+        )
+        first, second = group["judges"]
+        assert first["judge"] == "simulated/sim-judge"
+        assert first["kendall_tau"]["value"] == first["spearman_rho"]["value"] == pytest.approx(1.0)
+        assert first["kendall_tau"]["n"] == len(scored)
+        assert second["spearman_rho"]["value"] < 1.0
+        assert group["fleiss_kappa"]["value"] == pytest.approx(1.0)
+        keep(service, said(*scored[0][:2], 6 - scored[0][2], "anna"))
+        assert service.get(path).json()["human_agreement"][0]["fleiss_kappa"]["value"] < 1.0
+        document = service.get(f"/v1/jobs/{finished['id']}/report?format=json").json()
+        assert document["human_agreement"][0]["n"] == len(scored)
+
+
+class TestRounds:
+    def draw(self, service: Service, job: Json, **body: object) -> Any:
+        return service.post("/v1/labelling-rounds", {"job": job["id"], "kind": "sentences"} | body)
+
+    def test_the_same_body_is_the_same_round(self, service: Service, finished: Json) -> None:
+        body = {"dimension": "E", "size": 12}
+        one, same = self.draw(service, finished, **body), self.draw(service, finished, **body)
+        assert (one.status_code, one.json()["id"]) == (201, same.json()["id"])
+        other = self.draw(service, finished, **body, seed=1).json()
+        assert other["id"] != one.json()["id"]
+        shown = one.json()
+        assert shown["n"] == sum(stratum["drawn"] for stratum in shown["strata"]) == 12
+        drawn: Counter[int] = Counter()
+        available: Counter[int] = Counter()
+        for stratum in shown["strata"]:
+            drawn[stratum["scores"][0]] += stratum["drawn"]
+            available[stratum["scores"][0]] += stratum["available"]
+        assert all(
+            drawn[score] in {available[score], max(drawn.values()), max(drawn.values()) - 1}
+            for score in drawn
+        )
+        assert service.get(f"/v1/labelling-rounds/{shown['id']}").json() == shown
+
+    def test_pairs_are_of_different_scores(self, service: Service, finished: Json) -> None:
+        shown = self.draw(service, finished, kind="pairs", dimension="N", size=6).json()
+        assert shown["n"] <= 6
+        assert all(one != other for one, other in (stratum["scores"] for stratum in shown["strata"]))
+
+    @pytest.mark.parametrize(
+        ("body", "pointer"),
+        [
+            ({"dimension": "X"}, "/dimension"),
+            ({}, "/dimension"),
+            ({"dimension": "E", "size": 0}, "/size"),
+            ({"dimension": "E", "kind": "trios"}, "/kind"),
+        ],
+    )
+    def test_what_cannot_be_drawn_is_refused(
+        self, service: Service, finished: Json, body: Json, pointer: str
+    ) -> None:
+        answer = self.draw(service, finished, **body)
+        assert answer.status_code == 422
+        assert pointers(answer) == [pointer]
+
+    def test_what_there_is_not_is_not_found(self, service: Service) -> None:
+        assert self.draw(service, {"id": "job_01kxyz0abcdefghjkmnpqrstvw"}).status_code == 404
+        assert service.get("/v1/labelling-rounds/lab_01kxyz0abcdefghjkmnpqrstvw").status_code == 404
+        assert service.get("/v1/labelling-rounds/lab").status_code == 404

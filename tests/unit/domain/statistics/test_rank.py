@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from app.domain.metrics.metric import FloatArray
+from app.domain.statistics.rank import kendall_tau, spearman_rho
+from app.domain.statistics.resampling import cluster_weights
+
+
+def apart(count: int) -> tuple[np.ndarray, FloatArray]:
+    """Each item a cluster of its own."""
+    return np.arange(count), cluster_weights(0, ("test",), count)
+
+
+class TestAgainstScipy:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_both_are_scipys_with_ties_in_both_series(self, seed: int) -> None:
+        draws = np.random.default_rng(seed)
+        judge = draws.integers(1, 6, 60).astype(float)
+        human = np.round(judge + draws.normal(0, 1, 60) * 2) / 2
+        tau = kendall_tau(human, judge, *apart(60))
+        rho = spearman_rho(human, judge, *apart(60))
+        assert tau.value == pytest.approx(stats.kendalltau(human, judge).statistic, abs=1e-12)
+        assert rho.value == pytest.approx(stats.spearmanr(human, judge).statistic, abs=1e-12)
+        assert tau.n == rho.n == 60
+
+    def test_they_are_also_without_ties(self) -> None:
+        draws = np.random.default_rng(7)
+        one, other = draws.normal(size=40), draws.normal(size=40)
+        assert kendall_tau(one, other, *apart(40)).value == pytest.approx(
+            stats.kendalltau(one, other).statistic
+        )
+        assert spearman_rho(one, other, *apart(40)).value == pytest.approx(
+            stats.spearmanr(one, other).statistic
+        )
+
+
+class TestByHand:
+    def test_one_discordant_of_six_pairs(self) -> None:
+        one, other = np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 4, 3])
+        assert kendall_tau(one, other, *apart(4)).value == pytest.approx((5 - 1) / 6)
+        assert spearman_rho(one, other, *apart(4)).value == pytest.approx(1 - 6 * 2 / (4 * 15))
+
+    def test_what_can_have_no_correlation_says_why(self) -> None:
+        flat = np.ones(5)
+        for coefficient in (kendall_tau, spearman_rho):
+            assert str(coefficient(flat, np.arange(5.0), *apart(5)).reason).startswith("no_variation")
+            assert str(coefficient(flat[:2], flat[:2], *apart(2)).reason).startswith("too_few_items: 2")
+
+
+class TestIntervals:
+    def test_sentences_of_one_response_are_drawn_together(self) -> None:
+        draws = np.random.default_rng(3)
+        judge = draws.integers(1, 6, 20).astype(float)
+        human = judge + draws.normal(size=20)
+        lone = kendall_tau(human, judge, *apart(20))
+        # The same response four times over tells no more than once, so the interval is no narrower.
+        places = np.tile(np.arange(20), 4)
+        fourfold = kendall_tau(np.tile(human, 4), np.tile(judge, 4), places, apart(20)[1])
+        assert lone.interval is not None
+        assert fourfold.interval is not None
+        assert lone.interval.ends is not None
+        assert fourfold.interval.ends is not None
+        widths = [high - low for low, high in (lone.interval.ends, fourfold.interval.ends)]
+        assert widths[1] == pytest.approx(widths[0], rel=0.15)
+
+    @pytest.mark.long
+    def test_intervals_cover_the_truth(self) -> None:
+        # Normal series with correlation r: τ = 2/π · arcsin r (Greiner), ρ = 6/π · arcsin(r / 2).
+        r, covered = 0.7, {"tau": 0, "rho": 0}
+        truth = {"tau": 2 / np.pi * np.arcsin(r), "rho": 6 / np.pi * np.arcsin(r / 2)}
+        draws = np.random.default_rng(11)
+        for trial in range(200):
+            one = draws.normal(size=50)
+            other = r * one + np.sqrt(1 - r * r) * draws.normal(size=50)
+            one, other = np.round(one * 20), np.round(other * 20)
+            weights = cluster_weights(trial, ("test",), 50)[:, :250]
+            for name, coefficient in (("tau", kendall_tau), ("rho", spearman_rho)):
+                interval = coefficient(one, other, np.arange(50), weights).interval
+                assert interval is not None
+                assert interval.ends is not None
+                covered[name] += interval.ends[0] <= truth[name] <= interval.ends[1]
+        assert all(count >= 182 for count in covered.values()), (
+            covered
+        )  # 190 expected, 3 standard errors are 9
