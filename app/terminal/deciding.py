@@ -1,14 +1,14 @@
 """The commands that decide by results: `assay compare` and `assay gate`."""
 
-import enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
-from app.terminal.outcome import print_json, told_errors
-
-GATE_FAILED, INCONCLUSIVE = 1, 4
+from app.terminal.outcome import GATE_FAILED, INCONCLUSIVE, CommandError, print_json, told_errors
+from persona_assay.operations import IntervalKind
+from persona_assay.types import SideIn
 
 Side = Annotated[
     str,
@@ -18,20 +18,16 @@ Side = Annotated[
 ]
 
 
-class IntervalKind(enum.StrEnum):
-    """Whose interval decides a gate."""
-
-    personas = enum.auto()
-    runs = enum.auto()
-
-
 def compare(
     a: Side,
     b: Side,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Compares two models on the personas and tasks that both have: paired differences, a - b."""
+    """Compares two models: paired differences, a - b.
+
+    The pairs are the personas, tasks and dimensions that both have.
+    """
     with told_errors(), client_of(url) as client:
         found = client.compare(_side(a), _side(b))
         if as_json:
@@ -51,19 +47,31 @@ def gate(
         typer.Option(
             "--threshold",
             "-t",
+            metavar="THRESHOLD",
             help="acc_atom>=0.8, acc_atom@task=essay>=0.7, refusal_rate<=0.02 …; any number of them. [the job's own]",
             show_default=False,
         ),
     ] = None,
     interval: Annotated[
         IntervalKind, typer.Option(help="Whose interval decides: other personas', or these cells' runs.")
-    ] = IntervalKind.personas,
+    ] = "personas",
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False, help="Also save the checks as JUnit XML, for build servers.", show_default=False
+        ),
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Holds a job's results to thresholds. Exit status: 0 pass, 1 fail, 4 inconclusive."""
+    """Holds a job's results to thresholds.
+
+    Exit status: 0 pass, 1 fail, 2 inconclusive, 3 an error. A figure passes only if its whole interval does. What is missing is inconclusive: it never passes.
+    """
     with told_errors(), client_of(url) as client:
-        found = client.gate(job_id, threshold or [], interval.value)
+        found = client.gate(job_id, threshold or (), interval=interval)
+        if junit is not None:
+            _save(junit, client.gate_junit(job_id, threshold or (), interval=interval))
         if as_json:
             print_json(found)
         else:
@@ -75,12 +83,19 @@ def gate(
             raise typer.Exit(GATE_FAILED if found["verdict"] == "fail" else INCONCLUSIVE)
 
 
-def _side(text: str) -> dict[str, str]:
+def _save(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _side(text: str) -> SideIn:
     """What one side of a comparison is."""
     first, _, rest = text.partition(":")
     if first == "baseline":
         return {"baseline": rest}
-    return {"job": first} | ({"model": rest} if rest else {})
+    return {"job": first, "model": rest} if rest else {"job": first}
 
 
 COMMANDS = (compare, gate)
