@@ -9,6 +9,7 @@ RUN python -m pip install --no-cache-dir --require-hashes -r requirements-bootst
     requirements-service.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY app app
+COPY persona_assay persona_assay
 COPY workers workers
 COPY migrations migrations
 COPY embedded embedded

@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test lint demo up bench bench-personagym bench-peers faults lock lock-peers clean
+.PHONY: help setup test lint demo up bench bench-personagym bench-peers faults types lock lock-peers clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -31,6 +31,7 @@ lint: setup  ## format, rules, types, layers, deployment files
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows docs/examples/github-actions.yaml
 
 demo: setup  ## a whole job on simulated models, with live progress; ends by itself
 	@$(BIN)/assay demo
@@ -59,6 +60,9 @@ build/peers/ready: $(PEERS).lock | setup
 	$(BIN)/python -m venv --clear build/peers
 	build/peers/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
+
+types: setup  ## the client's types, after a change of the API's schemas
+	$(BIN)/python -m tests.api.client_types
 
 lock: setup  ## the locks, after a change of pyproject.toml; with UPGRADE=--upgrade also newer versions
 	$(LOCK) --extra dev pyproject.toml --output-file requirements.lock

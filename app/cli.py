@@ -1,12 +1,11 @@
 """`assay`: the command line. It starts the stack, and is a client of the service's HTTP interface.
 
 Imports of weight stand in the commands that need them, so that every command starts fast.
-Exit statuses: 0 done, 1 the job failed or was cancelled, or the gate failed, 2 wrong usage, 3 an error that is told,
-4 the gate is inconclusive.
+Exit statuses: 0 done, 1 the job failed or was cancelled, or the gate failed, 2 the gate is inconclusive, 3 an error that
+is told on standard error, wrong usage included, 130 interrupted.
 """
 
 import contextlib
-import enum
 import signal
 import sys
 from collections.abc import Iterator
@@ -16,15 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.client.errors import ClientError
-from app.terminal import controlling, deciding
-from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
-from app.terminal.outcome import exit_by, print_json, say, told_errors
+from app.terminal import controlling, deciding, reading, submitting
+from app.terminal.options import DEFAULT_URL, AsJson, client_of
+from app.terminal.outcome import CommandError, Commands, exit_by, print_json, say, told_errors
+from app.terminal.waiting import wait_for
 
 if TYPE_CHECKING:
-    from app.client.api_client import ApiClient
     from app.settings import Settings
     from embedded.services import StackConfig
+    from persona_assay import AssayClient
 
 Json = dict[str, Any]
 
@@ -33,50 +32,13 @@ DEMO_SIMULATOR = ("--latency-ms", "50", "--jitter-ms", "20")
 
 app = typer.Typer(
     name="assay",
+    cls=Commands,
     help="Measures how faithfully language models stay in character, sentence by sentence.",
     no_args_is_help=True,
     rich_markup_mode=None,  # typer's coloured help takes longer to import than all the rest
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-JobFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE", help="The job as YAML or JSON; - reads standard input.", show_default=False
-    ),
-]
-
-
-class ReportFormat(enum.StrEnum):
-    """What a report can be saved as."""
-
-    html = enum.auto()
-    json = enum.auto()
-    csv = enum.auto()
-    jsonl = enum.auto()
-    parquet = enum.auto()
-
-
-class ReportLevel(enum.StrEnum):
-    """What a row of a table is."""
-
-    verdicts = enum.auto()
-    cells = enum.auto()
-    persona_scores = enum.auto()
-
-
-class Status(enum.StrEnum):
-    """The states of a job."""
-
-    queued = enum.auto()
-    running = enum.auto()
-    paused = enum.auto()
-    cancelling = enum.auto()
-    finalizing = enum.auto()
-    completed = enum.auto()
-    failed = enum.auto()
-    cancelled = enum.auto()
 
 
 def main() -> None:
@@ -117,7 +79,7 @@ def up(
         given = {"host": host, "port": port, "data_dir": data_dir, "workers": workers}
         settings = _settings({name: value for name, value in given.items() if value is not None})
         if settings.host not in LOOPBACK_HOSTS and not allow_insecure:
-            raise ClientError(
+            raise CommandError(
                 f"the service has no API keys yet, so on {settings.host} everybody who reaches this machine could run"
                 " jobs with your providers' keys.\nKeep it to a network that you trust, and say --allow-insecure."
             )
@@ -144,9 +106,9 @@ def demo(
     """Runs a real job on simulated models, from an empty machine to the report."""
     with told_errors():
         if not output.absolute().parent.is_dir():
-            raise ClientError(f"cannot write {output}: there is no directory {output.absolute().parent}")
+            raise CommandError(f"cannot write {output}: there is no directory {output.absolute().parent}")
         with _demo_service(url) as service, client_of(service) as client:
-            _run_demo(client, output, as_json=as_json)
+            _run_demo(client, output, as_json=as_json, outlives_us=url is not None)
 
 
 @app.command()
@@ -157,7 +119,7 @@ def migrate(
     with told_errors():
         settings = _settings({})
         if settings.database_url is None:
-            raise ClientError(
+            raise CommandError(
                 "DATABASE_URL is not set: it names the database whose tables are brought up to date"
             )
 
@@ -170,127 +132,7 @@ def migrate(
             say("the tables are up to date")
 
 
-# -- jobs ---------------------------------------------------------------------------------------------------------
-
-
-@app.command()
-def plan(file: JobFile, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Says what a job would take and cost; nothing is spent."""
-    with told_errors(), client_of(url) as client:
-        from app.client.job_file import load_job  # noqa: PLC0415
-
-        planned = client.plan(load_job(file, sys.stdin))
-        if as_json:
-            print_json(planned)
-            return
-
-        from app.terminal.consoles import out  # noqa: PLC0415
-        from app.terminal.listings import plan_view  # noqa: PLC0415
-
-        out().print(plan_view(planned))
-
-
-@app.command()
-def submit(
-    file: JobFile,
-    wait: Annotated[bool, typer.Option("--wait", help="Show the job's progress until it has ended.")] = False,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Submits a job and prints its id."""
-    with told_errors(), client_of(url) as client:
-        from app.client.job_file import load_job  # noqa: PLC0415
-
-        job = client.submit(load_job(file, sys.stdin))
-        if not as_json:
-            typer.echo(job["id"])
-        if wait:
-            job = _wait(client, job)
-        if as_json:
-            print_json(job)
-        if wait:
-            exit_by(job)
-
-
-@app.command()
-def watch(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Shows a job's progress until it has ended."""
-    with told_errors(), client_of(url) as client:
-        job = _wait(client, client.job(job_id))
-        if as_json:
-            print_json(job)
-        exit_by(job)
-
-
-@app.command()
-def results(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Prints a job's results, also while it runs."""
-    with told_errors(), client_of(url) as client:
-        found = client.results(job_id)
-        if as_json:
-            print_json(found)
-        else:
-            _print_results(found)
-
-
-@app.command()
-def report(
-    job_id: JobId,
-    format_: Annotated[
-        ReportFormat, typer.Option("--format", "-f", help="The file's format.")
-    ] = ReportFormat.html,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", help="The file; - is standard output. [JOB.FORMAT]")
-    ] = None,
-    level: Annotated[
-        ReportLevel, typer.Option(help="csv, jsonl, parquet: one row per verdict, cell or PersonaScore.")
-    ] = ReportLevel.verdicts,
-    url: Url = DEFAULT_URL,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the file's path and length as JSON.")
-    ] = False,
-) -> None:
-    """Saves a job's report as a file."""
-    with told_errors(), client_of(url) as client:
-        from app.client.api_client import write_report  # noqa: PLC0415
-
-        query = {"format": format_.value}
-        if format_ in {ReportFormat.csv, ReportFormat.jsonl, ReportFormat.parquet}:
-            query["level"] = level.value
-        if output == "-":
-            client.save_report(job_id, query, sys.stdout.buffer)
-            return
-        path = Path(output or f"{job_id}.{format_.value}")
-        length = write_report(client, job_id, query, path)
-        if as_json:
-            print_json({"path": str(path.resolve()), "bytes": length})
-        else:
-            typer.echo(f"{path} ({length:,} bytes)")
-
-
-@app.command()
-def jobs(
-    status: Annotated[
-        Status | None, typer.Option(help="Only jobs in this state.", show_default=False)
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="How many, newest first.")] = 20,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Lists jobs."""
-    with told_errors(), client_of(url) as client:
-        page = client.jobs(limit=limit, status=None if status is None else status.value)
-        if as_json:
-            print_json(page)
-            return
-
-        from app.terminal.consoles import out  # noqa: PLC0415
-        from app.terminal.listings import jobs_view  # noqa: PLC0415
-
-        out().print(jobs_view(page))
-
-
-for command in (*deciding.COMMANDS, *controlling.COMMANDS):
+for command in (*submitting.COMMANDS, *reading.COMMANDS, *deciding.COMMANDS, *controlling.COMMANDS):
     app.command()(command)
 
 # -- parts of commands --------------------------------------------------------------------------------------------
@@ -300,7 +142,7 @@ def _settings(given: Json) -> "Settings":
     """The settings of the environment, with what the command line says in their place.
 
     Raises:
-        ClientError: One is wrong; the message names it.
+        CommandError: One is wrong; the message names it.
     """
     from pydantic import ValidationError  # noqa: PLC0415
 
@@ -310,7 +152,9 @@ def _settings(given: Json) -> "Settings":
         return Settings(**given)
     except ValidationError as error:
         wrong = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-        raise ClientError("these settings (variables ASSAY_…) are wrong:\n  " + "\n  ".join(wrong)) from error
+        raise CommandError(
+            "these settings (variables ASSAY_…) are wrong:\n  " + "\n  ".join(wrong)
+        ) from error
 
 
 def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) -> "StackConfig":
@@ -377,7 +221,7 @@ def _stack_errors() -> Iterator[None]:
     try:
         yield
     except StackError as error:
-        raise ClientError(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 @contextlib.contextmanager
@@ -394,38 +238,19 @@ def _sigterm_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, earlier)
 
 
-def _run_demo(client: "ApiClient", output: Path, *, as_json: bool) -> None:
-    from app.client.api_client import write_report  # noqa: PLC0415
-    from app.client.demo_job import DEMO_JOB  # noqa: PLC0415
+def _run_demo(client: "AssayClient", output: Path, *, as_json: bool, outlives_us: bool) -> None:
+    from app.terminal.demo_job import DEMO_JOB  # noqa: PLC0415
 
-    job = _wait(client, client.submit(DEMO_JOB))
+    job = wait_for(client, client.submit(DEMO_JOB), as_json=as_json, outlives_us=outlives_us)
     found = client.results(job["id"])
-    write_report(client, job["id"], {"format": "html"}, output)
+    reading.save_report(client, job["id"], output)
     say("")
     if as_json:
         print_json(found)
     else:
-        _print_results(found)
+        reading.print_results(found)
     say(f"HTML report: {output.resolve()}")
     exit_by(job)
-
-
-def _wait(client: "ApiClient", job: Json) -> Json:
-    """Shows a job on standard error until it has ended."""
-    from app.terminal.consoles import err, printable  # noqa: PLC0415
-    from app.terminal.progress import follow  # noqa: PLC0415
-
-    simulated = " (simulated)" if job["simulated"] else ""
-    say(f"{job['id']}  {printable(job['name'] or '')}{simulated}")
-    return follow(client.follow(job["id"]), err())
-
-
-def _print_results(found: Json) -> None:
-    from app.terminal.consoles import out  # noqa: PLC0415
-    from app.terminal.results_tables import results_view  # noqa: PLC0415
-
-    console = out()
-    console.print(results_view(found, console.width))
 
 
 def _say_ready(url: str, settings: "Settings", *, as_json: bool) -> None:

@@ -1,34 +1,34 @@
-"""The commands that control a job: `assay cancel`, `pause`, `resume`, `retry` and `budget`."""
+"""The commands that control a job: `assay cancel`, `pause`, `resume`, `retry`, `budget` and `delete`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
 from app.terminal.outcome import print_json, told_errors
-
-if TYPE_CHECKING:
-    from app.client.api_client import Action
+from persona_assay import operations
+from persona_assay.calls import Call
+from persona_assay.types import JobDetail
 
 
 def cancel(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Cancels a job: no call starts after it, and what was paid for is kept."""
-    _act(job_id, "cancel", url, as_json=as_json)
+    _act(operations.cancel(job_id), url, as_json=as_json)
 
 
 def pause(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Pauses a job: no call starts until it is resumed."""
-    _act(job_id, "pause", url, as_json=as_json)
+    _act(operations.pause(job_id), url, as_json=as_json)
 
 
 def resume(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Lets a paused job go on where it stopped."""
-    _act(job_id, "resume", url, as_json=as_json)
+    _act(operations.resume(job_id), url, as_json=as_json)
 
 
 def retry(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Redoes what failed or stayed unparsed in a job that is over or paused."""
-    _act(job_id, "retry", url, as_json=as_json)
+    _act(operations.retry(job_id), url, as_json=as_json)
 
 
 def budget(
@@ -40,24 +40,36 @@ def budget(
     as_json: AsJson = False,
 ) -> None:
     """Changes limits of a job's budget; one that paused because of it goes on with `assay resume`."""
-    given = {"usd": usd, "calls": calls, "tokens": tokens}
     with told_errors(), client_of(url) as client:
-        job = client.change(job_id, {"budget": {name: n for name, n in given.items() if n is not None}})
+        job = client.change_budget(job_id, usd=usd, calls=calls, tokens=tokens)
         if as_json:
             print_json(job)
             return
-        for name, limit in job["budget"].items():
-            typer.echo(f"{name}: {limit['spent']:,} of {limit['limit']:,} spent, {limit['remaining']:,} left")
+
+        from app.terminal.listings import budget_lines  # noqa: PLC0415
+
+        for line in budget_lines(job):
+            typer.echo(line)
 
 
-def _act(job_id: str, action: "Action", url: str, *, as_json: bool) -> None:
+def delete(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Removes a job that is over, with its responses and results. This cannot be undone."""
     with told_errors(), client_of(url) as client:
-        job = client.act(job_id, action)
+        client.delete_job(job_id)
+        if as_json:
+            print_json({"id": job_id, "deleted": True})
+        else:
+            typer.echo(f"{job_id} is deleted")
+
+
+def _act(call: Call[JobDetail], url: str, *, as_json: bool) -> None:
+    with told_errors(), client_of(url) as client:
+        job = client.send(call)
         if as_json:
             print_json(job)
         else:
             typer.echo(f"{job['id']} is {job['status']}")
 
 
-COMMANDS = (cancel, pause, resume, retry, budget)
+COMMANDS = (cancel, pause, resume, retry, budget, delete)
 """In the order in which the help lists them."""

@@ -1,14 +1,14 @@
 """The commands that decide by results: `assay compare` and `assay gate`."""
 
-import enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
-from app.terminal.outcome import print_json, told_errors
-
-GATE_FAILED, INCONCLUSIVE = 1, 4
+from app.terminal.outcome import GATE_FAILED, INCONCLUSIVE, CommandError, print_json, told_errors
+from persona_assay.operations import IntervalKind
+from persona_assay.types import SideIn
 
 Side = Annotated[
     str,
@@ -16,13 +16,6 @@ Side = Annotated[
         help="JOB, JOB:MODEL, or baseline:MODEL for a model of the atomic paper.", show_default=False
     ),
 ]
-
-
-class IntervalKind(enum.StrEnum):
-    """Whose interval decides a gate."""
-
-    personas = enum.auto()
-    runs = enum.auto()
 
 
 def compare(
@@ -57,13 +50,24 @@ def gate(
     ] = None,
     interval: Annotated[
         IntervalKind, typer.Option(help="Whose interval decides: other personas', or these cells' runs.")
-    ] = IntervalKind.personas,
+    ] = "personas",
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False, help="Also save the checks as JUnit XML, for build servers.", show_default=False
+        ),
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Holds a job's results to thresholds. Exit status: 0 pass, 1 fail, 4 inconclusive."""
+    """Holds a job's results to thresholds. Exit status: 0 pass, 1 fail, 2 inconclusive, 3 an error.
+
+    A figure passes only if its whole interval does. What is missing is inconclusive: it never passes.
+    """
     with told_errors(), client_of(url) as client:
-        found = client.gate(job_id, threshold or [], interval.value)
+        found = client.gate(job_id, threshold or (), interval=interval)
+        if junit is not None:
+            _save(junit, client.gate_junit(job_id, threshold or (), interval=interval))
         if as_json:
             print_json(found)
         else:
@@ -75,12 +79,19 @@ def gate(
             raise typer.Exit(GATE_FAILED if found["verdict"] == "fail" else INCONCLUSIVE)
 
 
-def _side(text: str) -> dict[str, str]:
+def _save(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _side(text: str) -> SideIn:
     """What one side of a comparison is."""
     first, _, rest = text.partition(":")
     if first == "baseline":
         return {"baseline": rest}
-    return {"job": first} | ({"model": rest} if rest else {})
+    return {"job": first, "model": rest} if rest else {"job": first}
 
 
 COMMANDS = (compare, gate)

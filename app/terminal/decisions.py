@@ -1,5 +1,6 @@
 """Comparisons and gates as tables."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -11,7 +12,7 @@ from app.terminal.consoles import printable
 from app.terminal.quantities import counted
 from app.terminal.results_tables import NAMES
 
-Json = dict[str, Any]
+Json = Mapping[str, Any]
 
 MISSING = "–"
 _NAMES = NAMES | {"persona_score": "PersonaScore", "task_score": "task score"}

@@ -1,7 +1,8 @@
 """Plans, lists of jobs and refusals of the service as they are shown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -9,12 +10,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from app.client.errors import ProblemError
 from app.terminal.consoles import printable
-from app.terminal.progress import status_words
+from app.terminal.progress import JobProgress, status_words
 from app.terminal.quantities import counted, dollars, duration
+from persona_assay import ProblemError
 
-Json = dict[str, Any]
+Json = Mapping[str, Any]
 
 
 def plan_view(plan: Json) -> RenderableType:
@@ -65,10 +66,32 @@ def jobs_view(page: Json) -> RenderableType:
         name = Text(printable(job["name"] or ""))
         if job["simulated"]:
             name.append(" (simulated)", style="warning")
-        created = datetime.fromisoformat(job["created_at"]).astimezone()
-        table.add_row(job["id"], status_words(job), f"{created:%Y-%m-%d %H:%M}", name)
+        table.add_row(job["id"], status_words(job), _moment(job["created_at"]), name)
     more = [Text("There are more: say how many with --limit.", style="hint")] if page["has_more"] else []
     return Group(table, *more)
+
+
+def job_view(job: Json) -> RenderableType:
+    """Where one job stands."""
+    heading = Text(printable(job["name"] or "") or job["id"], style="bold")
+    if job["simulated"]:
+        heading.append("  SIMULATED", style="warning")
+    facts = Text(f"{job['id']}  created {_moment(job['created_at'])}", style="hint")
+    parts: list[RenderableType] = [heading, facts, JobProgress(job)]
+    parts += [Text(line) for line in budget_lines(job)]
+    return Group(*parts, *([failure_view(job)] if job["error"] else []))
+
+
+def budget_lines(job: Json) -> Iterator[str]:
+    """A line for each limit of a job's budget."""
+    for name, limit in (job.get("budget") or {}).items():
+        if limit is not None:
+            amounts = [
+                dollars(limit[part]) if name == "usd" else f"{limit[part]:,}"
+                for part in ("spent", "limit", "remaining")
+            ]
+            unit = "" if name == "usd" else f" {name}"
+            yield "budget: {} of {}{unit} spent, {} left".format(*amounts, unit=unit)
 
 
 def failure_view(job: Json) -> Text:
@@ -85,6 +108,29 @@ def problem_view(problem: ProblemError) -> Text:
     for field in problem.fields:
         text.append(f"\n  {printable(field.pointer) or '(the whole)'}", style="id")
         text.append(f"  {printable(field.message)}", style="default")
-    if problem.status >= 500 and problem.request_id:  # noqa: PLR2004 - the service's own errors
-        text.append(f"\nThe service's logs have more under {printable(problem.request_id)}.", style="hint")
+    hint = _hint(problem)
+    if hint:
+        text.append(f"\n{hint}", style="hint")
     return text
+
+
+def _hint(problem: ProblemError) -> str:
+    """What to do about a refusal, where the service itself cannot know."""
+    if problem.status == HTTPStatus.UNAUTHORIZED:
+        return "Set ASSAY_API_KEY to a key of this service."
+    if problem.status == HTTPStatus.FORBIDDEN:
+        return "The key in ASSAY_API_KEY may not do this."
+    if problem.status == HTTPStatus.NOT_FOUND:
+        return (
+            "`assay jobs` lists what there is."
+            if problem.code
+            else "Is this Persona Assay? Look at ASSAY_URL."
+        )
+    if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR and problem.request_id:
+        return f"The service's logs have more under {printable(problem.request_id)}."
+    return ""
+
+
+def _moment(text: str) -> str:
+    """A moment by this machine's clock."""
+    return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"

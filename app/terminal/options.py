@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from app.client.api_client import ApiClient
+    from persona_assay import AssayClient
 
 DEFAULT_URL = "http://127.0.0.1:8321"
 
@@ -14,8 +14,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the service's JSON i
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.", show_default=False)]
 
 
-def client_of(url: str) -> "ApiClient":
-    """A client of the service at a URL; imported late, so that every command starts fast."""
-    from app.client.api_client import ApiClient  # noqa: PLC0415
+def client_of(url: str) -> "AssayClient":
+    """A client of the service at a URL, with the key of ``ASSAY_API_KEY``; imported late, so that commands start fast."""
+    from persona_assay.client import AssayClient  # noqa: PLC0415
 
-    return ApiClient(url)
+    return AssayClient(url)

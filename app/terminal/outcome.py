@@ -6,17 +6,53 @@ Imports of weight stand where they are needed, so that every command starts fast
 import contextlib
 import json
 import signal
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
 import typer
+from typer.core import TyperGroup
 
-from app.client.errors import ClientError, ProblemError
+from persona_assay import AssayError, ProblemError
 
-Json = dict[str, Any]
+Json = Mapping[str, Any]
 
-JOB_FAILED, ERROR = 1, 3
+JOB_FAILED = GATE_FAILED = 1
+INCONCLUSIVE = 2
+ERROR = 3
 INTERRUPTED = 128 + signal.SIGINT
+
+WRONG_USAGE = cast("type[Exception]", typer.BadParameter.__mro__[1])
+"""What the library raises for whatever is wrong with a command line: it shows only the class of wrong values, derived from it."""
+
+
+class CommandError(Exception):
+    """The command cannot be done; the message says why, and what to do about it."""
+
+
+class Commands(TyperGroup):
+    """The commands, of which wrong usage ends like every other error.
+
+    Its usual status, 2, is what "inconclusive" ends with, and a misspelt option must never look like a verdict.
+    """
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Reads what stands before the command."""
+        with _wrong_usage_is_an_error():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Reads what stands behind the command, and runs it."""
+        with _wrong_usage_is_an_error():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _wrong_usage_is_an_error() -> Iterator[None]:
+    try:
+        yield
+    except WRONG_USAGE as error:
+        vars(error)["exit_code"] = ERROR
+        raise
 
 
 @contextlib.contextmanager
@@ -30,7 +66,7 @@ def told_errors() -> Iterator[None]:
 
         err().print(problem_view(error), soft_wrap=True)
         raise typer.Exit(ERROR) from error
-    except ClientError as error:
+    except (CommandError, AssayError) as error:
         say(f"Error: {error}")
         raise typer.Exit(ERROR) from error
     except KeyboardInterrupt:

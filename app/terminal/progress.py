@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +16,7 @@ from rich.text import Text
 from app.terminal.consoles import printable
 from app.terminal.quantities import counted, dollars, duration
 
-Json = dict[str, Any]
+Json = Mapping[str, Any]
 
 REFRESHES_PER_SECOND = 8
 LINE_SECONDS = 5.0

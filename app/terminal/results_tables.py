@@ -12,7 +12,7 @@ from app.terminal.consoles import printable
 from app.terminal.heat import heat
 from app.terminal.quantities import counted, dollars
 
-Json = dict[str, Any]
+Json = Mapping[str, Any]
 
 MISSING = "–"
 NAMES = {

@@ -101,6 +101,7 @@ def problem(status: int, detail: str, *errors: tuple[str, str]) -> Json:
     return {
         "status": status,
         "detail": detail,
+        "code": "a_code",
         "errors": [{"pointer": pointer, "message": message} for pointer, message in errors],
         "request_id": "req_1",
     }

@@ -1,15 +1,17 @@
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
+from tests.stub_service import Answer, StubService
 from tests.unit.cli.documents import job, problem, results
-from tests.unit.cli.stub_service import Answer, StubService
 
 
 def assay(service: StubService, *arguments: str, stdin: str | None = None) -> Result:
@@ -80,9 +82,50 @@ class TestWatch:
         assert "the provider refused the key" in stderr
 
     def test_an_unknown_job_is_an_error(self, service: StubService) -> None:
-        service.on("GET /v1/jobs/job_2", Answer(problem(404, "there is no job_2"), 404))
+        service.on("GET /v1/jobs/job_2", Answer(problem(404, "there is no such job"), 404))
         result = assay(service, "watch", "job_2")
-        assert (result.exit_code, result.stderr) == (3, "Error: there is no job_2\n")
+        assert result.exit_code == 3
+        assert result.stderr == "Error: there is no such job\n`assay jobs` lists what there is.\n"
+
+    @pytest.mark.parametrize(
+        ("status", "body", "advice"),
+        [
+            (401, problem(401, "an API key is needed"), "Set ASSAY_API_KEY"),
+            (403, problem(403, "this key may only read"), "The key in ASSAY_API_KEY"),
+            (404, {"detail": "Not Found"}, "Is this Persona Assay? Look at ASSAY_URL."),
+            (500, problem(500, "an error of ours"), "logs have more under req_1"),
+        ],
+    )
+    def test_a_refusal_says_what_to_do(
+        self, service: StubService, status: int, body: dict[str, Any], advice: str
+    ) -> None:
+        service.on("GET /v1/jobs/job_1", Answer(body, status))
+        result = assay(service, "status", "job_1")
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert advice in result.stderr
+
+    def test_whoever_stops_waiting_is_told_that_the_job_goes_on(self, service: StubService) -> None:
+        service.on("GET /v1/jobs/job_1", Answer(job(), headers={"Retry-After": "1"}))
+        watching = subprocess.Popen(
+            [sys.executable, "-m", "app.cli", "watch", "job_1", "--json"],
+            env=os.environ | {"ASSAY_URL": service.url},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A test that runs in a shell's background would hand its deafness on.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - one thread here
+        )
+        with watching:
+            assert watching.stderr is not None
+            for line in watching.stderr:
+                if "running" in line:
+                    break
+            watching.send_signal(signal.SIGINT)
+            said = watching.stderr.read()
+            assert watching.wait(timeout=60) == 130
+        assert "The job goes on. To see it again: `assay watch job_1 --json`." in said
+        assert "To stop it: `assay cancel job_1`." in said
+        assert not any(asked.method == "POST" for asked in service.asked)
 
 
 class TestReading:
@@ -104,6 +147,15 @@ class TestReading:
         assert "job_1" in output
         assert "paused (paused by user)" in output
         assert "There are more" in output
+
+    def test_a_jobs_state_is_told_without_waiting(self, service: StubService) -> None:
+        limit = {"limit": 40.0, "spent": 25.0, "reserved": 0.5, "remaining": 14.5}
+        paused = job("paused", status_reason="budget_exhausted", budget={"usd": limit, "calls": None})
+        service.on("GET /v1/jobs/job_1", Answer(paused))
+        output = assay(service, "status", "job_1").stdout
+        for shown in ("a test", "paused (budget exhausted)", "40/100", "$25.00 of $40.00 spent"):
+            assert shown in output
+        assert json.loads(assay(service, "status", "job_1", "--json").stdout) == paused
 
     def test_no_jobs_are_said_to_be_none(self, service: StubService) -> None:
         service.on("GET /v1/jobs?limit=20", Answer({"data": [], "has_more": False}))
@@ -142,11 +194,15 @@ class TestControl:
         result = assay(service, command, "job_1")
         assert (result.exit_code, result.stdout) == (0, f"job_1 is {status}\n")
 
+    def test_a_job_is_deleted(self, service: StubService) -> None:
+        service.on("DELETE /v1/jobs/job_1", Answer(b"", 204))
+        assert assay(service, "delete", "job_1").stdout == "job_1 is deleted\n"
+
     def test_a_budget_is_changed_by_the_limits_that_are_given(self, service: StubService) -> None:
         limit = {"limit": 40.0, "spent": 25.0, "reserved": 0.5, "remaining": 14.5}
         service.on("PATCH /v1/jobs/job_1", Answer(job("paused") | {"budget": {"usd": limit}}))
         result = assay(service, "budget", "job_1", "--usd", "40")
-        assert (result.exit_code, result.stdout) == (0, "usd: 25.0 of 40.0 spent, 14.5 left\n")
+        assert (result.exit_code, result.stdout) == (0, "budget: $25.00 of $40.00 spent, $14.50 left\n")
         assert service.asked[-1].body == {"budget": {"usd": 40.0}}
 
 
@@ -159,12 +215,12 @@ class TestReport:
         assert path.read_bytes() == b"a,b\n"
 
     def test_goes_to_standard_output_byte_for_byte(self, service: StubService) -> None:
-        service.on("GET /v1/jobs/job_1/report?format=parquet&level=verdicts", Answer(b"PAR1\x00\xff\r\n"))
+        service.on("GET /v1/jobs/job_1/report?format=parquet", Answer(b"PAR1\x00\xff\r\n"))
         result = assay(service, "report", "job_1", "--format", "parquet", "-o", "-")
         assert result.stdout_bytes == b"PAR1\x00\xff\r\n"
 
     def test_an_unknown_format_is_wrong_usage(self, service: StubService) -> None:
-        assert assay(service, "report", "job_1", "--format", "docx").exit_code == 2
+        assert assay(service, "report", "job_1", "--format", "docx").exit_code == 3
 
 
 class TestUp:

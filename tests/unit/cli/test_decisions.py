@@ -1,9 +1,10 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.cli.stub_service import Answer, StubService
+from tests.stub_service import Answer, StubService
 from tests.unit.cli.test_cli import assay
 
 SIDE = {"job": "job_1", "baseline": None, "model": "m", "completeness": "full", "simulated": True}
@@ -55,7 +56,7 @@ class TestCompare:
 
 
 class TestGate:
-    @pytest.mark.parametrize(("verdict", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 4)])
+    @pytest.mark.parametrize(("verdict", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 2)])
     def test_ends_as_the_gate_says(self, service: StubService, verdict: str, code: int) -> None:
         path = "/v1/jobs/job_1/gate?threshold=acc_atom%3E%3D0.8&threshold=rc%3C%3D1&interval=runs"
         service.on(f"GET {path}", Answer(gate(verdict)))
@@ -69,3 +70,28 @@ class TestGate:
     def test_without_thresholds_the_jobs_own_are_used(self, service: StubService) -> None:
         service.on("GET /v1/jobs/job_1/gate?interval=personas", Answer(gate("pass")))
         assert json.loads(assay(service, "gate", "job_1", "--json").stdout) == gate("pass")
+
+    @pytest.mark.parametrize("verdict", ["pass", "inconclusive"])
+    def test_the_checks_are_saved_for_build_servers_whatever_they_say(
+        self, service: StubService, tmp_path: Path, verdict: str
+    ) -> None:
+        service.on("GET /v1/jobs/job_1/gate?threshold=acc%3E%3D1&interval=personas", Answer(gate(verdict)))
+        path = "GET /v1/jobs/job_1/gate?threshold=acc%3E%3D1&interval=personas&format=junit"
+        service.on(path, Answer(b"<testsuites/>"))
+        junit = str(tmp_path / "gate.xml")
+        assay(service, "gate", "job_1", "-t", "acc>=1", "--junit", junit)
+        assert (tmp_path / "gate.xml").read_bytes() == b"<testsuites/>"
+
+    @pytest.mark.parametrize(
+        "arguments", [(), ("job_1", "--treshold", "acc>=1"), ("job_1", "--interval", "cells"), ("a", "b")]
+    )
+    def test_wrong_usage_is_an_error_and_no_verdict(
+        self, service: StubService, arguments: tuple[str, ...]
+    ) -> None:
+        result = assay(service, "gate", *arguments)
+        assert result.exit_code == 3
+        assert "Usage: " in result.stderr
+
+    def test_a_service_that_refuses_is_an_error_and_no_verdict(self, service: StubService) -> None:
+        result = assay(service, "gate", "job_1", "-t", "acc>=1")
+        assert (result.exit_code, result.stdout) == (3, "")

@@ -1,15 +1,15 @@
-"""What can go wrong between the command line and the service."""
+"""What can go wrong between a client and the service."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 
-class ClientError(Exception):
-    """The command cannot be done; the message says why, and what to do about it."""
+class AssayError(Exception):
+    """A call cannot be made, or what came back is no answer of the service; the message says why."""
 
 
-class UnreachableError(ClientError):
-    """Nothing answers at the service's URL."""
+class UnreachableError(AssayError):
+    """Nothing answers at the service's URL, or an answer broke off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +25,28 @@ class ProblemField:
     message: str
 
 
-class ProblemError(ClientError):
-    """The service refused a request (RFC 9457).
+class ProblemError(AssayError):
+    """The service refused a call (RFC 9457).
 
     Args:
         status: The HTTP status.
         detail: What went wrong, for people.
+        code: What went wrong, for programs; empty if something between here and the service refused.
         fields: The fields that are wrong.
         request_id: Names the request in the service's logs; empty if it gave none.
     """
 
     def __init__(
-        self, status: int, detail: str, fields: Sequence[ProblemField] = (), request_id: str = ""
+        self,
+        status: int,
+        detail: str,
+        code: str = "",
+        fields: Sequence[ProblemField] = (),
+        request_id: str = "",
     ) -> None:
         super().__init__(detail)
         self.status = status
+        self.detail = detail
+        self.code = code
         self.fields = tuple(fields)
         self.request_id = request_id

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.cli.stub_service import StubService, stub_service
+from tests.stub_service import StubService, stub_service
 
 
 @pytest.fixture

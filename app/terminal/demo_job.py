@@ -1,8 +1,8 @@
 """The job of `assay demo`."""
 
-from typing import Any
+from persona_assay.types import JobIn
 
-DEMO_JOB: dict[str, Any] = {
+DEMO_JOB: JobIn = {
     "name": "demo: a faithful and a drifting model",
     "personas": ["E-high", "E-neutral", "E-low", "A-high", "A-neutral", "A-low"],
     "tasks": ["questionnaire", "essay", "social_media_post"],

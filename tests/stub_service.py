@@ -53,7 +53,8 @@ def stub_service() -> Iterator[StubService]:
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            stub.asked.append(Asked(self.command, self.path, headers, json.loads(body) if body else None))
+            is_json = headers.get("content-type") == "application/json"
+            stub.asked.append(Asked(self.command, self.path, headers, json.loads(body) if is_json else body))
             answer = stub.next_answer(f"{self.command} {self.path}")
             if answer.status is None:
                 return
@@ -64,7 +65,7 @@ def stub_service() -> Iterator[StubService]:
             self.end_headers()
             self.wfile.write(b"" if answer.status == 304 else content)
 
-        do_GET = do_POST = do_PATCH = answer  # noqa: N815 - http.server's names
+        do_GET = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815 - http.server's names
 
         def log_message(self, *_: Any) -> None:
             """Says nothing."""

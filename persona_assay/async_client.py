@@ -1,0 +1,229 @@
+"""The client for programs on asyncio: nothing blocks the loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+import httpx2
+
+from persona_assay import operations
+from persona_assay.calls import Call, Page
+from persona_assay.draft import Draft
+from persona_assay.exchange import (
+    FOLLOWING_PATIENCE_SECONDS,
+    PATIENCE_SECONDS,
+    Core,
+    Exchange,
+    Listener,
+    Watch,
+)
+from persona_assay.methods import described
+from persona_assay.operations import ReportFormat, ReportLevel
+from persona_assay.types import JobDetail
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _method(build: Callable[P, Call[T]]) -> Callable[Concatenate["AsyncAssayClient", P], Awaitable[T]]:
+    async def method(self: "AsyncAssayClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.send(build(*args, **kwargs))
+
+    return described(method, build)
+
+
+def _listing(
+    build: Callable[P, Call[Page[T]]],
+) -> Callable[Concatenate["AsyncAssayClient", P], AsyncIterator[T]]:
+    async def method(self: "AsyncAssayClient", /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        call = build(*args, **kwargs)
+        while True:
+            page = await self.send(call)
+            for entry in page["data"]:
+                yield entry
+            if page["next_cursor"] is None:
+                return
+            call = call.after(page["next_cursor"])
+
+    return described(method, build)
+
+
+class AsyncAssayClient:
+    """`persona_assay.AssayClient` with methods to await, and lists and states by ``async for``."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        api_key: str | None = None,
+        patience: float = PATIENCE_SECONDS,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._core = Core(url, api_key, patience)
+        try:
+            self._http = httpx2.AsyncClient(transport=transport, **self._core.settings())
+        except httpx2.InvalidURL as error:
+            raise self._core.explained(error) from error
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def url(self) -> str:
+        """Where the service is."""
+        return self._core.url
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.aclose()
+
+    submit = _method(operations.submit)
+    plan = _method(operations.plan)
+    jobs = _method(operations.jobs)
+    iter_jobs = _listing(operations.jobs)
+    job = _method(operations.job)
+    change_budget = _method(operations.change_budget)
+    delete_job = _method(operations.delete_job)
+    cancel = _method(operations.cancel)
+    pause = _method(operations.pause)
+    resume = _method(operations.resume)
+    retry = _method(operations.retry)
+
+    results = _method(operations.results)
+    distances = _method(operations.distances)
+    responses = _method(operations.responses)
+    iter_responses = _listing(operations.responses)
+
+    gate = _method(operations.gate)
+    gate_junit = _method(operations.gate_junit)
+    compare = _method(operations.compare)
+
+    keep_personas = _method(operations.keep_personas)
+    keep_persona_file = _method(operations.keep_persona_file)
+    generate_personas = _method(operations.generate_personas)
+    persona_set = _method(operations.persona_set)
+    persona_sets = _method(operations.persona_sets)
+    iter_persona_sets = _listing(operations.persona_sets)
+    keep_questions = _method(operations.keep_questions)
+    question_set = _method(operations.question_set)
+    question_sets = _method(operations.question_sets)
+    iter_question_sets = _listing(operations.question_sets)
+
+    personas = _method(operations.personas)
+    tasks = _method(operations.tasks)
+    models = _method(operations.models)
+    baselines = _method(operations.baselines)
+
+    async def follow(self, job_id: str, *, timeout: float | None = None) -> AsyncIterator[JobDetail]:  # noqa: ASYNC109 - as in the other client
+        """A job's states until it is over, the last one included; see `AssayClient.follow`."""
+        watch = Watch(job_id, timeout, self._core.clock)
+        while True:
+            yield watch.take(await self.send(watch.call(), patience=FOLLOWING_PATIENCE_SECONDS))
+            pause = watch.pause()
+            if pause is None:
+                return
+            await asyncio.sleep(pause)
+
+    async def wait(self, job_id: str, *, timeout: float | None = None) -> JobDetail:  # noqa: ASYNC109 - as in the other client
+        """A job once it is over, however it ended; see `AssayClient.wait`."""
+        return [job async for job in self.follow(job_id, timeout=timeout)][-1]
+
+    async def events(self, job_id: str) -> AsyncIterator[JobDetail]:
+        """A job's states as the service tells them, until it is over; see `AssayClient.events`."""
+        listener = Listener(job_id)
+        while not listener.is_over:
+            async with self._stream(listener.call(), patience=FOLLOWING_PATIENCE_SECONDS) as response:
+                listener.begun(response)
+                async for job in self._heard(listener, response):
+                    yield job
+            if not listener.is_over:
+                await asyncio.sleep(listener.pause)
+
+    async def report(
+        self,
+        job_id: str,
+        *,
+        format: ReportFormat = "html",  # noqa: A002 - the contract's name
+        level: ReportLevel = "verdicts",
+    ) -> AsyncIterator[bytes]:
+        """A job's results as a file, piece by piece; see `AssayClient.report`."""
+        async with self._stream(operations.report(job_id, format=format, level=level)) as response:
+            async for piece in response.aiter_bytes():
+                yield piece
+
+    async def save_report(
+        self,
+        job_id: str,
+        path: str | Path,
+        *,
+        format: ReportFormat = "html",  # noqa: A002 - the contract's name
+        level: ReportLevel = "verdicts",
+    ) -> int:
+        """Saves a job's results as a file that appears only once it is whole; see `AssayClient.save_report`."""
+        draft = Draft(Path(path))
+        await asyncio.to_thread(draft.open)
+        try:
+            async for piece in self.report(job_id, format=format, level=level):
+                await asyncio.to_thread(draft.write, piece)
+            return await asyncio.to_thread(draft.keep)
+        finally:
+            await asyncio.to_thread(draft.discard)
+
+    async def send(self, call: Call[T], *, patience: float | None = None) -> T:
+        """Makes a call of `persona_assay.operations`; see `AssayClient.send`."""
+        exchange = Exchange(self._core, call, patience)
+        return exchange.result(await self._answer(exchange, call, stream=False))
+
+    @asynccontextmanager
+    async def _stream(
+        self, call: Call[object], *, patience: float | None = None
+    ) -> AsyncIterator[httpx2.Response]:
+        """The answer to a call, its body still to come."""
+        exchange = Exchange(self._core, call, patience)
+        response = await self._answer(exchange, call, stream=True)
+        try:
+            if response.is_error:
+                await response.aread()
+                exchange.result(response)
+            yield response
+        except httpx2.RequestError as error:
+            raise self._core.explained(error) from error
+        finally:
+            await response.aclose()
+
+    async def _answer(self, exchange: Exchange[T], call: Call[T], *, stream: bool) -> httpx2.Response:
+        request = self._http.build_request(**call.request())
+        while True:
+            try:
+                response = await self._http.send(request, stream=stream)
+            except httpx2.RequestError as error:
+                pause = exchange.after_loss(error)
+            else:
+                again = exchange.after_answer(response)
+                if again is None:
+                    return response
+                await response.aclose()
+                pause = again
+            await asyncio.sleep(pause)
+
+    async def _heard(self, listener: Listener, response: httpx2.Response) -> AsyncIterator[JobDetail]:
+        """What a connection tells until it ends or breaks."""
+        if listener.is_over:
+            return
+        try:
+            async for event in httpx2.EventSource(response, max_event_size=None):
+                job = listener.take(event)
+                if job is not None:
+                    yield job
+        except httpx2.SSEError:
+            raise
+        except httpx2.TransportError:
+            return

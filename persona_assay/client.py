@@ -1,0 +1,266 @@
+"""The client for programs that wait for each answer."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+import httpx2
+
+from persona_assay import operations
+from persona_assay.calls import Call, Page
+from persona_assay.draft import Draft
+from persona_assay.exchange import (
+    FOLLOWING_PATIENCE_SECONDS,
+    PATIENCE_SECONDS,
+    Core,
+    Exchange,
+    Listener,
+    Watch,
+)
+from persona_assay.methods import described
+from persona_assay.operations import ReportFormat, ReportLevel
+from persona_assay.types import JobDetail
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _method(build: Callable[P, Call[T]]) -> Callable[Concatenate["AssayClient", P], T]:
+    def method(self: "AssayClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.send(build(*args, **kwargs))
+
+    return described(method, build)
+
+
+def _listing(build: Callable[P, Call[Page[T]]]) -> Callable[Concatenate["AssayClient", P], Iterator[T]]:
+    def method(self: "AssayClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        call = build(*args, **kwargs)
+        while True:
+            page = self.send(call)
+            yield from page["data"]
+            if page["next_cursor"] is None:
+                return
+            call = call.after(page["next_cursor"])
+
+    return described(method, build)
+
+
+class AssayClient:
+    """A client of the service; a context manager that holds the connections.
+
+    A call is repeated, with growing pauses, when its connection breaks or the service says that it is away; every call
+    may safely be made twice. A service that has never answered is given a second only.
+
+    Args:
+        url: The service's URL; ``ASSAY_URL``, or this machine's port 8321, unless given.
+        api_key: The key to ask with; ``ASSAY_API_KEY`` unless given. A service without keys needs none.
+        patience: For how many seconds a call is repeated. Whoever only waits for a job is ten minutes patient.
+        transport: How requests are sent; HTTP by default.
+
+    Raises:
+        AssayError: ``url`` is none, or the key cannot be one.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        api_key: str | None = None,
+        patience: float = PATIENCE_SECONDS,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        self._core = Core(url, api_key, patience)
+        try:
+            self._http = httpx2.Client(transport=transport, **self._core.settings())
+        except httpx2.InvalidURL as error:
+            raise self._core.explained(error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        """Where the service is."""
+        return self._core.url
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+    submit = _method(operations.submit)
+    plan = _method(operations.plan)
+    jobs = _method(operations.jobs)
+    iter_jobs = _listing(operations.jobs)
+    job = _method(operations.job)
+    change_budget = _method(operations.change_budget)
+    delete_job = _method(operations.delete_job)
+    cancel = _method(operations.cancel)
+    pause = _method(operations.pause)
+    resume = _method(operations.resume)
+    retry = _method(operations.retry)
+
+    results = _method(operations.results)
+    distances = _method(operations.distances)
+    responses = _method(operations.responses)
+    iter_responses = _listing(operations.responses)
+
+    gate = _method(operations.gate)
+    gate_junit = _method(operations.gate_junit)
+    compare = _method(operations.compare)
+
+    keep_personas = _method(operations.keep_personas)
+    keep_persona_file = _method(operations.keep_persona_file)
+    generate_personas = _method(operations.generate_personas)
+    persona_set = _method(operations.persona_set)
+    persona_sets = _method(operations.persona_sets)
+    iter_persona_sets = _listing(operations.persona_sets)
+    keep_questions = _method(operations.keep_questions)
+    question_set = _method(operations.question_set)
+    question_sets = _method(operations.question_sets)
+    iter_question_sets = _listing(operations.question_sets)
+
+    personas = _method(operations.personas)
+    tasks = _method(operations.tasks)
+    models = _method(operations.models)
+    baselines = _method(operations.baselines)
+
+    def follow(self, job_id: str, *, timeout: float | None = None) -> Iterator[JobDetail]:
+        """A job's states until it is over, the last one included; the service says how often to ask.
+
+        Raises:
+            TimeoutError: It is not over after ``timeout`` seconds. The job goes on.
+        """
+        watch = Watch(job_id, timeout, self._core.clock)
+        while True:
+            yield watch.take(self.send(watch.call(), patience=FOLLOWING_PATIENCE_SECONDS))
+            pause = watch.pause()
+            if pause is None:
+                return
+            time.sleep(pause)
+
+    def wait(self, job_id: str, *, timeout: float | None = None) -> JobDetail:
+        """A job once it is over, however it ended.
+
+        Raises:
+            TimeoutError: It is not over after ``timeout`` seconds. The job goes on.
+        """
+        *_, last = self.follow(job_id, timeout=timeout)
+        return last
+
+    def events(self, job_id: str) -> Iterator[JobDetail]:
+        """A job's states as the service tells them, until it is over; goes on where a broken connection left off."""
+        listener = Listener(job_id)
+        while not listener.is_over:
+            with self._stream(listener.call(), patience=FOLLOWING_PATIENCE_SECONDS) as response:
+                listener.begun(response)
+                yield from self._heard(listener, response)
+            if not listener.is_over:
+                time.sleep(listener.pause)
+
+    def report(
+        self,
+        job_id: str,
+        *,
+        format: ReportFormat = "html",  # noqa: A002 - the contract's name
+        level: ReportLevel = "verdicts",
+    ) -> Iterator[bytes]:
+        """A job's results as a file, piece by piece.
+
+        Args:
+            job_id: The job.
+            format: ``html`` is one self-contained file; ``junit`` is the gate over the job's own thresholds.
+            level: What a row of csv, jsonl and parquet is.
+        """
+        with self._stream(operations.report(job_id, format=format, level=level)) as response:
+            yield from response.iter_bytes()
+
+    def save_report(
+        self,
+        job_id: str,
+        path: str | Path,
+        *,
+        format: ReportFormat = "html",  # noqa: A002 - the contract's name
+        level: ReportLevel = "verdicts",
+    ) -> int:
+        """Saves a job's results as a file that appears only once it is whole.
+
+        Returns:
+            Its length in bytes.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        draft = Draft(Path(path))
+        draft.open()
+        try:
+            for piece in self.report(job_id, format=format, level=level):
+                draft.write(piece)
+            return draft.keep()
+        finally:
+            draft.discard()
+
+    def send(self, call: Call[T], *, patience: float | None = None) -> T:
+        """Makes a call of `persona_assay.operations`.
+
+        Args:
+            call: The call.
+            patience: For how many seconds it is repeated, if that is more than the client's own.
+
+        Raises:
+            ProblemError: The service refused.
+            UnreachableError: Nothing answered within the patience.
+        """
+        exchange = Exchange(self._core, call, patience)
+        return exchange.result(self._answer(exchange, call, stream=False))
+
+    @contextmanager
+    def _stream(self, call: Call[object], *, patience: float | None = None) -> Iterator[httpx2.Response]:
+        """The answer to a call, its body still to come."""
+        exchange = Exchange(self._core, call, patience)
+        response = self._answer(exchange, call, stream=True)
+        try:
+            if response.is_error:
+                response.read()
+                exchange.result(response)
+            yield response
+        except httpx2.RequestError as error:
+            raise self._core.explained(error) from error
+        finally:
+            response.close()
+
+    def _answer(self, exchange: Exchange[T], call: Call[T], *, stream: bool) -> httpx2.Response:
+        request = self._http.build_request(**call.request())
+        while True:
+            try:
+                response = self._http.send(request, stream=stream)
+            except httpx2.RequestError as error:
+                pause = exchange.after_loss(error)
+            else:
+                again = exchange.after_answer(response)
+                if again is None:
+                    return response
+                response.close()
+                pause = again
+            time.sleep(pause)
+
+    def _heard(self, listener: Listener, response: httpx2.Response) -> Iterator[JobDetail]:
+        """What a connection tells until it ends or breaks."""
+        if listener.is_over:
+            return
+        try:
+            for event in httpx2.EventSource(response, max_event_size=None):
+                job = listener.take(event)
+                if job is not None:
+                    yield job
+        except httpx2.SSEError:
+            raise
+        except httpx2.TransportError:
+            return

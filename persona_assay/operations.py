@@ -1,0 +1,315 @@
+"""Every operation of the service's ``/v1`` as a call. The clients' methods of these names make the calls."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from persona_assay.calls import Call, read_bytes, read_json, read_nothing
+from persona_assay.types import (
+    Baselines,
+    Comparison,
+    ConnectionList,
+    Gate,
+    JobDetail,
+    JobIn,
+    JobList,
+    JobStatus,
+    ModelIn,
+    PersonaList,
+    PersonaSet,
+    PersonaSetList,
+    Plan,
+    QuestionSet,
+    QuestionSetList,
+    ResponseList,
+    Results,
+    RunDistances,
+    SideIn,
+    TaskList,
+)
+
+ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
+ReportLevel: TypeAlias = Literal["verdicts", "cells", "persona_scores", "judging_check"]
+IntervalKind: TypeAlias = Literal["personas", "runs"]
+Questions: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
+
+JOB = "/v1/jobs/{job_id}"
+LINES = {"jsonl": "application/jsonl", "csv": "text/csv"}
+
+# -- jobs ---------------------------------------------------------------------------------------------------------
+
+
+def submit(job: JobIn, *, idempotency_key: str | None = None) -> Call[JobDetail]:
+    """Submits a job, once, however often the request has to be repeated.
+
+    Args:
+        job: The job.
+        idempotency_key: Makes further calls with the same key and job the same one for 24 hours; a new key unless
+            given.
+
+    Returns:
+        The accepted job.
+    """
+    return Call("POST", "/v1/jobs", read_json, body=job, headers=_key(idempotency_key))
+
+
+def plan(job: JobIn) -> Call[Plan]:
+    """What a job would take and cost; nothing is spent."""
+    return Call("POST", "/v1/jobs/plan", read_json, body=job)
+
+
+def jobs(
+    *,
+    limit: int = 20,
+    after: str | None = None,
+    status: JobStatus | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> Call[JobList]:
+    """A page of jobs, newest first.
+
+    Args:
+        limit: How many, up to 500.
+        after: ``next_cursor`` of the page before.
+        status: Only jobs in this state.
+        metadata: Only jobs that carry all these labels.
+    """
+    labels = {f"metadata[{key}]": value for key, value in (metadata or {}).items()}
+    query = _given(limit=limit, after=after, status=status) | labels
+    return Call("GET", "/v1/jobs", read_json, query=query)
+
+
+def job(job_id: str) -> Call[JobDetail]:
+    """A job with its progress."""
+    return Call("GET", JOB, read_json, {"job_id": job_id})
+
+
+def change_budget(
+    job_id: str, *, usd: float | None = None, calls: int | None = None, tokens: int | None = None
+) -> Call[JobDetail]:
+    """Changes limits of a job's budget, of the kinds that it was submitted with; what is left out stays."""
+    given = {"usd": usd, "calls": calls, "tokens": tokens}
+    body = {"budget": {name: limit for name, limit in given.items() if limit is not None}}
+    return Call("PATCH", JOB, read_json, {"job_id": job_id}, body=body)
+
+
+def delete_job(job_id: str) -> Call[None]:
+    """Removes a job that is over, and everything that belongs to it."""
+    return Call("DELETE", JOB, read_nothing, {"job_id": job_id})
+
+
+def cancel(job_id: str) -> Call[JobDetail]:
+    """Cancels a job: no further call starts; what was paid for is kept."""
+    return Call("POST", f"{JOB}/cancel", read_json, {"job_id": job_id})
+
+
+def pause(job_id: str) -> Call[JobDetail]:
+    """Pauses a job: no further call starts until it is resumed."""
+    return Call("POST", f"{JOB}/pause", read_json, {"job_id": job_id})
+
+
+def resume(job_id: str) -> Call[JobDetail]:
+    """Lets a paused job go on where it stopped."""
+    return Call("POST", f"{JOB}/resume", read_json, {"job_id": job_id})
+
+
+def retry(job_id: str) -> Call[JobDetail]:
+    """Redoes only what failed or stayed unparsed in a job that is over or paused."""
+    return Call("POST", f"{JOB}/retry", read_json, {"job_id": job_id})
+
+
+# -- what came out ------------------------------------------------------------------------------------------------
+
+
+def results(job_id: str) -> Call[Results]:
+    """A job's results as they stand, also while it runs."""
+    return Call("GET", f"{JOB}/results", read_json, {"job_id": job_id})
+
+
+def distances(
+    job_id: str, *, persona: str, task: str, model: str | None = None, dimension: str | None = None
+) -> Call[RunDistances]:
+    """How far the runs of a cell are apart; model and dimension may be left out where there is only one."""
+    query = _given(persona=persona, task=task, model=model, dimension=dimension)
+    return Call("GET", f"{JOB}/distances", read_json, {"job_id": job_id}, query)
+
+
+def responses(
+    job_id: str,
+    *,
+    model: str | None = None,
+    persona: str | None = None,
+    task: str | None = None,
+    out_of_character: bool = False,
+    after: str | None = None,
+    limit: int = 50,
+) -> Call[ResponseList]:
+    """A page of responses with their sentences, verdicts and the judges' own words.
+
+    Args:
+        job_id: The job.
+        model: Only this model's.
+        persona: Only this persona's.
+        task: Only this task's.
+        out_of_character: Only those with a sentence out of character.
+        after: ``next_cursor`` of the page before.
+        limit: How many, up to 500.
+    """
+    only = {"out_of_character": "true"} if out_of_character else {}
+    query = _given(model=model, persona=persona, task=task, after=after, limit=limit) | only
+    return Call("GET", f"{JOB}/responses", read_json, {"job_id": job_id}, query)
+
+
+def report(
+    job_id: str,
+    *,
+    format: ReportFormat = "html",  # noqa: A002 - the contract's name
+    level: ReportLevel = "verdicts",
+) -> Call[bytes]:
+    """A job's results as a file, piece by piece.
+
+    Args:
+        job_id: The job.
+        format: ``html`` is one self-contained file; ``junit`` is the gate over the job's own thresholds.
+        level: What a row of csv, jsonl and parquet is.
+    """
+    query = {"format": format} | ({} if level == "verdicts" else {"level": level})
+    return Call("GET", f"{JOB}/report", read_bytes, {"job_id": job_id}, query)
+
+
+# -- decisions ----------------------------------------------------------------------------------------------------
+
+
+def gate(job_id: str, thresholds: Sequence[str] = (), *, interval: IntervalKind = "personas") -> Call[Gate]:
+    """A job's results held to thresholds: ``pass``, ``fail`` or ``inconclusive``, with reasons.
+
+    Args:
+        job_id: The job.
+        thresholds: Such as ``acc_atom>=0.8``; the job's own if none are given.
+        interval: Whose interval decides: other personas', or these very cells' runs.
+    """
+    return Call("GET", f"{JOB}/gate", read_json, {"job_id": job_id}, _gate_query(thresholds, interval))
+
+
+def gate_junit(
+    job_id: str, thresholds: Sequence[str] = (), *, interval: IntervalKind = "personas"
+) -> Call[bytes]:
+    """The same as JUnit XML, for build servers."""
+    query = {**_gate_query(thresholds, interval), "format": "junit"}
+    return Call("GET", f"{JOB}/gate", read_bytes, {"job_id": job_id}, query)
+
+
+def compare(a: SideIn, b: SideIn) -> Call[Comparison]:
+    """Paired differences a - b of two sides, each ``{job, model}`` or ``{baseline}``."""
+    return Call("POST", "/v1/comparisons", read_json, body={"a": a, "b": b})
+
+
+# -- sets ---------------------------------------------------------------------------------------------------------
+
+
+def keep_personas(
+    personas: Sequence[str | Mapping[str, Any]] | Mapping[str, Any], *, name: str | None = None
+) -> Call[PersonaSet]:
+    """Keeps personas as a set. The same personas are the same set, whoever sends them when.
+
+    Args:
+        personas: Descriptions, ids of built-in ones, or objects; or descriptions or objects by id.
+        name: The set's name, for people.
+    """
+    body = {"personas": personas} | ({} if name is None else {"name": name})
+    return Call("POST", "/v1/persona-sets", read_json, body=body)
+
+
+def keep_persona_file(
+    text: str, form: Literal["jsonl", "csv"], *, name: str | None = None
+) -> Call[PersonaSet]:
+    """Keeps the personas of a JSON Lines or CSV file as a set; pointers in errors begin with ``/lines/<number>``."""
+    headers = {"Content-Type": LINES[form]}
+    return Call(
+        "POST", "/v1/persona-sets", read_json, query=_given(name=name), content=text.encode(), headers=headers
+    )
+
+
+def generate_personas(
+    count: int, reasoner: str | ModelIn, *, name: str | None = None, idempotency_key: str | None = None
+) -> Call[JobDetail]:
+    """Has a reasoner make up distinct personas.
+
+    Args:
+        count: How many.
+        reasoner: Who makes them up.
+        name: The set's name, for people.
+        idempotency_key: As in `submit`.
+
+    Returns:
+        The job that does it; once it has ended, its ``links`` have the ``persona_set``.
+    """
+    body = {"generate": {"count": count, "reasoner": reasoner}} | ({} if name is None else {"name": name})
+    return Call("POST", "/v1/persona-sets", read_json, body=body, headers=_key(idempotency_key))
+
+
+def persona_set(set_id: str) -> Call[PersonaSet]:
+    """A set with its personas, kept or built in."""
+    return Call("GET", "/v1/persona-sets/{set_id}", read_json, {"set_id": set_id})
+
+
+def persona_sets(*, limit: int = 20, after: str | None = None) -> Call[PersonaSetList]:
+    """A page of kept persona sets, newest first, without their personas."""
+    return Call("GET", "/v1/persona-sets", read_json, query=_given(limit=limit, after=after))
+
+
+def keep_questions(questions: Questions, *, name: str | None = None) -> Call[QuestionSet]:
+    """Keeps PersonaGym questions as a set: questions by task by persona description."""
+    body = {"questions": questions} | ({} if name is None else {"name": name})
+    return Call("POST", "/v1/question-sets", read_json, body=body)
+
+
+def question_set(set_id: str) -> Call[QuestionSet]:
+    """A set with its questions."""
+    return Call("GET", "/v1/question-sets/{set_id}", read_json, {"set_id": set_id})
+
+
+def question_sets(*, limit: int = 20, after: str | None = None) -> Call[QuestionSetList]:
+    """A page of question sets, newest first, without their questions."""
+    return Call("GET", "/v1/question-sets", read_json, query=_given(limit=limit, after=after))
+
+
+# -- what there is ------------------------------------------------------------------------------------------------
+
+
+def personas() -> Call[PersonaList]:
+    """Built-in personas, their sets, and the instructions that assign them."""
+    return Call("GET", "/v1/personas", read_json)
+
+
+def tasks() -> Call[TaskList]:
+    """Tasks with their prompts, and the dimensions that they measure."""
+    return Call("GET", "/v1/tasks", read_json)
+
+
+def models() -> Call[ConnectionList]:
+    """The configured connections; a model is named ``connection/name``."""
+    return Call("GET", "/v1/models", read_json)
+
+
+def baselines(
+    *,
+    source: Literal["atomic", "personagym"] | None = None,
+    model: str | None = None,
+    persona: str | None = None,
+    task: str | None = None,
+) -> Call[Baselines]:
+    """The two papers' published figures in the form of results."""
+    query = _given(source=source, model=model, persona=persona, task=task)
+    return Call("GET", "/v1/baselines", read_json, query=query)
+
+
+def _given(**parameters: str | int | None) -> dict[str, str]:
+    return {name: str(value) for name, value in parameters.items() if value is not None}
+
+
+def _gate_query(thresholds: Sequence[str], interval: IntervalKind) -> dict[str, str | Sequence[str]]:
+    return {"threshold": list(thresholds), "interval": interval}
+
+
+def _key(given: str | None) -> dict[str, str]:
+    return {"Idempotency-Key": given or uuid.uuid4().hex}

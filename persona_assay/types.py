@@ -1,0 +1,1081 @@
+"""What the service is sent and what it answers; made from its OpenAPI document by ``make types``.
+
+A newer service may answer with more than stands here, never with less.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+
+class Metric(TypedDict):
+    """A figure, with what it was taken over; `null` with a reason where it does not exist."""
+
+    value: float | None
+    n: int
+    reason: NotRequired[str | None]
+    ci95: NotRequired[list[float] | None]
+    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    ci95_reason: NotRequired[str | None]
+    """Why there is no interval."""
+    ci95_runs: NotRequired[list[float] | None]
+    """In totals: the interval for these very cells, if their runs were repeated."""
+    ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+
+
+class BaselineCell(TypedDict):
+    """One published cell: model × persona × task × dimension."""
+
+    source: Literal["atomic"]
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    simulated: bool
+    runs: int
+    metrics: dict[str, Metric]
+
+
+class BaselineScores(TypedDict):
+    """A row of PersonaGym's Table 1: mean, standard deviation and interval over 200 personas."""
+
+    source: Literal["personagym"]
+    model: str
+    simulated: bool
+    tasks_in_paper: int
+    persona_score: NotRequired[Metric | None]
+    """Absent where one task was asked for."""
+    tasks: dict[str, Metric]
+
+
+class BaselineSource(TypedDict):
+    """A paper whose figures these are."""
+
+    id: Literal["atomic", "personagym"]
+    title: str
+    tables: str
+    judges: list[str] | None
+    """The judges' snapshots, where the paper tells them."""
+
+
+class BaselineTotal(TypedDict):
+    """Unweighted means over published cells; the group's keys stand beside `by`."""
+
+    source: Literal["atomic"]
+    by: list[str]
+    cells: int
+    simulated: bool
+    metrics: dict[str, Metric]
+
+
+class Correlation(TypedDict):
+    """How two metrics go together over cells (atomic paper, Tables 4 and 8)."""
+
+    metrics: list[str]
+    r: Metric
+    """Pearson's; n counts the cells that have both."""
+
+
+class Baselines(TypedDict):
+    """Published figures in the form of results."""
+
+    object: Literal["baselines"]
+    published: Literal[True]
+    note: str
+    """What these figures can and cannot show."""
+    sources: list[BaselineSource]
+    cells: list[BaselineCell]
+    totals: list[BaselineTotal]
+    correlations: list[Correlation]
+    """Over the cells that pass the filters."""
+    persona_scores: list[dict[str, Any]]
+    """Empty: no paper tells them by persona."""
+    persona_score_totals: list[BaselineScores]
+
+
+class BatchProgress(TypedDict):
+    """A job's batches."""
+
+    open: int
+    """Those that have not ended."""
+    ended: int
+    calls_in_open: int
+    calls_waiting: int
+    """Calls that are in no batch yet."""
+
+
+class UsdBudget(TypedDict):
+    """A budget in US dollars."""
+
+    limit: float
+    spent: float
+    """Of recorded calls; the worst case of those whose cost is unknown."""
+    reserved: float
+    """The worst case of calls on their way, and of those that a worker was at when it died."""
+    remaining: float
+
+
+class CountBudget(TypedDict):
+    """A budget in calls or tokens; its parts as in US dollars."""
+
+    limit: int
+    spent: int
+    reserved: int
+    remaining: int
+
+
+class BudgetAnswer(TypedDict):
+    """The limits that a job has."""
+
+    usd: NotRequired[UsdBudget | None]
+    calls: NotRequired[CountBudget | None]
+    tokens: NotRequired[CountBudget | None]
+
+
+class BudgetIn(TypedDict):
+    """What a job may spend. It is never exceeded: a call starts only if its worst case fits beside all others."""
+
+    usd: NotRequired[float | None]
+    """US dollars at list prices; every model that is called must have a known price."""
+    calls: NotRequired[int | None]
+    """Attempts, successful or not."""
+    tokens: NotRequired[int | None]
+    """Input and output tokens together."""
+
+
+class UnitCounts(TypedDict):
+    """Judged sentences by what became of the judgement."""
+
+    total: int
+    scored: int
+    not_applicable: int
+    refused: int
+    unparsed: int
+    failed: int
+
+
+class CellResult(TypedDict):
+    """One cell: model × persona × task × dimension."""
+
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    simulated: bool
+    runs: int
+    metrics: dict[str, Metric]
+    units: UnitCounts
+    responses: dict[str, int]
+    by_judge: dict[str, Any]
+
+
+class ComparedSide(TypedDict):
+    """One of the two that were compared."""
+
+    job: str | None
+    baseline: str | None
+    model: str
+    completeness: Literal["full", "partial"]
+    simulated: bool
+
+
+class Difference(TypedDict):
+    """One metric's paired difference, a − b."""
+
+    metric: str
+    task: str | None
+    """`null` for all tasks together."""
+    a: float
+    """Mean of a's figures that have a partner."""
+    b: float
+    difference: float
+    ci95: list[float] | None
+    """Over personas."""
+    ci95_reason: str | None
+    """Why there is no interval."""
+    pairs: int
+    """Pairs of figures."""
+    personas: int
+    """Personas that they come from."""
+    p_value: float | None
+    """Two-sided, by permutation of signs over personas."""
+    p_value_holm: float | None
+    """Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."""
+    smallest_p_value: float | None
+    """The smallest that so few personas can give."""
+    smallest_detectable: float | None
+    """The true difference that this comparison would find in 80 % of cases, at 5 %."""
+
+
+class UnpairedFigure(TypedDict):
+    """A figure that has no partner."""
+
+    metric: str
+    persona: str
+    task: str | None
+    dimension: str | None
+    reason: str
+
+
+class Comparison(TypedDict):
+    """Paired differences of two models."""
+
+    object: Literal["comparison"]
+    a: ComparedSide
+    b: ComparedSide
+    simulated: bool
+    differences: list[Difference]
+    left_out: list[UnpairedFigure]
+    notes: list[str]
+    """What a reader must know to judge the differences."""
+
+
+class SideIn(TypedDict):
+    """One of the two that are compared: a job's model, or a published one."""
+
+    job: NotRequired[str | None]
+    """A job that is over."""
+    model: NotRequired[str | None]
+    """One of its models; not needed if it has only one."""
+    baseline: NotRequired[str | None]
+    """A model of the atomic paper, as `/v1/baselines` names it."""
+
+
+class ComparisonIn(TypedDict):
+    """Two models of one job, of two jobs, or a job's model and a published one."""
+
+    a: SideIn
+    b: SideIn
+
+
+class ConnectionAnswer(TypedDict):
+    """A configured connection; its key is never shown."""
+
+    id: str
+    kind: str
+    simulated: bool
+    models: list[str] | None
+    """Models that jobs may use; `null` for all."""
+    requests_per_minute: float | None
+    tokens_per_minute: float | None
+    max_in_flight: int | None
+
+
+class ConnectionList(TypedDict):
+    """All configured connections."""
+
+    data: list[ConnectionAnswer]
+
+
+class Cost(TypedDict):
+    """US dollars spent."""
+
+    usd: float | None
+    """`null` where no price is known."""
+    unpriced_calls: int
+    """Calls that cost, or may have cost, something unknown and are not in the sum."""
+
+
+class DimensionAnswer(TypedDict):
+    """A built-in dimension."""
+
+    id: str
+    name: str
+    minimum: int
+    maximum: int
+    levels: list[str]
+    options: str
+    questions: list[str]
+    essay_context: str | None
+
+
+class ScaleIn(TypedDict):
+    """The scores of a dimension."""
+
+    minimum: NotRequired[int]
+    """Lowest score."""
+    maximum: NotRequired[int]
+    """Highest score."""
+    not_applicable: NotRequired[int]
+    """Option by which a judge says that the sentence carries no such trait."""
+
+
+class DimensionIn(TypedDict):
+    """A dimension beyond the Big Five."""
+
+    id: str
+    """Used in traits and results."""
+    name: str
+    """The word in the questionnaire's scoring prompt."""
+    options: str
+    """The answer options as the judge reads them."""
+    scale: NotRequired[ScaleIn]
+    levels: NotRequired[Sequence[str]]
+    """Names of the equal parts into which the scale is cut, from the lowest up."""
+    questions: NotRequired[Sequence[str]]
+    """Interview questions; the questionnaire needs them."""
+    essay_context: NotRequired[str | None]
+    """The essay's scenario; the essay task needs it."""
+
+
+class DiversityAnswer(TypedDict):
+    """How alike generated personas are: Jaccard similarities, 0 to 1, over all pairs of them."""
+
+    pairs: int
+    highest_attributes: float
+    """Of two descriptions' content words."""
+    mean_attributes: float
+    highest_wording: float
+    """Of two descriptions' sequences of three characters."""
+    mean_wording: float
+
+
+class GateCheck(TypedDict):
+    """One figure held to one threshold."""
+
+    threshold: str
+    of: dict[str, str]
+    """What the figure is of."""
+    verdict: Literal["pass", "fail", "inconclusive"]
+    reason: str
+    value: float | None
+    ci95: list[float] | None
+
+
+class Gate(TypedDict):
+    """`fail` if any check fails, else `inconclusive` if any is, else `pass`."""
+
+    job: str
+    object: Literal["gate"]
+    verdict: Literal["pass", "fail", "inconclusive"]
+    checks: list[GateCheck]
+
+
+class GradeAnswer(TypedDict):
+    """One judge's grade of a whole response, by its question's rubric."""
+
+    judge: str
+    status: Literal["scored", "refused", "unparsed", "failed"]
+    score: int | None
+    justification: str | None
+    raw: str | None
+    error: str | None
+    """Why there is no reply."""
+    reused: Literal["same_job", "other_job"] | None
+    """Which job's reply it is, if no call was made for it."""
+
+
+class Health(TypedDict):
+    """Whether the service can do its work."""
+
+    status: Literal["ok", "unavailable"]
+    parts: NotRequired[dict[str, str]]
+
+
+class ItemAnswer(TypedDict):
+    """What was asked."""
+
+    id: str
+    text: str
+
+
+JobStatus: TypeAlias = Literal[
+    "queued", "running", "paused", "cancelling", "finalizing", "completed", "failed", "cancelled"
+]
+"""Where a job stands; the names are those of the HTTP contract."""
+
+
+Priority: TypeAlias = Literal["low", "normal", "high"]
+"""A job's priority; the names are those of the HTTP contract."""
+
+
+class Job(TypedDict):
+    """A job."""
+
+    id: str
+    object: Literal["job"]
+    name: str | None
+    status: JobStatus
+    status_reason: str | None
+    """Why it is paused, failed or cancelled."""
+    completeness: Literal["full", "partial"]
+    simulated: bool
+    """Whether a simulated model or judge takes part."""
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    spec: dict[str, Any]
+    """The body of the POST, existing texts left out."""
+    metadata: dict[str, str]
+    priority: Priority
+    error: dict[str, Any] | None
+    links: dict[str, str]
+    """Where to read on; `question_set` and `persona_set` once the job has made one."""
+
+
+class JobChangeIn(TypedDict):
+    """What of a job can be changed."""
+
+    budget: BudgetIn
+    """New limits, of the kinds that the job was submitted with; what is left out stays."""
+
+
+class StageProgress(TypedDict):
+    """How far one stage is; the parts add up to the total."""
+
+    total: int
+    pending: int
+    running: int
+    succeeded: int
+    failed: int
+    estimated: bool
+    """Whether the total is still an estimate."""
+
+
+class ModelUsage(TypedDict):
+    """Calls and tokens of one stage on one model."""
+
+    calls: int
+    failed_calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int
+    stage: str
+    model: str
+    usd: float | None
+    """`null` where no price is known."""
+    unpriced_calls: int
+
+
+class JobUsage(TypedDict):
+    """Calls and tokens of a job."""
+
+    calls: int
+    failed_calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int
+    by_model: list[ModelUsage]
+
+
+class SparedByModel(TypedDict):
+    """The same of one stage on one model."""
+
+    same_job: int
+    """Replies to identical calls of the job itself."""
+    other_job: int
+    """Replies to calls of your other jobs."""
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    """`null` where no price is known."""
+    unpriced_replies: int
+    """Replies whose price is unknown and not in the sum."""
+    stage: str
+    model: str
+
+
+class ReuseAnswer(TypedDict):
+    """What a job was spared; nothing of it is in `usage`, `cost` or the budget."""
+
+    same_job: int
+    """Replies to identical calls of the job itself."""
+    other_job: int
+    """Replies to calls of your other jobs."""
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    """`null` where no price is known."""
+    unpriced_replies: int
+    """Replies whose price is unknown and not in the sum."""
+    oldest: str | None
+    """When the oldest of these replies was asked for."""
+    by_model: list[SparedByModel]
+
+
+class JobDetail(TypedDict):
+    """A job with its progress and what it has taken."""
+
+    id: str
+    object: Literal["job"]
+    name: str | None
+    status: JobStatus
+    status_reason: str | None
+    """Why it is paused, failed or cancelled."""
+    completeness: Literal["full", "partial"]
+    simulated: bool
+    """Whether a simulated model or judge takes part."""
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    spec: dict[str, Any]
+    """The body of the POST, existing texts left out."""
+    metadata: dict[str, str]
+    priority: Priority
+    error: dict[str, Any] | None
+    links: dict[str, str]
+    """Where to read on; `question_set` and `persona_set` once the job has made one."""
+    progress: dict[str, StageProgress]
+    usage: JobUsage
+    cost: Cost
+    budget: BudgetAnswer | None
+    """`null` for a job without a budget."""
+    reuse: ReuseAnswer | None
+    """`null` for a job that does not ask for it."""
+    batches: BatchProgress | None
+    """`null` for a job whose calls are direct."""
+
+
+class PersonaIn(TypedDict):
+    """A persona written out in the job."""
+
+    id: str
+    """Unique in the job."""
+    description: str
+    """The words put in place of `{persona}` in the instructions."""
+    traits: NotRequired[Mapping[str, str]]
+    """Level by dimension. Atomic tasks measure each; each becomes a cell of its own."""
+
+
+class TaskIn(TypedDict):
+    """A task with options that only PersonaGym's tasks take."""
+
+    task: str
+    """The task's id."""
+    atomic: NotRequired[bool | None]
+    """Also judge every sentence of the answers for its consistency with the persona."""
+    questions: NotRequired[int | None]
+    """Questions for each persona; 10, as in the paper, unless given."""
+    questions_per_environment: NotRequired[bool | None]
+    """Make that many questions for each of a persona's environments."""
+    runs: NotRequired[int | None]
+    """How often each question is answered; once unless given."""
+
+
+class ModelIn(TypedDict):
+    """A model with its parameters. What is left out is the provider's default."""
+
+    model: str
+    """`connection/name`."""
+    label: NotRequired[str | None]
+    """How results name it; `model` unless given."""
+    temperature: NotRequired[float | None]
+    top_p: NotRequired[float | None]
+    max_tokens: NotRequired[int | None]
+    seed: NotRequired[int | None]
+    """Run n of a cell is sent seed + n, so that runs differ."""
+    stop: NotRequired[Sequence[str]]
+    extra: NotRequired[Mapping[str, Any]]
+    """Further fields of the provider's request body."""
+
+
+class ResponseIn(TypedDict):
+    """A text that already exists."""
+
+    persona: str
+    """One of the job's personas."""
+    task: str
+    """One of the job's tasks."""
+    text: str
+    """The response, as it was written."""
+    item: NotRequired[str | None]
+    """Which item it answers; needed where a cell has several."""
+    run: NotRequired[int | None]
+    """Which repetition; in the given order if left out."""
+    instruction: NotRequired[int | None]
+    """Number, from 0, of the persona instruction under which it was written."""
+    model: NotRequired[str]
+    """Who wrote it, as results shall name it."""
+
+
+class JudgingCheckIn(TypedDict):
+    """The sample that is judged sentence by sentence as well, drawn by the job's seed. It can't be left out."""
+
+    share: NotRequired[float]
+    """Share of the responses."""
+    minimum: NotRequired[int]
+    """At least so many responses, or all where there are fewer."""
+
+
+class JudgingIn(TypedDict):
+    """How sentences are judged."""
+
+    sentences_per_call: NotRequired[int]
+    """Sentences of a response that a judge is asked about in one call, at most. 1 is the papers' way; with more, with a prompt of this project's own, `judging_check` in the results says how far the verdicts differ."""
+    check: NotRequired[JudgingCheckIn | None]
+    """Of a job with several sentences a call: what is judged one by one as well."""
+
+
+class ReuseIn(TypedDict):
+    """Which calls are not made where an equal request has been answered already; by default all are made."""
+
+    judging: NotRequired[Literal["off", "in_job", "across_jobs"]]
+    """For judges at temperature 0: `in_job` makes the job's identical calls once, `across_jobs` also uses, and leaves behind, replies to and from your other jobs."""
+    generation: NotRequired[Literal["off", "across_jobs"]]
+    """For the models under test: a text is only used for the same repetition of the same item, so that an equal job gets the same texts and no job gets one twice."""
+
+
+class JobIn(TypedDict):
+    """A job: personas × tasks × models, each repeated under every instruction; or existing texts to be judged."""
+
+    name: NotRequired[str | None]
+    """For people."""
+    personas: Sequence[str | PersonaIn]
+    """Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas written out."""
+    tasks: Sequence[str | TaskIn]
+    """Task ids (`GET /v1/tasks`), or tasks with options."""
+    judges: NotRequired[Sequence[str | ModelIn]]
+    """Judges; each judges every sentence, and grades every PersonaGym answer, alone. Temperature 0 unless given. If none is named, those of the operator's configuration; two simulated ones where only the simulator is configured."""
+    models: NotRequired[Sequence[str | ModelIn]]
+    """Models under test."""
+    responses: NotRequired[Sequence[ResponseIn] | None]
+    """Texts that already exist, instead of `models`."""
+    dimensions: NotRequired[Sequence[DimensionIn]]
+    """Dimensions beyond the Big Five."""
+    instructions: NotRequired[Literal["all"] | Sequence[str | int]]
+    """Persona instructions of the atomic tasks: all six of the paper, or some by number (from 0, as `GET /v1/personas` lists them), or texts."""
+    iterations: NotRequired[int]
+    """Repetitions under each instruction."""
+    seed: NotRequired[int]
+    """Seed of everything random on the service's side."""
+    reasoner: NotRequired[str | ModelIn | None]
+    """Selects environments and makes up questions and exemplars; PersonaGym's tasks need one. Temperature and top_p 0.9 unless given."""
+    questions: NotRequired[str | Mapping[str, Mapping[str, Sequence[str]]] | None]
+    """Questions that exist already: a question set's id, or questions by task by persona (id, description, or the name of its published file). What is missing is made up."""
+    environments: NotRequired[Sequence[str] | Mapping[str, Sequence[str]] | None]
+    """Environments, for all personas or by persona id, instead of selecting them."""
+    environment_pool: NotRequired[Sequence[str] | None]
+    """Environments to select from, instead of the built-in 150."""
+    gym_instruction: NotRequired[str | None]
+    """PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror` (its section 3.2)."""
+    thresholds: NotRequired[Sequence[str]]
+    """What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise."""
+    protocol: NotRequired[Literal["paper"]]
+    """The papers' words and definitions."""
+    budget: NotRequired[BudgetIn | None]
+    """What it may spend; used up, the job pauses with `status_reason: budget_exhausted`."""
+    priority: NotRequired[Literal["low", "normal", "high"]]
+    """Where its calls wait beside those of your other jobs: each step has four times the turns."""
+    judging: NotRequired[JudgingIn]
+    """How sentences are judged: one by one, unless given."""
+    reuse: NotRequired[ReuseIn | None]
+    """Whether replies are used again; what that spared is told in `reuse`."""
+    execution: NotRequired[Literal["direct", "batch"]]
+    """`batch` sends the calls through the providers' batch endpoints: half the price, within a day. PersonaGym's preparations are called directly all the same."""
+    metadata: NotRequired[Mapping[str, str]]
+    """Labels of your own; jobs can be listed by them."""
+
+
+class JobList(TypedDict):
+    """A page of jobs, newest first."""
+
+    data: list[Job]
+    has_more: bool
+    next_cursor: str | None
+
+
+class JudgesDistances(TypedDict):
+    """What one judge's scores say of the runs."""
+
+    judge: str
+    distances: list[list[float | None]]
+    """Run by run, in the order of `runs`; `null` where one of the two has no scored sentence."""
+
+
+class JudgingAgreement(TypedDict):
+    """How far one judge's verdicts agree, over all tasks (`task` is `null`) or in one; each n counts sentences."""
+
+    judge: str
+    task: str | None
+    scale: dict[str, int]
+    """`minimum` and `maximum`; dimensions with another have a row of their own."""
+    sentences: int
+    """Judged both ways."""
+    responses: int
+    left_out: int
+    """Without a readable verdict alone; in none of the figures."""
+    exact_agreement: Metric
+    mean_absolute_difference: Metric
+    mean_difference: Metric
+    """Grouped minus alone, in points of the scale."""
+    quadratic_kappa: Metric
+    acc_grouped: Metric
+    """Share of the sentences scored in a group that are in character."""
+    acc_alone: Metric
+    acc_difference: Metric
+
+
+class JudgingCheck(TypedDict):
+    """A sample's verdicts on several sentences a call beside those on one. Its verdicts alone are in no other figure."""
+
+    sentences_per_call: int
+    sample: dict[str, float]
+    """`share` and `minimum` as asked for, the `responses` drawn, and how many they were `drawn_from`."""
+    responses: int
+    """With sentences judged both ways; refusals have none."""
+    sentences: int
+    asked_alone: dict[str, int]
+    """Sentences whose part of a reply about several could not be used, by what became of it."""
+    agreement: list[JudgingAgreement]
+
+
+class LengthEffect(TypedDict):
+    """How a metric goes with the length of responses over cells (atomic paper, section 6)."""
+
+    task: str | None
+    """`null` for all tasks together."""
+    metric: str
+    units: Metric
+    """Pearson's r with the mean number of sentences in a cell's responses."""
+    scored_units: Metric
+    """The same with those that have a score."""
+
+
+class Trait(TypedDict):
+    """A persona's stand on one dimension."""
+
+    dimension: str
+    level: str
+
+
+class PersonaAnswer(TypedDict):
+    """A built-in persona."""
+
+    id: str
+    description: str
+    traits: list[Trait]
+    sets: list[str]
+
+
+class PersonaGenerationResult(TypedDict):
+    """What came of a job that makes up personas."""
+
+    id: str | None
+    """The set; `null` while there is none."""
+    wanted: int
+    found: int
+    asks: int
+    dropped: dict[str, int]
+    """`duplicate`, `alike`, `unusable`, `surplus`."""
+    error: str | None
+    """What is missing, and why."""
+    diversity: DiversityAnswer | None
+
+
+class PersonaList(TypedDict):
+    """All built-in personas and sets."""
+
+    data: list[PersonaAnswer]
+    sets: dict[str, list[str]]
+    instructions: list[str]
+
+
+class SetMember(TypedDict):
+    """A persona of a set."""
+
+    id: str
+    description: str
+    traits: dict[str, str]
+    """Level by dimension."""
+
+
+class PersonaSet(TypedDict):
+    """An immutable list of personas."""
+
+    id: str
+    object: Literal["persona_set"]
+    name: str | None
+    built_in: bool
+    diversity: DiversityAnswer | None
+    """`null` for personas that were brought along."""
+    personas: list[SetMember]
+
+
+class PersonaSetSummary(TypedDict):
+    """A persona set in a list."""
+
+    id: str
+    object: Literal["persona_set"]
+    name: str | None
+    created_at: str
+    personas: int
+
+
+class PersonaSetList(TypedDict):
+    """A page of persona sets, newest first."""
+
+    data: list[PersonaSetSummary]
+    has_more: bool
+    next_cursor: str | None
+
+
+class PlanStage(TypedDict):
+    """What a stage is expected to take on one model."""
+
+    stage: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    price_source: str | None
+
+
+class PlanCost(TypedDict):
+    """The expected cost in US dollars."""
+
+    usd_low: float | None
+    """`null` where no price is known."""
+    usd_high: float | None
+    unpriced_models: list[str]
+
+
+class Plan(TypedDict):
+    """What a job would take."""
+
+    object: Literal["plan"]
+    cells: int
+    """Cells of the results: model × persona × task × trait."""
+    persona_scores: int
+    """PersonaScores of the results: persona × model."""
+    runs_per_cell: int | None
+    """Of the atomic tasks."""
+    responses: int
+    calls: int
+    estimated: bool
+    """Whether judging is estimated; it is exact for existing texts."""
+    stages: list[PlanStage]
+    cost: PlanCost
+    shortest_seconds: float
+    """Under the configured rate limits."""
+    simulated: bool
+    warnings: list[str]
+
+
+class ProblemField(TypedDict):
+    """What is wrong with one field."""
+
+    pointer: str
+    """JSON pointer into the body; `/query/…`, `/path/…` or `/header/…` for what stands elsewhere."""
+    message: str
+    """The reason."""
+
+
+class Problem(TypedDict):
+    """An error (RFC 9457)."""
+
+    type: str
+    """URI of the kind of problem."""
+    title: str
+    """The HTTP status in words."""
+    status: int
+    """The HTTP status."""
+    detail: str
+    """What went wrong, for people."""
+    code: str
+    """What went wrong, for programs."""
+    errors: list[ProblemField]
+    """The fields that are wrong, up to 100 of them."""
+    request_id: str
+    """Names this request in the service's logs."""
+
+
+class QuestionSet(TypedDict):
+    """An immutable set of questions."""
+
+    id: str
+    object: Literal["question_set"]
+    name: str | None
+    questions: dict[str, dict[str, list[str]]]
+    """Questions by task id by persona description."""
+
+
+class QuestionSetIn(TypedDict):
+    """Questions to be kept as a set; PersonaGym's published files go in as they are, by persona description."""
+
+    name: NotRequired[str | None]
+    """For people."""
+    questions: Mapping[str, Mapping[str, Sequence[str]]]
+    """Questions by task (id, title or alias) by persona: its description, or the name of its published file, which is the description with `.json`, in a directory `questions` or in none."""
+
+
+class QuestionSetSummary(TypedDict):
+    """A question set in a list."""
+
+    id: str
+    object: Literal["question_set"]
+    name: str | None
+    created_at: str
+    personas: int
+    questions: int
+
+
+class QuestionSetList(TypedDict):
+    """A page of question sets, newest first."""
+
+    data: list[QuestionSetSummary]
+    has_more: bool
+    next_cursor: str | None
+
+
+class ResponseUsage(TypedDict):
+    """Tokens of one response."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+class VerdictAnswer(TypedDict):
+    """One judge's verdict on one sentence."""
+
+    judge: str
+    dimension: str
+    status: Literal["scored", "not_applicable", "refused", "unparsed", "failed"]
+    score: int | None
+    raw: str | None
+    in_character: bool | None
+    group_size: int
+    """Sentences that the judge was asked about in the same call; 1 where alone."""
+    reused: Literal["same_job", "other_job"] | None
+    """Which job's reply it is, if no call was made for it."""
+
+
+class UnitAnswer(TypedDict):
+    """One sentence."""
+
+    index: int
+    span: list[int]
+    """Offsets in the response's text, in Unicode code points."""
+    text: str
+    """The sentence as the judge read it."""
+    verdicts: list[VerdictAnswer]
+
+
+class ResponseAnswer(TypedDict):
+    """A response with its sentences and their verdicts."""
+
+    id: str
+    model: str
+    persona: str
+    levels: dict[str, str]
+    task: str
+    item: ItemAnswer
+    run: int
+    instruction: int | None
+    iteration: int | None
+    status: Literal["answered", "refused", "failed"]
+    text: str | None
+    refusal: bool
+    error: str | None
+    finish_reason: str | None
+    usage: ResponseUsage | None
+    units: list[UnitAnswer]
+    question: str | None
+    """What a PersonaGym task asked; `null` for other tasks."""
+    grades: list[GradeAnswer]
+    """Grades of a PersonaGym response, one for each judge."""
+    score: float | None
+    """The mean over the judges that gave a score."""
+    reused: Literal["same_job", "other_job"] | None
+    """Which job's text it is, if no call was made for it."""
+
+
+class ResponseList(TypedDict):
+    """A page of responses."""
+
+    data: list[ResponseAnswer]
+    has_more: bool
+    next_cursor: str | None
+
+
+class TotalResult(TypedDict):
+    """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
+
+    by: list[str]
+    cells: int
+    simulated: bool
+    metrics: dict[str, Metric]
+    units: UnitCounts
+
+
+class Results(TypedDict):
+    """Every metric by cell and by total."""
+
+    job: str
+    name: str | None
+    completeness: Literal["full", "partial"]
+    simulated: bool
+    cells: list[CellResult]
+    persona_scores: list[dict[str, Any]]
+    """PersonaScore and task scores of each persona and model, with what they leave out."""
+    persona_score_totals: NotRequired[list[dict[str, Any]]]
+    """Means and standard deviations over personas, by model; the model's refusal rate."""
+    judge_agreement: NotRequired[list[dict[str, Any]]]
+    """How well each two judges' grades agree, by task."""
+    verdict_agreement: NotRequired[list[dict[str, Any]]]
+    """How well several judges' verdicts on the same sentences agree: over all of them, by task, by dimension."""
+    preparation: NotRequired[list[dict[str, Any]]]
+    """What the reasoner was asked, by kind and task, and what was dropped."""
+    persona_set: NotRequired[PersonaGenerationResult | None]
+    """Of a job that makes up personas and does nothing else."""
+    judging_check: NotRequired[JudgingCheck | None]
+    """Of a job that judges several sentences a call: how far that agrees with one by one."""
+    totals: list[TotalResult]
+    judges: list[dict[str, Any]]
+    correlations: NotRequired[list[Correlation]]
+    length_effects: NotRequired[list[LengthEffect]]
+    started_at: str | None
+    computed_at: str
+    usage: JobUsage
+    cost: Cost
+    reuse: NotRequired[ReuseAnswer | None]
+    """`null` for a job that does not ask for it."""
+    manifest: dict[str, Any]
+
+
+class RunOfCell(TypedDict):
+    """One run of a cell."""
+
+    run: int
+    instruction: int | None
+    """Number of the persona instruction, from 0; `null` if unknown."""
+
+
+class RunDistances(TypedDict):
+    """How far a cell's runs are apart: Wasserstein distances of their scores, 0 to the scale's width."""
+
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    simulated: bool
+    width: int
+    """The greatest distance that there can be."""
+    runs: list[RunOfCell]
+    """At most 100, the first ones."""
+    runs_in_all: int
+    """Runs that have verdicts."""
+    by_judge: list[JudgesDistances]
+
+
+class TaskAnswer(TypedDict):
+    """A task."""
+
+    id: str
+    title: str
+    framework: Literal["atomic", "personagym"]
+    prompt: str | None
+    """`null` where each persona is asked questions of its own."""
+    scoring_prompt: str
+    expected_units: float
+
+
+class TaskList(TypedDict):
+    """All tasks and the dimensions that they measure."""
+
+    data: list[TaskAnswer]
+    dimensions: list[DimensionAnswer]
+    instrument: dict[str, str]
