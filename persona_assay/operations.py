@@ -140,6 +140,7 @@ def responses(
     persona: str | None = None,
     task: str | None = None,
     out_of_character: bool = False,
+    judges_disagree: bool = False,
     after: str | None = None,
     limit: int = 50,
 ) -> Call[ResponseList]:
@@ -151,11 +152,13 @@ def responses(
         persona: Only this persona's.
         task: Only this task's.
         out_of_character: Only those with a sentence out of character.
+        judges_disagree: Only those whose judges do not agree.
         after: ``next_cursor`` of the page before.
         limit: How many, up to 500.
     """
-    only = {"out_of_character": "true"} if out_of_character else {}
-    query = _given(model=model, persona=persona, task=task, after=after, limit=limit) | only
+    only = {"out_of_character": out_of_character, "judges_disagree": judges_disagree}
+    query = _given(model=model, persona=persona, task=task, after=after, limit=limit)
+    query |= {name: "true" for name, is_wanted in only.items() if is_wanted}
     return Call("GET", f"{JOB}/responses", read_json, {"job_id": job_id}, query)
 
 

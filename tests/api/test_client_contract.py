@@ -35,6 +35,7 @@ VALUES: dict[str, Any] = {
     "limit": 3,
     "metadata": {"key": "value"},
     "out_of_character": True,
+    "judges_disagree": True,
     "usd": 1.0,
     "calls": 1,
     "tokens": 1,
