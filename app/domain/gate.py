@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from app.domain.refusal_rate import atomic_refusal_rates
 from app.domain.totals import GROUPINGS
 
 Json = Mapping[str, Any]
@@ -161,12 +162,19 @@ def _figures(results: Json, threshold: Threshold) -> list[tuple[dict[str, str], 
             for total in results["totals"]
             if tuple(total["by"]) == by and all(total[key] == value for key, value in where.items())
         ]
-    found = []
+    found: list[tuple[dict[str, str], Json]] = []
+    if threshold.metric == REFUSAL_RATE:
+        found += [
+            ({"model": model, "framework": "atomic"}, rate)
+            for model, rate in atomic_refusal_rates(results)
+            if where.get("model") in {None, model}
+        ]
     for total in results.get("persona_score_totals", ()):
         if where.get("model") in {None, total["model"]}:
             of = {"model": total["model"]}
             if "task" not in where:
-                found.append((of, total[threshold.metric]))
+                of_what = of | ({"framework": "personagym"} if threshold.metric == REFUSAL_RATE else {})
+                found.append((of_what, total[threshold.metric]))
             elif where["task"] in total["tasks"]:
                 found.append((of | {"task": where["task"]}, total["tasks"][where["task"]]))
     return found

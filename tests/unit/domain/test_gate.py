@@ -4,8 +4,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from scipy.stats import binomtest
 
-from app.domain.gate import Verdict, judge_gate, parse_threshold
+from app.domain.gate import Gate, Verdict, judge_gate, parse_threshold
 from app.reports.junit import junit
 
 KEYS = {"model": "m", "task": "essay", "level": "low"}
@@ -121,6 +122,60 @@ class TestGate:
         assert verdict(document, "persona_score>=4", "persona_score@task=expected_action>=4") == "pass"
         assert verdict(document, "refusal_rate<=0.05") == "fail"
         assert verdict(document, "persona_score@task=chess>=1") == "inconclusive"
+
+
+def cell(persona: str, refused: int, dimension: str = "E", model: str = "m") -> dict[str, Any]:
+    generation = {"planned": 10, "answered": 10 - refused, "refused": refused}
+    return {
+        "model": model, "persona": persona, "task": "essay", "dimension": dimension, "generation": generation,
+    }  # fmt: skip
+
+
+class TestRefusalsOfAtomicTasks:
+    def refusals(self, *cells: dict[str, Any], gym: bool = False) -> Gate:
+        document = results() | {"cells": list(cells)}
+        if not gym:
+            document["persona_score_totals"] = []
+        return judge_gate(document, [parse_threshold("refusal_rate<=0.2")], "personas")
+
+    def test_are_counted_once_where_traits_share_a_text(self) -> None:
+        six = [cell(f"p{n}", refused=1) for n in range(6)]
+        (check,) = self.refusals(*six, cell("p0", refused=1, dimension="A")).checks
+        assert check.value == 6 / 60  # 6 texts with 1 refusal among 10 responses each
+        assert check.of == {"model": "m", "framework": "atomic"}
+
+    def test_of_these_very_personas_have_the_exact_interval_of_a_share(self) -> None:
+        none, some = ([cell(f"p{n}", refused=r) for n in range(5)] for r in (0, 2))
+        checks = [
+            judge_gate(
+                {**results(), "persona_score_totals": [], "cells": cells},
+                [parse_threshold("refusal_rate<=0.4")],
+                "runs",
+            ).checks[0]
+            for cells in (none, some)
+        ]
+        # 0 of 50: 1 - 0.025^(1/50). 10 of 50: Clopper and Pearson's, as scipy.stats.binomtest has it
+        expected = [[0.0, 1 - 0.025 ** (1 / 50)], list(binomtest(10, 50).proportion_ci())]
+        assert [check.ci95 for check in checks] == [pytest.approx(ends, abs=1e-6) for ends in expected]
+        assert [check.verdict for check in checks] == ["pass", "pass"]
+
+    def test_of_few_personas_have_no_interval_and_never_pass(self) -> None:
+        gate = self.refusals(*(cell(f"p{n}", refused=0) for n in range(4)))
+        assert gate.verdict == "inconclusive"
+
+    def test_stand_beside_those_of_personagym_and_leave_its_tasks_out(self) -> None:
+        atomic = [cell(f"p{n}", refused=10) for n in range(6)]
+        both = self.refusals(*atomic, cell("p0", refused=0) | {"task": "expected_action"}, gym=True)
+        assert [(check.of["framework"], check.value) for check in both.checks] == [
+            ("atomic", 1.0),
+            ("personagym", 0.8),
+        ]
+
+    def test_of_a_model_that_wrote_nothing_are_missing(self) -> None:
+        nothing = cell("p0", refused=0) | {"generation": {"planned": 10, "answered": 0, "refused": 0}}
+        (check,) = self.refusals(nothing).checks
+        assert check.verdict == "inconclusive"
+        assert "the model has written no response" in check.reason
 
 
 class TestJunit:
