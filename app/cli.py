@@ -103,7 +103,7 @@ def demo(
     ] = Path("assay-demo-report.html"),
     as_json: AsJson = False,
 ) -> None:
-    """Runs a real job on simulated models, from an empty machine to the report."""
+    """Runs a job on simulated models and shows its results and report."""
     with told_errors():
         if not output.absolute().parent.is_dir():
             raise CommandError(f"cannot write {output}: there is no directory {output.absolute().parent}")

@@ -12,7 +12,10 @@ from persona_assay.types import JobDetail
 
 
 def cancel(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Cancels a job: no call starts after it, and what was paid for is kept."""
+    """Cancels a job; what was paid for is kept.
+
+    No call starts after it.
+    """
     _act(operations.cancel(job_id), url, as_json=as_json)
 
 
@@ -27,7 +30,10 @@ def resume(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
 
 
 def retry(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Redoes what failed or stayed unparsed in a job that is over or paused."""
+    """Redoes what failed in a job that is over or paused.
+
+    Also what stayed unparsed. All the rest is kept.
+    """
     _act(operations.retry(job_id), url, as_json=as_json)
 
 
@@ -39,7 +45,10 @@ def budget(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Changes limits of a job's budget; one that paused because of it goes on with `assay resume`."""
+    """Changes limits of a job's budget.
+
+    A job that paused because of it goes on with `assay resume`.
+    """
     with told_errors(), client_of(url) as client:
         job = client.change_budget(job_id, usd=usd, calls=calls, tokens=tokens)
         if as_json:
@@ -53,7 +62,10 @@ def budget(
 
 
 def delete(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Removes a job that is over, with its responses and results. This cannot be undone."""
+    """Removes a job that is over.
+
+    Its responses and results go with it. This cannot be undone.
+    """
     with told_errors(), client_of(url) as client:
         client.delete_job(job_id)
         if as_json:

@@ -24,7 +24,10 @@ def compare(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Compares two models on the personas and tasks that both have: paired differences, a - b."""
+    """Compares two models: paired differences, a - b.
+
+    The pairs are the personas, tasks and dimensions that both have.
+    """
     with told_errors(), client_of(url) as client:
         found = client.compare(_side(a), _side(b))
         if as_json:
@@ -44,6 +47,7 @@ def gate(
         typer.Option(
             "--threshold",
             "-t",
+            metavar="THRESHOLD",
             help="acc_atom>=0.8, acc_atom@task=essay>=0.7, refusal_rate<=0.02 …; any number of them. [the job's own]",
             show_default=False,
         ),
@@ -60,9 +64,9 @@ def gate(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Holds a job's results to thresholds. Exit status: 0 pass, 1 fail, 2 inconclusive, 3 an error.
+    """Holds a job's results to thresholds.
 
-    A figure passes only if its whole interval does. What is missing is inconclusive: it never passes.
+    Exit status: 0 pass, 1 fail, 2 inconclusive, 3 an error. A figure passes only if its whole interval does. What is missing is inconclusive: it never passes.
     """
     with told_errors(), client_of(url) as client:
         found = client.gate(job_id, threshold or (), interval=interval)

@@ -5,16 +5,23 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from app.terminal.consoles import printable
+from app.terminal.fitted import INDENT, Fitted
 from app.terminal.quantities import counted
 from app.terminal.results_tables import NAMES
 
 Json = Mapping[str, Any]
 
 MISSING = "–"
+SURE = "*"
+LEGEND = (
+    f"{SURE} The interval, over personas, does not hold 0. p is corrected (Holm) within all tasks together and within"
+    " single tasks. Detectable is the true difference that would be found in 80 % of cases."
+)
 _NAMES = NAMES | {"persona_score": "PersonaScore", "task_score": "task score"}
 _MARKS = {
     "pass": ("✓ pass", "green"),
@@ -38,15 +45,22 @@ def comparison_view(found: Json) -> RenderableType:
             printable(row["task"] or "all").replace("_", " "),
             f"{row['a']:.2f}",
             f"{row['b']:.2f}",
-            Text(f"{row['difference']:+.3f}", style="bold" if sure else ""),
+            Text(f"{row['difference']:+.3f}{SURE if sure else ' '}", style="bold" if sure else ""),
             MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]",
             _number(row["p_value_holm"], 4),
             _number(row["smallest_detectable"], 3),
             f"{row['pairs']:,}",
         )
-    parts: list[RenderableType] = [_side("a", found["a"]), _side("b", found["b"]), "", table, ""]
+    parts: list[RenderableType] = [
+        _side("a", found["a"]),
+        _side("b", found["b"]),
+        "",
+        Fitted(table, heads=2),
+        "",
+    ]
     reasons = dict.fromkeys(row["ci95_reason"] for row in found["differences"] if row["ci95_reason"])
-    remarks = [f"{MISSING} {reason.partition(': ')[2]}." for reason in reasons]
+    remarks = [LEGEND]
+    remarks += [f"{MISSING} {reason.partition(': ')[2]}." for reason in reasons]
     if found["left_out"]:
         remarks.append(
             f"{counted(len(found['left_out']), 'figure')} without a partner left out; --json lists them."
@@ -57,17 +71,16 @@ def comparison_view(found: Json) -> RenderableType:
 
 def gate_view(found: Json) -> RenderableType:
     """A gate's checks and what came out, for a terminal."""
-    lines = []
+    parts: list[RenderableType] = []
     for check in found["checks"]:
         mark, colour = _MARKS[check["verdict"]]
-        of = " ".join(f"{key}={value}" for key, value in check["of"].items())
-        line = Text(mark, style=colour)
-        line.append(f"  {printable(check['threshold'])}  ", style="bold")
-        line.append(printable(of))
-        line.append(f"\n    {printable(check['reason'])}", style="hint")
-        lines.append(line)
+        of = " · ".join(f"{key} {value}" for key, value in check["of"].items())
+        parts.append(Text.assemble((mark, colour), "  ", (printable(check["threshold"]), "bold")))
+        told = [Text(printable(of))] if of else []
+        told.append(Text(printable(check["reason"]), style="hint"))
+        parts += [Padding(line, (0, 0, 0, INDENT), expand=False) for line in told]
     mark, colour = _MARKS[found["verdict"]]
-    return Group(*lines, "", Text(f"gate: {mark}", style=f"bold {colour}"))
+    return Group(*parts, "", Text(f"gate: {mark}", style=f"bold {colour}"))
 
 
 def _side(name: str, side: Json) -> Text:

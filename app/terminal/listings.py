@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.terminal.consoles import printable
+from app.terminal.fitted import Fitted
 from app.terminal.progress import JobProgress, status_words
 from app.terminal.quantities import counted, dollars, duration
 from persona_assay import ProblemError
@@ -30,18 +31,22 @@ def plan_view(plan: Json) -> RenderableType:
     return Group(heading, _plan_stages(plan), *_plan_remarks(plan))
 
 
-def _plan_stages(plan: Json) -> Table:
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("stage")
+def _plan_stages(plan: Json) -> RenderableType:
+    table = Table(box=SIMPLE_HEAD, show_footer=len(plan["stages"]) > 1)
+    sums = [
+        sum(stage[name] for stage in plan["stages"]) for name in ("calls", "input_tokens", "output_tokens")
+    ]
+    table.add_column("stage", footer="total")
     table.add_column("model", overflow="fold")
-    for name in ("calls", "input tokens", "output tokens", "cost"):
-        table.add_column(name, justify="right", no_wrap=True)
+    for name, total in zip(("calls", "input tokens", "output tokens"), sums, strict=True):
+        table.add_column(name, justify="right", no_wrap=True, footer=f"{total:,}")
+    table.add_column("cost", justify="right", no_wrap=True)
     for stage in plan["stages"]:
         tokens = (f"{stage['input_tokens']:,}", f"{stage['output_tokens']:,}")
         table.add_row(
             stage["stage"], printable(stage["model"]), f"{stage['calls']:,}", *tokens, dollars(stage["usd"])
         )
-    return table
+    return Fitted(table, heads=2)
 
 
 def _plan_remarks(plan: Json) -> Iterator[Text]:
@@ -68,7 +73,7 @@ def jobs_view(page: Json) -> RenderableType:
             name.append(" (simulated)", style="warning")
         table.add_row(job["id"], status_words(job), _moment(job["created_at"]), name)
     more = [Text("There are more: say how many with --limit.", style="hint")] if page["has_more"] else []
-    return Group(table, *more)
+    return Group(Fitted(table), *more)
 
 
 def job_view(job: Json) -> RenderableType:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
-from app.terminal.outcome import exit_by, print_json, told_errors
+from app.terminal.outcome import exit_by, print_json, say, told_errors
 from app.terminal.waiting import wait_for
 from persona_assay.types import JobStatus
 
@@ -42,7 +42,10 @@ def submit(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Submits a job and prints its id. With --wait, the exit status is 0 if it completed, 1 if it failed."""
+    """Submits a job and prints its id.
+
+    With --wait, the exit status is 0 if the job completed, 1 if it failed or was cancelled.
+    """
     with told_errors(), client_of(url) as client:
         from app.terminal.job_file import read_job_file  # noqa: PLC0415
 
@@ -56,10 +59,15 @@ def submit(
             print_json(last)
         if wait:
             exit_by(last)
+        elif sys.stderr.isatty():
+            say(f"To see how it goes: assay watch {job['id']}")
 
 
 def watch(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Shows a job's progress until it has ended. Exit status: 0 if it completed, 1 if it failed or was cancelled."""
+    """Shows a job's progress until it has ended.
+
+    Exit status: 0 if it completed, 1 if it failed or was cancelled.
+    """
     with told_errors(), client_of(url) as client:
         job = wait_for(client, client.job(job_id), as_json=as_json)
         if as_json:

@@ -178,6 +178,7 @@ class TestReading:
         service.on("POST /v1/jobs/plan", Answer(plan))
         output = assay(service, "plan", "-", stdin="{}").stdout
         assert "36 cells · 1 run each · 1,800 responses · about 21,800 calls" in output
+        assert ["total", "21,800", "1,090,000", "420,000"] in [line.split() for line in output.splitlines()]
         assert "Cost: $2.50 to $6.25" in output
         assert "unknown" in output
         assert "Shortest time under the rate limits: 1:30" in output

@@ -45,7 +45,7 @@ class TestCompare:
             "a": {"job": "job_1", "model": "a/model:x"},
             "b": {"baseline": "GPT-4o"},
         }
-        for shown in ("ACC_atom", "+0.100", "SIMULATED", "2 personas; an interval needs 5", "1 figure"):
+        for shown in ("ACC_atom", "+0.100*", "SIMULATED", "2 personas; an interval needs 5", "1 figure"):
             assert shown in result.stdout
         assert "The judges differ" in result.stdout
 
