@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.browser.watching import Watcher, barriers, overflow
 from tests.e2e.stack import Json, Stack
@@ -29,7 +29,7 @@ TWO_BY_TWO: Json = SMALL | {
 SLOW = {"latency_ms": 2_000, "jitter_ms": 2_000}
 """Some replies come at once, some take their time: a job is seen at work, with results."""
 QUICK = {"latency_ms": 1, "jitter_ms": 0}
-NARROW = {"width": 380, "height": 800}
+NARROW: ViewportSize = {"width": 380, "height": 800}
 
 
 @pytest.fixture(scope="module")

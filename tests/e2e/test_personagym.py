@@ -226,7 +226,7 @@ class TestWholeJob:
         shown = [response for response in stack.responses(job["id"]) if response["task"] == task]
         grades = {r["id"]: [g["score"] for g in r["grades"]] for r in shown}
         expected = [id_ for id_, scores in grades.items() if max(scores) - min(scores) >= 2]
-        wanted = {"task": task, "judges_disagree": "true", "limit": 500}
+        wanted = {"task": task, "judges_disagree": "true", "limit": "500"}
         found = stack.api.get(f"/v1/jobs/{job['id']}/responses", params=wanted).json()["data"]
         assert [response["id"] for response in found] == expected
         assert 0 < len(expected) < len(shown)
