@@ -87,6 +87,7 @@ def _running(api: httpx2.Client, meter: ProcessMeter, job_id: str, polls: int) -
         "results": [_one(lambda: timed(api, f"{path}/results")[0], meter) for _ in range(3)],
         "status_while_results_are_read": _beside(api, path),
         "pages": _pages(api, meter, path),
+        "console": _console(api, meter, job_id),
     }
 
 
@@ -96,6 +97,7 @@ def _ended(api: httpx2.Client, meter: ProcessMeter, job_id: str, polls: int) -> 
         "status": _repeated(lambda: timed(api, path)[0], meter, polls),
         "results": _repeated(lambda: timed(api, f"{path}/results")[0], meter, 20),
         "pages": _pages(api, meter, path),
+        "console": _console(api, meter, job_id),
         "exports": {format_: _export(api, meter, path, format_) for format_ in ("jsonl", "csv", "parquet")},
     }
 
@@ -129,6 +131,7 @@ def _pages(api: httpx2.Client, meter: ProcessMeter, path: str) -> Json:
         "first": "",
         "far": f"&after={far}" if far else "",
         "out_of_character": "&out_of_character=true",
+        "judges_disagree": "&judges_disagree=true",
         "persona": "&persona=E-low",
     }
 
@@ -136,6 +139,27 @@ def _pages(api: httpx2.Client, meter: ProcessMeter, path: str) -> Json:
         return lambda: timed(api, f"{path}/responses?limit={PAGE}{query}")[0]
 
     return {name: _repeated(read(query), meter, 10) for name, query in queries.items()}
+
+
+def _console(api: httpx2.Client, meter: ProcessMeter, job_id: str) -> Json:
+    """The pages that people look at."""
+    paths = {
+        "jobs": "/",
+        "job": f"/jobs/{job_id}",
+        "responses": f"/jobs/{job_id}/responses",
+        "out_of_character": f"/jobs/{job_id}/responses?out_of_character=true",
+        "judges_disagree": f"/jobs/{job_id}/responses?judges_disagree=true",
+    }
+
+    def read(path: str) -> Callable[[], float]:
+        def look() -> float:
+            started = time.perf_counter()
+            api.get(path).raise_for_status()
+            return time.perf_counter() - started
+
+        return look
+
+    return {name: _repeated(read(path), meter, 10) for name, path in paths.items()}
 
 
 def _cursor_at(api: httpx2.Client, path: str, responses: int) -> str | None:

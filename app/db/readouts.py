@@ -257,18 +257,22 @@ class Wanted:
     apart: int
 
 
-_LEVELLED = (
-    " FROM verdicts v JOIN unnest(CAST(:of_cells AS int[]), CAST(:of_traits AS int[]),"
-    " CAST(:lowest AS int[]), CAST(:highest AS int[])) AS b (cell, trait, lowest, highest)"
-    " ON b.cell = c.ordinal AND b.trait = v.trait WHERE v.cell_id = r.cell_id AND v.run = r.run"
-    " AND v.item = r.item AND v.tenant = :tenant AND v.score IS NOT NULL"
+_LEVELS = (
+    "WITH levels AS (SELECT cell, array_agg(lowest ORDER BY trait) AS lowest, array_agg(highest ORDER BY trait) AS highest"
+    " FROM unnest(CAST(:of_cells AS int[]), CAST(:of_traits AS int[]), CAST(:lowest AS int[]), CAST(:highest AS int[]))"
+    " AS given (cell, trait, lowest, highest) GROUP BY cell) "
 )
-"""A response's scores, each beside the bounds of its persona's level."""
+"""The bounds of a persona's levels, a row for each cell, so that they are not searched for each response."""
 
-_OUT_OF_CHARACTER = f"EXISTS (SELECT{_LEVELLED} AND v.score NOT BETWEEN b.lowest AND b.highest)"
+_SCORES = (
+    " FROM verdicts v WHERE v.cell_id = r.cell_id AND v.run = r.run AND v.item = r.item AND v.tenant = :tenant"
+    " AND v.score IS NOT NULL"
+)
+_IN_CHARACTER = "v.score BETWEEN levels.lowest[v.trait + 1] AND levels.highest[v.trait + 1]"
+_OUT_OF_CHARACTER = f"EXISTS (SELECT{_SCORES} AND NOT ({_IN_CHARACTER}))"
 _JUDGES_DISAGREE = (
-    f"(EXISTS (SELECT{_LEVELLED} GROUP BY v.unit, v.trait HAVING bool_or(v.score BETWEEN b.lowest AND b.highest)"
-    "  AND bool_or(v.score NOT BETWEEN b.lowest AND b.highest))"
+    f"(EXISTS (SELECT{_SCORES} GROUP BY v.unit, v.trait"
+    f"  HAVING bool_or({_IN_CHARACTER}) AND bool_or(NOT ({_IN_CHARACTER})))"
     " OR EXISTS (SELECT FROM grades g WHERE g.cell_id = r.cell_id AND g.run = r.run AND g.item = r.item"
     "  AND g.tenant = :tenant HAVING max(g.score) - min(g.score) >= :apart))"
 )
@@ -301,7 +305,9 @@ async def response_page(
     if wanted.judges_disagree:
         where.append(_JUDGES_DISAGREE)
         values["apart"] = wanted.apart
+    given, levels = "", ""
     if wanted.out_of_character or wanted.judges_disagree:
+        given, levels = _LEVELS, " LEFT JOIN levels ON levels.cell = c.ordinal"
         values |= {
             "of_cells": [cell for cell, _ in wanted.levels],
             "of_traits": [trait for _, trait in wanted.levels],
@@ -310,7 +316,7 @@ async def response_page(
         }
     rows = await connection.execute(
         text(
-            f"SELECT {_RESPONSE_COLUMNS} FROM responses r JOIN cells c ON c.id = r.cell_id"
+            f"{given}SELECT {_RESPONSE_COLUMNS} FROM responses r JOIN cells c ON c.id = r.cell_id{levels}"
             f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item LIMIT :limit"
         ),
         values | {"limit": limit},

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -54,7 +55,7 @@ class ResultsReader:
         self._contexts = contexts
         self._people = HumanAgreement(engine, contexts)
         self._computed: OrderedDict[str, _Computed] = OrderedDict()
-        self._renewals: set[asyncio.Task[None]] = set()
+        self._renewals: set[asyncio.Task[Any]] = set()
 
     async def read(self, job: JobRow) -> str:
         """A job's results as JSON text, with how far people agree with its judges where somebody has annotated it."""
@@ -86,9 +87,24 @@ class ResultsReader:
             renewal.add_done_callback(self._renewals.discard)
         return computed.results
 
+    async def read_within(self, job: JobRow, seconds: float) -> str | None:
+        """The same, if it takes no longer; ``None`` otherwise, while it goes on for the next reader."""
+        reading = asyncio.create_task(self.read(job))
+        done, _ = await asyncio.wait({reading}, timeout=seconds)
+        if done:
+            return reading.result()
+        self._renewals.add(reading)
+        reading.add_done_callback(self._finished)
+        return None
+
+    def _finished(self, reading: asyncio.Task[str]) -> None:
+        self._renewals.discard(reading)
+        if not reading.cancelled() and (error := reading.exception()) is not None:
+            log.warning("results not read", error=type(error).__name__)
+
     async def close(self) -> None:
         """Waits for what is being computed for later readers; a thread that computes can't be stopped."""
-        await asyncio.gather(*self._renewals)
+        await asyncio.gather(*self._renewals, return_exceptions=True)
 
     async def _compute(self, job: JobRow, computed: _Computed) -> None:
         async with computed.lock:

@@ -4,6 +4,8 @@ import re
 
 import httpx2
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.api.service import Service, job_body
 
@@ -81,3 +83,119 @@ class TestForeignPages:
             {"Origin": api.url},
         ):
             assert api.post("/v1/jobs", job_body(), headers=headers).status_code == 202
+
+
+FORM = {
+    "name": "by hand",
+    "persona": "E-low",
+    "task": "essay",
+    "model_model_0": "simulated/sim-faithful",
+    "judge_model_0": "simulated/sim-judge",
+    "instruction": "1",
+    "iterations": "2",
+    "action": "plan",
+}
+
+
+def post(service: Service, path: str, form: dict[str, str] | None = None) -> httpx2.Response:
+    """What a browser gets that sends a form from one of our own pages."""
+    headers = BROWSER | {"Sec-Fetch-Site": "same-origin"}
+    return httpx2.post(f"{service.url}{path}", data=form, headers=headers, timeout=30, trust_env=False)
+
+
+class TestForm:
+    def test_a_planned_job_is_submitted_once_however_often_its_button_is_pressed(self, api: Service) -> None:
+        plan = post(api, "/new", FORM)
+        assert plan.status_code == 200
+        assert api.get("/v1/jobs").json()["data"] == []
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', plan.text))
+        answers = [post(api, "/new", FORM | hidden | {"action": "submit"}) for _ in range(2)]
+        assert {answer.status_code for answer in answers} == {303}
+        assert len({answer.headers["location"] for answer in answers}) == 1
+        (job,) = api.get("/v1/jobs").json()["data"]
+        assert answers[0].headers["location"] == f"/jobs/{job['id']}"
+        assert job["spec"]["iterations"] == 2
+
+    def test_another_than_the_planned_one_is_not(self, api: Service) -> None:
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', post(api, "/new", FORM).text))
+        answer = post(api, "/new", FORM | hidden | {"action": "submit", "iterations": "3"})
+        assert answer.status_code == 200
+        assert hidden["planned"] not in answer.text
+        assert api.get("/v1/jobs").json()["data"] == []
+
+    @settings(max_examples=40)
+    @given(
+        st.dictionaries(
+            st.sampled_from(
+                [*FORM, "seed", "persona_id_0", "persona_traits_0", "budget_usd", "reuse_judging"]
+            ),
+            st.one_of(
+                st.text(st.characters(codec="utf-8"), max_size=12),
+                st.sampled_from(
+                    ["\0", "nan", "-inf", "1e999", "9" * 5000, "E high", "submit", "across_jobs"]
+                ),
+            ),
+        )
+    )
+    def test_whatever_is_typed_the_answer_is_a_plan_or_what_is_wrong(
+        self, running_api: Service, typed: dict[str, str]
+    ) -> None:
+        answer = post(running_api, "/new", FORM | typed | {"planned": "nothing"})
+        assert answer.status_code in {200, 422}, typed
+
+    def test_what_is_no_form_is_a_problem(self, running_api: Service) -> None:
+        for content, type_, status in (
+            (b"a=%ff", "application/x-www-form-urlencoded", 400),
+            (b"{}", "a/b", 415),
+        ):
+            answer = running_api.http.post("/new", content=content, headers={"content-type": type_})
+            assert answer.status_code == status
+
+
+class TestJobPages:
+    def test_say_that_there_is_no_such_job(self, running_api: Service) -> None:
+        for path in (
+            "/jobs/none",
+            "/jobs/job_01kxyz0abcdefghjkmnpqrstvw",
+            "/jobs/none/responses",
+            "/live/jobs/none",
+        ):
+            assert look(running_api, path).status_code == 404
+        assert post(running_api, "/jobs/none/cancel").status_code == 404
+        assert post(running_api, "/jobs/job_01kxyz0abcdefghjkmnpqrstvw/remove").status_code == 422
+
+    def test_do_only_what_a_jobs_state_allows(self, api: Service) -> None:
+        job = api.submit(job_body())["id"]
+        assert post(api, f"/jobs/{job}/pause").headers["location"] == f"/jobs/{job}"
+        assert api.job(job)["status"] == "paused"
+        page = look(api, f"/jobs/{job}").text
+        assert re.findall(r'id="deed-(\w+)"', page) == ["resume", "cancel"]
+        post(api, f"/jobs/{job}/cancel")
+        refused = post(api, f"/jobs/{job}/pause")
+        assert refused.status_code == 409
+        assert "be paused" in refused.text
+
+    def test_change_the_budget_of_a_job_that_paused(self, api: Service) -> None:
+        job = api.submit(job_body(budget={"calls": 10}))["id"]
+        post(api, f"/jobs/{job}/pause")
+        assert 'name="calls" value="10"' in look(api, f"/jobs/{job}").text
+        assert post(api, f"/jobs/{job}/budget", {"calls": "25"}).status_code == 303
+        assert api.job(job)["budget"]["calls"]["limit"] == 25
+        for typed, pointer in (
+            ({"calls": "few"}, "/budget/calls"),
+            ({"usd": "5"}, "/budget/usd"),
+            ({"usd": ""}, "/budget"),
+        ):
+            refused = post(api, f"/jobs/{job}/budget", typed)
+            assert refused.status_code == 422
+            assert pointer in refused.text
+
+    def test_do_not_depend_on_there_being_results(self, api: Service) -> None:
+        job = api.submit(job_body())["id"]
+        for path in (
+            f"/jobs/{job}",
+            f"/jobs/{job}/responses",
+            f"/jobs/{job}/responses?out_of_character=true",
+        ):
+            assert look(api, path).status_code == 200
+        assert look(api, f"/compare?a={job}&b=baseline:GPT-4o").status_code == 409

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from embedded.valkey import EmbeddedValkey
 from tests.browser.watching import Watcher
@@ -20,6 +20,8 @@ EXECUTABLES = ("chromium", "chromium-browser", "google-chrome-stable", "google-c
 WINDOW_WIDTH, WINDOW_HEIGHT = 1280, 900
 PATIENCE_MILLISECONDS = 60_000
 """On a busy machine all that a page waits for may take long."""
+
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.fixture(scope="session")

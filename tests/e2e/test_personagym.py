@@ -221,6 +221,16 @@ class TestWholeJob:
             judged = [v for unit in response["units"] for v in unit["verdicts"]]
             assert bool(judged) == (response["task"] == ATOMIC and response["text"] != "")
 
+    def test_judges_disagree_where_their_grades_are_two_points_apart(self, stack: Stack, job: Json) -> None:
+        task = "linguistic_habits"
+        shown = [response for response in stack.responses(job["id"]) if response["task"] == task]
+        grades = {r["id"]: [g["score"] for g in r["grades"]] for r in shown}
+        expected = [id_ for id_, scores in grades.items() if max(scores) - min(scores) >= 2]
+        wanted = {"task": task, "judges_disagree": "true", "limit": "500"}
+        found = stack.api.get(f"/v1/jobs/{job['id']}/responses", params=wanted).json()["data"]
+        assert [response["id"] for response in found] == expected
+        assert 0 < len(expected) < len(shown)
+
 
 class TestFrozenQuestions:
     def test_a_job_that_names_the_set_asks_the_same_and_makes_exemplars_only(

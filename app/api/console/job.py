@@ -7,29 +7,33 @@ from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Any, Literal
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
+from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.api.console.forms import typed_by
+from app.api.console.job_form import BUDGET, number_of
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
 from app.api.dependencies import JobId, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.pages import page, render
+from app.api.requests import BudgetIn
 from app.domain.status import JobStatus
 from app.reports.persona_scores import persona_scores
 from app.reports.summary import Summary
 from app.reports.targets import Targets
-from app.services.control_job import cancel_job, pause_job, resume_job, retry_job
+from app.services.control_job import cancel_job, change_budget, pause_job, resume_job, retry_job
 from app.services.errors import NotFoundError
 from app.services.follow_job import JobState, read_state, states_after
 from app.services.job_view import find_job, view_job
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
-RESULTS_SECONDS = 5.0
-"""How soon newer results show while a job runs; computing them takes seconds for a big one."""
 SOON_SECONDS = 0.5
-"""For so long the page of a running job waits for its results, which follow otherwise."""
+"""For so long the page of a running job waits for its results, whose computation takes seconds for a big one; they follow
+otherwise."""
 WEAKEST_CELLS = 6
 
 Json = dict[str, Any]
@@ -43,18 +47,31 @@ async def job_page(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> R
     """A job."""
     job = await view_job(services.engine, tenant, job_id)
     over = JobStatus(job["status"]).is_terminal
-    reading = asyncio.ensure_future(_results(services, tenant, job_id))
-    done, _ = await asyncio.wait({reading}, timeout=None if over else SOON_SECONDS)
-    if not done:
-        reading.cancel()
+    results = await _results(services, tenant, job_id, seconds=None if over else SOON_SECONDS)
     return page(
         "job.html.j2",
         job=job,
         summary=summary(job["spec"]),
         live=None if over else f"/live/jobs/{job_id}",
         **_state(job),
-        **(reading.result() if done else NO_RESULTS),
+        **await _shown(results),
     )
+
+
+@router.post("/jobs/{job_id}/budget")
+async def change(request: Request, job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Changes the limits of a job's budget, and shows it again."""
+    typed = await typed_by(request)
+    limits = {name: number_of(typed.text(name), kind) for name, kind in BUDGET.items() if typed.text(name)}
+    try:
+        budget = BudgetIn.model_validate(limits).to_budget()
+    except ValidationError as error:
+        raise RequestValidationError(
+            [{**each, "loc": ("body", "budget", *each["loc"])} for each in error.errors()],
+            body={"budget": limits},
+        ) from error
+    await change_budget(services.control, tenant, job_id, budget)
+    return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)
 
 
 @router.post("/jobs/{job_id}/{deed}")
@@ -72,37 +89,26 @@ async def live_job(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> R
 
 
 async def _parts(services: Services, tenant: str, job_id: str, first: JobState) -> AsyncIterator[Parts]:
-    clock = asyncio.get_running_loop().time
-    reading: asyncio.Task[Json] | None = None
-    read_at = -RESULTS_SECONDS
+    state = first
+    known: str | None = None
     try:
-        async for state in states_after(services.engine, tenant, job_id, first, None):
+        async for changed in states_after(services.engine, tenant, job_id, first, None):
             parts: dict[str, str] = {}
-            if state is not None:
-                job = json.loads(state.body)
+            state = changed or state
+            job = json.loads(state.body)
+            if changed is not None:
                 parts["state"] = render("job_state.html.j2", job=job, **_state(job))
-            if reading is not None and reading.done():
-                parts |= _results_part(job, reading)
-                reading, read_at = None, clock()
-            if state is not None and state.is_last:
-                reading = reading or asyncio.create_task(_results(services, tenant, job_id))
-                await asyncio.wait({reading})
-                parts |= _results_part(job, reading)
-            elif reading is None and clock() - read_at >= RESULTS_SECONDS:
-                reading = asyncio.create_task(_results(services, tenant, job_id))
+            with contextlib.suppress(
+                SQLAlchemyError, OSError
+            ):  # away for a moment: the reader need not notice
+                seconds = None if state.is_last else SOON_SECONDS
+                results = await _results(services, tenant, job_id, seconds=seconds)
+                if results not in {None, known}:
+                    known = results
+                    parts["results"] = render("job_results.html.j2", job=job, **await _shown(results))
             yield parts
     except NotFoundError:
         return  # deleted meanwhile: who loads the page again is told so
-    finally:
-        if reading is not None:
-            reading.cancel()
-
-
-def _results_part(job: Json, reading: asyncio.Task[Json]) -> Parts:
-    """The results, unless the database was away just then."""
-    with contextlib.suppress(SQLAlchemyError, OSError):
-        return {"results": render("job_results.html.j2", job=job, **reading.result())}
-    return {}
 
 
 def _state(job: Json) -> Json:
@@ -122,13 +128,19 @@ def _deeds(job: Json, *, failed: bool) -> list[str]:
     return ["retry"] if incomplete and status in {JobStatus.COMPLETED, JobStatus.FAILED} else []
 
 
-NO_RESULTS: Json = {"results": None, "models": [], "weakest": [], "gym": None}
-
-
-async def _results(services: Services, tenant: str, job_id: str) -> Json:
-    """What the template of a job's results shows."""
+async def _results(services: Services, tenant: str, job_id: str, *, seconds: float | None) -> str | None:
+    """A job's results; ``None`` if they take longer."""
     job = await find_job(services.engine, tenant, job_id)
-    return await asyncio.to_thread(_summarized, await services.results.read(job))
+    if seconds is None:
+        return await services.results.read(job)
+    return await services.results.read_within(job, seconds)
+
+
+async def _shown(results: str | None) -> Json:
+    """What the template of a job's results shows."""
+    if results is None:
+        return {"results": None, "models": [], "weakest": [], "gym": None}
+    return await asyncio.to_thread(_summarized, results)
 
 
 def _summarized(document: str) -> Json:

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
+from app.api.console.forms import typed_by
 from app.api.console.job_form import JobForm, Typed, field
 from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.pages import page
-from app.api.problems import ProblemError, field_error
+from app.api.problems import field_error
 from app.api.requests import JobIn
-from app.api.strict_json import StrictRequest
 from app.domain.errors import FieldError, InvalidJobError
 from app.services.identifiers import new_id
 from app.services.plan_job import plan_job
@@ -24,7 +24,6 @@ from app.services.submit_job import Submission, submit_job
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
-FORM_TYPE = "application/x-www-form-urlencoded"
 KEPT_SETS = 50
 """Kept persona sets that can be chosen, the newest."""
 
@@ -49,7 +48,7 @@ async def new(services: ServicesDep, tenant: TenantDep) -> Response:
 @router.post("/new")
 async def build(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
     """The plan of what was typed, or what is wrong with it; or the job, if its plan was seen."""
-    typed = await _typed(request)
+    typed = await typed_by(request)
     form = JobForm(typed, len(services.instrument.instructions))
     version = _version(form.body)
     try:
@@ -68,21 +67,6 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep) -> R
         return await _shown(services, tenant, typed, planned=planned)
     errors = form.errors(dict.fromkeys(found))
     return await _shown(services, tenant, typed, HTTPStatus.UNPROCESSABLE_ENTITY, errors=errors)
-
-
-async def _typed(request: Request) -> Typed:
-    """What a browser sent.
-
-    Raises:
-        ProblemError: If it is no form.
-    """
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
-        detail = f"send the form as {FORM_TYPE}"
-        raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
-    try:
-        return Typed.parse(await StrictRequest(request.scope, request.receive).body())
-    except ValueError as error:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_form", "the body is no form") from error
 
 
 async def _submitted(services: Services, tenant: str, job: JobIn, body: Json, key: str) -> Response:

@@ -52,23 +52,26 @@ async def browse(
     )
     query = {"model": model, "persona": persona, "task": task}
     query |= {name: "true" for name in ("out_of_character", "judges_disagree") if getattr(wanted, name)}
+    # Sentences by the thousand take CPU; other requests go on meanwhile.
     return await asyncio.to_thread(
-        page,
-        "responses.html.j2",
+        _page,
+        found,
+        context,
         job=job_json(job),
         choices=_choices(context),
+        by_sentence=any(cell.dimensions for cell in context.cells),
         judges=len(context.spec.judges),
         wanted=wanted,
         query={name: value for name, value in query.items() if value},
-        cards=_cards(found, context),
         following=None if following is None else cursors.encoded(list(following)),
         later=after is not None,
     )
 
 
-def _cards(found: Iterable[JudgedResponse], context: JobContext) -> list[Any]:
+def _page(found: Iterable[JudgedResponse], context: JobContext, **shown: Any) -> Response:
     targets = _targets(context)
-    return [make_card(response, targets) for response in found]
+    cards = [make_card(response, targets) for response in found]
+    return page("responses.html.j2", cards=cards, **shown)
 
 
 def _choices(context: JobContext) -> dict[str, list[str]]:

@@ -1,0 +1,139 @@
+"""The body that a form makes, and where what is wrong with it is told."""
+
+from urllib.parse import urlencode
+
+import pytest
+
+from app.api.console.job_form import SPARE_ROWS, JobForm, Typed, traits
+from app.domain.errors import FieldError
+
+INSTRUCTIONS = 6
+ALL = [("instruction", str(n)) for n in range(INSTRUCTIONS)]
+
+
+def typed(*fields: tuple[str, str]) -> Typed:
+    return Typed.parse(urlencode(fields).encode())
+
+
+def form(*fields: tuple[str, str]) -> JobForm:
+    return JobForm(typed(*ALL, *fields), INSTRUCTIONS)
+
+
+class TestBody:
+    def test_has_only_what_was_filled_in(self) -> None:
+        assert form().body == {}
+        assert form(("name", "  "), ("priority", "normal"), ("reuse_judging", "off")).body == {}
+
+    def test_has_everything_that_was(self) -> None:
+        found = form(
+            ("name", "all of it"),
+            ("persona", "big-five"),
+            ("persona", "E-low"),
+            ("persona_id_1", "blunt"),
+            ("persona_description_1", "a blunt critic"),
+            ("persona_traits_1", "A low, N=high"),
+            ("task", "essay"),
+            ("model_model_0", "acme/one"),
+            ("model_temperature_0", "0.7"),
+            ("model_model_3", "acme/two"),
+            ("judge_model_0", "acme/judge"),
+            ("reasoner", "acme/reasoner"),
+            ("iterations", "2"),
+            ("seed", "7"),
+            ("budget_usd", "2.5"),
+            ("budget_calls", "100"),
+            ("priority", "high"),
+            ("execution", "batch"),
+            ("sentences_per_call", "8"),
+            ("reuse_judging", "in_job"),
+        )
+        assert found.body == {
+            "name": "all of it",
+            "personas": [
+                "big-five",
+                "E-low",
+                {"id": "blunt", "description": "a blunt critic", "traits": {"A": "low", "N": "high"}},
+            ],
+            "tasks": ["essay"],
+            "models": [{"model": "acme/one", "temperature": 0.7}, "acme/two"],
+            "judges": ["acme/judge"],
+            "reasoner": "acme/reasoner",
+            "iterations": 2,
+            "seed": 7,
+            "budget": {"usd": 2.5, "calls": 100},
+            "priority": "high",
+            "execution": "batch",
+            "judging": {"sentences_per_call": 8},
+            "reuse": {"judging": "in_job"},
+        }
+
+    @pytest.mark.parametrize(("ticked", "expected"), [([4, 0], [0, 4]), ([], [])])
+    def test_names_the_instructions_unless_all_are_wanted(
+        self, ticked: list[int], expected: list[int]
+    ) -> None:
+        fields = [("instruction", str(n)) for n in ticked]
+        assert JobForm(typed(*fields), INSTRUCTIONS).body["instructions"] == expected
+
+    def test_keeps_what_is_no_number_for_the_check_that_refuses_it(self) -> None:
+        found = form(("iterations", "many"), ("budget_usd", "1e"), ("sentences_per_call", "½"))
+        assert found.body == {
+            "iterations": "many",
+            "budget": {"usd": "1e"},
+            "judging": {"sentences_per_call": "½"},
+        }
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("E high", {"E": "high"}),
+            (" E : high ,A=very low", {"E": "high", "A": "very low"}),
+            ("E", {"E": ""}),
+            (" , ", {}),
+        ],
+    )
+    def test_traits_are_levels_by_dimension(self, text: str, expected: dict[str, str]) -> None:
+        assert traits(text) == expected
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("pointer", "field"),
+        [
+            ("/iterations", "iterations"),
+            ("/personas", "persona"),
+            ("/personas/0", "persona"),
+            ("/personas/1", "persona_id_2"),
+            ("/personas/1/id", "persona_id_2"),
+            ("/personas/1/traits/E", "persona_traits_2"),
+            ("/models/1", "model_model_4"),
+            ("/models/0/temperature", "model_temperature_1"),
+            ("/judges", "judge_model_0"),
+            ("/budget/usd", "budget_usd"),
+            ("/budget", "budget_usd"),
+            ("/instructions/0", "instruction"),
+            ("/nothing/of/the/form", ""),
+            ("", ""),
+        ],
+    )
+    def test_stand_at_the_field_that_the_wrong_part_comes_from(self, pointer: str, field: str) -> None:
+        error = FieldError(pointer, "is wrong")
+        found = form(
+            ("persona", "big-five"),
+            ("persona_description_2", "a critic"),
+            ("persona_traits_2", "E odd"),
+            ("model_model_1", "acme/one"),
+            ("model_temperature_1", "9"),
+            ("model_model_4", "acme/two"),
+        )
+        assert found.errors([error]) == {field: [error]}
+
+
+class TestRows:
+    def test_there_are_always_some_to_spare(self) -> None:
+        assert typed().rows("model") == SPARE_ROWS
+        assert typed(("model_temperature_4", "1")).rows("model") == 5 + SPARE_ROWS
+
+    @pytest.mark.parametrize("body", [b"\xff", "é".encode(), b"a=%ff", b"a=1&" * 3_000])
+    def test_what_is_no_form_is_refused(self, body: bytes) -> None:
+        with pytest.raises(ValueError, match=r".+"):
+            Typed.parse(body)
