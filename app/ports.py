@@ -224,6 +224,10 @@ class RateLimiter(Protocol):
         """Takes a provider's own limits for everybody's, where they are lower than the operator's."""
         ...
 
+    def hold(self, connection: str, model: str, seconds: float) -> None:
+        """Holds back this process's calls for ``seconds``, at once; others know of it by :meth:`pause`."""
+        ...
+
     async def pause(self, connection: str, model: str, seconds: float) -> None:
         """Holds back everybody's calls for ``seconds``, as a provider's 429 asks, after which the rate ramps up."""
         ...

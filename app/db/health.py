@@ -11,6 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 _LIMIT_EXCEEDED = "54"
 """Class of SQLSTATEs that psycopg counts among the operational errors, but that are about the statement's own size."""
 
+_AGAIN = frozenset({"25P03", "25P04", "25006"})
+"""SQLSTATEs that psycopg counts among internal errors, but that are about the moment: a transaction that stood still or took
+too long, and a server that only reads for now."""
+
 WORKER = "assay worker"
 """What the names of all workers' connections begin with."""
 
@@ -24,6 +28,8 @@ def is_away(error: BaseException) -> bool:
     """
     if isinstance(error, DBAPIError):
         return error.connection_invalidated or (error.orig is not None and is_away(error.orig))
+    if isinstance(error, psycopg.Error) and error.sqlstate in _AGAIN:
+        return True
     if isinstance(error, psycopg.OperationalError):
         return not (error.sqlstate or "").startswith(_LIMIT_EXCEEDED)
     return isinstance(error, (PoolTimeoutError, TimeoutError, ConnectionError))

@@ -8,6 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.priority import Priority
+from app.domain.status import JobStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,9 @@ async def claim(
         text(
             "WITH job AS (SELECT jobs.id, jobs.priority, jobs.status FROM jobs JOIN shards ON shards.job_id = jobs.id"
             "  WHERE shards.id = :shard AND (jobs.status IN ('queued', 'running')"
-            "   OR answered AND jobs.status IN ('paused', 'cancelling', 'finalizing')) FOR SHARE OF jobs)"
+            "   OR answered AND jobs.status IN ('paused', 'cancelling', 'finalizing'))"
+            # The shard's row may be a stale writer's for a while: the lease must run from afterwards.
+            "  FOR SHARE OF jobs FOR NO KEY UPDATE OF shards)"
             " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner, parked = false,"
             " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
             " FROM job WHERE s.id = :shard AND s.job_id = job.id AND NOT done AND (answered OR NOT parked)"
@@ -300,6 +303,24 @@ async def renew(
     )
     ours = {(row.id, row.lease_token) for row in rows}
     return {claim for claim in claims if (claim.shard_id, claim.token) in ours}
+
+
+async def standing(
+    connection: AsyncConnection, claims: Sequence[AnyClaim]
+) -> dict[AnyClaim, tuple[JobStatus, bool]]:
+    """What has become of claims: the state of the job, and whether the shard is still held under the claim.
+
+    Claims of jobs that have been deleted are missing.
+    """
+    rows = await connection.execute(
+        text(
+            "SELECT held.place, jobs.status, lease_token = token AND lease_owner IS NOT NULL AS ours"
+            " FROM unnest(CAST(:ids AS bigint[]), CAST(:tokens AS bigint[])) WITH ORDINALITY AS held (id, token, place)"
+            " JOIN shards ON shards.id = held.id JOIN jobs ON jobs.id = job_id"
+        ),
+        {"ids": [c.shard_id for c in claims], "tokens": [c.token for c in claims]},
+    )
+    return {claims[row.place - 1]: (JobStatus(row.status), row.ours) for row in rows}
 
 
 async def release(connection: AsyncConnection, held: AnyClaim, *, failed: bool) -> int:

@@ -87,6 +87,8 @@ async def note_status(connection: AsyncConnection, job_id: str, status: JobStatu
             "  'links', json_build_object('self', '/v1/jobs/' || j.id)))::text"
             " FROM jobs j JOIN webhooks w ON w.tenant = j.tenant AND w.disabled_reason IS NULL AND :event = ANY(w.events)"
             " LEFT JOIN job_results r ON r.job_id = j.id WHERE j.id = :job"
+            # One that is just being deleted is waited for and left out: a message of it would undo the whole move.
+            " FOR KEY SHARE OF w"
         ),
         {"event": event.value, "job": job_id},
     )

@@ -129,6 +129,10 @@ class RedisRateLimiter:
         """
         self._bucket(connection, model).learn(limits)
 
+    def hold(self, connection: str, model: str, seconds: float) -> None:
+        """Holds back this process's calls for ``seconds``, at once."""
+        self._bucket(connection, model).hold(seconds)
+
     async def pause(self, connection: str, model: str, seconds: float) -> None:
         """Holds back everybody's calls for ``seconds``: this process's at once, all others' within a second.
 
@@ -263,10 +267,14 @@ class _Bucket:
         if self._learned.per_call or self._learned.per_token:
             self._free_until = 0.0
 
-    async def pause(self, seconds: float) -> None:
-        until = asyncio.get_running_loop().time() + seconds
+    def hold(self, seconds: float) -> float:
+        until = self._clock() + seconds
         self._paused_until = max(self._paused_until, until)
         self._free_until = 0.0
+        return until
+
+    async def pause(self, seconds: float) -> None:
+        until = self.hold(seconds)
         if until <= self._told_until + _TOLD_AGAIN:
             return
         self._told_until = until

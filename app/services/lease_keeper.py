@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import jobs, shards
+from app.db import shards
 from app.db.engine import single_statements
 from app.db.shards import AnyClaim
 from app.domain.status import JobStatus
@@ -56,7 +56,11 @@ class LeaseKeeper:
         try:
             yield
         finally:
-            del self._held[claim]
+            self.given_back(claim)
+
+    def given_back(self, claim: AnyClaim) -> None:
+        """Keeps a claim alive no longer: its shard has ended, or others may claim it. It may be said again."""
+        self._held.pop(claim, None)
 
     def stop_all(self, reason: StopReason) -> None:
         """Stops every shard of this process, also those still to come."""
@@ -144,17 +148,24 @@ class LeaseKeeper:
             ours = await shards.renew(connection, [claim for claim, _ in held], self._lease_seconds)
         self._kept_at = asked
         for claim, stop in held:
-            if claim not in ours and claim in self._held:  # not one that has been given back meanwhile
-                LEASES_LOST.inc(stop.reason is None)
-                stop.set(StopReason.LEASE_LOST)
+            if claim not in ours:
+                self._lose(claim, stop)
+
+    def _lose(self, claim: AnyClaim, stop: StopSignal) -> None:
+        """Stops the work of a claim that does not hold any more, unless it was given back by us meanwhile."""
+        if claim in self._held:
+            LEASES_LOST.inc(stop.reason is None)
+            stop.set(StopReason.LEASE_LOST)
 
     async def _check_jobs(self) -> None:
         held, asked = list(self._held.items()), time.monotonic()
         async with single_statements(self._engine) as connection:
-            found = await jobs.job_statuses(connection, sorted({claim.job_id for claim, _ in held}))
+            found = await shards.standing(connection, [claim for claim, _ in held])
         for claim, stop in held:
-            status = found.get(claim.job_id)
-            if status is not None and status.may_call:
+            status, ours = found.get(claim, (None, False))
+            if status is not None and status.may_call and not ours:
+                self._lose(claim, stop)
+            elif status is not None and status.may_call:
                 # What is seen lets calls start for a while: no longer than the leases last for certain.
                 stop.seen_active(min(asked, self._kept_at + self._lease_seconds - FRESH_SECONDS))
             elif status is JobStatus.PAUSED:

@@ -338,6 +338,7 @@ class ModelCaller:
         """
         self._limiter.learn(model.connection, model.name, limits)
         if limits.exhausted_seconds:
+            self._limiter.hold(model.connection, model.name, limits.exhausted_seconds)
             telling = asyncio.create_task(self._pause(model, limits.exhausted_seconds))
             self._telling.add(telling)
             telling.add_done_callback(self._telling.discard)

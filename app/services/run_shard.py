@@ -131,6 +131,7 @@ async def _finish(deps: ShardDependencies, claim: AnyClaim, context: JobContext)
         if status in ACTIVE:
             announced = await shards.refill(connection, claim.job_id, deps.window)
         settled = await settle(connection, claim.job_id, status)
+    deps.leases.given_back(claim)
     await deps.queue.announce_shards(announced)
     if settled:
         await deps.queue.announce_finalize(claim.job_id)
@@ -149,6 +150,7 @@ async def _park(deps: ShardDependencies, claim: AnyClaim) -> None:
             announced = await shards.refill(connection, claim.job_id, deps.window)
             formed = await form_batches(connection, claim.job_id, deps.batching.most_calls)
         settled = status in ENDING and await settle(connection, claim.job_id, status)
+    deps.leases.given_back(claim)
     await deps.queue.announce_shards(announced)
     await deps.queue.announce_batches(formed)
     if settled:
@@ -212,6 +214,7 @@ async def _give_back(
             )
         elif status in ACTIVE and error is None:
             announced = await shards.refill(connection, claim.job_id, deps.window)
+    deps.leases.given_back(claim)
     await deps.queue.announce_shards(announced)
     if settled:
         await deps.queue.announce_finalize(claim.job_id)

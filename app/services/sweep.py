@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import structlog
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import batches, health, idempotency, jobs, shards
@@ -61,24 +62,35 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
     # A queue that holds a message for every unclaimed shard has lost none; to repeat them would only make it grow.
     quiet = UNCLAIMED_SECONDS if waiting is not None and waiting < unclaimed else None
     announced: list[int] = []
-    for job_id in active:
-        with _others_go_on(job_id):
-            async with engine.begin() as connection:
-                if await jobs.lock_job(connection, job_id, skip_locked=True) not in ACTIVE:
-                    continue
-                found = await shards.announce_again(connection, job_id, quiet_seconds=quiet)
-                found += await shards.refill(connection, job_id, window)
-                formed = await form_batches(connection, job_id, batch_calls) if job_id in wishing else []
-            announced += found
-            due += formed
-    for job_id in to_read:
-        with _others_go_on(job_id):
-            announced += await _announce_answered(engine, job_id, window)
-    await queue.announce_shards(announced)
-    await queue.announce_batches(due)
+    try:
+        for job_id in active:
+            with _others_go_on(job_id):
+                most = batch_calls if job_id in wishing else None
+                found, formed = await _sweep_job(engine, job_id, window, quiet, most)
+                announced += found
+                due += formed
+        for job_id in to_read:
+            with _others_go_on(job_id):
+                announced += await _announce_answered(engine, job_id, window)
+    finally:  # what was committed as announced is, also if the database goes away in between
+        await queue.announce_shards(announced)
+        await queue.announce_batches(due)
     for job_id in unsettled:
         await queue.announce_finalize(job_id)
     return Swept(len(announced), len(unsettled))
+
+
+async def _sweep_job(
+    engine: AsyncEngine, job_id: str, window: int, quiet_seconds: float | None, batch_calls: int | None
+) -> tuple[list[int], list[int]]:
+    """The shards of an active job to announce, and its batches that are full; none of a job that somebody else is at."""
+    async with engine.begin() as connection:
+        if await jobs.lock_job(connection, job_id, skip_locked=True) not in ACTIVE:
+            return [], []
+        announced = await shards.announce_again(connection, job_id, quiet_seconds=quiet_seconds)
+        announced += await shards.refill(connection, job_id, window)
+        formed = [] if batch_calls is None else await form_batches(connection, job_id, batch_calls)
+    return announced, formed
 
 
 async def _announce_answered(engine: AsyncEngine, job_id: str, window: int) -> list[int]:
@@ -97,10 +109,10 @@ async def _announce_answered(engine: AsyncEngine, job_id: str, window: int) -> l
 
 @contextlib.contextmanager
 def _others_go_on(job_id: str) -> Iterator[None]:
-    """Keeps an error of one job from taking the others' announcements with it."""
+    """Keeps an error of one job, a row of it that somebody holds included, from ending the others' sweep."""
     try:
         yield
     except Exception as error:
-        if is_away(error):
+        if is_away(error) and not (isinstance(error, DBAPIError) and not error.connection_invalidated):
             raise
         log.exception("job not swept; trying again", job=job_id)

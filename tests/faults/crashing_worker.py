@@ -121,7 +121,7 @@ class WrongClock(datetime):
         return datetime.now(tz) + timedelta(seconds=OFFSET)
 
 
-around(shards, "claim", ("first", "claim", "before"), ("then", "claim", "within"))
+around(shards, "claim", ("first", "claim", "before"))
 around_holding()
 around_sending()
 around(model_caller_module.ModelCaller, "call", ("then", "receive", "after"))

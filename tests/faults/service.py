@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Self
 
@@ -143,6 +144,11 @@ class Service(Stack):
             rows = connection.execute(RECORDED, {"job": job_id})
             return {path for (path,) in rows}
 
+    def waiting_shards(self, job_id: str) -> set[tuple[int, datetime]]:
+        """The shards of a job that wait for their message to be taken, and when that was sent."""
+        with self.database() as connection:
+            return set(connection.execute(WAITING, {"job": job_id}))
+
     @contextmanager
     def database(self) -> Iterator[psycopg.Connection]:
         with psycopg.connect(libpq_url(self.program.database_url()), autocommit=True) as connection:
@@ -170,6 +176,12 @@ RECORDED = (
     " WHERE job_id = %(job)s UNION ALL"
     " SELECT concat_ws('/', 'judging', ordinal, run, item, unit, trait, judge)"
     " FROM verdicts JOIN cells ON cells.id = cell_id WHERE job_id = %(job)s"
+)
+
+
+WAITING = (
+    "SELECT id, announced_at FROM shards WHERE job_id = %(job)s AND NOT done AND announced_at IS NOT NULL"
+    " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
 )
 
 

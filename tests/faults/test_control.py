@@ -181,7 +181,9 @@ def _unanswered(stack: Stack, job_id: str) -> dict[str, int]:
 
 
 class TestBudget:
-    @pytest.mark.parametrize("seed", [1])
+    @pytest.mark.parametrize(
+        "seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 21))]
+    )
     def test_it_is_never_exceeded_though_the_worker_dies_and_once_raised_the_job_goes_on(
         self, world: FaultyWorld, undisturbed: Undisturbed, seed: int
     ) -> None:

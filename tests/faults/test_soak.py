@@ -101,7 +101,7 @@ class TestSoak:
         )
         assert max(growth.values()) <= GROWTH
         assert max(samples.redis_mib) < REDIS_MIB
-        assert connections[1] <= connections[0] + 10  # pools open what they may, and no more
+        assert connections[1] <= connections[0]
 
     @staticmethod
     def _run(supervisor: Supervisor, samples: Samples) -> Json:

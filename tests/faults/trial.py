@@ -161,8 +161,12 @@ class Trial:
                 f"recorded before {blow.part}, asked for after it"
             )
         twice = asked.total() - len(asked)
-        limit = sum(AT_RISK.get(blow.part, 0) for blow in self.blows) * MODELS * 2 * IN_FLIGHT
+        deaths = sum(AT_RISK.get(blow.part, 0) for blow in self.blows)
+        # On the wire, and once as many for all that were on their way to disk at one of the deaths.
+        limit = (deaths + bool(deaths)) * MODELS * IN_FLIGHT
         assert twice <= limit, f"asked again: {repeated(entries)}"
+        # What a dead worker had on the wire is accounted for by nobody; everything else is.
+        assert asked.total() - twice <= ended["usage"]["calls"] <= asked.total()
         unanswered = sum(entry["answered"] is None for entry in entries)
         return {
             "calls": self.expected.calls,

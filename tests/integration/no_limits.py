@@ -32,5 +32,8 @@ class NoLimits:
     def learn(self, connection: str, model: str, limits: ProviderLimits) -> None:
         """There is nobody to tell."""
 
+    def hold(self, connection: str, model: str, seconds: float) -> None:
+        """There is nobody to hold back."""
+
     async def pause(self, connection: str, model: str, seconds: float) -> None:
         """There is nobody to hold back."""

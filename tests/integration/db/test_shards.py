@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs, shards
@@ -81,6 +82,20 @@ class TestClaim:
             claim = asyncio.create_task(take(engine, shard_id))
             assert (await asyncio.wait({claim}, timeout=0.1))[1] == {claim}
         assert await claim is None
+
+    async def test_a_claim_that_waited_for_a_stale_writer_has_a_whole_lease(
+        self, engine: AsyncEngine
+    ) -> None:
+        (shard_id,) = await shard_ids(engine, (await new_job(engine)).id)
+        async with engine.begin() as writer:
+            await writer.execute(text("SELECT FROM shards FOR SHARE"))
+            claim = asyncio.create_task(take(engine, shard_id))
+            await asyncio.sleep(1.0)
+        assert await claim is not None
+        left = await scalar(
+            engine, "SELECT extract(epoch FROM lease_expires_at - clock_timestamp()) FROM shards"
+        )
+        assert left > LEASE_SECONDS - 0.9
 
     async def test_there_is_nothing_to_claim_of_a_shard_that_is_done_or_gone(
         self, engine: AsyncEngine

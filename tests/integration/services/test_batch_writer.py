@@ -1,21 +1,23 @@
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 
 import psycopg
 import pytest
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db import writer
 from app.db.engine import connect
 from app.db.migrate import upgrade
-from app.db.writer import Held, ResultWriter, Row
+from app.db.writer import Cursor, Held, ResultWriter, Row
 from app.services import batch_writer
 from app.services.batch_writer import BatchWriter, StaleClaimError
 from embedded.postgres import EmbeddedPostgres
 from tests.conftest import scratch_directory
-from tests.integration.jobs import claimed, expire, new_job, response_row, scalar, take, verdict_row
+from tests.integration.jobs import call_row, claimed, expire, new_job, response_row, scalar, take, verdict_row
 
 
 class CountingWriter(ResultWriter):
@@ -56,6 +58,32 @@ class TestBatchWriter:
         async with rows.running():
             await rows.add(claim, response_row(claim)).durable(claim)
             assert await scalar(engine, "SELECT count(*) FROM responses") == 1
+
+    async def test_rows_outlive_a_process_that_stood_still_in_mid_transaction(
+        self, engine: AsyncEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The server ends such a transaction by itself."""
+        claim = await claimed(engine, (await new_job(engine)).id)
+        frozen = connect(database_url, pool_size=1)
+        check = writer._check
+        stood: list[bool] = []
+
+        async def standing_still(cursor: Cursor, claims: Collection[Held]) -> tuple[set[int], set[Held]]:
+            found = await check(cursor, claims)
+            if not stood:
+                stood.append(True)
+                await cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 100")
+                time.sleep(0.5)  # noqa: ASYNC251 - the whole process
+            return found
+
+        monkeypatch.setattr(writer, "_check", standing_still)
+        rows = BatchWriter(ResultWriter(frozen))
+        async with rows.running():
+            await rows.add(claim, call_row(claim), response_row(claim)).durable(claim)
+        await frozen.dispose()
+        assert stood
+        assert await scalar(engine, "SELECT count(*) FROM calls") == 1
+        assert await scalar(engine, "SELECT count(*) FROM responses") == 1
 
     async def test_leaving_writes_what_is_left(self, engine: AsyncEngine) -> None:
         claim = await claimed(engine, (await new_job(engine)).id)

@@ -107,6 +107,19 @@ class TestOutbox:
             await connection.rollback()
         assert await scalar(engine, "SELECT count(*) FROM webhook_deliveries") == 0
 
+    async def test_one_that_is_just_being_deleted_holds_no_job_in_its_state(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        made = await make(deps, "http://127.0.0.1:1/x")
+        job = await new_job(engine)
+        async with engine.begin() as connection:
+            await webhooks.delete_webhook(connection, TENANT, made["id"])
+            moving = asyncio.create_task(move(engine, job.id, JobStatus.PAUSED))
+            await asyncio.wait({moving}, timeout=0.2)
+        await moving
+        assert await scalar(engine, "SELECT status FROM jobs") == "paused"
+        assert await scalar(engine, "SELECT count(*) FROM webhook_deliveries") == 0
+
     async def test_only_who_wants_an_event_and_is_on_is_told(
         self, engine: AsyncEngine, deps: WebhookDependencies
     ) -> None:

@@ -9,7 +9,8 @@ import pytest
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs
+from app.db import shards
+from app.db.shards import AnyClaim
 from app.db.writer import Held, ResultWriter, Row
 from app.domain.model import ChatReply, ChatRequest
 from app.domain.status import JobStatus
@@ -117,14 +118,16 @@ class TestHolding:
         claim = await claimed(engine, (await new_job(engine)).id)
         failed = asyncio.Event()
 
-        async def unknown(_: AsyncConnection, __: Sequence[str]) -> dict[str, JobStatus]:
+        async def unknown(
+            _: AsyncConnection, __: Sequence[AnyClaim]
+        ) -> dict[AnyClaim, tuple[JobStatus, bool]]:
             failed.set()
             raise ValueError("'draining' is not a valid JobStatus")
 
         stop = StopSignal()
         with worker.deps.leases.holding(claim, stop, time.monotonic()):
             with monkeypatch.context() as newer, structlog.testing.capture_logs():
-                newer.setattr(jobs, "job_statuses", unknown)
+                newer.setattr(shards, "standing", unknown)
                 await failed.wait()
             await execute(engine, "UPDATE jobs SET status = 'paused'")
             async with asyncio.timeout(60):

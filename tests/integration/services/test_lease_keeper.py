@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.services import lease_keeper
 from app.services.lease_keeper import LeaseKeeper
 from app.services.stop_signal import StopReason, StopSignal
+from app.telemetry.metrics import LEASES_LOST
 from tests.integration.jobs import claimed, execute, expire, new_job, scalar, take
 
 
@@ -40,6 +41,17 @@ class TestLeaseKeeper:
                     while stop.reason is None:  # noqa: ASYNC110 - seen from outside
                         await asyncio.sleep(0.01)
         assert stop.reason is StopReason.LEASE_LOST
+
+    async def test_a_shard_that_has_ended_is_not_one_that_was_lost(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        keeper, stop, before = LeaseKeeper(engine, 0.2), StopSignal(), LEASES_LOST._value.get()
+        async with keeper.running():
+            with keeper.holding(claim, stop, time.monotonic()):
+                await execute(engine, "UPDATE shards SET done = true, lease_owner = NULL")
+                keeper.given_back(claim)
+                await asyncio.sleep(0.3)  # others are told of it
+        assert stop.reason is None
+        assert LEASES_LOST._value.get() == before
 
     async def test_no_call_starts_when_the_lease_has_run_out_though_the_job_is_seen_to_be_active(
         self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
