@@ -28,7 +28,7 @@ from app.api import (
     question_sets,
     webhooks,
 )
-from app.api.console import comparison, listing, new_job, static
+from app.api.console import comparison, labelling, listing, new_job, static
 from app.api.console import job as job_page
 from app.api.console import responses as responses_page
 from app.api.dependencies import Services
@@ -120,6 +120,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(new_job.router)
     app.include_router(responses_page.router)
     app.include_router(job_page.router)
+    app.include_router(labelling.router)
     app.include_router(static.router)
     return app
 

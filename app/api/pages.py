@@ -16,7 +16,7 @@ from app.web.templates import make_environment, source, style_sheet
 
 FOLDER = "console"
 STYLES = "console.css"
-SCRIPTS = ("console.js",)
+SCRIPTS = ("console.js", "label.js")
 
 API = "/v1/"
 """Where programs ask; all else may be asked by people, who are answered in pages."""

@@ -1,7 +1,10 @@
 """Persona dimensions and the scales on which judges score them (atomic paper, section 4.2 and Table 13)."""
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
+
+_OPTION = re.compile(r"(?<!\S)(\d{1,4})\)\s*(.*?)\s*(?=(?<!\S)\d{1,4}\)|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +102,8 @@ class Dimension:
     options: str
     questions: tuple[str, ...] = ()
     essay_context: str | None = None
+
+    @property
+    def option_labels(self) -> dict[int, str]:
+        """What the options call each answer, such as ``"Very introverted"``; empty where they are not of the form ``1) …``."""
+        return {int(number): label.strip(" .") for number, label in _OPTION.findall(self.options)}

@@ -1,6 +1,5 @@
 """Rounds of labelling: what people are shown of a job, blinded, and what they have said of it so far."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -169,23 +168,3 @@ async def read_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, ro
 def _subject(thing: Sequence[Sequence[int]]) -> Subject:
     one, *other = (Place(*place) for place in thing)
     return one, other[0] if other else None
-
-
-async def texts_of(engine: AsyncEngine, tenant: str, found: Round, index: int) -> list[str]:
-    """What the sentences of one of a round's things say.
-
-    Raises:
-        NotFoundError: If one is not there any more.
-    """
-    places = [place for place in found.things[index] if place is not None]
-    async with engine.connect() as connection:
-        texts = await labelling.sentences(connection, tenant, found.row.job_id, places)
-    if len(texts) < len(places):
-        raise NotFoundError("such sentence any more: the job was retried")
-    return [texts[place] for place in places]
-
-
-async def keep_answer(engine: AsyncEngine, tenant: str, found: Round, answer: Annotation) -> Counter[str]:
-    """Keeps what somebody said of one of a round's things."""
-    async with engine.begin() as connection:
-        return await annotations.keep(connection, tenant, found.row.job_id, [answer])
