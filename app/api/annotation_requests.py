@@ -37,7 +37,7 @@ Unit = Annotated[int, Field(ge=0, le=32_767)]
 
 
 class AnnotationIn(Body):
-    """One annotator's answer: a score of a sentence or response, or which sentence of a pair shows more."""
+    """One annotator's answer: a score of a sentence or response, or which sentence of a pair would get the higher one."""
 
     annotator: Annotated[Text, Field(min_length=1, max_length=100)] = Field(
         description="Who says it; the same name is the same person.", examples=["anna"]
@@ -57,7 +57,7 @@ class AnnotationIn(Body):
     )
     other_unit: Unit | None = Field(None, description="Of a pair: the second sentence.")
     preferred: Literal["first", "second", "equal"] | None = Field(
-        None, description="Of a pair: which shows more of the dimension."
+        None, description="Of a pair: which is nearer to the upper end of the dimension's scale."
     )
 
     def to_draft(self, pointer: str) -> AnnotationDraft:
@@ -96,7 +96,7 @@ class LabellingRoundIn(Body):
 
     job: Annotated[str, Field(max_length=100)] = Field(description="A job that is over.")
     kind: Annotated[LabellingKind, Field(strict=False)] = Field(
-        description="`sentences` are scored, of `pairs` the one is chosen that shows more."
+        description="`sentences` are scored, of `pairs` the one is chosen that is nearer to the scale's upper end."
     )
     dimension: Identifier | None = Field(
         None, description="On which; may be left out where the job has only one."

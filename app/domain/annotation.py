@@ -15,7 +15,7 @@ class Answer(StrEnum):
     NOT_APPLICABLE = "not_applicable"
     """The sentence carries no such trait: the judges' filtering option."""
     FIRST = "first"
-    """Of a pair: the first sentence shows more of the dimension."""
+    """Of a pair: the first sentence is nearer to the upper end of the scale; of the atomic paper's N, the stable one."""
     SECOND = "second"
     EQUAL = "equal"
 

@@ -29,7 +29,7 @@ class AnnotationDraft:
         score: A number, or ``not_applicable``; ``None`` for a pair.
         other_response: The response of a pair's second sentence.
         other_unit: The index of a pair's second sentence.
-        preferred: Which of a pair shows more of the dimension: ``first``, ``second`` or ``equal``.
+        preferred: Which of a pair is nearer to the upper end of the scale: ``first``, ``second`` or ``equal``.
     """
 
     pointer: str

@@ -1,6 +1,7 @@
 """Annotations, rounds of labelling, and the agreement that comes of them, of a finished job."""
 
 import csv
+import html
 import io
 from collections import Counter
 from collections.abc import Iterator
@@ -232,3 +233,33 @@ class TestRounds:
         assert self.draw(service, {"id": "job_01kxyz0abcdefghjkmnpqrstvw"}).status_code == 404
         assert service.get("/v1/labelling-rounds/lab_01kxyz0abcdefghjkmnpqrstvw").status_code == 404
         assert service.get("/v1/labelling-rounds/lab").status_code == 404
+
+
+class TestPersonaGym:
+    @pytest.fixture
+    def gym(self, service: Service) -> Json:
+        """A job whose answers are graded and also judged sentence by sentence."""
+        body = {
+            "personas": [{"id": "nun", "description": "a homely nun"}],
+            "tasks": [{"task": "expected_action", "questions": 2, "atomic": True}],
+            "models": ["simulated/sim-faithful"],
+            "reasoner": "simulated/sim-reasoner",
+            "judges": ["simulated/sim-judge"],
+        }
+        return service.wait(service.submit(body)["id"], "completed")
+
+    def test_grades_have_people_beside_them_and_sentences_their_persona_and_question(
+        self, service: Service, gym: Json
+    ) -> None:
+        answers = list(service.walk(f"/v1/jobs/{gym['id']}/responses"))
+        kept = keep(service, *[said(each, None, each["grades"][0]["score"]) for each in answers])
+        assert kept.json()["created"] == 2
+        refused = keep(service, said(answers[0], None, "not_applicable"))
+        assert pointers(refused) == ["/annotations/0/score"]
+        (group,) = service.get(f"/v1/jobs/{gym['id']}/results").json()["human_agreement"]
+        assert (group["kind"], group["task"], group["dimension"]) == ("responses", "expected_action", None)
+        assert group["judges"][0]["kendall_tau"]["reason"].startswith("too_few_items: 2")
+        made = service.post("/v1/labelling-rounds", {"job": gym["id"], "kind": "sentences", "size": 1}).json()
+        shown = service.get(made["links"]["page"], params={"annotator": "anna"}).text
+        assert "a homely nun" in shown
+        assert any(answer["question"] in html.unescape(shown) for answer in answers)

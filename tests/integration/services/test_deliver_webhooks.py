@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -16,10 +17,12 @@ from app.db import jobs, webhooks
 from app.domain.status import JobStatus
 from app.domain.webhook import MOST_ATTEMPTS, JobEvent
 from app.services.deliver_webhooks import delivering
+from app.services.job_view import view_job
 from app.services.webhooks import WebhookDependencies, change_webhook, create_webhook, send_test
 from app.webhooks.sender import HttpWebhookSender
 from tests.integration.jobs import TENANT, execute, new_job, scalar
 from tests.integration.llm.stub_provider import Answer, StubProvider
+from tests.integration.services.test_run_shard import Provider, Worker
 
 ALLOWED = {"127.0.0.1"}
 ALL = tuple(JobEvent)
@@ -95,6 +98,23 @@ class TestOutbox:
             "completeness": "partial",
             "metadata": {},
             "links": {"self": f"/v1/jobs/{job.id}"},
+        }
+
+    async def test_what_is_told_of_an_end_is_what_the_job_then_shows(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        await make(deps, "http://127.0.0.1:9/")
+        worker = Worker(engine, Provider())
+        async with worker.deps.writer.running(), worker.deps.leases.running():
+            job = await new_job(engine)
+            await worker.run_all(job)
+            await worker.finalize(job)
+        (row,) = await until(engine, bool)
+        shown = await view_job(engine, TENANT, job.id)
+        data = json.loads(row.payload)["data"]
+        assert (data["status"], data["completeness"]) == ("completed", "full")
+        assert {name: shown[name] for name in data if name != "links"} == {
+            name: value for name, value in data.items() if name != "links"
         }
 
     async def test_a_state_that_is_rolled_back_is_told_to_nobody(

@@ -1,6 +1,6 @@
 import pytest
 
-from app.domain.dimension import Scale
+from app.domain.dimension import Dimension, Scale
 
 
 class TestScale:
@@ -20,3 +20,22 @@ class TestScale:
     def test_the_filtering_option_is_no_score(self) -> None:
         with pytest.raises(ValueError, match="must lie outside the scale"):
             Scale(0, 10)
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("options", "labels"),
+        [
+            (
+                "1) Very shy. 2) Neither shy nor bold (so-so). 9) None of the above.",
+                {1: "Very shy", 2: "Neither shy nor bold (so-so)", 9: "None of the above"},
+            ),
+            ("0) no\n10) yes", {0: "no", 10: "yes"}),
+            ("1, 2 or 9", {}),
+            ("", {}),
+        ],
+    )
+    def test_each_has_its_own_words_where_they_are_numbered(
+        self, options: str, labels: dict[int, str]
+    ) -> None:
+        assert Dimension("E", "shyness", Scale(), options).option_labels == labels
