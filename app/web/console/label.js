@@ -1,5 +1,6 @@
 "use strict";
-// The page is complete without this: it presses the button, or follows the link, whose key is pressed.
+// The page is complete without this: it presses the button, or follows the link, whose key is pressed. It is loaded before the
+// page is shown, so that no key is lost.
 
 let gone = false;
 
@@ -11,5 +12,5 @@ addEventListener("keydown", (event) => {
   gone = true;
   target.click();
 });
+addEventListener("submit", () => (gone = true));
 addEventListener("pageshow", () => (gone = false));
-document.querySelector("form")?.addEventListener("submit", () => (gone = true));
