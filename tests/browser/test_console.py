@@ -103,9 +103,10 @@ class TestJob:
         job = stack.submit(SMALL)
         page.goto(f"/jobs/{job}")
         state = page.locator("#state")
-        for button, status in (("Pause", "paused"), ("Resume", "running"), ("Cancel", "cancelled")):
+        # A resumed job stays queued while calls from before its pause are on the wire.
+        for button, status in (("Pause", "paused"), ("Resume", "queued|running"), ("Cancel", "cancelled")):
             state.get_by_role("button", name=button).click()
-            expect(state.locator(".status")).to_have_text(status)
+            expect(state.locator(".status")).to_have_text(re.compile(status))
             assert barriers(page) == []
         assert stack.job(job)["status_reason"] == "cancelled_by_user"
         stack.simulate(**QUICK)
