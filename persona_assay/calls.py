@@ -76,7 +76,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T_co]):
-    """One call. Every call may be made twice: a second time changes nothing.
+    """One call.
 
     Attributes:
         method: The HTTP method.
@@ -87,6 +87,7 @@ class Call(Generic[T_co]):
         body: The body, to be sent as JSON.
         content: The body as it is, instead.
         headers: Further headers.
+        is_repeatable: Whether a second time changes nothing, so that it may be made again when its answer was lost.
     """
 
     method: str
@@ -97,6 +98,7 @@ class Call(Generic[T_co]):
     body: object = None
     content: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    is_repeatable: bool = True
 
     @property
     def path(self) -> str:

@@ -51,8 +51,8 @@ def _listing(build: Callable[P, Call[Page[T]]]) -> Callable[Concatenate["AssayCl
 class AssayClient:
     """A client of the service; a context manager that holds the connections.
 
-    A call is repeated, with growing pauses, when its connection breaks or the service says that it is away; every call
-    may safely be made twice. A service that has never answered is given a second only.
+    A call is repeated, with growing pauses, when its connection breaks or the service says that it is away; calls that
+    may not safely be made twice only where they never left. A service that has never answered is given a second.
 
     Args:
         url: The service's URL; ``ASSAY_URL``, or this machine's port 8321, unless given.
@@ -111,6 +111,7 @@ class AssayClient:
     distances = _method(operations.distances)
     responses = _method(operations.responses)
     iter_responses = _listing(operations.responses)
+    figure = _method(operations.figure)
 
     gate = _method(operations.gate)
     gate_junit = _method(operations.gate_junit)
@@ -126,6 +127,24 @@ class AssayClient:
     question_set = _method(operations.question_set)
     question_sets = _method(operations.question_sets)
     iter_question_sets = _listing(operations.question_sets)
+
+    keep_annotations = _method(operations.keep_annotations)
+    keep_annotation_file = _method(operations.keep_annotation_file)
+    annotations = _method(operations.annotations)
+    iter_annotations = _listing(operations.annotations)
+    annotations_csv = _method(operations.annotations_csv)
+    draw_labelling_round = _method(operations.draw_labelling_round)
+    labelling_round = _method(operations.labelling_round)
+
+    create_webhook = _method(operations.create_webhook)
+    webhook = _method(operations.webhook)
+    webhooks = _method(operations.webhooks)
+    iter_webhooks = _listing(operations.webhooks)
+    change_webhook = _method(operations.change_webhook)
+    delete_webhook = _method(operations.delete_webhook)
+    test_webhook = _method(operations.test_webhook)
+    webhook_deliveries = _method(operations.webhook_deliveries)
+    iter_webhook_deliveries = _listing(operations.webhook_deliveries)
 
     personas = _method(operations.personas)
     tasks = _method(operations.tasks)

@@ -36,6 +36,7 @@ LONGEST_PAUSE_SECONDS = 5.0
 TOLD_AFTER_SECONDS = 2.0
 POLL_SECONDS = 1.0
 
+NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout)
 BROKEN = (httpx2.NetworkError, httpx2.TimeoutException, httpx2.RemoteProtocolError)
 AWAY = frozenset(
     {
@@ -117,7 +118,8 @@ class Exchange(Generic[T]):
         """
         self._lost = True
         patience = self._patience if self._core.has_answered else min(self._patience, FIRST_CONTACT_SECONDS)
-        pause = self._next_pause(patience) if isinstance(error, BROKEN) else None
+        may_repeat = isinstance(error, BROKEN if self._call.is_repeatable else NOT_SENT)
+        pause = self._next_pause(patience) if may_repeat else None
         if pause is None:
             raise self._core.explained(error) from error
         self._tell(str(error) or type(error).__name__)
@@ -126,7 +128,7 @@ class Exchange(Generic[T]):
     def after_answer(self, answer: httpx2.Response) -> float | None:
         """Seconds until the call is made again, if the answer says that the service is away; ``None`` to take it."""
         self._core.has_answered = True
-        if answer.status_code not in AWAY:
+        if answer.status_code not in AWAY or not self._call.is_repeatable:
             return None
         asked = answer_of(answer, b"").retry_after(0.0)
         pause = self._next_pause(self._patience, at_least=asked)

@@ -6,15 +6,23 @@ from typing import Any, Literal, TypeAlias
 
 from persona_assay.calls import Call, read_bytes, read_json, read_nothing
 from persona_assay.types import (
+    AnnotationList,
     Baselines,
     Comparison,
     ConnectionList,
+    Delivery,
+    DeliveryList,
     Gate,
     JobDetail,
+    JobEvent,
     JobIn,
     JobList,
     JobStatus,
+    KeptAnnotations,
+    LabellingRound,
+    LabellingRoundIn,
     ModelIn,
+    NewWebhook,
     PersonaList,
     PersonaSet,
     PersonaSetList,
@@ -26,6 +34,9 @@ from persona_assay.types import (
     RunDistances,
     SideIn,
     TaskList,
+    Webhook,
+    WebhookChangeIn,
+    WebhookList,
 )
 
 ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
@@ -179,6 +190,28 @@ def report(
     return Call("GET", f"{JOB}/report", read_bytes, {"job_id": job_id}, query)
 
 
+def figure(
+    job_id: str,
+    name: str,
+    *,
+    file_format: Literal["svg", "png"] = "svg",
+    model: str | None = None,
+    theme: Literal["light", "dark"] | None = None,
+) -> Call[bytes]:
+    """A figure of the HTML report as a file.
+
+    Args:
+        job_id: The job.
+        name: Which figure; a wrong name is refused with those that there are.
+        file_format: The file's format.
+        model: Whose, for figures of one model; may be left out if the job has only one.
+        theme: Light unless given, but in an SVG whichever the reader prefers.
+    """
+    names = {"job_id": job_id, "name": name, "file_format": file_format}
+    query = _given(model=model, theme=theme)
+    return Call("GET", f"{JOB}/figures/{{name}}.{{file_format}}", read_bytes, names, query)
+
+
 # -- decisions ----------------------------------------------------------------------------------------------------
 
 
@@ -274,6 +307,100 @@ def question_set(set_id: str) -> Call[QuestionSet]:
 def question_sets(*, limit: int = 20, after: str | None = None) -> Call[QuestionSetList]:
     """A page of question sets, newest first, without their questions."""
     return Call("GET", "/v1/question-sets", read_json, query=_given(limit=limit, after=after))
+
+
+# -- what people say ----------------------------------------------------------------------------------------------
+
+
+def keep_annotations(annotations: Sequence[Mapping[str, Any]]) -> Call[KeptAnnotations]:
+    """Keeps what people say of sentences, pairs of sentences and responses: all of it or nothing.
+
+    Args:
+        annotations: Each ``{annotator, response, unit, dimension, score}``, or ``{…, other_response, other_unit,
+            preferred}`` of a pair. The same again changes nothing.
+    """
+    return Call("POST", "/v1/annotations", read_json, body={"annotations": list(annotations)})
+
+
+def keep_annotation_file(text: str) -> Call[KeptAnnotations]:
+    """Keeps the annotations of a CSV file; pointers in errors begin with ``/lines/<number>``."""
+    headers = {"Content-Type": LINES["csv"]}
+    return Call("POST", "/v1/annotations", read_json, content=text.encode(), headers=headers)
+
+
+def annotations(
+    *, job: str | None = None, annotator: str | None = None, limit: int = 50, after: str | None = None
+) -> Call[AnnotationList]:
+    """A page of annotations, in the order in which they were first given."""
+    query = _given(job=job, annotator=annotator, limit=limit, after=after)
+    return Call("GET", "/v1/annotations", read_json, query=query)
+
+
+def annotations_csv(*, job: str | None = None, annotator: str | None = None) -> Call[bytes]:
+    """All annotations as CSV, in the form that `keep_annotation_file` takes."""
+    query = _given(job=job, annotator=annotator, format="csv")
+    return Call("GET", "/v1/annotations", read_bytes, query=query)
+
+
+def draw_labelling_round(wanted: LabellingRoundIn) -> Call[LabellingRound]:
+    """Draws sentences, or pairs of them, for people to label; ``links.page`` is where. The same again is the same."""
+    return Call("POST", "/v1/labelling-rounds", read_json, body=wanted)
+
+
+def labelling_round(round_id: str) -> Call[LabellingRound]:
+    """What was drawn of how much, and how much each annotator has answered."""
+    return Call("GET", "/v1/labelling-rounds/{round_id}", read_json, {"round_id": round_id})
+
+
+# -- webhooks -----------------------------------------------------------------------------------------------------
+
+WEBHOOK = "/v1/webhooks/{webhook_id}"
+
+
+def create_webhook(
+    url: str, *, events: Sequence[JobEvent] | None = None, description: str | None = None
+) -> Call[NewWebhook]:
+    """Has a receiver told of jobs. The answer alone has the secret by which it knows the messages.
+
+    Args:
+        url: Where to post.
+        events: What to tell of; all events unless given.
+        description: For people.
+    """
+    given = {"url": url, "events": events, "description": description}
+    body = {name: value for name, value in given.items() if value is not None}
+    return Call("POST", "/v1/webhooks", read_json, body=body, is_repeatable=False)
+
+
+def webhook(webhook_id: str) -> Call[Webhook]:
+    """A webhook, without its secret."""
+    return Call("GET", WEBHOOK, read_json, {"webhook_id": webhook_id})
+
+
+def webhooks(*, limit: int = 20, after: str | None = None) -> Call[WebhookList]:
+    """A page of webhooks, newest first."""
+    return Call("GET", "/v1/webhooks", read_json, query=_given(limit=limit, after=after))
+
+
+def change_webhook(webhook_id: str, change: WebhookChangeIn) -> Call[Webhook]:
+    """Changes a webhook, or switches it on or off; what is left out stays."""
+    return Call("PATCH", WEBHOOK, read_json, {"webhook_id": webhook_id}, body=change)
+
+
+def delete_webhook(webhook_id: str) -> Call[None]:
+    """Removes a webhook, and what it has not yet been told."""
+    return Call("DELETE", WEBHOOK, read_nothing, {"webhook_id": webhook_id})
+
+
+def test_webhook(webhook_id: str) -> Call[Delivery]:
+    """Sends a webhook a test; `webhook_deliveries` says how it went."""
+    return Call("POST", f"{WEBHOOK}/test", read_json, {"webhook_id": webhook_id}, is_repeatable=False)
+
+
+def webhook_deliveries(webhook_id: str, *, limit: int = 20, after: str | None = None) -> Call[DeliveryList]:
+    """A page of what a webhook was told, newest first."""
+    query = _given(limit=limit, after=after)
+    return Call("GET", f"{WEBHOOK}/deliveries", read_json, {"webhook_id": webhook_id}, query)
 
 
 # -- what there is ------------------------------------------------------------------------------------------------

@@ -23,6 +23,46 @@ class Metric(TypedDict):
     """Why there is no such interval."""
 
 
+class AgreementWithJudge(TypedDict):
+    """How far annotators agree with one judge."""
+
+    judge: str
+    kendall_tau: Metric
+    """Of scores τ_b between the judge's and the annotators' mean; of pairs τ_A: answers in the order of the judge's scores less those against it, by all. n counts the things compared."""
+    spearman_rho: NotRequired[Metric | None]
+    """Of scores only."""
+    left_out: dict[str, int]
+    """`without_score`: the judge gave none; of pairs `same_score`: the same to both."""
+
+
+class Annotation(TypedDict):
+    """One annotator's answer."""
+
+    object: Literal["annotation"]
+    job: str
+    annotator: str
+    response: str
+    unit: int | None
+    """`null`: the whole response."""
+    dimension: str | None
+    """`null`: by a PersonaGym task's rubric."""
+    score: int | Literal["not_applicable"] | None
+    """`null` of a pair."""
+    other_response: str | None
+    other_unit: int | None
+    preferred: Literal["first", "second", "equal"] | None
+    created_at: str
+    updated_at: str
+
+
+class AnnotationList(TypedDict):
+    """A page of annotations, in the order in which they were first given."""
+
+    data: list[Annotation]
+    has_more: bool
+    next_cursor: str | None
+
+
 class BaselineCell(TypedDict):
     """One published cell: model × persona × task × dimension."""
 
@@ -54,6 +94,8 @@ class BaselineSource(TypedDict):
 
     id: Literal["atomic", "personagym"]
     title: str
+    year: int
+    """Of the paper."""
     tables: str
     judges: list[str] | None
     """The judges' snapshots, where the paper tells them."""
@@ -167,6 +209,8 @@ class CellResult(TypedDict):
     runs: int
     metrics: dict[str, Metric]
     units: UnitCounts
+    scores: NotRequired[dict[str, int]]
+    """How many sentences got each score."""
     responses: dict[str, int]
     by_judge: dict[str, Any]
 
@@ -181,9 +225,38 @@ class ComparedSide(TypedDict):
     simulated: bool
 
 
-class Difference(TypedDict):
-    """One metric's paired difference, a − b."""
+class EvidenceOverItems(TypedDict):
+    """How sure a difference is for these very personas, if they were asked other items like these."""
 
+    ci95: list[float] | None
+    ci95_reason: str | None
+    """Why there is no interval."""
+    p_value: float | None
+    """Two-sided, by permutation of signs over personas, or items."""
+    p_value_holm: float | None
+    """Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."""
+    smallest_p_value: float | None
+    """The smallest that so few of them can give."""
+    smallest_detectable: float | None
+    """The true difference that this comparison would find in 80 % of cases, at 5 %."""
+    items: int
+    """Items, each persona's for itself."""
+
+
+class Difference(TypedDict):
+    """One metric's paired difference, a − b, and how sure it is over personas like these."""
+
+    ci95: list[float] | None
+    ci95_reason: str | None
+    """Why there is no interval."""
+    p_value: float | None
+    """Two-sided, by permutation of signs over personas, or items."""
+    p_value_holm: float | None
+    """Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."""
+    smallest_p_value: float | None
+    """The smallest that so few of them can give."""
+    smallest_detectable: float | None
+    """The true difference that this comparison would find in 80 % of cases, at 5 %."""
     metric: str
     task: str | None
     """`null` for all tasks together."""
@@ -191,22 +264,12 @@ class Difference(TypedDict):
     """Mean of a's figures that have a partner."""
     b: float
     difference: float
-    ci95: list[float] | None
-    """Over personas."""
-    ci95_reason: str | None
-    """Why there is no interval."""
     pairs: int
     """Pairs of figures."""
     personas: int
     """Personas that they come from."""
-    p_value: float | None
-    """Two-sided, by permutation of signs over personas."""
-    p_value_holm: float | None
-    """Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."""
-    smallest_p_value: float | None
-    """The smallest that so few personas can give."""
-    smallest_detectable: float | None
-    """The true difference that this comparison would find in 80 % of cases, at 5 %."""
+    over_items: EvidenceOverItems | None
+    """Only where the pairs are items."""
 
 
 class UnpairedFigure(TypedDict):
@@ -216,6 +279,8 @@ class UnpairedFigure(TypedDict):
     persona: str
     task: str | None
     dimension: str | None
+    item: str | None
+    """What was asked, where the pairs are items."""
     reason: str
 
 
@@ -225,6 +290,7 @@ class Comparison(TypedDict):
     object: Literal["comparison"]
     a: ComparedSide
     b: ComparedSide
+    pairing: Literal["cells", "items"]
     simulated: bool
     differences: list[Difference]
     left_out: list[UnpairedFigure]
@@ -248,6 +314,8 @@ class ComparisonIn(TypedDict):
 
     a: SideIn
     b: SideIn
+    pairing: NotRequired[Literal["cells", "items"]]
+    """What makes a pair: the figures of a cell, or those of one item (a question, an essay's context) that both have answered as the same persona. Items are the same if they have the same words; published figures have none."""
 
 
 class ConnectionAnswer(TypedDict):
@@ -276,6 +344,36 @@ class Cost(TypedDict):
     """`null` where no price is known."""
     unpriced_calls: int
     """Calls that cost, or may have cost, something unknown and are not in the sum."""
+
+
+class Delivery(TypedDict):
+    """A message to a webhook, and how its delivery goes."""
+
+    id: str
+    """The message's id, its header `webhook-id`: the same in every attempt."""
+    object: Literal["webhook_delivery"]
+    webhook: str
+    event: str
+    job: str | None
+    """`null` in a test."""
+    state: Literal["waiting", "delivered", "given_up"]
+    attempts: int
+    http_status: int | None
+    """What the receiver last answered, if it did."""
+    error: str | None
+    """Why the last attempt failed."""
+    created_at: str
+    attempted_at: str | None
+    next_attempt_at: str | None
+    ended_at: str | None
+
+
+class DeliveryList(TypedDict):
+    """A page of messages, newest first."""
+
+    data: list[Delivery]
+    has_more: bool
+    next_cursor: str | None
 
 
 class DimensionAnswer(TypedDict):
@@ -372,6 +470,24 @@ class Health(TypedDict):
 
     status: Literal["ok", "unavailable"]
     parts: NotRequired[dict[str, str]]
+
+
+class HumanAgreement(TypedDict):
+    """How far annotators agree with the judges and with each other, on one dimension (atomic paper, Table 3)."""
+
+    kind: Literal["sentences", "responses", "pairs"]
+    dimension: str | None
+    task: str | None
+    """Where a PersonaGym task's rubric was used."""
+    annotators: int
+    n: int
+    """Sentences, responses or pairs with an answer."""
+    answers: int
+    not_applicable: int
+    """Those that all who answered found not applicable."""
+    fleiss_kappa: Metric
+    """Among the annotators; n counts those with two answers or more."""
+    judges: list[AgreementWithJudge]
 
 
 class ItemAnswer(TypedDict):
@@ -526,6 +642,10 @@ class JobDetail(TypedDict):
     """`null` for a job that does not ask for it."""
     batches: BatchProgress | None
     """`null` for a job whose calls are direct."""
+
+
+JobEvent: TypeAlias = Literal["job.completed", "job.failed", "job.cancelled", "job.paused"]
+"""What may happen to a job that somebody may want to be told of."""
 
 
 class PersonaIn(TypedDict):
@@ -721,6 +841,71 @@ class JudgingCheck(TypedDict):
     agreement: list[JudgingAgreement]
 
 
+class KeptAnnotations(TypedDict):
+    """What became of annotations that were sent."""
+
+    created: int
+    changed: int
+    """Those that replaced another answer of the same annotator."""
+    unchanged: int
+    """Those that were there already."""
+
+
+class Labelled(TypedDict):
+    """How far an annotator has come."""
+
+    annotator: str
+    answered: int
+
+
+LabellingKind: TypeAlias = Literal["sentences", "pairs"]
+"""What people are shown."""
+
+
+class Stratum(TypedDict):
+    """What was drawn of the sentences, or pairs, that the judges gave the same."""
+
+    task: str
+    scores: list[int]
+    """The judges' mean score, rounded: one, or of a pair two."""
+    drawn: int
+    available: int
+    """Sentences; of a pair those with the first score times the others."""
+
+
+class LabellingRound(TypedDict):
+    """A sample that people are shown, the same for everybody, in an order of his own for each."""
+
+    id: str
+    object: Literal["labelling_round"]
+    job: str
+    kind: Literal["sentences", "pairs"]
+    dimension: str
+    size: int
+    """How many were asked for."""
+    seed: int
+    n: int
+    """How many there are."""
+    strata: list[Stratum]
+    annotators: list[Labelled]
+    created_at: str
+    links: dict[str, str]
+
+
+class LabellingRoundIn(TypedDict):
+    """A sample of a job's sentences, or pairs of them, for people to label."""
+
+    job: str
+    """A job that is over."""
+    kind: LabellingKind
+    """`sentences` are scored, of `pairs` the one is chosen that shows more."""
+    dimension: NotRequired[str | None]
+    """On which; may be left out where the job has only one."""
+    size: NotRequired[int]
+    """How many; fewer if there are not so many."""
+    seed: NotRequired[int]
+
+
 class LengthEffect(TypedDict):
     """How a metric goes with the length of responses over cells (atomic paper, section 6)."""
 
@@ -731,6 +916,23 @@ class LengthEffect(TypedDict):
     """Pearson's r with the mean number of sentences in a cell's responses."""
     scored_units: Metric
     """The same with those that have a score."""
+
+
+class NewWebhook(TypedDict):
+    """A webhook that was just made."""
+
+    id: str
+    object: Literal["webhook"]
+    url: str
+    description: str | None
+    events: list[str]
+    enabled: bool
+    disabled_reason: Literal["by_user", "gone"] | None
+    """`gone`: the receiver answered 410. `enabled: true` switches it on again."""
+    created_at: str
+    updated_at: str
+    secret: str
+    """Signs the messages (Standard Webhooks, `v1`). Shown now and never again."""
 
 
 class Trait(TypedDict):
@@ -1022,6 +1224,8 @@ class Results(TypedDict):
     """Of a job that makes up personas and does nothing else."""
     judging_check: NotRequired[JudgingCheck | None]
     """Of a job that judges several sentences a call: how far that agrees with one by one."""
+    human_agreement: NotRequired[list[HumanAgreement]]
+    """How far annotators agree with the judges; only where there are any."""
     totals: list[TotalResult]
     judges: list[dict[str, Any]]
     correlations: NotRequired[list[Correlation]]
@@ -1079,3 +1283,48 @@ class TaskList(TypedDict):
     data: list[TaskAnswer]
     dimensions: list[DimensionAnswer]
     instrument: dict[str, str]
+
+
+class Webhook(TypedDict):
+    """A receiver of messages about jobs."""
+
+    id: str
+    object: Literal["webhook"]
+    url: str
+    description: str | None
+    events: list[str]
+    enabled: bool
+    disabled_reason: Literal["by_user", "gone"] | None
+    """`gone`: the receiver answered 410. `enabled: true` switches it on again."""
+    created_at: str
+    updated_at: str
+
+
+class WebhookChangeIn(TypedDict):
+    """What to change of a webhook; what is left out stays."""
+
+    url: NotRequired[str]
+    events: NotRequired[Sequence[JobEvent]]
+    """What to tell of."""
+    description: NotRequired[str | None]
+    enabled: NotRequired[bool]
+    """A webhook that is off is told nothing; events meanwhile are not kept."""
+
+
+class WebhookIn(TypedDict):
+    """A receiver of messages about jobs."""
+
+    url: str
+    """Where to post. `https` and a public address, unless the operator allows the host."""
+    events: NotRequired[Sequence[JobEvent]]
+    """What to tell of."""
+    description: NotRequired[str | None]
+    """For people."""
+
+
+class WebhookList(TypedDict):
+    """A page of webhooks, newest first."""
+
+    data: list[Webhook]
+    has_more: bool
+    next_cursor: str | None

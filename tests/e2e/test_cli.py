@@ -26,7 +26,7 @@ iterations: 2
 """
 LONG_JOB = JOB.replace("iterations: 2", "iterations: 500")
 SMALL_DEMO = """
-from app.client import demo_job
+from app.terminal import demo_job
 demo_job.DEMO_JOB |= {"personas": ["E-high", "E-low"], "instructions": [1]}
 from app.cli import main
 main()

@@ -178,6 +178,16 @@ class TestErrors:
             client.job("job_1")
         assert len(service.asked) == 1
 
+    def test_what_would_happen_twice_is_not_repeated(self, service: StubService, opened: Opens) -> None:
+        service.on("POST /v1/webhooks", BROKEN_OFF)
+        service.on("POST /v1/webhooks/wh_1/test", Answer(problem(503, "away"), 503, NOW))
+        with opened(service.url) as client:
+            with pytest.raises(UnreachableError):
+                client.create_webhook("https://receiver.example")
+            with pytest.raises(ProblemError, match="away"):
+                client.test_webhook("wh_1")
+        assert len(service.asked) == 2
+
     def test_who_waits_long_is_told_once_why(
         self, service: StubService, opened: Opens, caplog: pytest.LogCaptureFixture
     ) -> None:
