@@ -435,6 +435,8 @@ class TestColours:
             ("ink", "below"),
             ("ink", "above"),
             ("ink", "in"),
+            ("below-line", "page"),
+            ("above-line", "page"),
         ):
             assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
 
