@@ -36,26 +36,27 @@ def main() -> None:
     repetitions = parser.parse_args().repetitions
     draws = np.random.default_rng(0)
     found = {
-        "cells": {runs: _cells(draws, runs, repetitions) for runs in (FEW_RUNS, PAPER_RUNS)},
-        "totals": {personas: _totals(draws, personas, repetitions) for personas in PERSONAS},
+        "cells": {runs: cell_coverage(draws, runs, repetitions) for runs in (FEW_RUNS, PAPER_RUNS)},
+        "totals": {personas: total_coverage(draws, personas, repetitions) for personas in PERSONAS},
     }
     print(json.dumps({"repetitions": repetitions, **found}, indent=2))
 
 
-def _cells(draws: np.random.Generator, runs: int, repetitions: int) -> dict[str, float]:
-    many = [measure(_cell(draws, runs)) for _ in range(TRUTH_REPETITIONS)]
+def cell_coverage(draws: np.random.Generator, runs: int, repetitions: int) -> dict[str, float]:
+    """How often each metric's interval covers its truth, 0–1."""
+    many = [measure(simulated_cell(draws, runs)) for _ in range(TRUTH_REPETITIONS)]
     truths = {name: float(np.mean([getattr(each, name).value for each in many])) for name in METRICS}
     hits: dict[str, list[bool]] = defaultdict(list)
     for repetition in range(repetitions):
         metrics = estimate_cell(
-            {"judge": _cell(draws, runs)}, np.arange(runs), repetition, ("m", "p", "t")
+            {"judge": simulated_cell(draws, runs)}, np.arange(runs), repetition, ("m", "p", "t")
         ).metrics
         for name in METRICS:
             hits[name].append(_covers(getattr(metrics, name).interval.ends, truths[name]))
     return _shares(hits)
 
 
-def _totals(draws: np.random.Generator, personas: int, repetitions: int) -> dict[str, float]:
+def total_coverage(draws: np.random.Generator, personas: int, repetitions: int) -> dict[str, float]:
     """Personas whose figures are spread like a good model's: Beta(4, 1.5), mean 8/11."""
     hits = []
     names = [f"p{n}" for n in range(personas)]
@@ -68,7 +69,8 @@ def _totals(draws: np.random.Generator, personas: int, repetitions: int) -> dict
     return _shares({"mean of personas": hits})
 
 
-def _cell(draws: np.random.Generator, runs: int) -> CellScores:
+def simulated_cell(draws: np.random.Generator, runs: int) -> CellScores:
+    """A cell whose runs' score distributions vary about ``SCORE_SHARES``."""
     shares = draws.dirichlet(np.array(SCORE_SHARES) * STEADINESS, size=runs)
     return CellScores(
         scale=Scale(),

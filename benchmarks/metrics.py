@@ -1,4 +1,6 @@
-"""The metrics of the papers' whole study, 540 cells of 12 models, from scores to JSON text, intervals included; and two judges' agreement.
+"""All statistics of the papers' whole study, 540 cells of 12 models, from scores to JSON text; and the report's figures.
+
+Metrics with their intervals, totals, what goes with what, two judges' agreement, comparisons by cells and by items.
 
 `python -m benchmarks.metrics`
 """
@@ -6,17 +8,21 @@
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
+from app.domain.comparison import ATOMIC_METRICS, Figure, Place, compare, figures_of
 from app.domain.dimension import Scale
+from app.domain.metrics.cell import measure
 from app.domain.metrics.scores import CellScores
 from app.domain.results import CellResult
-from app.domain.statistics.cells import estimate_cell
+from app.domain.statistics.cells import RANGES, estimate_cell
 from app.domain.statistics.groups import PersonaSample
 from app.domain.totals import summarize
 from app.domain.verdict import VerdictStatus
 from app.domain.verdict_agreement import JointScores, verdict_agreement
+from app.services.baselines import BaselineFilter, baselines
 
 SCALE = Scale()
 MODELS = 12
@@ -24,35 +30,74 @@ RUNS = 30
 TASKS = (("questionnaire", 10, 6), ("essay", 1, 15), ("social_media_post", 1, 22))
 """Name, items of a run and sentences of a response."""
 
+FIGURES = ("models", "published", "heat_map", "scores", "cells")
+
 Key = tuple[str, str, str, str, str]
 
 
 def main() -> None:
-    """Prints how long each step takes, in seconds."""
+    """Prints how long each step takes, in seconds of CPU and of wall time."""
+    from app.reports.figures.files import figure_file
+
     scores = list(_study(np.random.default_rng(0)))
-    units = sum(int(cell.counts.sum()) + sum(cell.excluded.values()) for _, cell in scores)
-    started = time.perf_counter()
-    cells = [_measured(key, cell) for key, cell in scores]
-    measured = time.perf_counter()
-    results = summarize(cells, seed=0)
-    summarized = time.perf_counter()
-    text = json.dumps(results.to_json(), allow_nan=False)
-    written = time.perf_counter()
     joint = list(_second_judge(np.random.default_rng(1), scores))
-    paired = time.perf_counter()
-    verdict_agreement(joint, ("judge", "second"), PersonaSample([cell.persona for cell in joint], 0))
-    agreed = time.perf_counter()
-    figures = {
+    steps = Steps()
+    with steps.step("metrics"):
+        cells = [_measured(key, cell) for key, cell in scores]
+    with steps.step("totals and correlations"):
+        results = summarize(cells, seed=0)
+    with steps.step("json"):
+        text = json.dumps(results.to_json(), allow_nan=False)
+    with steps.step("agreement of two judges"):
+        verdict_agreement(joint, ("judge", "second"), PersonaSample([cell.persona for cell in joint], 0))
+    document = json.loads(text) | {"persona_scores": []}
+    with steps.step("comparison by cells"):
+        compare(figures_of(document, "model 0"), figures_of(document, "model 1"))
+    with steps.step("comparison by items"):
+        compare(_item_figures(scores, "model 0"), _item_figures(scores, "model 1"))
+    statistics = steps.total
+    with steps.step("figures (not among them)"):
+        for name in FIGURES:
+            figure_file(
+                document,
+                name,
+                model="model 0",
+                distances=[],
+                baselines=json.loads(baselines(BaselineFilter())),
+                file_format="svg",
+                theme=None,
+            )
+    counts = {
         "cells": len(cells),
-        "units": units,
-        "metrics_seconds": round(measured - started, 3),
-        "totals_seconds": round(summarized - measured, 3),
-        "json_seconds": round(written - summarized, 3),
-        "json_bytes": len(text),
+        "units": sum(int(cell.counts.sum()) + sum(cell.excluded.values()) for _, cell in scores),
         "verdicts_of_two_judges": sum(2 * int(cell.counts.sum()) for cell in joint),
-        "agreement_seconds": round(agreed - paired, 3),
+        "json_bytes": len(text),
     }
-    print(json.dumps(figures, indent=2))
+    print(json.dumps({**counts, "seconds": steps.found, "all_statistics": statistics}, indent=2))
+
+
+class Steps:
+    """What each step takes.
+
+    Attributes:
+        found: CPU and wall seconds by step.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[str, dict[str, float]] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Times a step."""
+        cpu, wall = time.process_time(), time.perf_counter()
+        yield
+        taken = time.process_time() - cpu, time.perf_counter() - wall
+        self.found[name] = {"cpu": round(taken[0], 3), "wall": round(taken[1], 3)}
+
+    @property
+    def total(self) -> dict[str, float]:
+        """All steps so far."""
+        return {kind: round(sum(step[kind] for step in self.found.values()), 3) for kind in ("cpu", "wall")}
 
 
 def _study(draws: np.random.Generator) -> Iterator[tuple[Key, CellScores]]:
@@ -84,6 +129,25 @@ def _cell(draws: np.random.Generator, level: int, items: int, sentences: int) ->
         histograms=options[:, : SCALE.size],
         excluded={VerdictStatus.NOT_APPLICABLE: int(options[:, SCALE.size].sum())},
     )
+
+
+def _item_figures(scores: list[tuple[Key, CellScores]], model: str) -> dict[tuple[str, Place], Figure]:
+    """A model's figures item by item; a cell's responses stand run by run, each run's items in order."""
+    found: dict[tuple[str, Place], Figure] = {}
+    for (label, persona, task, dimension, level), cell in scores:
+        items = len(cell.runs) // RUNS
+        for item in range(items if label == model else 0):
+            own = slice(item, None, items)
+            metrics = measure(
+                CellScores(
+                    SCALE, cell.level, cell.runs[own], cell.instructions[own], cell.histograms[own], {}
+                )
+            )
+            place = Place(persona, task, dimension, level, str(item))
+            for name in ATOMIC_METRICS:
+                metric = getattr(metrics, name)
+                found[name, place] = Figure(metric.value, metric.reason, RANGES.get(name, (1.0, 5.0)))
+    return found
 
 
 def _measured(key: Key, scores: CellScores) -> CellResult:

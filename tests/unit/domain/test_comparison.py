@@ -173,6 +173,10 @@ def alarms(rows: list[Row]) -> tuple[float, float]:
     )
 
 
+REPETITIONS = 500
+"""Of the long form: some minutes of CPU time."""
+
+
 class TestFalseAlarms:
     """Two standard errors above 5 % are what chance allows."""
 
@@ -186,7 +190,7 @@ class TestFalseAlarms:
     def test_neither_do_large_ones_nor_families_of_metrics(self) -> None:
         draws = np.random.default_rng(12)
         rows, any_of_six = [], []
-        for _ in range(2000):
+        for _ in range(REPETITIONS):
             pairs = [simulated(draws, 15, 12) for _ in ATOMIC_METRICS]
             a, b = (
                 {
@@ -199,7 +203,7 @@ class TestFalseAlarms:
             found = [row for row in compare(a, b).rows if row.task is None]
             rows.append(found[0])
             any_of_six.append(min(row.p_holm_items or 1.0 for row in found) <= 0.05)
-        bound = 0.05 + 2 * (0.05 * 0.95 / 2000) ** 0.5
+        bound = 0.05 + 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
         assert max(alarms(rows)) < bound
         assert np.mean(any_of_six) < bound
 
@@ -207,7 +211,7 @@ class TestFalseAlarms:
     @pytest.mark.timeout(3600)
     def test_where_models_differ_by_persona_personas_must_be_what_is_drawn(self) -> None:
         draws = np.random.default_rng(13)
-        rows = [compare(*simulated(draws, 15, 12, spread=0.15)).rows[0] for _ in range(1000)]
+        rows = [compare(*simulated(draws, 15, 12, spread=0.15)).rows[0] for _ in range(REPETITIONS)]
         over_personas, over_items = alarms(rows)
-        assert over_personas < 0.05 + 2 * (0.05 * 0.95 / 1000) ** 0.5
+        assert over_personas < 0.05 + 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
         assert over_items > 0.1  # it speaks of these personas, among whom there is a difference

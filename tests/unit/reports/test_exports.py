@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 from pyarrow import parquet as arrow
 
@@ -264,6 +265,40 @@ class TestJudgingCheck:
         results = sample().results
         assert from_parquet(parquet.judging_check(results)) == []
         assert from_csv(csv.judging_check(results), JUDGING_CHECK_COLUMNS) == []
+
+
+class TestInOtherHands:
+    """What a user's own tools read in the files is what the results say."""
+
+    async def test_pandas_finds_the_results_counts_and_means_in_every_format(self) -> None:
+        job = sample(5, 3)
+        files = [
+            io.BytesIO(await joined(writer(stream(job.responses))))
+            for writer in (csv.rows, jsonl.rows, parquet.rows)
+        ]
+        tables = [
+            pd.read_csv(files[0], keep_default_na=False, na_values=[""], low_memory=False),
+            pd.read_json(files[1], lines=True),
+            pd.read_parquet(files[2]),
+        ]
+        cells = {
+            (cell["model"], cell["persona"], cell["task"], cell["dimension"]): {
+                int(score): count for score, count in cell["scores"].items() if count
+            }
+            for cell in job.results["cells"]
+        }
+        for table in tables:
+            scored = table[table["status"] == "scored"]
+            keys = ["model", "persona", "task", "dimension"]
+            found = {key: dict(group["score"].value_counts()) for key, group in scored.groupby(keys)}
+            assert found == cells
+
+    async def test_a_spreadsheet_reads_numbers_as_numbers_and_texts_as_texts(self) -> None:
+        """By the rules of spreadsheets' import: what begins like a formula is one unless an apostrophe stands before it."""
+        data = (await joined(csv.rows(stream(hostile_responses())))).decode("utf-8-sig")
+        for line in reader.DictReader(io.StringIO(data, newline="")):
+            assert float(line["score"]) == 4
+            assert not any(field.startswith(("=", "+", "@", "\t", "\r")) for field in line.values())
 
 
 class TestStreaming:

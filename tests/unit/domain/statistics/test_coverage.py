@@ -1,0 +1,49 @@
+"""Nominal 95 % intervals cover the truth in 93 to 97 of 100 cases, on simulated data whose truth is known."""
+
+import numpy as np
+import pytest
+
+from app.domain.statistics.cells import estimate_cell
+from benchmarks.coverage import (
+    METRICS,
+    PAPER_RUNS,
+    SCORE_SHARES,
+    cell_coverage,
+    simulated_cell,
+    total_coverage,
+)
+
+LOW, HIGH = 0.93, 0.97
+LONG = 1000
+
+
+def chance(repetitions: int) -> float:
+    """Two standard errors of a share of 95 %."""
+    return float(2 * (0.95 * 0.05 / repetitions) ** 0.5)
+
+
+def test_a_cells_intervals_cover_what_can_be_computed_by_hand() -> None:
+    # Scores 1 to 5 have the shares 0.05, 0.1, 0.15, 0.3 and 0.4; level high is 4 and 5.
+    truths = {"mean": 0.05 + 0.2 + 0.45 + 1.2 + 2.0, "acc_atom": 0.7}
+    assert truths["mean"] == pytest.approx(sum(n * share for n, share in enumerate(SCORE_SHARES, 1)))
+    draws = np.random.default_rng(4)
+    repetitions = 300
+    hits = dict.fromkeys(truths, 0)
+    for seed in range(repetitions):
+        scores = {"judge": simulated_cell(draws, PAPER_RUNS)}
+        found = estimate_cell(scores, np.arange(PAPER_RUNS), seed, ("m", "p", "t")).metrics
+        for name, truth in truths.items():
+            low, high = getattr(found, name).interval.ends
+            hits[name] += low <= truth <= high
+    for name, count in hits.items():
+        assert LOW - chance(repetitions) < count / repetitions < HIGH + chance(repetitions), name
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_all_metrics_and_totals_are_covered() -> None:
+    draws = np.random.default_rng(5)
+    found = cell_coverage(draws, PAPER_RUNS, LONG) | total_coverage(draws, 15, LONG)
+    assert set(METRICS) < set(found)
+    for name, share in found.items():
+        assert LOW - chance(LONG) < share < HIGH + chance(LONG), name
