@@ -172,8 +172,8 @@ class TestReading:
         both = "[data-model='simulated/drifting'][data-persona=E-neutral]"
         wanted = report.locator(f".card{both}").count()
         assert wanted > 0
-        report.get_by_label("Model", exact=True).select_option("simulated/drifting")
-        report.get_by_label("Persona", exact=True).select_option("E-neutral")
+        report.get_by_role("combobox", name="Model").select_option("simulated/drifting")
+        report.get_by_role("combobox", name="Persona").select_option("E-neutral")
         expect(report.locator(".card:visible")).to_have_count(wanted)
         expect(report.get_by_text(f"{wanted} shown")).to_be_visible()
 
