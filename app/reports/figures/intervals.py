@@ -15,6 +15,9 @@ _ROW, _TOP, _BOTTOM = 0.36, 0.42, 0.34
 CHARACTER = 0.068
 """Inches of a label's character, about."""
 
+BOLDER = 1.12
+"""How much wider bold text is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -57,7 +60,7 @@ class Row:
 def draw_intervals(columns: Sequence[Column], rows: Sequence[Row], palette: Palette) -> Figure:
     """Draws a dot for each figure and a line for its interval, the first row on top."""
     height = _TOP + _BOTTOM + _ROW * len(rows)
-    left = 0.1 + CHARACTER * max(len(label(row.name)) for row in rows)
+    left = 0.1 + CHARACTER * max(len(label(row.name)) * (BOLDER if _bold(row, rows) else 1) for row in rows)
     figure = canvas(WIDTH, height, palette)
     gap, panel = 0.28, (WIDTH - left - 0.2) / len(columns)
     for place, column in enumerate(columns):
@@ -96,10 +99,14 @@ def _frame(axes: Axes, column: Column, rows: int, palette: Palette) -> None:
 def _names(axes: Axes, rows: Sequence[Row], palette: Palette) -> None:
     axes.set_yticks(range(len(rows)), [label(row.name) for row in rows])
     axes.tick_params(axis="y", length=0)
-    several = {row.own for row in rows} == {True, False}
     for text, row in zip(axes.get_yticklabels(), rows, strict=True):
         text.set_color(palette["ink" if row.own else "quiet"])
-        text.set_fontweight("bold" if several and row.own else "normal")
+        text.set_fontweight("bold" if _bold(row, rows) else "normal")
+
+
+def _bold(row: Row, rows: Sequence[Row]) -> bool:
+    """Whether a row stands out: one of the job's own among others."""
+    return row.own and not all(other.own for other in rows)
 
 
 def _point(axes: Axes, y: int, point: Point, palette: Palette, *, own: bool) -> None:
