@@ -898,7 +898,7 @@ class LabellingRoundIn(TypedDict):
     job: str
     """A job that is over."""
     kind: LabellingKind
-    """`sentences` are scored, of `pairs` the one is chosen that shows more."""
+    """`sentences` are scored, of `pairs` the one is chosen that is nearer to the scale's upper end."""
     dimension: NotRequired[str | None]
     """On which; may be left out where the job has only one."""
     size: NotRequired[int]
