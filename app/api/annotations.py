@@ -86,7 +86,9 @@ async def list_(
     services: ServicesDep,
     tenant: TenantDep,
     job: Annotated[str | None, Query(max_length=100, description="Only about this job.")] = None,
-    annotator: Annotated[str | None, Query(max_length=100, description="Only this person's.")] = None,
+    annotator: Annotated[
+        str | None, Query(max_length=100, pattern=r"^[^\x00]*$", description="Only this person's.")
+    ] = None,
     format_: Annotated[
         Literal["json", "csv"], Query(alias="format", description="`csv` is all of them, streamed.")
     ] = "json",

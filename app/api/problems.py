@@ -188,7 +188,7 @@ async def _idempotency(request: Request, _: Exception) -> Response:
 async def _database(request: Request, error: Exception) -> Response:
     if not is_away(error):
         return await _unexpected(request, error)
-    log.error("database away", error=str(error))
+    log.error("database away", error=str(error), request=_id_of(request))
     return database_unavailable(request)
 
 
@@ -202,9 +202,13 @@ def database_unavailable(request: Request) -> Response:
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    log.error("unexpected error", path=request.url.path, exc_info=error)
+    log.error("unexpected error", path=request.url.path, request=_id_of(request), exc_info=error)
     detail = "an error of ours; the request id names it in the logs"
-    headers = {"X-Request-Id": getattr(request.state, "request_id", "")}  # answered outside of RequestContext
+    headers = {"X-Request-Id": _id_of(request)}  # answered outside of RequestContext
     return problem_response(
         request, HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail, headers=headers
     )
+
+
+def _id_of(request: Request) -> str:
+    return str(getattr(request.state, "request_id", ""))

@@ -86,7 +86,7 @@ class Deliveries:
     async def _deliver(self, due: DueDelivery) -> None:
         """One attempt. If its outcome can't be written, the message is due again when the claim has run out."""
         try:
-            status, error = await self._attempt(due)
+            status, error = await self._attempted(due)
             async with self._engine.begin() as connection:
                 delay = retry_delay(due.attempt, random.random())  # noqa: S311 - jitter
                 if status == HTTPStatus.GONE:
@@ -101,6 +101,14 @@ class Deliveries:
             return
         if error is not None:
             log.warning("message not delivered", message=due.id, attempt=due.attempt, error=error)
+
+    async def _attempted(self, due: DueDelivery) -> tuple[int | None, str | None]:
+        """As :meth:`_attempt`; an error that nobody foresaw is an attempt as well, so that attempts come to an end."""
+        try:
+            return await self._attempt(due)
+        except Exception as error:
+            log.exception("attempt broke off", message=due.id)
+            return None, f"an error of ours: {type(error).__name__}"
 
     async def _attempt(self, due: DueDelivery) -> tuple[int | None, str | None]:
         """The status of the answer, and why the message does not count as delivered."""

@@ -56,6 +56,8 @@ class HttpWebhookSender:
             raise WebhookError(f"no answer within {self._seconds:g} s") from error
         except (httpx2.HTTPError, OSError) as error:
             raise WebhookError(_reason(error)) from error
+        except UnicodeError as error:  # from the look-up, for what can be no host's name
+            raise WebhookError("its host can't be looked up: it is no name") from error
 
     async def _send(self, url: str, headers: Mapping[str, str], body: str) -> int:
         target = parse_target(url, self._allowed)

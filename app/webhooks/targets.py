@@ -21,6 +21,10 @@ class TargetRefusedError(Exception):
     """Nothing is sent there; the message says why, for people."""
 
 
+LONGEST_LABEL = 63
+"""Characters between two dots of a host's name (RFC 1035)."""
+
+
 def parse_target(url: str, allowed: Collection[str]) -> httpx2.URL:
     """A receiver's URL, if messages may be sent there as far as that can be told without asking for its addresses.
 
@@ -37,6 +41,8 @@ def parse_target(url: str, allowed: Collection[str]) -> httpx2.URL:
         raise TargetRefusedError("not a URL") from error
     if target.scheme not in PORTS or not target.host:
         raise TargetRefusedError("give an absolute https:// URL")
+    if not all(0 < len(label) <= LONGEST_LABEL for label in target.host.removesuffix(".").split(".")):
+        raise TargetRefusedError("not a URL: there can be no host of that name")
     if not 0 < port_of(target) < PORTS_END:
         raise TargetRefusedError("not a URL: there is no such port")
     if target.userinfo or target.fragment:

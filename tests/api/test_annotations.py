@@ -57,6 +57,7 @@ class TestKeeping:
         assert keep(service, *first).json() == {"created": 0, "changed": 0, "unchanged": 3}
         second = [said(texts[0], 0, 5), first[1], said(texts[0], 0, 4, "ben")]
         assert keep(service, *second).json() == {"created": 1, "changed": 1, "unchanged": 1}
+        assert service.get("/v1/annotations?annotator=%00").status_code == 422
         found = list(service.walk("/v1/annotations", annotator="anna", limit=1))
         assert [(each["unit"], each["score"]) for each in found] == [(0, 5), (1, "not_applicable"), (None, 3)]
 

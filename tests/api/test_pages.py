@@ -123,6 +123,13 @@ class TestForm:
         assert hidden["planned"] not in answer.text
         assert api.get("/v1/jobs").json()["data"] == []
 
+    @pytest.mark.parametrize("key", ["\0", "k" * 9000, "form_Ü"])
+    def test_a_key_that_is_not_ours_is_none(self, api: Service, key: str) -> None:
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', post(api, "/new", FORM).text))
+        answer = post(api, "/new", FORM | hidden | {"action": "submit", "key": key})
+        assert answer.status_code == 303
+        assert len(api.get("/v1/jobs").json()["data"]) == 1
+
     @settings(max_examples=40)
     @given(
         st.dictionaries(

@@ -134,7 +134,8 @@ class JobForm:
 
     def _choices(self) -> None:
         text = self.typed.text
-        chosen = sorted(number_of(each, int) for each in self.typed.all("instruction") if each.isdecimal())
+        boxes = self.typed.all("instruction")
+        chosen = [number for number in range(self._instructions) if str(number) in boxes]
         self._places["/instructions"] = "instruction"
         if len(chosen) < self._instructions:
             self.body["instructions"] = chosen  # also none, which is refused: it does not mean all

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -45,6 +46,10 @@ async def new(services: ServicesDep, tenant: TenantDep) -> Response:
     return await _shown(services, tenant, typed)
 
 
+KEY = re.compile(r"form_[0-9a-z]{1,64}")
+"""What we put into the form ourselves."""
+
+
 @router.post("/new")
 async def build(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
     """The plan of what was typed, or what is wrong with it; or the job, if its plan was seen."""
@@ -54,7 +59,8 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep) -> R
     try:
         job = JobIn.model_validate(form.body)
         if typed.text("action") == "submit" and typed.text("planned") == version:
-            return await _submitted(services, tenant, job, form.body, typed.text("key"))
+            key = typed.text("key")
+            return await _submitted(services, tenant, job, form.body, key if KEY.fullmatch(key) else "")
         plan = await plan_job(services.planning, tenant, job.to_draft())
     except ValidationError as error:
         found: Sequence[FieldError] = [
