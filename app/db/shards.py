@@ -232,8 +232,8 @@ async def claim(
 ) -> AnyClaim | None:
     """Leases a shard, by the database's clock, if its job is active, its persona prepared and nobody else holds it.
 
-    One statement. The job's row is share-locked first: a job that is cancelled before this commits is not claimed. Shards for which a
-    batch holds answers are claimed in a job that stands still or ends, too: what is paid for is kept.
+    One statement. The job's row is share-locked first: a job that is cancelled before this commits is not claimed.
+    Shards for which a batch holds answers are claimed in a job that stands still or ends, too: what is paid for is kept.
     """
     rows = await connection.execute(
         text(

@@ -11,6 +11,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import webhooks
+from app.db.engine import single_statements
 from app.db.health import is_away
 from app.db.webhooks import DueDelivery
 from app.domain.webhook import retry_delay, sign
@@ -76,7 +77,7 @@ class Deliveries:
         free = MOST_AT_ONCE - len(self._going)
         if not free:
             return
-        async with self._engine.begin() as connection:
+        async with single_statements(self._engine) as connection:
             found = await webhooks.claim_due(
                 connection, busy=list(self._going), limit=free, seconds=CLAIM_SECONDS
             )

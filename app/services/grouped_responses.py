@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple
 
 from app.db import shards
+from app.db.engine import single_statements
 from app.db.shards import StoredResponse
 from app.db.writer import SecondVerdictRow
 from app.domain.dimension import Dimension
@@ -50,7 +51,7 @@ class GroupedResponses(Responses):
 
     async def _read_stored(self) -> dict[tuple[int, int], StoredResponse]:
         if self.spec.grouping is not None:
-            async with self.deps.engine.connect() as connection:
+            async with single_statements(self.deps.engine) as connection:
                 self.second = frozenset(await shards.stored_second_verdicts(connection, self.claim))
         return await super()._read_stored()
 

@@ -7,6 +7,7 @@ prepared fails visibly: an answer without a question, a grade without exemplars.
 from collections.abc import Mapping, Sequence
 
 from app.db import preparations, shards
+from app.db.engine import single_statements
 from app.db.preparations import StoredStep
 from app.db.shards import Claim, StoredResponse
 from app.db.writer import GradeRow
@@ -45,7 +46,7 @@ class GymAnswers(GroupedResponses):
     async def run(self) -> None:
         """Does everything that is missing and waits until it is durable."""
         stored = await self._read_stored()
-        async with self.deps.engine.connect() as connection:
+        async with single_statements(self.deps.engine) as connection:
             self.graded = await shards.stored_grades(connection, self.claim)
             steps = await preparations.steps_of_persona(
                 connection, self.claim.tenant, self.claim.job_id, self.cell.person, self.task.id
