@@ -58,7 +58,7 @@ bench-peers: build/peers/ready  ## what a judged call costs here and with the to
 PEERS := benchmarks/peers/requirements
 build/peers/ready: $(PEERS).lock | setup
 	$(BIN)/python -m venv --clear build/peers
-	build/peers/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	$(BIN)/uv pip install --quiet --python build/peers/bin/python --require-hashes -r $<
 	@touch $@
 
 types: setup  ## the client's types, after a change of the API's schemas
