@@ -1,6 +1,7 @@
 """The HTTP composition root: ``uvicorn --factory app.main:create_app``."""
 
 import contextlib
+import gc
 import sys
 import time
 from collections.abc import AsyncIterator, MutableMapping
@@ -81,7 +82,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         services = _services(loaded)
         app.state.services = services
         sys.setswitchinterval(SWITCH_SECONDS)
-        import_in_background("app.domain.punkt", "scipy.special")
+        # What is there by then stays: to walk through it in search of garbage held up polls for a third of a second.
+        import_in_background("app.domain.punkt", "scipy.special", then=gc.freeze)
         yield
         await services.results.close()
         await services.redis.aclose()

@@ -84,9 +84,9 @@ class AnnotationsIn(Body):
 
     annotations: list[AnnotationIn] = Field(min_length=1, max_length=MOST_ROWS)
 
-    def to_drafts(self) -> list[AnnotationDraft]:
-        """The annotations as the domain knows them."""
-        return [each.to_draft(f"/annotations/{n}") for n, each in enumerate(self.annotations)]
+    def to_drafts(self, start: int = 0) -> list[AnnotationDraft]:
+        """The annotations as the domain knows them, the first of which has the index ``start``."""
+        return [each.to_draft(f"/annotations/{n}") for n, each in enumerate(self.annotations, start)]
 
 
 class LabellingRoundIn(Body):

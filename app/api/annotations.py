@@ -1,11 +1,12 @@
 """`/v1/annotations`: what people say of sentences and responses; `/v1/labelling-rounds`: what they are shown."""
 
+import asyncio
 import re
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import ValidationError
 
@@ -15,9 +16,11 @@ from app.api.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_p
 from app.api.jobs import MAX_PAGE
 from app.api.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, answers_with, described_body
+from app.api.problems import field_error
 from app.api.strict_json import StrictRoute
-from app.domain.annotation_file import read_csv
-from app.domain.errors import InvalidJobError
+from app.domain.annotation import MOST_ROWS, ROWS_AT_ONCE
+from app.domain.annotation_file import AnnotationDraft, read_csv
+from app.domain.errors import FieldError, InvalidJobError
 from app.services.annotations import (
     AnnotationFilter,
     annotation_json,
@@ -63,18 +66,51 @@ async def create(request: Request, services: ServicesDep, tenant: TenantDep) -> 
     former one. How far people agree with the judges is in the job's results as `human_agreement`.
     """
     if form_of(request, BodyForm.CSV) is BodyForm.CSV:
-        read = read_csv(text_of(await request.body()))
-        if read.errors:
-            raise InvalidJobError(read.errors)
-        drafts = list(read.drafts)
+        drafts = await asyncio.to_thread(_drafts_of_csv, await request.body())
     else:
-        sent = await json_of(request)
-        try:
-            drafts = AnnotationsIn.model_validate(sent).to_drafts()
-        except ValidationError as error:
-            found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
-            raise RequestValidationError(found, body=sent) from error
+        drafts = await asyncio.to_thread(_drafts_of_json, await json_of(request))
     return JSONResponse(await keep_annotations(services.engine, services.contexts, tenant, drafts))
+
+
+def _drafts_of_csv(body: bytes) -> Sequence[AnnotationDraft]:
+    """CPU only."""
+    read = read_csv(text_of(body))
+    if read.errors:
+        raise InvalidJobError(read.errors)
+    return read.drafts
+
+
+def _drafts_of_json(sent: object) -> Sequence[AnnotationDraft]:
+    """CPU only."""
+    drafts: list[AnnotationDraft] = []
+    errors: list[FieldError] = []
+    for start, part in _slices(sent):
+        try:
+            drafts += AnnotationsIn.model_validate(part).to_drafts(start)
+        except ValidationError as error:
+            errors += [
+                field_error({**each, "loc": _moved(each["loc"], start)}, sent) for each in error.errors()
+            ]
+    if errors:
+        raise InvalidJobError(list(dict.fromkeys(errors)))
+    return drafts
+
+
+def _slices(sent: object) -> Iterator[tuple[int, object]]:
+    """What was sent, some annotations at a time, each time with the index of the first: while pydantic is at it, no other thread runs."""
+    rows = sent.get("annotations") if isinstance(sent, dict) else None
+    if not isinstance(sent, dict) or not isinstance(rows, list) or not 0 < len(rows) <= MOST_ROWS:
+        yield 0, sent  # wrong as a whole
+        return
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        yield start, sent | {"annotations": rows[start : start + ROWS_AT_ONCE]}
+
+
+def _moved(location: Sequence[int | str], by: int) -> tuple[int | str, ...]:
+    """Where in the body a location within a slice is."""
+    return "body", *(
+        token + by if n == 1 and isinstance(token, int) else token for n, token in enumerate(location)
+    )
 
 
 @router.get(
@@ -132,4 +168,4 @@ async def draw(body: LabellingRoundIn, services: ServicesDep, tenant: TenantDep)
 )
 async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A round: what was drawn of how much, and how much each annotator has answered."""
-    return JSONResponse(await show_round(services.engine, services.contexts, tenant, round_id))
+    return JSONResponse(await show_round(services.engine, tenant, round_id))

@@ -1,20 +1,31 @@
 """What people say of a job's sentences and responses."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import or_, select, text
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.annotation_tables import SUBJECT, AnnotationRow
-from app.domain.annotation import Annotation, Answer, Place
+from app.db.locks import lock
+from app.domain.annotation import ROWS_AT_ONCE, Annotation, Answer, Place
 
-ROWS_AT_ONCE = 1_000
-"""Rows of one statement; the driver takes no more than 65,535 values."""
+_KEPT = dict.fromkeys((*SUBJECT[1:], "answer", "score"), "int")
+_KEPT |= dict.fromkeys(("annotator", "dimension", "answer"), "text")
+"""What comes of an annotation itself, with the kind of value."""
+
+_KEEP = text(
+    f"WITH kept AS (INSERT INTO annotations AS old (tenant, job_id, {', '.join(_KEPT)})"
+    f" SELECT :tenant, :job, * FROM unnest({', '.join(f'CAST(:{name} AS {kind}[])' for name, kind in _KEPT.items())})"
+    f" ON CONFLICT ({', '.join(SUBJECT)}) DO UPDATE"
+    " SET answer = excluded.answer, score = excluded.score, updated_at = clock_timestamp()"
+    " WHERE (old.answer, old.score) IS DISTINCT FROM (excluded.answer, excluded.score) RETURNING xmax = 0 AS created)"
+    " SELECT count(*) FILTER (WHERE created) AS created, count(*) FILTER (WHERE NOT created) AS changed FROM kept"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,8 @@ async def keep(
 ) -> Counter[str]:
     """Keeps answers, in place of the same annotator's earlier ones about the same.
 
+    Whoever keeps others of the same job at the same time waits: each would hold rows that the other one needs.
+
     Args:
         connection: Where.
         tenant: Whose job it is.
@@ -55,32 +68,21 @@ async def keep(
     Returns:
         How many were ``created`` and how many ``changed``.
     """
+    await lock(connection, f"annotations of {job_id}")
     counts: Counter[str] = Counter()
     for start in range(0, len(annotations), ROWS_AT_ONCE):
-        rows = [_values(tenant, job_id, each) for each in annotations[start : start + ROWS_AT_ONCE]]
-        statement = upsert(AnnotationRow).values(rows)
-        new, old = statement.excluded, AnnotationRow
-        statement = statement.on_conflict_do_update(
-            index_elements=list(SUBJECT),
-            set_={"answer": new.answer, "score": new.score, "updated_at": text("clock_timestamp()")},
-            where=or_(old.answer.is_distinct_from(new.answer), old.score.is_distinct_from(new.score)),
-        )
-        written = await connection.execute(statement.returning(text("(xmax = 0) AS created")))
-        counts.update("created" if row.created else "changed" for row in written)
+        columns = zip(*map(_values, annotations[start : start + ROWS_AT_ONCE]), strict=True)
+        given = {name: list(values) for name, values in zip(_KEPT, columns, strict=True)}
+        written = await connection.execute(_KEEP, {"tenant": tenant, "job": job_id, **given})
+        created, changed = written.one()
+        counts.update(created=created, changed=changed)
     return counts
 
 
-def _values(tenant: str, job_id: str, each: Annotation) -> dict[str, Any]:
+def _values(each: Annotation) -> tuple[object, ...]:
+    """One annotation's values of :data:`_KEPT`."""
     other = (None,) * 4 if each.other is None else each.other
-    places = dict(zip(SUBJECT[3:], (*each.place, *other), strict=True))
-    return places | {
-        "tenant": tenant,
-        "job_id": job_id,
-        "annotator": each.annotator,
-        "dimension": each.dimension,
-        "answer": each.answer.value,
-        "score": each.score,
-    }
+    return each.annotator, each.dimension, *each.place, *other, each.answer.value, each.score
 
 
 async def read_page(
@@ -90,7 +92,7 @@ async def read_page(
     job_id: str | None,
     annotator: str | None,
     after: int,
-    limit: int | None,
+    limit: int,
 ) -> list[StoredAnnotation]:
     """A tenant's annotations in the order in which they were first given.
 
@@ -100,7 +102,7 @@ async def read_page(
         job_id: Only this job's.
         annotator: Only this person's.
         after: Id of the last one of the page before; 0 for the first page.
-        limit: At most so many; ``None`` for all.
+        limit: At most so many.
     """
     row = AnnotationRow
     query = select(row).where(row.tenant == tenant, row.id > after).order_by(row.id).limit(limit)
@@ -127,10 +129,9 @@ def _stored(row: Any) -> StoredAnnotation:
 
 
 async def known_responses(
-    connection: AsyncConnection, tenant: str, job_id: str, responses: Collection[tuple[int, int, int]]
+    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[tuple[int, int, int]]
 ) -> dict[tuple[int, int, int], KnownResponse]:
     """Those of these responses, by cell, run and item, that there are."""
-    wanted = sorted(responses)
     rows = await connection.execute(
         text(
             "SELECT c.ordinal, r.run, r.item, r.status, cardinality(r.unit_starts)"
@@ -141,19 +142,26 @@ async def known_responses(
         {
             "job": job_id,
             "tenant": tenant,
-            "cells": [cell for cell, _, _ in wanted],
-            "runs": [run for _, run, _ in wanted],
-            "items": [item for _, _, item in wanted],
+            "cells": [cell for cell, _, _ in responses],
+            "runs": [run for _, run, _ in responses],
+            "items": [item for _, _, item in responses],
         },
     )
     return {(cell, run, item): KnownResponse(status, units) for cell, run, item, status, units in rows}
 
 
-async def last_change(connection: AsyncConnection, tenant: str, job_id: str) -> tuple[int, datetime | None]:
-    """How many annotations a job has, and when one was last given or changed."""
+async def state(connection: AsyncConnection, tenant: str, job_id: str) -> tuple[int, Decimal]:
+    """How many annotations a job has, and the sum of the moments at which each was last given.
+
+    Both together differ whenever one was kept meanwhile. The latest of the moments would not do: of two transactions that
+    change something, the earlier one's may be seen later.
+    """
     rows = await connection.execute(
-        text("SELECT count(*), max(updated_at) FROM annotations WHERE job_id = :job AND tenant = :tenant"),
+        text(
+            "SELECT count(*), coalesce(sum(extract(epoch FROM updated_at)), 0) FROM annotations"
+            " WHERE job_id = :job AND tenant = :tenant"
+        ),
         {"job": job_id, "tenant": tenant},
     )
-    count, moment = rows.one()
-    return int(count), moment
+    count, moments = rows.one()
+    return int(count), moments

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.annotation_tables import LabellingRound
-from app.domain.annotation import Place
+from app.domain.annotation import Answer, Place
 from app.domain.labelling import Candidate
 
 
@@ -119,6 +119,43 @@ async def find_round(
     )
     row = rows.first()
     return None if row is None else RoundRow(*row)
+
+
+_ANSWERS = (
+    " FROM labelling_rounds l CROSS JOIN LATERAL jsonb_array_elements(l.things) WITH ORDINALITY AS t (thing, n)"
+    " CROSS JOIN LATERAL (SELECT"
+    + ",".join(
+        f" CAST(thing -> {place} ->> {n} AS int) AS {prefix}{name}"
+        for place, prefix in enumerate(("", "other_"))
+        for n, name in enumerate(Place._fields)
+    )
+    + ") w JOIN annotations a ON a.job_id = l.job_id AND a.tenant = l.tenant AND a.dimension = l.dimension"
+    " AND a.cell = w.cell AND a.run = w.run AND a.item = w.item AND a.unit = w.unit"
+    " AND (a.other_cell, a.other_run, a.other_item, a.other_unit)"
+    " IS NOT DISTINCT FROM (w.other_cell, w.other_run, w.other_item, w.other_unit)"
+    " WHERE l.id = :round AND l.tenant = :tenant"
+)
+"""The things of a round, each with what somebody said of it."""
+
+
+async def count_answered(connection: AsyncConnection, tenant: str, round_id: str) -> list[tuple[str, int]]:
+    """How many of a round's things each annotator has answered, by name."""
+    rows = await connection.execute(
+        text(f'SELECT a.annotator, count(*){_ANSWERS} GROUP BY a.annotator ORDER BY a.annotator COLLATE "C"'),
+        {"round": round_id, "tenant": tenant},
+    )
+    return [(annotator, count) for annotator, count in rows]
+
+
+async def answers_of(
+    connection: AsyncConnection, tenant: str, round_id: str, annotator: str
+) -> dict[int, tuple[Answer, int | None]]:
+    """What somebody said of a round's things, by their indexes, with the score if he gave one."""
+    rows = await connection.execute(
+        text(f"SELECT t.n - 1, a.answer, a.score{_ANSWERS} AND a.annotator = :annotator"),
+        {"round": round_id, "tenant": tenant, "annotator": annotator},
+    )
+    return {index: (Answer(answer), score) for index, answer, score in rows}
 
 
 async def sentences(

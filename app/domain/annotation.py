@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 MOST_ROWS = 10_000
 """Of one request."""
+ROWS_AT_ONCE = 500
+"""Of one step, so that nobody else in the process is held up for more than some milliseconds."""
 
 
 class Answer(StrEnum):

@@ -1,9 +1,10 @@
 """Keeps what people say of sentences and responses, and gives it out again."""
 
+import asyncio
 import csv
 import io
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +12,19 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import annotations
-from app.db.annotations import StoredAnnotation
-from app.domain.annotation import Annotation, Answer, Kind
+from app.db.annotations import KnownResponse, StoredAnnotation
+from app.domain.annotation import ROWS_AT_ONCE, Annotation, Answer, Kind
 from app.domain.annotation_file import COLUMNS, AnnotationDraft
 from app.domain.errors import FieldError, InvalidJobError
 from app.services.check_annotations import AnnotationError, checked, job_of, place_of
 from app.services.errors import NotFoundError
 from app.services.identifiers import response_id
-from app.services.job_context import JobContexts
+from app.services.job_context import JobContext, JobContexts
 from app.services.job_view import time_json
 
 Json = dict[str, Any]
-EXPORT_ROWS = 5_000
-"""Annotations of an export that are read at a time."""
+Response = tuple[int, int, int]
+"""Cell, run and item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ async def keep_annotations(
     Raises:
         InvalidJobError: If some don't fit their job, with every reason.
     """
-    by_job = _by_job(drafts)
+    by_job = await asyncio.to_thread(_by_job, drafts)
     found = {
         job_id: await _checked(engine, contexts, tenant, job_id, mine) for job_id, mine in by_job.items()
     }
@@ -77,17 +78,29 @@ def _by_job(drafts: Sequence[AnnotationDraft]) -> dict[str, list[AnnotationDraft
 async def _checked(
     engine: AsyncEngine, contexts: JobContexts, tenant: str, job_id: str, drafts: Sequence[AnnotationDraft]
 ) -> list[Annotation]:
-    places = [place_of(draft.response, None) for draft in drafts]
-    places += [place_of(draft.other_response, None) for draft in drafts if draft.other_response is not None]
+    known: dict[Response, KnownResponse] = {}
+    wanted = await asyncio.to_thread(_responses, drafts)
     async with engine.connect() as connection:
-        known = await annotations.known_responses(
-            connection, tenant, job_id, {place.response for place in places}
-        )
+        for start in range(0, len(wanted), ROWS_AT_ONCE):
+            part = wanted[start : start + ROWS_AT_ONCE]
+            known |= await annotations.known_responses(connection, tenant, job_id, part)
     if not known:
         raise InvalidJobError(
             [FieldError(f"{draft.pointer}/response", "there is no such response") for draft in drafts]
         )
-    context = await contexts.get(tenant, job_id)
+    return await asyncio.to_thread(_all_checked, drafts, await contexts.get(tenant, job_id), known)
+
+
+def _responses(drafts: Sequence[AnnotationDraft]) -> list[Response]:
+    """The responses that are named, in order. CPU only."""
+    named = {draft.response for draft in drafts} | {draft.other_response for draft in drafts}
+    return sorted(place_of(each, None).response for each in named if each is not None)
+
+
+def _all_checked(
+    drafts: Sequence[AnnotationDraft], context: JobContext, known: Mapping[Response, KnownResponse]
+) -> list[Annotation]:
+    """CPU only."""
     found: list[Annotation] = []
     said: dict[tuple[object, ...], str] = {}
     errors: list[FieldError] = []
@@ -126,12 +139,12 @@ async def export_csv(engine: AsyncEngine, tenant: str, wanted: AnnotationFilter)
     yield _lines([COLUMNS])
     after = 0
     while True:
-        page = await read_annotations(engine, tenant, wanted, after=after, limit=EXPORT_ROWS)
+        page = await read_annotations(engine, tenant, wanted, after=after, limit=ROWS_AT_ONCE)
         if page:
             shown = [annotation_json(each) for each in page]
             yield _lines([[each[name] for name in COLUMNS] for each in shown])
             after = page[-1].id
-        if len(page) < EXPORT_ROWS:
+        if len(page) < ROWS_AT_ONCE:
             return
 
 

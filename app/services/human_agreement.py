@@ -5,22 +5,24 @@ import json
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import annotations, readouts
 from app.db.jobs import JobRow
 from app.db.readouts import Judgements, Position
-from app.domain.annotation import Annotation, Place
+from app.domain.annotation import ROWS_AT_ONCE, Annotation, Place
 from app.domain.annotation_agreement import annotation_agreement
 from app.services.job_context import JobContext, JobContexts
 
 REMEMBERED_JOBS = 64
-RESPONSES_AT_ONCE = 500
+RESPONSES_AT_ONCE = 100
+"""Of a query; with what several judges say of their sentences they hold up the event loop for some milliseconds."""
 
 Scores = dict[tuple[str | None, Place], float]
-State = tuple[int, datetime | None, datetime | None]
-"""How many annotations there are, when the last one came, and when the job ended."""
+State = tuple[int, Decimal, datetime | None]
+"""How many annotations there are, the sum of the moments at which they were given, and when the job ended."""
 
 
 class HumanAgreement:
@@ -30,31 +32,44 @@ class HumanAgreement:
         self._engine = engine
         self._contexts = contexts
         self._computed: OrderedDict[str, tuple[State, str]] = OrderedDict()
+        self._computing = asyncio.Lock()
 
     async def read(self, job: JobRow) -> str | None:
         """The agreement as JSON text; ``None`` where nobody has annotated."""
         async with self._engine.connect() as connection:
-            count, moment = await annotations.last_change(connection, job.tenant, job.id)
+            count, moments = await annotations.state(connection, job.tenant, job.id)
         if not count:
             return None
-        state = (count, moment, job.finished_at)
+        state = (count, moments, job.finished_at)
+        known = self._known(job, state)
+        if known is None:
+            async with self._computing:  # who comes meanwhile takes the same
+                known = self._known(job, state) or await self._compute(job)
+                self._keep(job, state, known)
+        return known
+
+    def _known(self, job: JobRow, state: State) -> str | None:
         known = self._computed.get(job.id)
-        if known is not None and known[0] == state and job.finished_at is not None:
-            self._computed.move_to_end(job.id)
-            return known[1]
-        text = await self._compute(job)
+        if known is None or known[0] != state or job.finished_at is None:
+            return None
+        self._computed.move_to_end(job.id)
+        return known[1]
+
+    def _keep(self, job: JobRow, state: State, text: str) -> None:
         self._computed[job.id] = (state, text)
         while len(self._computed) > REMEMBERED_JOBS:
             self._computed.popitem(last=False)
-        return text
 
     async def _compute(self, job: JobRow) -> str:
         context = await self._contexts.get(job.tenant, job.id)
+        found: list[Annotation] = []
         async with self._engine.connect() as connection:
-            stored = await annotations.read_page(
-                connection, job.tenant, job_id=job.id, annotator=None, after=0, limit=None
-            )
-            found = [each.annotation for each in stored]
+            after = 0
+            while page := await annotations.read_page(
+                connection, job.tenant, job_id=job.id, annotator=None, after=after, limit=ROWS_AT_ONCE
+            ):
+                found += [each.annotation for each in page]
+                after = page[-1].id
             wanted = sorted({place.response for each in found for place in (each.place, each.other) if place})
             judged: dict[Position, Judgements] = {}
             for start in range(0, len(wanted), RESPONSES_AT_ONCE):

@@ -88,7 +88,8 @@ async def look(
     """
     found = await read_round(engine, contexts, tenant, round_id)
     order = order_for(annotator, round_id, len(found.things))
-    said = found.answers.get(annotator, {})
+    async with engine.connect() as connection:
+        said = await labelling.answers_of(connection, tenant, round_id, annotator)
     if position is None:
         position = next((n for n, index in enumerate(order, 1) if index not in said), None)
     shown = None
@@ -155,14 +156,15 @@ def _meant(found: Round, answer: str, *, pair: bool, turned: bool) -> tuple[Answ
     return Answer.SCORED, scores[answer]
 
 
-def _spoken(said: Annotation | None, *, turned: bool) -> str | None:
-    """A former answer in the page's words."""
+def _spoken(said: tuple[Answer, int | None] | None, *, turned: bool) -> str | None:
+    """A former answer, with its score if it has one, in the page's words."""
     if said is None:
         return None
-    if said.score is not None:
-        return str(said.score)
+    answer, score = said
+    if score is not None:
+        return str(score)
     sides = (RIGHT, LEFT) if turned else (LEFT, RIGHT)
-    return dict(zip((Answer.FIRST, Answer.SECOND), sides, strict=True)).get(said.answer, said.answer.value)
+    return dict(zip((Answer.FIRST, Answer.SECOND), sides, strict=True)).get(answer, answer.value)
 
 
 async def _sentences(

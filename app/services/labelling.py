@@ -1,14 +1,14 @@
 """Rounds of labelling: what people are shown of a job, blinded, and what they have said of it so far."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import annotations, labelling
+from app.db import labelling
 from app.db.labelling import RoundRow
-from app.domain.annotation import Annotation, Kind, Place
+from app.domain.annotation import Place
 from app.domain.dimension import Dimension
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.labelling import LabellingKind, draw_pairs, draw_sentences, strata_of
@@ -34,19 +34,17 @@ class RoundDraft:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round, and what has been said of its things.
+    """A round.
 
     Attributes:
         row: As it was drawn.
         dimension: What is asked about.
         things: One sentence each, or the two of a pair.
-        answers: By annotator, what he said of which thing.
     """
 
     row: RoundRow
     dimension: Dimension
     things: tuple[Subject, ...]
-    answers: Mapping[str, Mapping[int, Annotation]]
 
 
 async def draw_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, draft: RoundDraft) -> Json:
@@ -66,7 +64,7 @@ async def draw_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, dr
         if known is None and not job.status.is_terminal:
             raise WrongStateError(f"a job that is {job.status} can't be labelled yet", job.status)
         round_id = known.id if known else await _draw(connection, tenant, context, draft, dimension.id)
-    return await show_round(engine, contexts, tenant, round_id)
+    return await show_round(engine, tenant, round_id)
 
 
 async def _draw(
@@ -114,14 +112,15 @@ def _dimension(context: JobContext, wanted: str | None) -> Dimension:
     return known[wanted]
 
 
-async def show_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, round_id: str) -> Json:
+async def show_round(engine: AsyncEngine, tenant: str, round_id: str) -> Json:
     """A round in the HTTP contract's form.
 
     Raises:
         NotFoundError: If the tenant has none of that id.
     """
-    found = await read_round(engine, contexts, tenant, round_id)
-    row = found.row
+    async with engine.connect() as connection:
+        row = await _round_row(connection, tenant, round_id)
+        answered = await labelling.count_answered(connection, tenant, round_id)
     return {
         "id": row.id,
         "object": "labelling_round",
@@ -132,37 +131,29 @@ async def show_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, ro
         "seed": row.seed,
         "n": len(row.things),
         "strata": row.strata,
-        "annotators": [
-            {"annotator": annotator, "answered": len(said)}
-            for annotator, said in sorted(found.answers.items())
-        ],
+        "annotators": [{"annotator": annotator, "answered": count} for annotator, count in answered],
         "created_at": time_json(row.created_at),
         "links": {"page": f"/label/{row.id}"},
     }
 
 
 async def read_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, round_id: str) -> Round:
-    """A round with what has been said of its things.
+    """A round.
 
     Raises:
         NotFoundError: If the tenant has none of that id.
     """
     async with engine.connect() as connection:
-        row = await labelling.get_round(connection, tenant, round_id)
-        if row is None:
-            raise NotFoundError("such labelling round")
-        stored = await annotations.read_page(
-            connection, tenant, job_id=row.job_id, annotator=None, after=0, limit=None
-        )
-    things = tuple(_subject(thing) for thing in row.things)
-    places = {subject: n for n, subject in enumerate(things)}
-    answers: dict[str, dict[int, Annotation]] = {}
-    for each in (found.annotation for found in stored):
-        index = places.get((each.place, each.other))
-        if index is not None and each.dimension == row.dimension and each.kind is not Kind.RESPONSES:
-            answers.setdefault(each.annotator, {})[index] = each
+        row = await _round_row(connection, tenant, round_id)
     context = await contexts.get(tenant, row.job_id)
-    return Round(row, _dimension(context, row.dimension), things, answers)
+    return Round(row, _dimension(context, row.dimension), tuple(map(_subject, row.things)))
+
+
+async def _round_row(connection: AsyncConnection, tenant: str, round_id: str) -> RoundRow:
+    row = await labelling.get_round(connection, tenant, round_id)
+    if row is None:
+        raise NotFoundError("such labelling round")
+    return row
 
 
 def _subject(thing: Sequence[Sequence[int]]) -> Subject:

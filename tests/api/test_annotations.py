@@ -5,11 +5,15 @@ import html
 import io
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import psycopg
 import pytest
 
+from app.domain.annotation import MOST_ROWS
 from tests.api.service import Json, Service, pointers
+from tests.databases import libpq_url
 
 
 @pytest.fixture
@@ -81,6 +85,24 @@ class TestKeeping:
         service.execute("TRUNCATE annotations")
         assert service.send("/v1/annotations", exported, "text/csv").json()["created"] == 3
         assert service.get(path).content == exported
+
+    def test_thousands_are_kept_in_their_order_and_whoever_sends_them_at_the_same_time_waits(
+        self, service: Service, finished: Json, texts: list[Json]
+    ) -> None:
+        names = [f"person {n:03}" for n in range(MOST_ROWS // 8)]
+        places = [(response, n) for response in texts for n in range(len(response["units"]))][:4]
+        first = [said(*place, 4, name) for name in names for place in places]
+        assert keep(service, *first).json() == {"created": len(first), "changed": 0, "unchanged": 0}
+        kept = list(service.walk("/v1/annotations", limit=500))
+        assert [(each["annotator"], each["unit"]) for each in kept] == [
+            (each["annotator"], each["unit"]) for each in first
+        ]
+        higher = [each | {"score": 5} for each in first]
+        lower = [each | {"score": 3} for each in reversed(first)]
+        with ThreadPoolExecutor() as both:
+            answers = list(both.map(lambda each: keep(service, *each), (higher, lower)))
+        assert [answer.json()["changed"] for answer in answers] == [len(first)] * 2
+        assert len({each["score"] for each in service.walk("/v1/annotations", limit=500)}) == 1
 
     def test_they_go_with_their_job(self, service: Service) -> None:
         body = {
@@ -184,6 +206,27 @@ class TestAgreement:
         assert service.get(path).json()["human_agreement"][0]["fleiss_kappa"]["value"] < 1.0
         document = service.get(f"/v1/jobs/{finished['id']}/report?format=json").json()
         assert document["human_agreement"][0]["n"] == len(scored)
+
+    def test_an_answer_that_was_given_before_the_last_and_is_seen_after_it_is_not_overlooked(
+        self, service: Service, finished: Json, texts: list[Json]
+    ) -> None:
+        path = f"/v1/jobs/{finished['id']}/results"
+
+        def agreement() -> float:
+            value: float = service.get(path).json()["human_agreement"][0]["fleiss_kappa"]["value"]
+            return value
+
+        places = [(response, n) for response in texts for n in range(2)]
+        for annotator in ("anna", "ben"):
+            keep(service, *[said(*place, 3 + n % 2, annotator) for n, place in enumerate(places)])
+        assert agreement() == pytest.approx(1.0)
+        with psycopg.connect(libpq_url(service.database_url)) as slow:
+            slow.execute(
+                "UPDATE annotations SET score = 1, updated_at = clock_timestamp() WHERE annotator = 'anna'"
+            )
+            keep(service, said(*places[0], 5, "ben"))
+            before = agreement()
+        assert agreement() < before
 
 
 class TestRounds:

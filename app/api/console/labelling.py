@@ -30,7 +30,7 @@ async def label(
     """Asks who it is, then shows what he has not answered yet, or what stands at a place of his order."""
     name = "" if annotator is None else annotator.strip()
     if not name or ANNOTATOR.fullmatch(name) is None:
-        shown = await show_round(services.engine, services.contexts, tenant, round_id)
+        shown = await show_round(services.engine, tenant, round_id)
         return page("label_name.html.j2", round=shown, name=name)
     way = await look(services.engine, services.contexts, tenant, round_id, name, at)
     return page("label.html.j2", way=way, name=name, round_id=round_id, path=_path(round_id, name))
