@@ -141,6 +141,7 @@ class AssayClient:
     webhooks = _method(operations.webhooks)
     iter_webhooks = _listing(operations.webhooks)
     change_webhook = _method(operations.change_webhook)
+    rotate_webhook_secret = _method(operations.rotate_webhook_secret)
     delete_webhook = _method(operations.delete_webhook)
     test_webhook = _method(operations.test_webhook)
     webhook_deliveries = _method(operations.webhook_deliveries)

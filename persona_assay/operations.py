@@ -387,6 +387,13 @@ def change_webhook(webhook_id: str, change: WebhookChangeIn) -> Call[Webhook]:
     return Call("PATCH", WEBHOOK, read_json, {"webhook_id": webhook_id}, body=change)
 
 
+def rotate_webhook_secret(webhook_id: str) -> Call[NewWebhook]:
+    """Gives a webhook another secret, which only this answer has; for a day the one before it signs as well."""
+    return Call(
+        "POST", f"{WEBHOOK}/rotate-secret", read_json, {"webhook_id": webhook_id}, is_repeatable=False
+    )
+
+
 def delete_webhook(webhook_id: str) -> Call[None]:
     """Removes a webhook, and what it has not yet been told."""
     return Call("DELETE", WEBHOOK, read_nothing, {"webhook_id": webhook_id})

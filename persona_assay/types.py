@@ -919,7 +919,7 @@ class LengthEffect(TypedDict):
 
 
 class NewWebhook(TypedDict):
-    """A webhook that was just made."""
+    """A webhook with a secret that was just made."""
 
     id: str
     object: Literal["webhook"]
@@ -929,6 +929,8 @@ class NewWebhook(TypedDict):
     enabled: bool
     disabled_reason: Literal["by_user", "gone"] | None
     """`gone`: the receiver answered 410. `enabled: true` switches it on again."""
+    former_secret_until: str | None
+    """Until then messages are signed with the secret before this one as well; `null` where none was replaced."""
     created_at: str
     updated_at: str
     secret: str
@@ -1296,6 +1298,8 @@ class Webhook(TypedDict):
     enabled: bool
     disabled_reason: Literal["by_user", "gone"] | None
     """`gone`: the receiver answered 410. `enabled: true` switches it on again."""
+    former_secret_until: str | None
+    """Until then messages are signed with the secret before this one as well; `null` where none was replaced."""
     created_at: str
     updated_at: str
 
@@ -1308,7 +1312,7 @@ class WebhookChangeIn(TypedDict):
     """What to tell of."""
     description: NotRequired[str | None]
     enabled: NotRequired[bool]
-    """A webhook that is off is told nothing; events meanwhile are not kept."""
+    """A webhook that is off is told nothing; events meanwhile are not kept, nor what waits when it is switched off."""
 
 
 class WebhookIn(TypedDict):

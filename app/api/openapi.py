@@ -12,6 +12,7 @@ _PROBLEM: dict[str, Any] = {"model": Problem, "content": {"application/problem+j
 PROBLEMS: Responses = dict.fromkeys((400, 413, 415, 422, 503), _PROBLEM)
 NOT_FOUND: Responses = {404: _PROBLEM}
 CONFLICT: Responses = {409: _PROBLEM}
+TOO_OFTEN: Responses = {429: _PROBLEM}
 
 
 def described_body(model: type[BaseModel], *others: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from app.api.pages import problem_page, wants_page
 from app.db.health import is_away
 from app.domain.errors import FieldError, InvalidJobError
-from app.services.errors import IdempotencyConflictError, NotFoundError, WrongStateError
+from app.services.errors import IdempotencyConflictError, NotFoundError, TooOftenError, WrongStateError
 
 log = structlog.get_logger(__name__)
 
@@ -101,6 +101,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(InvalidJobError, _invalid_job)
     app.add_exception_handler(NotFoundError, _not_found)
     app.add_exception_handler(WrongStateError, _wrong_state)
+    app.add_exception_handler(TooOftenError, _too_often)
     app.add_exception_handler(IdempotencyConflictError, _idempotency)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
@@ -177,6 +178,12 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 async def _wrong_state(request: Request, error: Exception) -> Response:
     return problem_response(request, HTTPStatus.CONFLICT, "wrong_state", str(error))
+
+
+async def _too_often(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TooOftenError)  # noqa: S101
+    headers = {"Retry-After": str(error.seconds)}
+    return problem_response(request, HTTPStatus.TOO_MANY_REQUESTS, "too_often", str(error), headers=headers)
 
 
 async def _idempotency(request: Request, _: Exception) -> Response:

@@ -20,12 +20,15 @@ class Webhook(Answer):
     disabled_reason: Literal["by_user", "gone"] | None = Field(
         description="`gone`: the receiver answered 410. `enabled: true` switches it on again."
     )
+    former_secret_until: datetime | None = Field(
+        description="Until then messages are signed with the secret before this one as well; `null` where none was replaced."
+    )
     created_at: datetime
     updated_at: datetime
 
 
 class NewWebhook(Webhook):
-    """A webhook that was just made."""
+    """A webhook with a secret that was just made."""
 
     secret: str = Field(
         description="Signs the messages (Standard Webhooks, `v1`). Shown now and never again.",

@@ -43,7 +43,8 @@ class WebhookChangeIn(Body):
     events: Events = Field(default_factory=list, validate_default=False)
     description: Line | None = None
     enabled: bool = Field(
-        True, description="A webhook that is off is told nothing; events meanwhile are not kept."
+        True,
+        description="A webhook that is off is told nothing; events meanwhile are not kept, nor what waits when it is switched off.",
     )
 
     @model_validator(mode="after")

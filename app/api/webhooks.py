@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from app.api import cursors, webhook_answers
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import MAX_PAGE
-from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
+from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, TOO_OFTEN, answers_with
 from app.api.strict_json import StrictRoute
 from app.api.webhook_requests import WebhookChangeIn, WebhookIn
 from app.db import webhooks
@@ -21,6 +21,7 @@ from app.services.webhooks import (
     delete_webhook,
     delivery_json,
     find_webhook,
+    rotate_secret,
     send_test,
     webhook_json,
 )
@@ -88,7 +89,7 @@ async def get(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -
 async def change(
     webhook_id: WebhookId, body: WebhookChangeIn, services: ServicesDep, tenant: TenantDep
 ) -> Response:
-    """Changes what is named. The secret never changes: make another webhook, then delete this one."""
+    """Changes what is named; `/rotate-secret` changes the secret."""
     return JSONResponse(await change_webhook(services.webhooks, tenant, webhook_id, body.changes()))
 
 
@@ -100,13 +101,30 @@ async def delete(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep
 
 
 @router.post(
+    "/{webhook_id}/rotate-secret",
+    responses=answers_with(webhook_answers.NewWebhook) | NOT_FOUND,
+    summary="Replace a webhook's secret",
+)
+async def rotate(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Gives it a new `secret`, which only this answer shows.
+
+    For 24 hours messages carry two signatures, by the new secret and by the one before: a receiver that knows either
+    takes them. An older one than that is over at once.
+    """
+    return JSONResponse(await rotate_secret(services.engine, tenant, webhook_id))
+
+
+@router.post(
     "/{webhook_id}/test",
     status_code=202,
-    responses=answers_with(webhook_answers.Delivery, 202) | NOT_FOUND,
+    responses=answers_with(webhook_answers.Delivery, 202) | NOT_FOUND | CONFLICT | TOO_OFTEN,
     summary="Send a test message",
 )
 async def send_test_message(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Has a message `webhook.test` delivered like any other; `/deliveries` says what became of it."""
+    """Has a message `webhook.test` delivered like any other; `/deliveries` says what became of it.
+
+    Ten a minute at most, and none to a webhook that is off.
+    """
     return JSONResponse(await send_test(services.engine, tenant, webhook_id), HTTPStatus.ACCEPTED)
 
 

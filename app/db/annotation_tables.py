@@ -24,6 +24,8 @@ class AnnotationRow(Base):
         CheckConstraint("answer IN ('scored', 'not_applicable', 'first', 'second', 'equal')", name="answer"),
         CheckConstraint("(answer = 'scored') = (score IS NOT NULL)", name="score"),
         CheckConstraint("(answer IN ('first', 'second', 'equal')) = (other_cell IS NOT NULL)", name="pair"),
+        Index("ix_annotations_job", "job_id", "id"),
+        Index("ix_annotations_tenant", "tenant", "id"),
         Index("ix_annotations_subject", *SUBJECT, unique=True, postgresql_nulls_not_distinct=True),
     )
 

@@ -28,6 +28,21 @@ class ActiveJob:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingMessages:
+    """Messages to webhooks that are neither delivered nor given up.
+
+    Attributes:
+        count: How many.
+        oldest_seconds: Since when the oldest one waits; 0 if there is none.
+        overdue_seconds: Since when the longest due one should be on its way; 0 if none is due.
+    """
+
+    count: int
+    oldest_seconds: float
+    overdue_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class OperatingFigures:
     """A look at everything.
 
@@ -37,6 +52,7 @@ class OperatingFigures:
         leased: Shards that a worker holds.
         expired: Shards of active jobs whose lease ran out and that nobody has claimed since.
         active: Jobs that are not over.
+        messages: What webhooks are still to be told.
     """
 
     jobs: dict[str, int]
@@ -44,6 +60,7 @@ class OperatingFigures:
     leased: int
     expired: int
     active: list[ActiveJob]
+    messages: WaitingMessages
 
 
 async def operating_figures(connection: AsyncConnection) -> OperatingFigures:
@@ -76,10 +93,19 @@ async def operating_figures(connection: AsyncConnection) -> OperatingFigures:
         ),
         {"most": MOST_JOBS},
     )
+    messages = await connection.execute(
+        text(
+            "SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(d.created_at)), 0)::float8,"
+            " greatest(coalesce(extract(epoch FROM clock_timestamp() - min(d.due_at)), 0), 0)::float8"
+            " FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.disabled_reason IS NULL"
+            " WHERE d.state = 'waiting'"
+        )
+    )
     return OperatingFigures(
         jobs={row[0]: row[1] for row in jobs},
         stopped={row[0]: row[1] for row in stopped},
         leased=leased,
         expired=expired,
         active=[ActiveJob(*row) for row in active],
+        messages=WaitingMessages(*messages.one()),
     )

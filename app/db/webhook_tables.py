@@ -13,6 +13,7 @@ class Webhook(Base):
 
     __tablename__ = "webhooks"
     __table_args__ = (
+        CheckConstraint("(former_secret IS NULL) = (former_secret_until IS NULL)", name="former_secret"),
         CheckConstraint("disabled_reason IN ('by_user', 'gone')", name="disabled_reason"),
         Index("ix_webhooks_tenant_newest", "tenant", text("created_at DESC"), text("id DESC")),
     )
@@ -24,6 +25,9 @@ class Webhook(Base):
     events: Mapped[list[str]] = mapped_column(ARRAY(Text))
     secret: Mapped[str]
     """As it is, for messages have to be signed with it."""
+    former_secret: Mapped[str | None]
+    former_secret_until: Mapped[datetime | None]
+    """Until then messages are signed with the former secret as well."""
     disabled_reason: Mapped[str | None]
     """``gone`` if the receiver said so (410); null while it is told."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

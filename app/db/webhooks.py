@@ -10,17 +10,21 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.webhook_tables import Webhook, WebhookDelivery
 from app.domain.status import JobStatus
-from app.domain.webhook import EVENT_OF
+from app.domain.webhook import EVENT_OF, TEST_EVENT
+
+SWITCHED_OFF = "switched off"
+"""Why a message is given up whose webhook is off."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookRow:
-    """A row of ``webhooks`` without its secret."""
+    """A row of ``webhooks`` without its secrets."""
 
     id: str
     url: str
     description: str | None
     events: list[str]
+    former_secret_until: datetime | None
     disabled_reason: str | None
     created_at: datetime
     updated_at: datetime
@@ -53,7 +57,7 @@ class DueDelivery:
         attempt: The number of the attempt, from 1.
         webhook_id: The receiver.
         url: Where the receiver is.
-        secret: What to sign the message with.
+        secrets: What to sign the message with, the newest first.
         payload: The body.
     """
 
@@ -61,7 +65,7 @@ class DueDelivery:
     attempt: int
     webhook_id: str
     url: str
-    secret: str
+    secrets: list[str]
     payload: str
 
     def __repr__(self) -> str:
@@ -138,6 +142,21 @@ async def change_webhook(
     return changed.first() is not None
 
 
+async def replace_secret(
+    connection: AsyncConnection, tenant: str, webhook_id: str, secret: str, former_hours: int
+) -> bool:
+    """Gives a webhook another secret, beside which its present one goes on for so long; whether there is one of that id."""
+    changed = await connection.execute(
+        text(
+            "UPDATE webhooks SET former_secret = secret, secret = :secret, updated_at = clock_timestamp(),"
+            " former_secret_until = clock_timestamp() + make_interval(hours => :hours)"
+            " WHERE tenant = :tenant AND id = :id RETURNING id"
+        ),
+        {"tenant": tenant, "id": webhook_id, "secret": secret, "hours": former_hours},
+    )
+    return changed.first() is not None
+
+
 async def delete_webhook(connection: AsyncConnection, tenant: str, webhook_id: str) -> bool:
     """Removes a webhook with all its messages; whether there was one of that id."""
     removed = await connection.execute(
@@ -197,7 +216,9 @@ async def claim_due(
             " UPDATE webhook_deliveries d SET attempts = attempts + 1, attempted_at = clock_timestamp(),"
             " due_at = clock_timestamp() + make_interval(secs => :seconds)"
             " FROM ours, webhooks w WHERE d.id = ours.id AND w.id = d.webhook_id"
-            " RETURNING d.id, d.attempts, d.webhook_id, w.url, w.secret, d.payload"
+            " RETURNING d.id, d.attempts, d.webhook_id, w.url,"
+            "  CASE WHEN w.former_secret_until > clock_timestamp() THEN ARRAY[w.secret, w.former_secret]"
+            "  ELSE ARRAY[w.secret] END, d.payload"
         ),
         {"busy": list(busy), "limit": limit, "seconds": seconds},
     )
@@ -242,17 +263,52 @@ async def disable_gone(connection: AsyncConnection, webhook_id: str) -> None:
         .where(Webhook.id == webhook_id, Webhook.disabled_reason.is_(None))
         .values(disabled_reason="gone", updated_at=text("clock_timestamp()"))
     )
+    await give_up_waiting(connection, webhook_id, "gone")
+
+
+async def give_up_waiting(connection: AsyncConnection, webhook_id: str, error: str) -> None:
+    """Gives up what a webhook has not been told yet."""
     await connection.execute(
         text(
-            "UPDATE webhook_deliveries SET state = 'given_up', error = 'gone', ended_at = clock_timestamp()"
+            "UPDATE webhook_deliveries SET state = 'given_up', error = :error, ended_at = clock_timestamp()"
             " WHERE webhook_id = :webhook AND state = 'waiting'"
         ),
-        {"webhook": webhook_id},
+        {"webhook": webhook_id, "error": error},
     )
 
 
+async def recent_tests(connection: AsyncConnection, webhook_id: str, seconds: int) -> tuple[int, int]:
+    """How many tests a webhook was sent in the last seconds, and after how many the first of them is as long ago."""
+    rows = await connection.execute(
+        text(
+            "SELECT count(*), coalesce(ceil(:seconds - extract(epoch FROM clock_timestamp() - min(created_at))), 0)::int"
+            " FROM webhook_deliveries WHERE webhook_id = :webhook AND event = :event"
+            " AND created_at > clock_timestamp() - make_interval(secs => :seconds)"
+        ),
+        {"webhook": webhook_id, "event": TEST_EVENT, "seconds": seconds},
+    )
+    count, left = rows.one()
+    return int(count), int(left)
+
+
 async def forget_ended(connection: AsyncConnection, days: int) -> None:
-    """Removes messages that were delivered or given up more than so many days ago."""
+    """Removes messages that were delivered or given up more than so many days ago, and secrets that sign no more.
+
+    Gives up what waits for webhooks that are off, too: one that was just being switched off may have got a message more.
+    """
+    await connection.execute(
+        text(
+            "UPDATE webhooks SET former_secret = NULL, former_secret_until = NULL"
+            " WHERE former_secret_until < clock_timestamp()"
+        )
+    )
+    await connection.execute(
+        text(
+            "UPDATE webhook_deliveries d SET state = 'given_up', error = :error, ended_at = clock_timestamp()"
+            " FROM webhooks w WHERE w.id = d.webhook_id AND w.disabled_reason IS NOT NULL AND d.state = 'waiting'"
+        ),
+        {"error": SWITCHED_OFF},
+    )
     await connection.execute(
         text(
             "DELETE FROM webhook_deliveries WHERE ended_at < clock_timestamp() - make_interval(days => :days)"

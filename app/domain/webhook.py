@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+from collections.abc import Sequence
 from enum import StrEnum
 
 from app.domain.status import JobStatus
@@ -31,6 +32,8 @@ TEST_EVENT = "webhook.test"
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with, by the specification
 SECRET_BYTES = 32
 """The specification asks for 24 to 64."""
+FORMER_SECRET_HOURS = 24
+"""How long messages are signed with a secret as well that another one has replaced."""
 
 RETRY_SECONDS = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """How long after each failed attempt the next one follows: the specification's own schedule, three days in all."""
@@ -45,18 +48,19 @@ def encode_secret(key: bytes) -> str:
     return SECRET_PREFIX + base64.b64encode(key).decode()
 
 
-def sign(secret: str, message_id: str, timestamp: int, body: str) -> str:
-    """The value of the header ``webhook-signature``: version 1, HMAC-SHA256.
+def sign(secrets: Sequence[str], message_id: str, timestamp: int, body: str) -> str:
+    """The value of the header ``webhook-signature``: for each secret one of version 1, HMAC-SHA256.
 
     Args:
-        secret: As :func:`encode_secret` gives it.
+        secrets: Each as :func:`encode_secret` gives it; a receiver takes what any of them has signed.
         message_id: The value of ``webhook-id``.
         timestamp: The value of ``webhook-timestamp``: seconds since 1970.
         body: The request's body.
     """
-    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{message_id}.{timestamp}.{body}".encode()
-    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    keys = [base64.b64decode(secret.removeprefix(SECRET_PREFIX)) for secret in secrets]
+    digests = [hmac.new(key, signed, hashlib.sha256).digest() for key in keys]
+    return " ".join(f"v1,{base64.b64encode(digest).decode()}" for digest in digests)
 
 
 def retry_delay(attempts: int, draw: float) -> float | None:

@@ -16,6 +16,7 @@ from app.db.health import is_away
 from app.db.webhooks import DueDelivery
 from app.domain.webhook import retry_delay, sign
 from app.ports import WebhookError, WebhookSender
+from app.telemetry.metrics import count_webhook_attempt
 
 log = structlog.get_logger(__name__)
 
@@ -100,6 +101,7 @@ class Deliveries:
         except Exception as failure:  # noqa: BLE001 - see above
             log.warning("attempt not recorded", message=due.id, error=type(failure).__name__)
             return
+        count_webhook_attempt("delivered" if error is None else "given_up" if delay is None else "retry")
         if error is not None:
             log.warning("message not delivered", message=due.id, attempt=due.attempt, error=error)
 
@@ -119,7 +121,7 @@ class Deliveries:
             "user-agent": "persona-assay",
             "webhook-id": due.id,
             "webhook-timestamp": str(timestamp),
-            "webhook-signature": sign(due.secret, due.id, timestamp, due.payload),
+            "webhook-signature": sign(due.secrets, due.id, timestamp, due.payload),
         }
         try:
             status = await self._sender.send(due.url, headers, due.payload)

@@ -8,15 +8,27 @@ class NotFoundError(Exception):
 
 
 class WrongStateError(Exception):
-    """What was asked can't be done to a job in its present state.
+    """What was asked can't be done to something in its present state.
 
     Attributes:
-        status: The job's status.
+        status: The job's status, where it is about a job.
     """
 
-    def __init__(self, message: str, status: JobStatus) -> None:
+    def __init__(self, message: str, status: JobStatus | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+
+class TooOftenError(Exception):
+    """What was asked has been done too often lately.
+
+    Attributes:
+        seconds: After which it can be asked for again.
+    """
+
+    def __init__(self, message: str, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class IdempotencyConflictError(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db.operating import OperatingFigures, operating_figures
+from app.db.operating import OperatingFigures, WaitingMessages, operating_figures
 from app.domain.status import JobStatus
 from app.ports import MetricsOfProcesses, Queue
 from app.telemetry.exposition import Figures, render, snapshot
@@ -119,8 +119,23 @@ def _figures(found: OperatingFigures) -> Iterator[Figures]:
     yield Figures(
         "assay_job_cost_usd", "Known cost of an active job's finished shards, in US dollars.", ["job"], cost
     )
+    yield from _of_messages(found.messages)
 
 
-def _single(name: str, meaning: str, value: int) -> Figures:
+def _of_messages(found: WaitingMessages) -> Iterator[Figures]:
+    yield _single("assay_webhook_messages", "Messages to webhooks that wait to be delivered.", found.count)
+    yield _single(
+        "assay_webhook_oldest_seconds",
+        "Since when the oldest message waits, in seconds, however often it was tried.",
+        found.oldest_seconds,
+    )
+    yield _single(
+        "assay_webhook_overdue_seconds",
+        "Since when the longest due message should be on its way, in seconds.",
+        found.overdue_seconds,
+    )
+
+
+def _single(name: str, meaning: str, value: float) -> Figures:
     """A figure without labels."""
     return Figures(name, meaning, [], [([], float(value))])

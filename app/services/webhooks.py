@@ -10,10 +10,11 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import webhooks
-from app.db.webhooks import DeliveryRow, WebhookRow
+from app.db.locks import lock
+from app.db.webhooks import SWITCHED_OFF, DeliveryRow, WebhookRow
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.webhook import SECRET_BYTES, TEST_EVENT, JobEvent, encode_secret
-from app.services.errors import NotFoundError
+from app.domain.webhook import FORMER_SECRET_HOURS, SECRET_BYTES, TEST_EVENT, JobEvent, encode_secret
+from app.services.errors import NotFoundError, TooOftenError, WrongStateError
 from app.services.identifiers import new_id
 from app.services.job_view import time_json
 from app.webhooks.targets import TargetRefusedError, parse_target
@@ -22,6 +23,9 @@ Json = dict[str, Any]
 
 MOST_WEBHOOKS = 20
 """Of one tenant: each event is a message to all of them."""
+MOST_TESTS = 10
+"""Of one webhook in :data:`TEST_SECONDS`, lest anybody have us flood a receiver."""
+TEST_SECONDS = 60
 BY_USER = "by_user"
 
 
@@ -41,15 +45,16 @@ class WebhookDependencies:
 async def create_webhook(
     deps: WebhookDependencies, tenant: str, url: str, events: Sequence[JobEvent], description: str | None
 ) -> Json:
-    """Keeps a webhook; the answer is the only one with its secret.
+    """Keeps a webhook; the answer has its secret.
 
     Raises:
         InvalidJobError: If nothing may be sent to the URL, or there are too many already.
     """
     _check(deps, url)
-    webhook_id, secret = new_id("whk"), encode_secret(secrets.token_bytes(SECRET_BYTES))
+    webhook_id, secret = new_id("whk"), _new_secret()
     values = {"id": webhook_id, "tenant": tenant, "url": url, "description": description}
     async with deps.engine.begin() as connection:
+        await lock(connection, f"webhooks of {tenant}")
         if await webhooks.count_webhooks(connection, tenant) >= MOST_WEBHOOKS:
             raise InvalidJobError([FieldError("", f"there are {MOST_WEBHOOKS} webhooks already")])
         await webhooks.insert_webhook(connection, values | {"events": _names(events), "secret": secret})
@@ -89,12 +94,29 @@ async def change_webhook(
         _check(deps, values["url"])
     if "events" in values:
         values["events"] = _names(values["events"])
+    off = values.get("enabled") is False
     if "enabled" in values:
-        values["disabled_reason"] = None if values.pop("enabled") else BY_USER
+        values["disabled_reason"] = BY_USER if off else None
+        del values["enabled"]
     async with deps.engine.begin() as connection:
         if not await webhooks.change_webhook(connection, tenant, webhook_id, values):
             raise NotFoundError("such webhook")
+        if off:
+            await webhooks.give_up_waiting(connection, webhook_id, SWITCHED_OFF)
     return await find_webhook(deps.engine, tenant, webhook_id)
+
+
+async def rotate_secret(engine: AsyncEngine, tenant: str, webhook_id: str) -> Json:
+    """Gives a webhook another secret, which the answer has; for a day messages are signed with its present one as well.
+
+    Raises:
+        NotFoundError: If the tenant has none of that id.
+    """
+    secret = _new_secret()
+    async with engine.begin() as connection:
+        if not await webhooks.replace_secret(connection, tenant, webhook_id, secret, FORMER_SECRET_HOURS):
+            raise NotFoundError("such webhook")
+    return await find_webhook(engine, tenant, webhook_id) | {"secret": secret}
 
 
 async def delete_webhook(engine: AsyncEngine, tenant: str, webhook_id: str) -> None:
@@ -113,11 +135,19 @@ async def send_test(engine: AsyncEngine, tenant: str, webhook_id: str) -> Json:
 
     Raises:
         NotFoundError: If the tenant has none of that id.
+        WrongStateError: If it is off.
+        TooOftenError: If it was sent too many lately.
     """
-    await find_webhook(engine, tenant, webhook_id)
+    found = await find_webhook(engine, tenant, webhook_id)
+    if not found["enabled"]:
+        raise WrongStateError("a webhook that is off is sent nothing; switch it on first")
     now = time_json(datetime.now(UTC))
     payload = json.dumps({"type": TEST_EVENT, "timestamp": now, "data": {"webhook": webhook_id}})
     async with engine.begin() as connection:
+        await lock(connection, f"tests of {webhook_id}")
+        count, seconds = await webhooks.recent_tests(connection, webhook_id, TEST_SECONDS)
+        if count >= MOST_TESTS:
+            raise TooOftenError(f"a webhook is sent {MOST_TESTS} tests a minute at most", max(1, seconds))
         row = await webhooks.insert_delivery(
             connection, tenant, webhook_id, new_id("msg"), TEST_EVENT, payload
         )
@@ -125,7 +155,7 @@ async def send_test(engine: AsyncEngine, tenant: str, webhook_id: str) -> Json:
 
 
 def webhook_json(row: WebhookRow) -> Json:
-    """A webhook without its secret."""
+    """A webhook without its secrets."""
     return {
         "id": row.id,
         "object": "webhook",
@@ -134,6 +164,7 @@ def webhook_json(row: WebhookRow) -> Json:
         "events": row.events,
         "enabled": row.disabled_reason is None,
         "disabled_reason": row.disabled_reason,
+        "former_secret_until": time_json(row.former_secret_until),
         "created_at": time_json(row.created_at),
         "updated_at": time_json(row.updated_at),
     }
@@ -163,6 +194,10 @@ def _check(deps: WebhookDependencies, url: str) -> None:
         parse_target(url, deps.allowed_hosts)
     except TargetRefusedError as error:
         raise InvalidJobError([FieldError("/url", str(error))]) from error
+
+
+def _new_secret() -> str:
+    return encode_secret(secrets.token_bytes(SECRET_BYTES))
 
 
 def _names(events: Sequence[JobEvent]) -> list[str]:

@@ -77,6 +77,9 @@ LOOP_LAG = Gauge(
 ANNOUNCED_AGAIN = Counter(
     "assay_shards_announced_again_total", "Shards that the sweeper announced once more.", registry=REGISTRY
 )
+_WEBHOOK_ATTEMPTS = Counter(
+    "assay_webhook_attempts_total", "Attempts to deliver a message.", ["outcome"], registry=REGISTRY
+)
 _HTTP = Counter("assay_http_requests_total", "Requests to the API.", ["method", "status"], registry=REGISTRY)
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
@@ -174,6 +177,11 @@ def show_limit(what: str, connection: str, model: str, per_minute: float | None)
             _LIMIT.remove(*labels)
     else:
         _LIMIT.labels(*labels).set(per_minute)
+
+
+def count_webhook_attempt(outcome: str) -> None:
+    """Counts an attempt to deliver a message: ``delivered``, ``retry`` or ``given_up``."""
+    _WEBHOOK_ATTEMPTS.labels(outcome).inc()
 
 
 def count_request(method: str, status: int) -> None:

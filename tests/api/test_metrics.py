@@ -53,6 +53,19 @@ class TestMetrics:
         assert (shards >= 1, responses) == (True, 2)
         assert eventually(api, "assay_jobs", status="queued") == [({"status": "queued"}, 1.0)]
 
+    def test_show_what_webhooks_are_still_to_be_told(self, api: Service) -> None:
+        api.execute("TRUNCATE webhooks CASCADE")
+        hook = api.post("/v1/webhooks", {"url": "https://ci.example.com/hook"}).json()
+        api.post(f"/v1/webhooks/{hook['id']}/test")
+        api.execute(
+            "UPDATE webhook_deliveries SET created_at = now() - interval '1 hour', due_at = now() - interval '60 s'"
+        )
+        assert eventually(api, "assay_webhook_messages") == [({}, 1.0)]
+        [(_, oldest)] = eventually(api, "assay_webhook_oldest_seconds")
+        [(_, overdue)] = eventually(api, "assay_webhook_overdue_seconds")
+        assert 3600 <= oldest < 3600 + PATIENCE
+        assert 60 <= overdue < 60 + PATIENCE
+
     def test_count_the_requests_of_the_api(self, api: Service) -> None:
         api.get("/v1/jobs/nothing")
         [(labels, value)] = eventually(api, "assay_http_requests_total", method="GET", status="404")

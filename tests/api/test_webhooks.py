@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -54,12 +56,41 @@ class TestWebhooks:
             assert api.get(f"/v1/webhooks/{hook['id']}{path}").status_code == 404
         assert api.http.delete(f"/v1/webhooks/{hook['id']}").status_code == 404
 
-    def test_there_are_twenty_at_most(self, api: Service, hook: Json) -> None:
-        for _ in range(19):
-            assert api.post("/v1/webhooks", BODY).status_code == 201
-        refused = api.post("/v1/webhooks", BODY)
-        assert refused.status_code == 422
-        assert refused.json()["errors"][0]["message"] == "there are 20 webhooks already"
+    def test_there_are_twenty_at_most_however_many_are_made_at_once(self, api: Service, hook: Json) -> None:
+        with ThreadPoolExecutor(8) as clients:
+            answers = list(clients.map(lambda _: api.post("/v1/webhooks", BODY), range(24)))
+        refused = [answer for answer in answers if answer.status_code != 201]
+        assert len(refused) == 24 - 19
+        assert {answer.status_code for answer in refused} == {422}
+        assert refused[0].json()["errors"][0]["message"] == "there are 20 webhooks already"
+        assert len(list(api.walk("/v1/webhooks"))) == 20
+
+    def test_another_secret_is_shown_once_and_goes_on_beside_the_former_for_a_day(
+        self, api: Service, hook: Json
+    ) -> None:
+        path = f"/v1/webhooks/{hook['id']}"
+        assert hook["former_secret_until"] is None
+        rotated = api.post(f"{path}/rotate-secret").json()
+        assert rotated["secret"].startswith("whsec_")
+        assert rotated["secret"] != hook["secret"]
+        shown = api.get(path)
+        assert rotated["secret"] not in shown.text
+        until = datetime.fromisoformat(shown.json()["former_secret_until"]) - datetime.now(UTC)
+        assert timedelta(hours=23) < until <= timedelta(hours=24)
+        assert api.post("/v1/webhooks/whk_01kxyz0abcdefghjkmnpqrstvw/rotate-secret").status_code == 404
+
+    def test_ten_tests_a_minute_are_sent_at_most(self, api: Service, hook: Json) -> None:
+        path = f"/v1/webhooks/{hook['id']}/test"
+        assert [api.post(path).status_code for _ in range(10)] == [202] * 10
+        refused = api.post(path)
+        assert (refused.status_code, refused.json()["code"]) == (429, "too_often")
+        assert 1 <= int(refused.headers["retry-after"]) <= 60
+        api.execute("UPDATE webhook_deliveries SET created_at = created_at - interval '1 minute'")
+        assert api.post(path).status_code == 202
+
+    def test_one_that_is_off_is_sent_no_test(self, api: Service, hook: Json) -> None:
+        api.http.patch(f"/v1/webhooks/{hook['id']}", json={"enabled": False})
+        assert api.post(f"/v1/webhooks/{hook['id']}/test").status_code == 409
 
 
 class TestBadInput:

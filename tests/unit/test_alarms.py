@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from app.db.operating import ActiveJob, OperatingFigures
+from app.db.operating import ActiveJob, OperatingFigures, WaitingMessages
 from app.services.read_metrics import figures_of
 from app.telemetry.exposition import render, snapshot
 from app.telemetry.metrics import REGISTRY
@@ -16,7 +16,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
 
 def exported() -> set[str]:
     """The names of all series."""
-    found = OperatingFigures({}, {}, 0, 0, [ActiveJob("job_1", 1, 1, 0.0)])
+    found = OperatingFigures({}, {}, 0, 0, [ActiveJob("job_1", 1, 1, 0.0)], WaitingMessages(0, 0.0, 0.0))
     text = render({"worker@host:1": snapshot(REGISTRY)}, figures_of(found, [], 0)).decode()
     kinds = re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE)
     parts = {

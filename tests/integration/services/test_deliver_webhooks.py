@@ -11,14 +11,20 @@ from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
-from standardwebhooks import Webhook
+from standardwebhooks import Webhook, WebhookVerificationError
 
 from app.db import jobs, webhooks
 from app.domain.status import JobStatus
 from app.domain.webhook import MOST_ATTEMPTS, JobEvent
 from app.services.deliver_webhooks import delivering
 from app.services.job_view import view_job
-from app.services.webhooks import WebhookDependencies, change_webhook, create_webhook, send_test
+from app.services.webhooks import (
+    WebhookDependencies,
+    change_webhook,
+    create_webhook,
+    rotate_secret,
+    send_test,
+)
 from app.webhooks.sender import HttpWebhookSender
 from tests.integration.jobs import TENANT, execute, new_job, scalar
 from tests.integration.llm.stub_provider import Answer, StubProvider
@@ -152,6 +158,49 @@ class TestOutbox:
         rows = await until(engine, bool)
         assert [row.webhook_id for row in rows] == [wants["id"]]
 
+    async def test_what_waits_for_one_that_is_switched_off_is_given_up(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        off, on = [await make(deps, "http://127.0.0.1:9/") for _ in range(2)]
+        job = await new_job(engine)
+        await move(engine, job.id, JobStatus.PAUSED)
+        await change_webhook(deps, TENANT, off["id"], {"enabled": False})
+        # As if it had come while that was going on.
+        await execute(
+            engine,
+            "UPDATE webhook_deliveries SET state = 'waiting', ended_at = NULL, error = NULL, event = 'job.failed'"
+            " WHERE webhook_id = :off",
+            off=off["id"],
+        )
+        async with engine.begin() as connection:
+            await webhooks.forget_ended(connection, 30)
+        found = {row.webhook_id: (row.state, row.error) for row in await until(engine, bool)}
+        assert found == {off["id"]: ("given_up", "switched off"), on["id"]: ("waiting", None)}
+
+
+class TestSecrets:
+    async def test_for_a_day_both_sign_then_the_new_one_alone(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        async with StubProvider(Answer(204, b"")) as receiver:
+            hook = await make(deps, receiver.url)
+            new = await rotate_secret(engine, TENANT, hook["id"])
+            async with delivered_by(engine):
+                await send_test(engine, TENANT, hook["id"])
+                await until(engine, ended)
+                await execute(engine, "UPDATE webhooks SET former_secret_until = now()")
+                await send_test(engine, TENANT, hook["id"])
+                await until(engine, ended)
+        both, alone = receiver.seen
+        for secret in (hook["secret"], new["secret"]):
+            Webhook(secret).verify(both.body.decode(), dict(both.headers))
+        Webhook(new["secret"]).verify(alone.body.decode(), dict(alone.headers))
+        with pytest.raises(WebhookVerificationError):
+            Webhook(hook["secret"]).verify(alone.body.decode(), dict(alone.headers))
+        async with engine.begin() as connection:
+            await webhooks.forget_ended(connection, 30)
+        assert await scalar(engine, "SELECT former_secret FROM webhooks") is None
+
 
 class TestReceivers:
     @pytest.mark.parametrize(
@@ -213,7 +262,7 @@ class TestReceivers:
 
     async def test_a_slow_one_holds_up_no_other(self, engine: AsyncEngine, deps: WebhookDependencies) -> None:
         async with StubProvider(Answer(delay=60.0)) as slow, StubProvider(Answer(200)) as quick:
-            for receiver, messages in ((slow, 20), (quick, 3)):
+            for receiver, messages in ((slow, 8), (quick, 3)):
                 hook = await make(deps, receiver.url)
                 for _ in range(messages):
                     await send_test(engine, TENANT, hook["id"])
