@@ -41,6 +41,7 @@ from persona_assay.types import (
 
 ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
 ReportLevel: TypeAlias = Literal["verdicts", "cells", "persona_scores", "judging_check"]
+Pairing: TypeAlias = Literal["cells", "items"]
 IntervalKind: TypeAlias = Literal["personas", "runs"]
 Questions: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 
@@ -234,9 +235,15 @@ def gate_junit(
     return Call("GET", f"{JOB}/gate", read_bytes, {"job_id": job_id}, query)
 
 
-def compare(a: SideIn, b: SideIn) -> Call[Comparison]:
-    """Paired differences a - b of two sides, each ``{job, model}`` or ``{baseline}``."""
-    return Call("POST", "/v1/comparisons", read_json, body={"a": a, "b": b})
+def compare(a: SideIn, b: SideIn, *, pairing: Pairing = "cells") -> Call[Comparison]:
+    """Paired differences a - b of two sides, each ``{job, model}`` or ``{baseline}``.
+
+    Args:
+        a: The one side.
+        b: The other one.
+        pairing: What makes a pair: the figures of a cell, or those of one item that both have answered.
+    """
+    return Call("POST", "/v1/comparisons", read_json, body={"a": a, "b": b, "pairing": pairing})
 
 
 # -- sets ---------------------------------------------------------------------------------------------------------

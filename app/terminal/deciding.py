@@ -7,7 +7,7 @@ import typer
 
 from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
 from app.terminal.outcome import GATE_FAILED, INCONCLUSIVE, CommandError, print_json, told_errors
-from persona_assay.operations import IntervalKind
+from persona_assay.operations import IntervalKind, Pairing
 from persona_assay.types import SideIn
 
 Side = Annotated[
@@ -21,15 +21,18 @@ Side = Annotated[
 def compare(
     a: Side,
     b: Side,
+    pairing: Annotated[
+        Pairing, typer.Option(help="Pair whole cells, or single questions that both have answered.")
+    ] = "cells",
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Compares two models: paired differences, a - b.
 
-    The pairs are the personas, tasks and dimensions that both have.
+    The pairs are the personas, tasks and dimensions that both have; with --pairing items also the questions.
     """
     with told_errors(), client_of(url) as client:
-        found = client.compare(_side(a), _side(b))
+        found = client.compare(_side(a), _side(b), pairing=pairing)
         if as_json:
             print_json(found)
             return

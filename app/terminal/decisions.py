@@ -46,11 +46,11 @@ def comparison_view(found: Json) -> RenderableType:
             f"{row['a']:.2f}",
             f"{row['b']:.2f}",
             Text(f"{row['difference']:+.3f}{SURE if sure else ' '}", style="bold" if sure else ""),
-            MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]",
-            _number(row["p_value_holm"], 4),
-            _number(row["smallest_detectable"], 3),
+            *_evidence(row),
             f"{row['pairs']:,}",
         )
+        if (over_items := row["over_items"]) is not None:
+            table.add_row("", "over items", "", "", "", *_evidence(over_items), f"{over_items['items']:,}")
     parts: list[RenderableType] = [
         _side("a", found["a"]),
         _side("b", found["b"]),
@@ -67,6 +67,16 @@ def comparison_view(found: Json) -> RenderableType:
         )
     remarks += found["notes"]
     return Group(*parts, *(Text(printable(remark), style="hint") for remark in remarks))
+
+
+def _evidence(row: Json) -> tuple[str, str, str]:
+    """How sure a difference is: its interval, p and what would be found."""
+    ends = row["ci95"]
+    return (
+        MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]",
+        _number(row["p_value_holm"], 4),
+        _number(row["smallest_detectable"], 3),
+    )
 
 
 def gate_view(found: Json) -> RenderableType:

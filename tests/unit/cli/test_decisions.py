@@ -11,7 +11,7 @@ SIDE = {"job": "job_1", "baseline": None, "model": "m", "completeness": "full", 
 ROW = {
     "metric": "acc_atom", "task": None, "a": 0.8, "b": 0.7, "difference": 0.1, "ci95": [0.05, 0.151],
     "ci95_reason": None, "pairs": 45, "personas": 15, "p_value": 0.001, "p_value_holm": 0.006,
-    "smallest_p_value": 0.0001, "smallest_detectable": 0.0712,
+    "smallest_p_value": 0.0001, "smallest_detectable": 0.0712, "over_items": None,
 }  # fmt: skip
 COMPARISON = {
     "object": "comparison",
@@ -44,6 +44,7 @@ class TestCompare:
         assert service.asked[0].body == {
             "a": {"job": "job_1", "model": "a/model:x"},
             "b": {"baseline": "GPT-4o"},
+            "pairing": "cells",
         }
         for shown in ("ACC_atom", "+0.100*", "SIMULATED", "2 personas; an interval needs 5", "1 figure"):
             assert shown in result.stdout
@@ -52,7 +53,27 @@ class TestCompare:
     def test_as_json_is_the_services_own(self, service: StubService) -> None:
         service.on("POST /v1/comparisons", Answer(COMPARISON))
         assert json.loads(assay(service, "compare", "job_1", "job_2", "--json").stdout) == COMPARISON
-        assert service.asked[0].body == {"a": {"job": "job_1"}, "b": {"job": "job_2"}}
+        assert service.asked[0].body == {
+            "a": {"job": "job_1"},
+            "b": {"job": "job_2"},
+            "pairing": "cells",
+        }
+
+    def test_pairs_items_and_shows_how_sure_they_make_it(self, service: StubService) -> None:
+        over_items = {
+            "items": 30,
+            "ci95": [0.071, 0.129],
+            "p_value_holm": 0.0004,
+            "smallest_detectable": 0.04,
+        }
+        service.on(
+            "POST /v1/comparisons", Answer(COMPARISON | {"differences": [ROW | {"over_items": over_items}]})
+        )
+        result = assay(service, "compare", "job_1", "job_2", "--pairing", "items")
+        assert service.asked[0].body["pairing"] == "items"
+        [line] = [line for line in result.stdout.splitlines() if "over items" in line]
+        assert line.split() == ["over", "items", "[+0.071,", "+0.129]", "0.0004", "0.040", "30"]
+        assert assay(service, "compare", "job_1", "job_2", "--pairing", "runs").exit_code == 3
 
 
 class TestGate:
