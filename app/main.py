@@ -49,6 +49,7 @@ from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.services.catalog import make_catalog
 from app.services.control_job import ControlDependencies
+from app.services.draw_figure import FigureDesk
 from app.services.identifiers import new_id
 from app.services.job_context import JobContexts
 from app.services.plan_job import PlanDependencies
@@ -85,6 +86,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         # What is there by then stays: to walk through it in search of garbage held up polls for a third of a second.
         import_in_background("app.domain.punkt", "scipy.special", then=gc.freeze)
         yield
+        services.figures.close()
         await services.results.close()
         await services.redis.aclose()
         await services.engine.dispose()
@@ -163,6 +165,7 @@ def _services(settings: Settings) -> Services:
         control=ControlDependencies(engine, queue, settings.shard_window),
         contexts=contexts,
         results=ResultsReader(engine, contexts),
+        figures=FigureDesk(),
         metrics=MetricsReader(engine, board, queue, board.process),
         webhooks=WebhookDependencies(engine, settings.allowed_webhook_hosts),
     )

@@ -238,7 +238,9 @@ class EvidenceOverItems(TypedDict):
     smallest_p_value: float | None
     """The smallest that so few of them can give."""
     smallest_detectable: float | None
-    """The true difference that this comparison would find in 80 % of cases, at 5 %."""
+    """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
+    smallest_detectable_reason: str | None
+    """Why there is none: so few personas, or items, show nothing, or all differ alike."""
     items: int
     """Items, each persona's for itself."""
 
@@ -256,7 +258,9 @@ class Difference(TypedDict):
     smallest_p_value: float | None
     """The smallest that so few of them can give."""
     smallest_detectable: float | None
-    """The true difference that this comparison would find in 80 % of cases, at 5 %."""
+    """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
+    smallest_detectable_reason: str | None
+    """Why there is none: so few personas, or items, show nothing, or all differ alike."""
     metric: str
     task: str | None
     """`null` for all tasks together."""

@@ -89,7 +89,10 @@ class Evidence(Answer):
     )
     smallest_p_value: float | None = Field(description="The smallest that so few of them can give.")
     smallest_detectable: float | None = Field(
-        description="The true difference that this comparison would find in 80 % of cases, at 5 %."
+        description="The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."
+    )
+    smallest_detectable_reason: str | None = Field(
+        description="Why there is none: so few personas, or items, show nothing, or all differ alike."
     )
 
 

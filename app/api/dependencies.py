@@ -15,6 +15,7 @@ from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
 from app.llm.connections import Connections
 from app.services.control_job import ControlDependencies
+from app.services.draw_figure import FigureDesk
 from app.services.errors import NotFoundError
 from app.services.job_context import JobContexts
 from app.services.plan_job import PlanDependencies
@@ -41,6 +42,7 @@ class Services:
     control: ControlDependencies
     contexts: JobContexts
     results: ResultsReader
+    figures: FigureDesk
     metrics: MetricsReader
     webhooks: WebhookDependencies
 

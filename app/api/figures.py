@@ -52,12 +52,16 @@ async def figure(
         Theme | None, Query(description="Without it light, but in an SVG whichever the reader prefers.")
     ] = None,
 ) -> Response:
-    """A figure of the HTML report, or its heat map, as SVG or PNG; works while the job runs."""
+    """A figure of the HTML report, or its heat map, as SVG or PNG; works while the job runs.
+
+    Of a great many personas it has the weakest, and says so; the results have all. While many figures wait to be drawn the answer
+    is 503 with `Retry-After`.
+    """
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
     results = await services.results.read(job)
     wanted = FigureRequest(name, file_format, model, theme)
-    content = await draw_figure(services.engine, job, context, results, wanted)
+    content = await draw_figure(services.engine, services.figures, job, context, results, wanted)
     headers = {
         "Content-Disposition": f'inline; filename="{job_id}-{name}.{file_format}"',
         # An SVG may be opened by itself, and what models are called is in it.

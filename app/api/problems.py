@@ -16,11 +16,17 @@ from starlette.exceptions import HTTPException
 from app.api.pages import problem_page, wants_page
 from app.db.health import is_away
 from app.domain.errors import FieldError, InvalidJobError
-from app.services.errors import IdempotencyConflictError, NotFoundError, TooOftenError, WrongStateError
+from app.services.errors import (
+    BusyError,
+    IdempotencyConflictError,
+    NotFoundError,
+    TooOftenError,
+    WrongStateError,
+)
 
 log = structlog.get_logger(__name__)
 
-RETRY_SECONDS = "2"
+RETRY_SECONDS, BUSY_SECONDS = "2", "10"
 MOST_FIELDS = 100
 
 
@@ -102,6 +108,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(NotFoundError, _not_found)
     app.add_exception_handler(WrongStateError, _wrong_state)
     app.add_exception_handler(TooOftenError, _too_often)
+    app.add_exception_handler(BusyError, _busy)
     app.add_exception_handler(IdempotencyConflictError, _idempotency)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
@@ -184,6 +191,11 @@ async def _too_often(request: Request, error: Exception) -> Response:
     assert isinstance(error, TooOftenError)  # noqa: S101
     headers = {"Retry-After": str(error.seconds)}
     return problem_response(request, HTTPStatus.TOO_MANY_REQUESTS, "too_often", str(error), headers=headers)
+
+
+async def _busy(request: Request, error: Exception) -> Response:
+    headers = {"Retry-After": BUSY_SECONDS}
+    return problem_response(request, HTTPStatus.SERVICE_UNAVAILABLE, "busy", str(error), headers=headers)
 
 
 async def _idempotency(request: Request, _: Exception) -> Response:

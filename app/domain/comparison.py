@@ -258,4 +258,5 @@ def _evidence(difference: PairedDifference, p_holm: float | None) -> dict[str, o
         "p_value_holm": p_holm,
         "smallest_p_value": difference.smallest_p_value,
         "smallest_detectable": difference.detectable,
+        "smallest_detectable_reason": difference.detectable_reason,
     }

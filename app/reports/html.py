@@ -19,7 +19,7 @@ from app.reports.persona_scores import PersonaScores, persona_scores, score_step
 from app.reports.run_matrices import run_matrices, varying_cells
 from app.reports.selection import Selection
 from app.reports.standing import Standings, standings
-from app.reports.summary import ModelRow, Summary
+from app.reports.summary import HEAT_METRICS, HEAT_ROWS, HEAT_TASKS, ModelRow, Summary
 from app.reports.targets import Targets
 from app.web.templates import make_environment, source, style_sheet
 
@@ -28,7 +28,9 @@ FOLDER = "report"
 Json = Mapping[str, Any]
 
 RESPONSE_BYTES = 2_500_000
-"""Bytes of the page that responses and figures may take; the rest of a page is some 100 kB."""
+"""Bytes of the page that responses, figures and heat maps may take; the rest of a page is some 100 kB."""
+HEAT_SQUARES, FEWEST_HEAT_ROWS = 12_000, 5
+"""Figures in all heat maps together, of some 70 bytes each, and rows that each heat map has nevertheless."""
 CELL_PLOTS = 12
 """Models, from the first on, whose scores are drawn cell by cell; some 20 kB each in a job of the paper's size."""
 OPEN_CARDS = 6
@@ -84,7 +86,9 @@ def _render(
     gym = persona_scores(results)
     among = [] if baselines is None else standings(results, baselines)
     figures = _figures(results, targets, models, gym, among, distances)
-    cards = _fitting(selection.by_importance(), RESPONSE_BYTES - sum(map(len, figures.values())))
+    heat = _heat(results, summary, models)
+    taken = sum(len(part.encode()) for part in (heat, *figures.values()))
+    cards = _fitting(selection.by_importance(), RESPONSE_BYTES - taken)
     return _template("report.html.j2").render(
         results=results,
         policy=_policy(styles, script),
@@ -102,12 +106,22 @@ def _render(
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, selection.quotes(row.model)) for row in models],
-        heat_maps=summary.heat_maps(row.model for row in models),
+        heat=heat,
         cards=cards,
         cards_html=_cards_html(cards),
         responses_seen=selection.seen,
         manifest=json.dumps(results.get("manifest", {}), ensure_ascii=False, indent=2),
     )
+
+
+def _heat(results: Json, summary: Summary, models: Sequence[ModelRow]) -> Markup:
+    """The models' heat maps, each of as many rows as there is room for."""
+    tasks = min(HEAT_TASKS, len({cell["task"] for cell in results["cells"]}))
+    columns = (tasks + 1) * len(HEAT_METRICS) * max(1, len(models))
+    rows = max(FEWEST_HEAT_ROWS, min(HEAT_ROWS, HEAT_SQUARES // columns))
+    maps = summary.heat_maps((row.model for row in models), rows)
+    # The template escapes what it is given; its result must not be escaped again.
+    return Markup(_template("sections/heat_map.html.j2").render(heat_maps=maps, job=results["job"]))  # noqa: S704
 
 
 def _figures(

@@ -14,6 +14,8 @@ SUMMARY_METRICS = ("acc_atom", "ic_atom", "rc_atom", "acc", "rc")
 HEAT_METRICS = ("mean", "acc_atom", "ic_atom", "rc_atom")
 """Table 5's (atomic paper)."""
 HEAT_STEPS = 10
+HEAT_ROWS, HEAT_TASKS = 60, 8
+"""Personas and tasks of a heat map, at most: what somebody can look at, and what is drawn within a second or two."""
 _LOWEST = {"rc_atom": -1.0}
 """The lowest values of the metrics whose range is not 0–1."""
 _DIMENSIONS = ("O", "C", "E", "A", "N")
@@ -90,14 +92,29 @@ class HeatMap:
     Attributes:
         model: The model's label.
         tasks: The columns' tasks.
-        levels: The rows, level by level, each level's total last.
-        total: The row over everything.
+        levels: The rows, level by level, each level's total last; of a great many personas those with the lowest ACC_atom.
+        total: The row over everything, shown or not.
+        rows_in_all: How many rows there are, totals aside.
+        tasks_in_all: How many tasks there are.
     """
 
     model: str
     tasks: Sequence[str]
     levels: Sequence[Sequence[HeatRow]]
     total: Sequence[Sequence[Figure]]
+    rows_in_all: int
+    tasks_in_all: int
+
+    @property
+    def left_out(self) -> str:
+        """What is not shown, in words; empty if all is."""
+        shown = sum(row.persona is not None for level in self.levels for row in level)
+        parts = (
+            [f"the weakest {shown:,} of {self.rows_in_all:,} personas"] if shown < self.rows_in_all else []
+        )
+        if len(self.tasks) < self.tasks_in_all:
+            parts.append(f"{len(self.tasks)} of {self.tasks_in_all} tasks")
+        return ", ".join(parts)
 
 
 class Summary:
@@ -148,9 +165,9 @@ class Summary:
         found = [(cell, figure) for cell, figure in found if figure.value is not None]
         return sorted(found, key=lambda pair: pair[1].value or 0.0)[:count]
 
-    def heat_maps(self, models: Iterable[str]) -> list[HeatMap]:
-        """One heat map for each model."""
-        return [self._heat_map(model) for model in models]
+    def heat_maps(self, models: Iterable[str], rows: int = HEAT_ROWS) -> list[HeatMap]:
+        """One heat map for each model, of at most so many rows, totals aside."""
+        return [self._heat_map(model, rows) for model in models]
 
     def _generation(self) -> dict[str, dict[str, int]]:
         """Each model's responses; a persona's dimensions share these counts, which are added only once."""
@@ -165,27 +182,42 @@ class Summary:
                 sums[model][name] += counts.get(name, 0)
         return sums
 
-    def _heat_map(self, model: str) -> HeatMap:
+    def _heat_map(self, model: str, most: int) -> HeatMap:
         cells = [cell for cell in self._cells if cell["model"] == model]
         tasks = sorted({cell["task"] for cell in cells}, key=task_rank)
+        shown = tasks[:HEAT_TASKS]
         rows: dict[tuple[str, str, str], dict[str, Json]] = defaultdict(dict)
         for cell in cells:
             rows[cell["level"], cell["dimension"], cell["persona"]][cell["task"]] = cell
+        weakest = dict(sorted(rows.items(), key=lambda row: self._weakness(model, row[0]))[:most])
         return HeatMap(
             model=model,
-            tasks=tasks,
-            levels=[self._level(model, level, tasks, rows) for level in self._levels(cells)],
-            total=self._totals_over(tasks, model=model),
+            tasks=shown,
+            levels=[self._level(model, level, shown, weakest) for level in self._levels(weakest)],
+            total=self._totals_over(shown, model=model),
+            rows_in_all=len(rows),
+            tasks_in_all=len(tasks),
         )
 
-    def _levels(self, cells: Sequence[Json]) -> list[str]:
+    def _weakness(self, model: str, row: tuple[str, str, str]) -> float:
+        """What orders rows, the weakest first: ACC_atom over all tasks, and those without it last."""
+        level, dimension, persona = row
+        keys = ("model", "persona", "dimension", "level")
+        total = self._totals.get((keys, (model, persona, dimension, level)))
+        value = None if total is None else total["metrics"]["acc_atom"]["value"]
+        return 2.0 if value is None else float(value)
+
+    def _levels(self, rows: Iterable[tuple[str, str, str]]) -> list[str]:
         """The levels' names, the highest first, like the paper; unknown ones last."""
+        dimensions: dict[str, set[str]] = defaultdict(set)
+        for level, dimension, _ in rows:
+            dimensions[level].add(dimension)
 
         def order(level: str) -> tuple[int, str]:
-            found = [self._targets.find(cell["dimension"], level) for cell in cells]
+            found = [self._targets.find(dimension, level) for dimension in dimensions[level]]
             return min((-target.rank for target in found if target is not None), default=1), level
 
-        return sorted({cell["level"] for cell in cells}, key=order)
+        return sorted(dimensions, key=order)
 
     def _level(
         self,

@@ -31,5 +31,9 @@ class TooOftenError(Exception):
         self.seconds = seconds
 
 
+class BusyError(Exception):
+    """So much of the kind is being done that this would take too long; a little later it will not."""
+
+
 class IdempotencyConflictError(Exception):
     """The ``Idempotency-Key`` was used for another body."""

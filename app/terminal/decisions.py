@@ -58,7 +58,10 @@ def comparison_view(found: Json) -> RenderableType:
         Fitted(table, heads=2),
         "",
     ]
-    reasons = dict.fromkeys(row["ci95_reason"] for row in found["differences"] if row["ci95_reason"])
+    missing = [
+        row[name] for name in ("ci95_reason", "smallest_detectable_reason") for row in found["differences"]
+    ]
+    reasons = dict.fromkeys(reason for reason in missing if reason)
     remarks = [LEGEND]
     remarks += [f"{MISSING} {reason.partition(': ')[2]}." for reason in reasons]
     if found["left_out"]:

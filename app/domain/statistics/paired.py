@@ -14,7 +14,9 @@ from app.domain.statistics.resampling import student
 EXACT_CLUSTERS = 12
 """Up to so many clusters all 2ⁿ sign patterns are tried; with more, ``PERMUTATIONS`` of them."""
 PERMUTATIONS = 9_999
-POWER = 0.8
+ALPHA, POWER = 0.05, 0.8
+FEWEST_TESTED = 6
+"""Clusters with which the test can reach :data:`ALPHA`: the smallest of 2ⁿ sign patterns' p-values is 2¹⁻ⁿ."""
 _EQUAL = 10**-12
 
 
@@ -30,7 +32,8 @@ class PairedDifference:
         p_value: Of a sign-flip permutation test over clusters, two-sided; ``None`` for fewer than two.
         smallest_p_value: The smallest that the test could give with so many clusters.
         detectable: The smallest true difference that such a comparison would find (5 %, two-sided) in 80 % of cases; ``None``
-            for fewer than two clusters, or where all differences are equal.
+            where there is none.
+        detectable_reason: Why there is none, ``"code: words"``.
     """
 
     value: float
@@ -40,6 +43,7 @@ class PairedDifference:
     p_value: float | None
     smallest_p_value: float | None
     detectable: float | None
+    detectable_reason: str | None
 
 
 def paired_difference(
@@ -67,6 +71,7 @@ def paired_difference(
     value = float(sums.sum() / counts.sum())
     interval = sample.interval(value, names, sums.tolist(), counts.tolist(), (-width, width), of)
     several = len(names) > 1
+    detectable = _detectable(sums, counts, width, of)
     return PairedDifference(
         value=value,
         pairs=len(differences),
@@ -74,7 +79,8 @@ def paired_difference(
         interval=interval,
         p_value=sign_flip_p_value(sums, seed) if several else None,
         smallest_p_value=_smallest_p_value(len(names)) if several else None,
-        detectable=_detectable(sums, counts) if several else None,
+        detectable=None if isinstance(detectable, str) else detectable,
+        detectable_reason=detectable if isinstance(detectable, str) else None,
     )
 
 
@@ -112,11 +118,20 @@ def _smallest_p_value(clusters: int) -> float:
     return 2.0 ** (1 - clusters) if clusters <= EXACT_CLUSTERS else 1 / (PERMUTATIONS + 1)
 
 
-def _detectable(sums: FloatArray, counts: FloatArray) -> float | None:
-    """(t₀.₉₇₅ + t₀.₈) · standard error, the error from the clusters' residuals."""
+def _detectable(sums: FloatArray, counts: FloatArray, width: float, of: str) -> float | str:
+    """(t₀.₉₇₅ + t₀.₈) · standard error, the error from the clusters' residuals; or why there is no such difference."""
     n = len(sums)
+    if n < FEWEST_TESTED:
+        return (
+            f"too_few_{of}: the test finds no difference, however great, with fewer than {FEWEST_TESTED} {of}"
+        )
     residuals = sums - counts * sums.sum() / counts.sum()
     error = math.sqrt(n / (n - 1) * float((residuals**2).sum())) / float(counts.sum())
     if error < _EQUAL:
-        return None
-    return (student(n - 1) + student(n - 1, POWER)) * error
+        return f"no_spread: the difference is the same in all {of}"
+    found = (student(n - 1) + student(n - 1, POWER)) * error
+    return (
+        found
+        if found <= width
+        else f"beyond_scale: no difference that the scale allows is sure to be found with so few {of}"
+    )

@@ -14,6 +14,7 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from app.reports.figures.palette import DARK, LIGHT, ROLES, Palette
 from app.web.visible import visible
@@ -21,6 +22,10 @@ from app.web.visible import visible
 LABEL, TITLE = 40, 110
 """Characters of a name in a figure, and of a line above or below it; longer ones lose their middle."""
 PNG_DPI = 200
+_ABOVE, _BELOW, _TITLE_SIZE = 0.4, 0.34, 11
+"""Inches that a title and a note take, and the title's size in points."""
+_TITLE_CHARACTER = 0.09
+"""Inches of a title's character, about."""
 
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
@@ -61,9 +66,9 @@ def svg(plot: Plot, theme: str | None = None, note: str = "") -> str:
     """
     file = io.StringIO()
     with _settings():
-        figure = _captioned(plot, DARK if theme == "dark" else LIGHT, note)
+        figure, box = _captioned(plot, DARK if theme == "dark" else LIGHT, note)
         FigureCanvasSVG(figure)
-        figure.savefig(file, format="svg", bbox_inches="tight", metadata=_NO_METADATA)
+        figure.savefig(file, format="svg", bbox_inches=box, metadata=_NO_METADATA)
     root = _tidy(file.getvalue(), plot.name, DARK if theme == "dark" else LIGHT)
     root.set("xmlns", "http://www.w3.org/2000/svg")
     labels = {"title": plot.title, "desc": plot.description}
@@ -105,10 +110,10 @@ def png(plot: Plot, theme: str | None = None, note: str = "") -> bytes:
     # A file of PNG has room for Latin-1 only.
     title = visible(plot.title).encode("latin-1", "replace").decode("latin-1")
     with _settings():
-        figure = _captioned(plot, DARK if theme == "dark" else LIGHT, note)
+        figure, box = _captioned(plot, DARK if theme == "dark" else LIGHT, note)
         FigureCanvasAgg(figure)
         metadata = {"Title": title, "Software": "Persona Assay"}
-        figure.savefig(file, format="png", bbox_inches="tight", metadata=metadata)
+        figure.savefig(file, format="png", bbox_inches=box, metadata=metadata)
     return file.getvalue()
 
 
@@ -146,14 +151,20 @@ def _settings() -> Iterator[None]:
         yield
 
 
-def _captioned(plot: Plot, palette: Palette, note: str) -> Figure:
-    """The figure with its title above and the note below; what is written to a file is as large as that takes."""
+def _captioned(plot: Plot, palette: Palette, note: str) -> tuple[Figure, Bbox]:
+    """The figure with its title above and the note below, and how much of the plane, in inches, goes into a file.
+
+    That is reckoned here: matplotlib would draw everything twice to find it out.
+    """
     figure = plot.draw(palette)
-    _, height = figure.get_size_inches()
-    figure.text(0.01, 1 + 0.12 / height, label(plot.title, TITLE), color=palette["ink"], fontsize=11)
+    width, height = figure.get_size_inches()
+    title = label(plot.title, TITLE)
+    left = 0.1 / width
+    figure.text(left, 1 + 0.14 / height, title, color=palette["ink"], fontsize=_TITLE_SIZE)
     if note:
-        figure.text(0.01, -0.22 / height, label(note, TITLE), color=palette["quiet"], fontsize=7.5)
-    return figure
+        figure.text(left, -0.2 / height, label(note, TITLE), color=palette["quiet"], fontsize=7.5)
+    right = max(width, 0.2 + _TITLE_CHARACTER * len(title))
+    return figure, Bbox.from_extents(0, -_BELOW if note else -0.1, right, height + _ABOVE)
 
 
 def _tidy(source: str, name: str, palette: Palette) -> ET.Element:

@@ -1,10 +1,11 @@
 """Which figures a job has: each one's name, what it says in words, and how it is drawn."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from app.reports.distributions import Distribution, cell_bars
+from app.reports.distributions import Bar, Distribution, cell_bars
 from app.reports.figures.grids import draw_heat_map, draw_runs
 from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
@@ -16,6 +17,9 @@ from app.reports.summary import HeatMap, ModelRow, task_rank
 from app.reports.targets import Target, Targets
 
 Json = Mapping[str, Any]
+_RowKey = tuple[tuple[int, str], str, str]
+_CellKey = tuple[tuple[int, str], str, str, str]
+"""A row's group, persona and dimension; a cell's task besides."""
 
 ATOMIC_COLUMNS = {
     "acc_atom": Column("ACC_atom · in character", 0, 1),
@@ -23,6 +27,10 @@ ATOMIC_COLUMNS = {
     "rc_atom": Column("RC_atom · the same when repeated", -1, 1),
 }
 _GRADES = (1, 5)
+CELL_ROWS, CELL_TASKS = 60, 8
+"""Personas and tasks of which scores are drawn cell by cell, at most; as in a heat map."""
+LINES = 120
+"""Bars by level and model: of the paper's twelve models 36."""
 
 
 def models_plot(models: Sequence[ModelRow]) -> Plot | None:
@@ -73,31 +81,36 @@ def published_plot(found: Standings) -> Plot | None:
 
 def scores_plot(groups: Sequence[tuple[Target, Sequence[Distribution]]]) -> Plot | None:
     """How often each score was given, by the personas' level and model; ``None`` without a score."""
-    lines = [
+    every = [
         Line(one.model, f"{target.level} personas, {target.minimum}–{target.maximum}", [one.bars])
         for target, found in groups
         for one in found
     ]
+    lines = every[:LINES]
     said = "; ".join(
         f"{line.group}, {line.name}: "
         + ", ".join(f"{bar.score} {100 * bar.share:.0f} %" for bar in line.bars[0])
         for line in lines
     )
     title = "Scores given, by the personas’ level"
+    if len(lines) < len(every):
+        title += f": the first {len(lines)} of {len(every):,}"
     return Plot("scores", title, said, partial(draw_shares, [""], lines)) if lines else None
 
 
 def cells_plot(cells: Sequence[Json], targets: Targets, model: str, name: str = "cells") -> Plot | None:
     """How often each score was given in each of a model's cells; ``None`` without a score."""
     own = [cell for cell in cells if cell["model"] == model]
-    tasks = sorted({cell["task"] for cell in own}, key=task_rank)
+    every = sorted({cell["task"] for cell in own}, key=task_rank)
+    tasks = every[:CELL_TASKS]
     bars = {
         (_group(cell, targets), cell["persona"], cell["dimension"], cell["task"]): cell_bars(cell, targets)
         for cell in own
     }
     if not any(bars.values()):
         return None
-    keys = sorted({key[:3] for key in bars})
+    rows = {key[:3] for key in bars}
+    keys = sorted(_weakest(bars))
     several = {
         (group, persona) for group, persona, _ in keys if sum(k[:2] == (group, persona) for k in keys) > 1
     }
@@ -111,7 +124,11 @@ def cells_plot(cells: Sequence[Json], targets: Targets, model: str, name: str = 
     ]
     panels = [task.replace("_", " ") for task in tasks]
     title = f"Scores given by {model}, cell by cell"
-    said = f"Personas by task; the share in the persona’s level stands behind each of {len(bars)} bars."
+    if len(keys) < len(rows):
+        title += f": the weakest {len(keys)} of {len(rows):,} personas"
+    if len(tasks) < len(every):
+        title += f", {len(tasks)} of {len(every)} tasks"
+    said = f"Personas by task; the share in the persona’s level stands behind each of {len(keys) * len(tasks)} bars."
     return Plot(name, title, said, partial(draw_shares, panels, lines))
 
 
@@ -119,7 +136,8 @@ def heat_map_plot(found: HeatMap) -> Plot:
     """Persona by task for one model."""
     value = found.total[-1][1].value
     said = f"Over all, ACC_atom is {_said(value)}. A MEAN outside its persona’s level has an asterisk."
-    return Plot("heat_map", f"Persona by task: {found.model}", said, partial(draw_heat_map, found))
+    title = f"Persona by task: {found.model}{f', {found.left_out}' if found.left_out else ''}"
+    return Plot("heat_map", title, said, partial(draw_heat_map, found))
 
 
 def runs_plot(matrices: Sequence[RunMatrix]) -> Plot | None:
@@ -162,6 +180,16 @@ def _said(value: float | None, ci95: tuple[float, float] | None = None) -> str:
 
 def _standing(row: Standing, metric: str) -> str:
     return f"{row.model}{'' if row.own else ' (published)'} {_said(row.entries[metric].value)}"
+
+
+def _weakest(bars: Mapping[_CellKey, Sequence[Bar]]) -> list[_RowKey]:
+    """The few personas with the smallest share of scores in their level."""
+    counts: dict[_RowKey, list[int]] = defaultdict(lambda: [0, 0])
+    for key, found in bars.items():
+        counts[key[:3]][0] += sum(bar.count for bar in found if bar.in_level)
+        counts[key[:3]][1] += sum(bar.count for bar in found)
+    share = {row: kept / given if given else 2.0 for row, (kept, given) in counts.items()}
+    return sorted(share, key=lambda row: (share[row], row))[:CELL_ROWS]
 
 
 def _group(cell: Json, targets: Targets) -> tuple[int, str]:

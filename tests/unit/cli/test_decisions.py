@@ -11,7 +11,7 @@ SIDE = {"job": "job_1", "baseline": None, "model": "m", "completeness": "full", 
 ROW = {
     "metric": "acc_atom", "task": None, "a": 0.8, "b": 0.7, "difference": 0.1, "ci95": [0.05, 0.151],
     "ci95_reason": None, "pairs": 45, "personas": 15, "p_value": 0.001, "p_value_holm": 0.006,
-    "smallest_p_value": 0.0001, "smallest_detectable": 0.0712, "over_items": None,
+    "smallest_p_value": 0.0001, "smallest_detectable": 0.0712, "smallest_detectable_reason": None, "over_items": None,
 }  # fmt: skip
 COMPARISON = {
     "object": "comparison",
@@ -21,7 +21,13 @@ COMPARISON = {
     "differences": [
         ROW,
         ROW
-        | {"task": "essay", "ci95": None, "ci95_reason": "too_few_personas: 2 personas; an interval needs 5"},
+        | {
+            "task": "essay",
+            "ci95": None,
+            "ci95_reason": "too_few_personas: 2 personas; an interval needs 5",
+            "smallest_detectable": None,
+            "smallest_detectable_reason": "too_few_personas: the test finds nothing",
+        },
     ],
     "left_out": [{"metric": "rc", "persona": "p", "task": "essay", "dimension": "E", "reason": "x: y"}],
     "notes": ["The judges differ, so that a difference may be theirs."],
@@ -48,6 +54,7 @@ class TestCompare:
         }
         for shown in ("ACC_atom", "+0.100*", "SIMULATED", "2 personas; an interval needs 5", "1 figure"):
             assert shown in result.stdout
+        assert "– the test finds nothing." in result.stdout
         assert "The judges differ" in result.stdout
 
     def test_as_json_is_the_services_own(self, service: StubService) -> None:

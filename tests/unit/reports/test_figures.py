@@ -127,6 +127,44 @@ class TestWhatTheyShow:
         assert "PersonaScore" not in among  # the job has one task of five
 
 
+@pytest.fixture(scope="module")
+def large() -> dict[str, Any]:
+    """Four scores of each of 70 personas in ten tasks: persona n has n % 4 of them in its level, which is high."""
+    return results_of(
+        [
+            response_of(
+                "a. b. c. d.",
+                *((f"{letter}.", 5 if place < n % 4 else 1) for place, letter in enumerate("abcd")),
+                persona=f"p-{n:02}",
+                task=f"t{task}",
+            )
+            for n in range(70)
+            for task in range(10)
+        ]
+    )
+
+
+class TestSize:
+    @pytest.mark.parametrize("name", ["heat_map", "cells"])
+    def test_of_many_personas_the_weakest_are_drawn_and_it_says_so(
+        self, large: dict[str, Any], name: str
+    ) -> None:
+        content = drawn(large, name)
+        shown = {text.partition(" ")[0] for text in texts(content) if text.startswith("p-")}
+        # Of the shares 0, 1/4, 2/4 and 3/4 there are 18, 18, 17 and 17: the last ten have the greatest.
+        assert len(shown) == 60
+        assert {persona for persona in shown if int(persona[2:]) % 4 < 3} == {
+            f"p-{n:02}" for n in range(70) if n % 4 < 3
+        }
+        assert "the weakest 60 of 70 personas, 8 of 10 tasks" in (parsed(content)[0].text or "")
+        assert "t7" in texts(content)
+        assert "t8" not in texts(content)
+
+    def test_a_heat_maps_total_is_over_all_of_them(self, large: dict[str, Any]) -> None:
+        # In each task 18 · 0 + 18 · 1 + 17 · 2 + 17 · 3 = 103 of 4 · 70 scores lie in the level.
+        assert f"{103 / 280:.2f}" in texts(drawn(large, "heat_map"))
+
+
 class TestHostileNames:
     @pytest.mark.parametrize("name", ["models", "cells", "heat_map"])
     def test_names_stay_names(self, name: str) -> None:

@@ -393,6 +393,15 @@ class TestSize:
         assert f"{shown} of 1 080 responses" in Page(source).text.replace("\u202f", " ")
         assert "/v1/jobs/job_sample/responses" in source
 
+    async def test_of_many_personas_the_heat_map_has_the_weakest_and_says_so(self) -> None:
+        page = await page_of(
+            response_of("Yes. No.", ("Yes.", 5), ("No.", 5 if n < 10 else 1), persona=f"p-{n:02}")
+            for n in range(70)
+        )
+        rows = [text for tag, text in page.texts if tag == "bdi" and text.startswith("p-")]
+        assert "The weakest 60 of 70 personas; totals are over all." in page.text
+        assert {f"p-{n:02}" for n in range(10, 70)} <= set(rows)
+
     async def test_the_sample_reaches_every_cell(self) -> None:
         job = sample(5, 3)
         cards = (await page_of(job.responses, job.results)).cards()

@@ -63,6 +63,22 @@ class TestPairedDifference:
         found = difference(0.1, 0.2, 0.3, 0.2, 0.15, 0.25)
         assert found.detectable == pytest.approx(0.1008, abs=1e-4)
 
+    def test_where_no_difference_could_be_shown_none_is_called_detectable(self) -> None:
+        # Five clusters' smallest p is 2/32 = 0.0625, whatever the differences.
+        few = difference(0.1, 0.2, 0.3, 0.2, 0.15)
+        assert (few.detectable, few.smallest_p_value) == (None, 0.0625)
+        assert few.detectable_reason == (
+            "too_few_personas: the test finds no difference, however great, with fewer than 6 personas"
+        )
+        # s = √(6/5) = 1.0954; error 1.0954/√6 = 0.4472; (2.5706 + 0.9195) · 0.4472 = 1.561 on a scale of width 1.
+        wide = difference(1.0, -1.0, 1.0, -1.0, 1.0, -1.0)
+        assert wide.detectable is None
+        assert (wide.detectable_reason or "").startswith("beyond_scale: ")
+        assert (
+            difference(*[0.1] * 6).detectable_reason
+            == "no_spread: the difference is the same in all personas"
+        )
+
     def test_one_persona_allows_no_test(self) -> None:
         found = difference(0.4)
         assert (found.p_value, found.smallest_p_value, found.detectable) == (None, None, None)
