@@ -35,6 +35,7 @@ from app.api.dependencies import Services
 from app.api.same_origin import SameOrigin
 from app.bootstrap import (
     LateSegmenter,
+    collect_garbage_rarely,
     configure_logging,
     import_in_background,
     load_operator_connections,
@@ -81,7 +82,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         services = _services(loaded)
         app.state.services = services
         sys.setswitchinterval(SWITCH_SECONDS)
-        import_in_background("app.domain.punkt", "scipy.special")
+        import_in_background("app.domain.punkt", "scipy.special", then=collect_garbage_rarely)
         yield
         await services.results.close()
         await services.redis.aclose()
