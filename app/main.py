@@ -1,7 +1,6 @@
 """The HTTP composition root: ``uvicorn --factory app.main:create_app``."""
 
 import contextlib
-import gc
 import sys
 import time
 from collections.abc import AsyncIterator, MutableMapping
@@ -36,6 +35,7 @@ from app.api.dependencies import Services
 from app.api.same_origin import SameOrigin
 from app.bootstrap import (
     LateSegmenter,
+    collect_garbage_rarely,
     configure_logging,
     import_in_background,
     load_operator_connections,
@@ -83,8 +83,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         services = _services(loaded)
         app.state.services = services
         sys.setswitchinterval(SWITCH_SECONDS)
-        # What is there by then stays: to walk through it in search of garbage held up polls for a third of a second.
-        import_in_background("app.domain.punkt", "scipy.special", then=gc.freeze)
+        import_in_background("app.domain.punkt", "scipy.special", then=collect_garbage_rarely)
         yield
         services.figures.close()
         await services.results.close()

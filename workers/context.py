@@ -5,7 +5,6 @@ Celery's threads only wait; every call of every shard of the process runs on the
 
 import asyncio
 import contextlib
-import gc
 import os
 import socket
 import threading
@@ -17,7 +16,12 @@ import structlog
 import uvloop
 from redis.asyncio import Redis
 
-from app.bootstrap import LateSegmenter, import_in_background, load_operator_connections
+from app.bootstrap import (
+    LateSegmenter,
+    collect_garbage_rarely,
+    import_in_background,
+    load_operator_connections,
+)
 from app.db.engine import connect
 from app.db.health import WORKER
 from app.db.writer import ResultWriter
@@ -46,8 +50,6 @@ from app.telemetry.board import MetricsBoard
 log = structlog.get_logger(__name__)
 
 CLOSING_SECONDS = 60.0
-GARBAGE_THRESHOLDS = (50_000, 20, 20)
-"""Objects, and younger collections, after which Python looks for unreachable cycles."""
 
 
 class WorkerContext:
@@ -87,7 +89,7 @@ class WorkerContext:
         import_in_background(*modules, then=self._warmed)
 
     def _warmed(self) -> None:
-        _collect_garbage_rarely()
+        collect_garbage_rarely()
         self._warm.set()
 
     def stop(self) -> None:
@@ -199,14 +201,3 @@ class WorkerContext:
         await redis.aclose()
         await engine.dispose()
         await vital.dispose()
-
-
-def _collect_garbage_rarely() -> None:
-    """Leaves cycles alone for longer than Python does by itself, and what has been imported by now for ever.
-
-    Thousands of suspended calls are alive at once, and every look for cycles walks through them all: at Python's own
-    thresholds that is 40 % of a worker's CPU time, and nearly all is freed by reference counts anyway.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GARBAGE_THRESHOLDS)

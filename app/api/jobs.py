@@ -262,7 +262,7 @@ async def responses(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> Response:
-    """Responses with their sentences, verdicts and the judges' own words.
+    """Responses with their sentences, verdicts and the judges' own words. A page that would be too large ends early.
 
     `out_of_character` and `judges_disagree` look at 2,000 responses a page: one of theirs may be short, or empty, and
     still have another after it, as `has_more` says.

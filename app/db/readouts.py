@@ -1,7 +1,7 @@
 """What is read back: score counts for the metrics, pages of responses, rows for exports."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import text
@@ -93,10 +93,12 @@ class ResponseRecord:
     error: str | None
     input_tokens: int | None
     output_tokens: int | None
+    over: bool
+    """Whether it would make its page too large: it comes without text and units then."""
 
 
-VerdictRecord = tuple[int, int, int, str, int | None, str | None, int]
-"""A verdict on a known response, as it is stored: unit, trait, judge, status, score, the judge's reply, group size."""
+Said = tuple[int, int, str, int | None, str | None, int]
+"""What is stored of a verdict on a known sentence: trait, judge, status, score, the judge's reply, group size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +114,16 @@ class GradeRecord:
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """What judges said about one response: verdicts in the order of its units, grades in that of the judges."""
+    """What judges said about one response.
 
-    verdicts: Sequence[VerdictRecord] = ()
+    Attributes:
+        units: For each verdict its unit; ordered by unit, dimension and judge.
+        said: For each verdict what else is stored of it.
+        grades: Ordered by judge.
+    """
+
+    units: Sequence[int] = ()
+    said: Sequence[Said] = ()
     grades: Sequence[GradeRecord] = ()
 
 
@@ -231,9 +240,14 @@ async def snapshots(connection: AsyncConnection, tenant: str, job_id: str) -> li
 
 
 _RESPONSE_COLUMNS = (
-    "c.ordinal, r.run, r.item, r.instruction, r.status, r.text, r.unit_starts, r.unit_ends,"
-    " r.finish_reason, r.error, r.input_tokens, r.output_tokens"
+    "ordinal, run, item, instruction, status, CASE WHEN NOT over THEN text END,"
+    " CASE WHEN NOT over THEN unit_starts END, CASE WHEN NOT over THEN unit_ends END,"
+    " finish_reason, error, input_tokens, output_tokens, over"
 )
+_OVER = (
+    "row_number() OVER so_far > 1 AND sum(coalesce(octet_length(text), 0)) OVER so_far > :most_bytes AS over"
+)
+_SO_FAR = "WINDOW so_far AS (ORDER BY ordinal, run, item ROWS UNBOUNDED PRECEDING)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +301,7 @@ async def response_page(
     after: Position | None,
     until: Position | None,
     limit: int,
+    most_bytes: int,
 ) -> list[ResponseRecord]:
     """Responses in the order cell, run, item.
 
@@ -298,6 +313,7 @@ async def response_page(
         after: The last response of the page before.
         until: The last response that is looked at; ``None`` for all.
         limit: At most so many.
+        most_bytes: Of texts. The responses that go beyond it are ``over``, except the first one.
     """
     where, values = _between(tenant, job_id, wanted.cells, after, until)
     if wanted.out_of_character:
@@ -316,10 +332,12 @@ async def response_page(
         }
     rows = await connection.execute(
         text(
-            f"{given}SELECT {_RESPONSE_COLUMNS} FROM responses r JOIN cells c ON c.id = r.cell_id{levels}"
+            f"{given}SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM ("
+            f" SELECT r.*, c.ordinal FROM responses r JOIN cells c ON c.id = r.cell_id{levels}"
             f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item LIMIT :limit"
+            f") page {_SO_FAR}) measured ORDER BY ordinal, run, item"
         ),
-        values | {"limit": limit},
+        values | {"limit": limit, "most_bytes": most_bytes},
     )
     return [ResponseRecord(*row) for row in rows]
 
@@ -368,6 +386,11 @@ _OF_WANTED = (
 """The responses that are wanted, for what follows to be looked up for each of them."""
 
 
+def _array(numbers: Iterable[int]) -> str:
+    """An array as Postgres spells it, of integers that are cast there: the driver takes ten times as long for a long list."""
+    return f"{{{','.join(map(str, numbers))}}}"
+
+
 async def judgements_of(
     connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[Position]
 ) -> dict[Position, Judgements]:
@@ -378,9 +401,9 @@ async def judgements_of(
     values = {
         "job": job_id,
         "tenant": tenant,
-        "cells": [cell for cell, _, _ in responses],
-        "runs": [run for _, run, _ in responses],
-        "items": [item for _, _, item in responses],
+        "cells": _array(cell for cell, _, _ in responses),
+        "runs": _array(run for _, run, _ in responses),
+        "items": _array(item for _, _, item in responses),
     }
     verdicts = await connection.execute(
         text(
@@ -396,8 +419,8 @@ async def judgements_of(
         values,
     )
     found = {
-        (cell, run, item): Judgements(list(zip(*columns, strict=True)))
-        for cell, run, item, *columns in verdicts
+        (cell, run, item): Judgements(units, list(zip(*said, strict=True)))
+        for cell, run, item, units, *said in verdicts
     }
     grades: dict[Position, list[GradeRecord]] = {}
     rows = await connection.execute(
@@ -411,5 +434,5 @@ async def judgements_of(
     for cell, run, item, *grade in rows:
         grades.setdefault((cell, run, item), []).append(GradeRecord(*grade))
     for position, graded in grades.items():
-        found[position] = Judgements(found.get(position, Judgements()).verdicts, graded)
+        found[position] = replace(found.get(position, Judgements()), grades=graded)
     return found

@@ -67,10 +67,13 @@ def units_at(text: str, starts: Sequence[int], ends: Sequence[int]) -> tuple[Uni
         starts: Offset of each unit's first character.
         ends: Offset after each unit's last character.
     """
-    as_read = str if normalise(text) == text else normalise  # mostly there is nothing to replace
-    return tuple(
-        [
-            Unit(index, start, end, as_read(text[start:end]))
-            for index, (start, end) in enumerate(zip(starts, ends, strict=True))
-        ]
-    )
+    spans = zip(starts, ends, texts_at(text, starts, ends), strict=True)
+    return tuple([Unit(index, *span) for index, span in enumerate(spans)])
+
+
+def texts_at(text: str, starts: Sequence[int], ends: Sequence[int]) -> list[str]:
+    """The texts alone of the units that :func:`units_at` finds."""
+    raw = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    return (
+        raw if normalise(text) == text else [normalise(each) for each in raw]
+    )  # mostly there is nothing to replace

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import islice
 from json.encoder import encode_basestring
 from typing import Any
@@ -17,12 +17,13 @@ from app.reports.columns import (
 )
 from app.reports.rows import (
     PART_SIZES,
-    Remembered,
+    Encoder,
     Row,
     Value,
     VerdictRow,
     cell_rows,
     chunks,
+    encoded,
     judging_check_rows,
     persona_score_rows,
 )
@@ -52,43 +53,38 @@ def judging_check(results: Mapping[str, Any]) -> bytes:
     return _encode(JUDGING_CHECK_COLUMNS, judging_check_rows(results))
 
 
-def _encode(columns: tuple[Column, ...], lines: Iterable[Row]) -> bytes:
-    fields = _fields([column.name for column in columns])
-    return _bytes("".join(f"{{{fields(line)}}}\n" for line in lines))
+def _encode(columns: tuple[Column, ...], rows: Iterable[Row]) -> bytes:
+    line = _fields([column.name for column in columns], "{%s}\n")
+    return b"".join([line(row) for row in rows])
 
 
-def _encode_verdicts(rows: Iterable[VerdictRow]) -> bytes:
+def _encode_verdicts(rows: Sequence[VerdictRow]) -> bytes:
     names = iter([column.name for column in VERDICT_COLUMNS])
-    of_response, of_unit, of_verdict = (_fields(list(islice(names, size))) for size in PART_SIZES)
-    responses, verdicts = Remembered(of_response), Remembered(of_verdict)
-    return _bytes(
-        "".join(
-            [
-                f"{{{responses[response]}, {of_unit(unit)}, {verdicts[verdict]}}}\n"
-                for response, unit, verdict in rows
-            ]
-        )
+    of_response, of_unit, of_verdict = (
+        _fields(list(islice(names, size)), around)
+        for size, around in zip(PART_SIZES, ("{%s, ", "%s, ", "%s}\n"), strict=True)
     )
+    return encoded(rows, (of_response, of_unit, of_verdict))
 
 
-def _fields(names: Sequence[str]) -> Callable[[Row], str]:
-    """Turns a value of each of these names into the inside of an object."""
-    form = ", ".join(f"{encode_basestring(name)}: %s" for name in names)
-    return lambda row: form % tuple([_value(value) for value in row])
+def _fields(names: Sequence[str], around: str) -> Encoder:
+    """Turns a value of each of these names into what stands inside of an object, put into ``around``."""
+    form = around % ", ".join(f"{encode_basestring(name)}: %s" for name in names)
+    # Counts are left to the form, which makes text of them in a third of the time.
+    return lambda row: _bytes(form % tuple([v if type(v) is int else _value(v) for v in row]))
 
 
 def _value(value: Value) -> str:
-    """What ``json.dumps`` makes of it, at a tenth of the cost for texts and counts."""
-    if isinstance(value, str):
-        return encode_basestring(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return json.dumps(value, allow_nan=False)
+    """What ``json.dumps`` makes of it, at a tenth of the cost for texts."""
+    if value is None:
+        return "null"
+    return encode_basestring(value) if isinstance(value, str) else json.dumps(value, allow_nan=False)
 
 
 def _bytes(text: str) -> bytes:
     """The text with every character escaped that some reader takes for the end of a line."""
-    for character, escaped in _LINE_BREAKS.items():
-        if character in text:
-            text = text.replace(character, escaped)
+    if not text.isascii():
+        for character, escaped in _LINE_BREAKS.items():
+            if character in text:
+                text = text.replace(character, escaped)
     return text.encode()

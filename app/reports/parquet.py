@@ -82,7 +82,9 @@ async def rows(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[bytes]
     """One row for each verdict; see ``VERDICT_COLUMNS``, whose meanings are in the fields' metadata."""
     table = _Table(VERDICT_COLUMNS)
     async for chunk in chunks(responses):
-        yield await asyncio.to_thread(table.add, [row.whole for row in chunk])
+        yield await asyncio.to_thread(
+            table.add, [response + unit + verdict for response, unit, verdict in chunk]
+        )
     yield table.finish()
 
 

@@ -1,7 +1,7 @@
 """Responses and results as flat rows, in the columns of :mod:`app.reports.columns`."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from app.domain.grouping_check import CHECK_METRICS
 from app.domain.judged import JudgedResponse, ResponseGrade, UnitVerdict
@@ -18,32 +18,18 @@ from app.reports.columns import (
 
 Value = str | int | float | bool | None
 Row = tuple[Value, ...]
+Encoder = Callable[[Row], bytes]
 
 CHUNK_ROWS = 4_000
 CHUNK_CHARACTERS = 4_000_000
 """A chunk ends with the response that reaches one of these limits, so that huge sentences cannot make huge chunks."""
 
 
-class VerdictRow(NamedTuple):
-    """A row in three parts, which together stand in the order of ``VERDICT_COLUMNS``.
-
-    Neighbours have most in common: their first parts are equal, so whoever encodes them does it once.
-
-    Attributes:
-        response: What is said of the response and the dimension.
-        unit: What is said of the sentence.
-        verdict: What the judge said, and whose replies the response and this are.
-    """
-
-    response: Row
-    unit: Row
-    verdict: Row
-
-    @property
-    def whole(self) -> Row:
-        """All values."""
-        return self.response + self.unit + self.verdict
-
+VerdictRow = tuple[Row, Row, Row]
+"""A row in three parts, which together stand in the order of ``VERDICT_COLUMNS``: what is said of the response and the
+dimension, what of the sentence, and what the judge said, with whose replies the response and this are. Rows of the same
+response, sentence or verdict mostly have the same object there, so whoever encodes them does it once. A plain tuple, as
+a big export makes hundreds of thousands."""
 
 PART_SIZES = (13, 4, 9)
 """Columns of each part of a row."""
@@ -54,60 +40,54 @@ _NO_UNIT: Row = (None,) * 4
 async def chunks(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[list[VerdictRow]]:
     """All verdict rows in the responses' order, some thousand at a time; no chunk is empty."""
     chunk: list[VerdictRow] = []
-    verdicts = _Verdicts()
+    known: _Known = {}
     characters = 0
     async for response in responses:
-        before = len(chunk)
-        chunk.extend(_verdict_rows(response, verdicts))
-        characters += _characters(response, len(chunk) - before)
+        rows = _verdict_rows(response, known)
+        chunk += rows
+        characters += _characters(response, len(rows))
         if len(chunk) >= CHUNK_ROWS or characters > CHUNK_CHARACTERS:
             yield chunk
-            chunk, verdicts, characters = [], _Verdicts(), 0
+            chunk, known, characters = [], {}, 0
     if chunk:
         yield chunk
 
 
 def _characters(response: JudgedResponse, rows: int) -> int:
-    """About how long the texts in a response's rows are."""
-    of_units = sum(
-        len(unit.text) * (len(unit.verdicts) or len(response.levels))
-        + sum([len(verdict.raw or "") for verdict in unit.verdicts])
-        for unit in response.units
-    )
-    of_grades = sum(len(grade.raw or "") for grade in response.grades)
-    return of_units + of_grades + rows * (len(response.item_text) + len(response.error or ""))
+    """About how long the texts in a response's rows are, at least."""
+    of_verdicts = sum([len(verdict.raw or "") for unit in response.units for verdict in unit.verdicts])
+    of_grades = sum([len(grade.raw or "") for grade in response.grades])
+    times = max(rows // max(1, len(response.units)), 1)  # that each sentence is there
+    of_units = times * len(response.text or "")
+    return of_units + of_verdicts + of_grades + rows * (len(response.item_text) + len(response.error or ""))
 
 
-class _Verdicts:
-    """The verdicts' parts of the rows of a chunk. Most judges say the same few words, and equal verdicts are mostly one object."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, ReplyOrigin | None], tuple[UnitVerdict, Row]] = {}
-
-    def row(self, verdict: UnitVerdict, response: JudgedResponse) -> Row:
-        """What is said of a verdict on a sentence."""
-        key = (id(verdict), response.reused)
-        known = self._known.get(key)
-        if known is None:  # kept with the row, so that no other object gets its id
-            known = self._known[key] = (verdict, _of_verdict(verdict, "sentence", response))
-        return known[1]
+_Known = dict[tuple[int, ReplyOrigin | None], tuple[UnitVerdict, Row]]
+"""The verdicts' parts of the rows of a chunk, by the verdict's identity and whose text the response is. Most judges say the same few
+words, and equal verdicts are mostly one object. It is kept with its row, so that no other object gets its id."""
 
 
-def _verdict_rows(response: JudgedResponse, verdicts: _Verdicts) -> Iterator[VerdictRow]:
+def _verdict_rows(response: JudgedResponse, known: _Known) -> list[VerdictRow]:
     """A response's rows; at least one for each dimension."""
+    rows: list[VerdictRow] = []
     said = {dimension: _of_response(response, dimension) for dimension in response.levels}
     for unit in response.units or (None,):
         of_unit = _NO_UNIT if unit is None else (unit.index, unit.start, unit.end, unit.text)
         if unit is not None and unit.verdicts:
             for verdict in unit.verdicts:
-                yield VerdictRow(said[verdict.dimension], of_unit, verdicts.row(verdict, response))
+                key = id(verdict), response.reused
+                if (found := known.get(key)) is None:
+                    found = known[key] = (verdict, _of_verdict(verdict, "sentence", response))
+                rows.append((said[verdict.dimension], of_unit, found[1]))
         else:
-            for of_response in said.values():
-                yield VerdictRow(of_response, of_unit, _of_verdict(None, "sentence", response))
+            rows += [(part, of_unit, _of_verdict(None, "sentence", response)) for part in said.values()]
     if response.question is not None:
         of_response = _of_response(response, None)
-        for grade in response.grades or (None,):
-            yield VerdictRow(of_response, _NO_UNIT, _of_verdict(grade, "response", response))
+        rows += [
+            (of_response, _NO_UNIT, _of_verdict(grade, "response", response))
+            for grade in response.grades or (None,)
+        ]
+    return rows
 
 
 def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
@@ -143,16 +123,28 @@ def _word(origin: ReplyOrigin | None) -> str | None:
     return None if origin is None else str(origin)
 
 
-class Remembered(dict[Row, str]):
-    """Rows, or parts of rows, as text; equal ones are encoded once."""
+def encoded(rows: Sequence[VerdictRow], encoders: tuple[Encoder, Encoder, Encoder]) -> bytes:
+    """Rows as bytes.
 
-    def __init__(self, encode: Callable[[Row], str]) -> None:
-        super().__init__()
-        self._encode = encode
-
-    def __missing__(self, row: Row) -> str:
-        text = self[row] = self._encode(row)
-        return text
+    Args:
+        rows: They stay as they are meanwhile: their parts are told apart by identity, which costs a tenth of hashing them.
+        encoders: What makes bytes of each of the three parts, with all that stands between them; asked once for parts that
+            are the same object.
+    """
+    of_response, of_unit, of_verdict = encoders
+    known: dict[int, bytes] = {}
+    found: list[bytes] = []
+    last: Row | None = None
+    second = b""
+    for response, unit, verdict in rows:
+        if (first := known.get(id(response))) is None:
+            first = known[id(response)] = of_response(response)
+        if unit is not last:
+            last, second = unit, of_unit(unit)
+        if (third := known.get(id(verdict))) is None:
+            third = known[id(verdict)] = of_verdict(verdict)
+        found += (first, second, third)
+    return b"".join(found)
 
 
 def cell_rows(results: Mapping[str, Any]) -> list[Row]:

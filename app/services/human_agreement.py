@@ -100,7 +100,7 @@ def _add_scores(
     """What each judge gave a response: its sentences, their mean, and its grade."""
     dimensions = context.cells[position[0]].dimensions
     of_response: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for unit, trait, judge, _, score, *_ in judgements.verdicts:
+    for unit, (trait, judge, _, score, *_) in zip(judgements.units, judgements.said, strict=True):
         if score is not None:
             dimension = dimensions[trait].id
             scores[judge][dimension, Place(*position, unit)] = float(score)

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import jobs, preparations, readouts, replies
 from app.db.jobs import JobRow
 from app.db.preparations import StoredStep
-from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord, Wanted
+from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord, Said, Wanted
 from app.db.replies import Place
 from app.db.retries import count_reopenings
 from app.domain.gym import question_item
@@ -18,7 +19,7 @@ from app.domain.model import Usage
 from app.domain.personagym.grades import read_final_score
 from app.domain.plan import AtomicCell, Cell, GymCell, gym
 from app.domain.reuse import ReplyOrigin
-from app.domain.segmentation import units_at
+from app.domain.segmentation import texts_at
 from app.domain.spec import JobSpec
 from app.domain.task import Item
 from app.domain.verdict import VerdictStatus
@@ -32,8 +33,11 @@ Origins = Mapping[Place, ReplyOrigin]
 """Whose replies those are that no call of the job was made for."""
 
 
+MOST_VERDICTS, MOST_BYTES = 20_000, 8_000_000
+"""Verdicts of a page, and what its texts may have in UTF-8: a page of long responses ends early, so that none takes much memory."""
+
 EXPORT_VERDICTS = 8_000
-"""Verdicts of a page of an export, about: enough that its queries cost little for each, few enough to hold."""
+"""Verdicts of a page of an export, about: enough that its queries cost little for each, few enough to hold two."""
 
 FIRST_EXPORT_PAGE, LONGEST_EXPORT_PAGE = 200, 2_000
 """Responses."""
@@ -91,11 +95,11 @@ async def read_page(
     *,
     after: Position | None,
     limit: int,
-    most_verdicts: int | None = None,
+    most_verdicts: int = MOST_VERDICTS,
 ) -> tuple[list[JudgedResponse], Position | None]:
     """A page of responses, and the position after which the next one begins, if there is one.
 
-    It ends early where it would have more than ``most_verdicts``, but has one response at least. Where judges have to
+    It ends early where it would have more than ``most_verdicts``, or than :data:`MOST_BYTES` of text, but has one response at least. Where judges have to
     have marked a response, it is chosen from the next :data:`LOOKED_AT` and may be short, or empty, before the last one.
     """
     cells = [cell for cell in context.cells if wanted.admits(context, cell)]
@@ -113,7 +117,14 @@ async def read_page(
                 connection, job.tenant, job.id, marked.cells, after=after, number=LOOKED_AT
             )
         records = await readouts.response_page(
-            connection, job.tenant, job.id, marked, after=after, until=until, limit=limit + 1
+            connection,
+            job.tenant,
+            job.id,
+            marked,
+            after=after,
+            until=until,
+            limit=limit + 1,
+            most_bytes=MOST_BYTES,
         )
         page = _fitting(context, records[:limit], most_verdicts)
         more = len(records) > len(page)
@@ -128,13 +139,13 @@ async def read_page(
 
 
 def _fitting(
-    context: JobContext, records: Sequence[ResponseRecord], most_verdicts: int | None
+    context: JobContext, records: Sequence[ResponseRecord], most_verdicts: int
 ) -> Sequence[ResponseRecord]:
-    """So many of the first of them, one at least, as have no more verdicts."""
-    if most_verdicts is None:
-        return records
+    """So many of the first of them, one at least, as make a page that is not too large."""
     judges, verdicts = len(context.spec.judges), 0
     for n, record in enumerate(records):
+        if record.over:
+            return records[:n]
         verdicts += len(record.unit_starts) * len(context.cells[record.cell].dimensions) * judges
         if verdicts > most_verdicts and n > 0:
             return records[:n]
@@ -142,30 +153,47 @@ def _fitting(
 
 
 async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
-    """Every response, in order, with flat memory. No connection is held while the reader takes its time.
+    """Every response, in order, with flat memory: a page is read while the one before is looked at, and no further.
 
     Raises:
         CutOffError: Before the last responses, if the job is not any longer what it was when the first were read.
     """
-    after: Position | None = None
-    limit = FIRST_EXPORT_PAGE
     async with engine.connect() as connection:
         reopenings = await count_reopenings(connection, job.id)
-    while True:
-        page, after = await read_page(
+
+    async def read(after: Position | None, limit: int) -> tuple[list[JudgedResponse], Position | None]:
+        page, following = await read_page(
             engine, job, context, ResponseFilter(), after=after, limit=limit, most_verdicts=EXPORT_VERDICTS
         )
-        if after is None:
+        if following is None:
             await _assert_whole(engine, job, reopenings)
-        for response in page:
-            yield response
-        if after is None:
-            return
-        verdicts = sum(len(unit.verdicts) for response in page for unit in response.units)
-        # No more than doubled: after short responses there may come long ones.
-        limit = max(
-            1, min(LONGEST_EXPORT_PAGE, 2 * len(page), EXPORT_VERDICTS * len(page) // max(1, verdicts))
-        )
+        return page, following
+
+    coming = asyncio.create_task(read(None, FIRST_EXPORT_PAGE))
+    try:
+        while True:
+            page, after = await coming
+            if after is not None:
+                coming = asyncio.create_task(read(after, _next_limit(page)))
+            for response in page:
+                yield response
+            if after is None:
+                return
+    finally:
+        coming.add_done_callback(_forget)
+        coming.cancel()
+
+
+def _forget(page: asyncio.Task[tuple[list[JudgedResponse], Position | None]]) -> None:
+    """Sees how the reading of a page ended for which nobody waits any more: it is not reported as never retrieved."""
+    if not page.cancelled():
+        page.exception()
+
+
+def _next_limit(page: Sequence[JudgedResponse]) -> int:
+    """How many responses to ask for after these. No more than doubled: after short ones there may come long ones."""
+    verdicts = sum([len(unit.verdicts) for response in page for unit in response.units])
+    return max(1, min(LONGEST_EXPORT_PAGE, 2 * len(page), EXPORT_VERDICTS * len(page) // max(1, verdicts)))
 
 
 async def _assert_whole(engine: AsyncEngine, job: JobRow, reopenings: int) -> None:
@@ -240,11 +268,9 @@ def _judged(
     of_gym = isinstance(cell, GymCell)
     item = _item(cell, record, questions)
     position = _position(record)
-    by_unit: dict[int, list[UnitVerdict]] = {}
-    for unit, trait, judge, status, score, raw, size in found.verdicts:
-        origin = origins.get((*position, unit, trait, judge))
-        key = (record.cell, trait, judge, status, score, raw, size, origin)
-        by_unit.setdefault(unit, []).append(verdicts[key])
+    texts = texts_at(record.text or "", record.unit_starts, record.unit_ends)
+    given = _by_unit(found, len(texts), verdicts[record.cell], position, origins)
+    spans = zip(record.unit_starts, record.unit_ends, texts, given, strict=True)
     return JudgedResponse(
         id=response_id(job.id, *position),
         model=spec.models[cell.model].label,
@@ -263,12 +289,7 @@ def _judged(
         usage=None
         if record.input_tokens is None or record.output_tokens is None
         else Usage(record.input_tokens, record.output_tokens),
-        units=tuple(
-            [
-                JudgedUnit(unit.index, unit.start, unit.end, unit.text, tuple(by_unit.get(unit.index, ())))
-                for unit in units_at(record.text or "", record.unit_starts, record.unit_ends)
-            ]
-        ),
+        units=tuple([JudgedUnit(n, *span) for n, span in enumerate(spans)]),
         question=item.text if of_gym else None,
         grades=tuple(
             _grade(context, grade, origins.get((*position, None, None, grade.judge)))
@@ -276,6 +297,24 @@ def _judged(
         ),
         reused=origins.get((*position, None, None, None)),
     )
+
+
+def _by_unit(
+    found: Judgements, units: int, known: "_OfCell", position: Position, origins: Origins
+) -> Sequence[tuple[UnitVerdict, ...]]:
+    """Each unit's verdicts; a big export has hundreds of thousands, of which most are one for each unit."""
+    if origins:
+        places = [(*position, unit, *said[:2]) for unit, said in zip(found.units, found.said, strict=True)]
+        keys = list(zip(found.said, map(origins.get, places), strict=True))
+    else:
+        keys = list(zip(found.said, repeat(None)))
+    verdicts = [known[key] for key in keys]
+    if found.units == list(range(units)):
+        return [(verdict,) for verdict in verdicts]
+    of_units: dict[int, list[UnitVerdict]] = {}
+    for unit, verdict in zip(found.units, verdicts, strict=True):
+        of_units.setdefault(unit, []).append(verdict)
+    return [tuple(of_units.get(unit, ())) for unit in range(units)]
 
 
 def _iteration(spec: JobSpec, run: int, *, gym: bool) -> int | None:
@@ -297,21 +336,29 @@ def _grade(context: JobContext, record: GradeRecord, reused: ReplyOrigin | None)
     )
 
 
-_Said = tuple[int, int, int, str, int | None, str | None, int, ReplyOrigin | None]
-"""A verdict's cell, what is stored of it but for the unit, and whose reply it is."""
-
-
-class _Verdicts(dict[_Said, UnitVerdict]):
-    """Verdicts by cell and by what is stored of them but for the unit; each is made when it is first looked up."""
+class _Verdicts(dict[int, "_OfCell"]):
+    """The verdicts of a page by cell."""
 
     def __init__(self, context: JobContext) -> None:
         super().__init__()
         self._context = context
 
-    def __missing__(self, key: _Said) -> UnitVerdict:
-        ordinal, trait, judge, status, score, raw, group_size, reused = key
-        cell = self._context.cells[ordinal]
-        dimension, level = cell.dimensions[trait], cell.persona.traits[trait].level
+    def __missing__(self, ordinal: int) -> "_OfCell":
+        found = self[ordinal] = _OfCell(self._context, self._context.cells[ordinal])
+        return found
+
+
+class _OfCell(dict[tuple[Said, ReplyOrigin | None], UnitVerdict]):
+    """A cell's verdicts by what is stored of them and whose reply it is; each is made when it is first looked up."""
+
+    def __init__(self, context: JobContext, cell: Cell) -> None:
+        super().__init__()
+        self._context = context
+        self._cell = cell
+
+    def __missing__(self, key: tuple[Said, ReplyOrigin | None]) -> UnitVerdict:
+        (trait, judge, status, score, raw, group_size), reused = key
+        dimension, level = self._cell.dimensions[trait], self._cell.persona.traits[trait].level
         verdict = self[key] = UnitVerdict(
             judge=self._context.spec.judges[judge].label,
             dimension=dimension.id,

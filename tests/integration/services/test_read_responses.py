@@ -29,14 +29,30 @@ async def context(engine: AsyncEngine, job: JobRow) -> JobContext:
 
 
 class TestPages:
-    @pytest.mark.parametrize(("most", "found"), [(100, 3), (5, 2), (1, 1), (None, 3)])
+    @pytest.mark.parametrize(("most", "found"), [(100, 3), (5, 2), (1, 1)])
     async def test_end_where_they_would_have_too_many_verdicts(
-        self, engine: AsyncEngine, job: JobRow, context: JobContext, most: int | None, found: int
+        self, engine: AsyncEngine, job: JobRow, context: JobContext, most: int, found: int
     ) -> None:
         page, after = await read_page(
             engine, job, context, ResponseFilter(), after=None, limit=3, most_verdicts=most
         )
         assert [response.run for response in page] == list(range(found))
+        assert after == (0, found - 1, 0)
+
+    @pytest.mark.parametrize(("texts", "found"), [(3, 3), (2, 2), (1, 1), (0, 1)])
+    async def test_end_where_their_texts_would_be_too_long(
+        self,
+        engine: AsyncEngine,
+        job: JobRow,
+        context: JobContext,
+        texts: int,
+        found: int,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        await execute(engine, "UPDATE responses SET text = repeat('é', 30)")  # 60 bytes
+        monkeypatch.setattr(module, "MOST_BYTES", 60 * texts)
+        page, after = await read_page(engine, job, context, ResponseFilter(), after=None, limit=3)
+        assert [response.text for response in page] == ["é" * 30] * found
         assert after == (0, found - 1, 0)
 
 

@@ -164,6 +164,15 @@ class TestVerdictRows:
         for line in reader.reader(io.StringIO(data, newline="")):
             assert not [field for field in line if field.startswith(tuple(csv.FORMULA_STARTS))]
 
+    async def test_csv_is_what_pythons_own_writer_makes_of_it(self) -> None:
+        texts = ["".join(letters) for n in range(4) for letters in itertools.product('a ,"\r\n;é', repeat=n)]
+        data = (await joined(csv.rows(stream([response_of("No.", persona=each) for each in texts])))).decode()
+        lines = list(reader.reader(io.StringIO(data, newline="")))
+        again = io.StringIO(newline="")
+        reader.writer(again).writerows(lines)
+        assert again.getvalue() == data
+        assert len(lines) == 1 + len(texts)
+
     async def test_a_negative_score_stays_a_number_in_csv(self) -> None:
         verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
         below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
