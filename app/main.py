@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, MutableMapping
@@ -9,13 +10,14 @@ from importlib.metadata import version
 from typing import Any
 
 import structlog
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi_swagger import patch_fastapi
 from redis.asyncio import Redis
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api import (
     annotations,
+    api_keys,
     catalog,
     comparisons,
     events,
@@ -29,11 +31,15 @@ from app.api import (
     question_sets,
     webhooks,
 )
-from app.api.console import comparison, labelling, listing, new_job, static
+from app.api.access import Door, check_scope
+from app.api.console import comparison, labelling, listing, new_job, signing_in, static
 from app.api.console import job as job_page
 from app.api.console import responses as responses_page
 from app.api.dependencies import Services
+from app.api.hosts import KnownHost
+from app.api.openapi import DescribedApp
 from app.api.same_origin import SameOrigin
+from app.api.sessions import Signer
 from app.bootstrap import (
     LateSegmenter,
     configure_logging,
@@ -41,22 +47,26 @@ from app.bootstrap import (
     load_operator_connections,
 )
 from app.db.engine import connect
+from app.db.health import is_away
+from app.domain.addresses import is_loopback
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.llm.prices import GenaiPriceBook
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
+from app.services.api_keys import KeyDependencies, no_keys_yet
 from app.services.catalog import make_catalog
 from app.services.control_job import ControlDependencies
 from app.services.identifiers import new_id
 from app.services.job_context import JobContexts
+from app.services.keyring import Keyring
 from app.services.plan_job import PlanDependencies
 from app.services.read_metrics import MetricsReader
 from app.services.read_results import ResultsReader
 from app.services.submit_job import SubmissionDependencies
 from app.services.webhooks import WebhookDependencies
-from app.settings import Settings, load_settings
+from app.settings import PEPPER_BYTES, Settings, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import count_request
 
@@ -81,16 +91,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         services = _services(loaded)
         app.state.services = services
+        await _refuse_strangers(services.keyring, loaded.host)
         sys.setswitchinterval(SWITCH_SECONDS)
         # What is there by then stays: to walk through it in search of garbage held up polls for a third of a second.
         import_in_background("app.domain.punkt", "scipy.special", then=gc.freeze)
         yield
+        await services.keyring.close()
         await services.results.close()
         await services.redis.aclose()
         await services.engine.dispose()
         await services.probe.dispose()
 
-    app = FastAPI(
+    app = DescribedApp(
         title="Persona Assay",
         version=version("persona-assay"),
         description=DESCRIPTION,
@@ -99,10 +111,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
         redirect_slashes=False,
+        dependencies=[Depends(check_scope)],
     )
     app.state.max_body_bytes = loaded.max_body_bytes
+    app.add_middleware(Door)
     app.add_middleware(patience.Patience)
     app.add_middleware(SameOrigin)
+    app.add_middleware(KnownHost, names=loaded.known_hosts)
     app.add_middleware(RequestContext)
     problems.install(app)
     patch_fastapi(app, redirect_from_root_to_docs=False)  # /docs without anything from the internet
@@ -114,6 +129,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(persona_sets.router)
     app.include_router(annotations.router)
     app.include_router(webhooks.router)
+    app.include_router(api_keys.router)
     app.include_router(catalog.router)
     app.include_router(health.router)
     app.include_router(metrics.router)
@@ -123,8 +139,34 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(responses_page.router)
     app.include_router(job_page.router)
     app.include_router(labelling.router)
+    app.include_router(signing_in.router)
     app.include_router(static.router)
     return app
+
+
+async def _refuse_strangers(keyring: Keyring, host: str) -> None:
+    """Does not start a service without keys for other machines.
+
+    A server that was not told by ``ASSAY_HOST`` where it listens starts, and refuses each request from elsewhere.
+
+    Raises:
+        NoKeysError: If there are none.
+    """
+    if is_loopback(host):
+        return
+    try:
+        exist = await keyring.any_exist()
+    except Exception as error:
+        if not is_away(error):
+            raise
+        log.warning("whether there are keys is not known yet", error=type(error).__name__)
+        return
+    if not exist:
+        raise NoKeysError(no_keys_yet(f"listens on a loopback address only, not on {host}"))
+
+
+class NoKeysError(Exception):
+    """A service without keys would listen for other machines."""
 
 
 def _services(settings: Settings) -> Services:
@@ -137,6 +179,7 @@ def _services(settings: Settings) -> Services:
     contexts = JobContexts(engine)
     segmenter = LateSegmenter(instrument.segmentation)
     prices = GenaiPriceBook(connections)
+    pepper = settings.read_key_pepper()
     submission = SubmissionDependencies(
         engine=engine,
         catalog=make_catalog(
@@ -165,6 +208,9 @@ def _services(settings: Settings) -> Services:
         results=ResultsReader(engine, contexts),
         metrics=MetricsReader(engine, board, queue, board.process),
         webhooks=WebhookDependencies(engine, settings.allowed_webhook_hosts),
+        keys=KeyDependencies(engine, pepper),
+        keyring=Keyring(engine, pepper),
+        signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
     )
 
 
