@@ -23,7 +23,9 @@ COPY --from=build /opt/assay /opt/assay
 ENV PATH=/opt/assay/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
-    OPENBLAS_NUM_THREADS=1
+    OPENBLAS_NUM_THREADS=1 \
+    ASSAY_HOST=0.0.0.0
+# ASSAY_HOST says where the API listens: it does not start there as long as there is no API key.
 # By number, so that an orchestrator can see that it is not root. Nothing is written but to /tmp.
 USER 10001:10001
 WORKDIR /tmp

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.terminal import controlling, deciding, reading, submitting
+from app.domain.addresses import is_loopback
+from app.terminal import controlling, deciding, keys, reading, submitting
+from app.terminal.keys import KeyStore
 from app.terminal.options import DEFAULT_URL, AsJson, client_of
 from app.terminal.outcome import CommandError, Commands, exit_by, print_json, say, told_errors
 from app.terminal.waiting import wait_for
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+PEPPER_FILE = "key-pepper"
+"""In the data directory: what `assay up` hashes API keys with, unless a setting says otherwise."""
 DEMO_SIMULATOR = ("--latency-ms", "50", "--jitter-ms", "20")
 
 app = typer.Typer(
@@ -65,9 +68,6 @@ def up(
     workers: Annotated[
         int | None, typer.Option(min=1, max=64, help="Worker processes. [ASSAY_WORKERS or 1]")
     ] = None,
-    allow_insecure: Annotated[
-        bool, typer.Option("--allow-insecure", help="Let --host be an address that other machines reach.")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the URL as JSON when ready.")] = False,
 ) -> None:
     """Runs the whole service on this machine until Ctrl-C.
@@ -78,17 +78,15 @@ def up(
     with told_errors():
         given = {"host": host, "port": port, "data_dir": data_dir, "workers": workers}
         settings = _settings({name: value for name, value in given.items() if value is not None})
-        if settings.host not in LOOPBACK_HOSTS and not allow_insecure:
-            raise CommandError(
-                f"the service has no API keys yet, so on {settings.host} everybody who reaches this machine could run"
-                " jobs with your providers' keys.\nKeep it to a network that you trust, and say --allow-insecure."
-            )
+        _refuse_strangers(settings)
 
         from embedded.supervisor import Supervisor  # noqa: PLC0415
 
         say(f"starting in {settings.data_dir} …")
         with _stack_errors():
-            Supervisor(_stack_config(settings)).run(lambda url: _say_ready(url, settings, as_json=as_json))
+            Supervisor(_stack_config(_with_pepper(settings))).run(
+                lambda url: _say_ready(url, settings, as_json=as_json)
+            )
         say("stopped")
 
 
@@ -169,7 +167,64 @@ def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) ->
         database_url=settings.database_url,
         redis_url=settings.redis_url,
         simulator_args=simulator_args,
+        key_pepper_file=settings.key_pepper_file,
     )
+
+
+def _with_pepper(settings: "Settings") -> "Settings":
+    """The settings with something to hash API keys with: where none is set, what the data directory keeps."""
+    if settings.key_pepper is not None or settings.key_pepper_file is not None:
+        return settings
+    from app.bootstrap import make_pepper  # noqa: PLC0415
+    from embedded.directories import make_directory  # noqa: PLC0415
+
+    data_dir = settings.data_dir.absolute()
+    with _stack_errors():
+        make_directory(data_dir, mode=0o711)  # passable: Postgres may have to run as another account
+    return settings.model_copy(update={"key_pepper_file": make_pepper(data_dir / PEPPER_FILE)})
+
+
+@contextlib.contextmanager
+def _key_store() -> Iterator[KeyStore]:
+    """The keys of the service that these settings are for: in DATABASE_URL, or in the data directory's own database."""
+    settings = _settings({})
+    database_url = settings.database_url
+    if database_url is not None:
+        own = settings.data_dir.absolute() / PEPPER_FILE
+        if settings.key_pepper is None and settings.key_pepper_file is None and own.exists():
+            settings = settings.model_copy(update={"key_pepper_file": own})
+        yield KeyStore(database_url, _pepper(settings))
+        return
+    from app.db.migrate import upgrade  # noqa: PLC0415
+    from embedded.postgres import database_of  # noqa: PLC0415
+
+    settings = _with_pepper(settings)
+    with _stack_errors(), database_of(settings.data_dir.absolute()) as url:
+        upgrade(url)
+        yield KeyStore(url, _pepper(settings))
+
+
+def _pepper(settings: "Settings") -> bytes | None:
+    try:
+        return settings.read_key_pepper()
+    except (OSError, ValueError) as error:
+        raise CommandError(f"ASSAY_KEY_PEPPER_FILE: {error}") from error
+
+
+def _refuse_strangers(settings: "Settings") -> None:
+    """Does not start a service without keys for other machines.
+
+    Raises:
+        CommandError: There are none.
+    """
+    if is_loopback(settings.host):
+        return
+    from app.services.api_keys import no_keys_yet  # noqa: PLC0415
+    from app.terminal.keys import have_been_made  # noqa: PLC0415
+
+    never_ran = settings.database_url is None and not (settings.data_dir / "postgres" / "cluster").exists()
+    if never_ran or not have_been_made(_key_store):
+        raise CommandError(no_keys_yet(f"listens on a loopback address only, not on {settings.host}"))
 
 
 @contextlib.contextmanager
@@ -264,6 +319,8 @@ def _say_ready(url: str, settings: "Settings", *, as_json: bool) -> None:
     say(f"  its results    assay jobs{elsewhere}, assay results JOB{elsewhere}")
     say("  Ctrl-C stops everything; data and logs stay in " + str(settings.data_dir))
 
+
+app.add_typer(keys.group(_key_store))
 
 if __name__ == "__main__":
     main()

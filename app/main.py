@@ -1,6 +1,7 @@
 """The HTTP composition root: ``uvicorn --factory app.main:create_app``."""
 
 import contextlib
+import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, MutableMapping
@@ -8,13 +9,14 @@ from importlib.metadata import version
 from typing import Any
 
 import structlog
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi_swagger import patch_fastapi
 from redis.asyncio import Redis
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api import (
     annotations,
+    api_keys,
     catalog,
     comparisons,
     events,
@@ -28,11 +30,15 @@ from app.api import (
     question_sets,
     webhooks,
 )
-from app.api.console import comparison, labelling, listing, new_job, static
+from app.api.access import Door, check_scope
+from app.api.console import comparison, labelling, listing, new_job, signing_in, static
 from app.api.console import job as job_page
 from app.api.console import responses as responses_page
 from app.api.dependencies import Services
+from app.api.hosts import KnownHost
+from app.api.openapi import DescribedApp
 from app.api.same_origin import SameOrigin
+from app.api.sessions import Signer
 from app.bootstrap import (
     LateSegmenter,
     collect_garbage_rarely,
@@ -41,23 +47,27 @@ from app.bootstrap import (
     load_operator_connections,
 )
 from app.db.engine import connect
+from app.db.health import is_away
+from app.domain.addresses import is_loopback
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.llm.prices import GenaiPriceBook
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
+from app.services.api_keys import KeyDependencies, no_keys_yet
 from app.services.catalog import make_catalog
 from app.services.control_job import ControlDependencies
 from app.services.draw_figure import FigureDesk
 from app.services.identifiers import new_id
 from app.services.job_context import JobContexts
+from app.services.keyring import Keyring
 from app.services.plan_job import PlanDependencies
 from app.services.read_metrics import MetricsReader
 from app.services.read_results import ResultsReader
 from app.services.submit_job import SubmissionDependencies
 from app.services.webhooks import WebhookDependencies
-from app.settings import Settings, load_settings
+from app.settings import PEPPER_BYTES, Settings, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import count_request
 
@@ -82,16 +92,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         services = _services(loaded)
         app.state.services = services
+        await _refuse_strangers(services.keyring, loaded.host)
         sys.setswitchinterval(SWITCH_SECONDS)
         import_in_background("app.domain.punkt", "scipy.special", then=collect_garbage_rarely)
         yield
         services.figures.close()
+        await services.keyring.close()
         await services.results.close()
         await services.redis.aclose()
         await services.engine.dispose()
         await services.probe.dispose()
 
-    app = FastAPI(
+    app = DescribedApp(
         title="Persona Assay",
         version=version("persona-assay"),
         description=DESCRIPTION,
@@ -100,10 +112,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
         redirect_slashes=False,
+        dependencies=[Depends(check_scope)],
     )
     app.state.max_body_bytes = loaded.max_body_bytes
+    app.add_middleware(Door)
     app.add_middleware(patience.Patience)
     app.add_middleware(SameOrigin)
+    app.add_middleware(KnownHost, names=loaded.known_hosts)
     app.add_middleware(RequestContext)
     problems.install(app)
     patch_fastapi(app, redirect_from_root_to_docs=False)  # /docs without anything from the internet
@@ -115,6 +130,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(persona_sets.router)
     app.include_router(annotations.router)
     app.include_router(webhooks.router)
+    app.include_router(api_keys.router)
     app.include_router(catalog.router)
     app.include_router(health.router)
     app.include_router(metrics.router)
@@ -124,8 +140,34 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(responses_page.router)
     app.include_router(job_page.router)
     app.include_router(labelling.router)
+    app.include_router(signing_in.router)
     app.include_router(static.router)
     return app
+
+
+async def _refuse_strangers(keyring: Keyring, host: str) -> None:
+    """Does not start a service without keys for other machines.
+
+    A server that was not told by ``ASSAY_HOST`` where it listens starts, and refuses each request from elsewhere.
+
+    Raises:
+        NoKeysError: If there are none.
+    """
+    if is_loopback(host):
+        return
+    try:
+        exist = await keyring.any_exist()
+    except Exception as error:
+        if not is_away(error):
+            raise
+        log.warning("whether there are keys is not known yet", error=type(error).__name__)
+        return
+    if not exist:
+        raise NoKeysError(no_keys_yet(f"listens on a loopback address only, not on {host}"))
+
+
+class NoKeysError(Exception):
+    """A service without keys would listen for other machines."""
 
 
 def _services(settings: Settings) -> Services:
@@ -138,6 +180,7 @@ def _services(settings: Settings) -> Services:
     contexts = JobContexts(engine)
     segmenter = LateSegmenter(instrument.segmentation)
     prices = GenaiPriceBook(connections)
+    pepper = settings.read_key_pepper()
     submission = SubmissionDependencies(
         engine=engine,
         catalog=make_catalog(
@@ -167,6 +210,9 @@ def _services(settings: Settings) -> Services:
         figures=FigureDesk(),
         metrics=MetricsReader(engine, board, queue, board.process),
         webhooks=WebhookDependencies(engine, settings.allowed_webhook_hosts),
+        keys=KeyDependencies(engine, pepper),
+        keyring=Keyring(engine, pepper),
+        signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
     )
 
 

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.domain.reuse import KEPT_DAYS
+
+PEPPER_BYTES = 32
+"""Fewest that the pepper of API keys has."""
 
 
 class Settings(BaseSettings):
@@ -29,6 +32,13 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8321
     data_dir: Path = Path(".assay")
     workers: Annotated[int, Field(ge=1, le=64)] = 1
+
+    hosts: str = ""
+    """Names, separated by commas, by which the service is asked besides ``localhost`` and addresses in numbers."""
+    key_pepper: Annotated[SecretStr | None, Field(min_length=PEPPER_BYTES)] = None
+    """What API keys are hashed with. Whoever changes it ends all keys."""
+    key_pepper_file: Path | None = None
+    """A file that holds it instead."""
 
     log_level: str = "INFO"
     log_format: Literal["auto", "json", "text"] = "auto"
@@ -86,6 +96,28 @@ class Settings(BaseSettings):
     def allowed_webhook_hosts(self) -> frozenset[str]:
         """The hosts of ``webhook_hosts``."""
         return frozenset(host.strip().lower() for host in self.webhook_hosts.split(",") if host.strip())
+
+    @property
+    def known_hosts(self) -> frozenset[str]:
+        """The names of ``hosts``, and that of the address to listen on."""
+        named = {host.strip().lower().rstrip(".") for host in self.hosts.split(",") if host.strip()}
+        return frozenset(named | {self.host.lower()})
+
+    def read_key_pepper(self) -> bytes | None:
+        """What API keys are hashed with; ``None`` if it is not set.
+
+        Raises:
+            OSError: If its file can't be read.
+            ValueError: If its file holds too little.
+        """
+        if self.key_pepper is not None:
+            return self.key_pepper.get_secret_value().encode()
+        if self.key_pepper_file is None:
+            return None
+        pepper = self.key_pepper_file.read_bytes().strip()
+        if len(pepper) < PEPPER_BYTES:
+            raise ValueError(f"{self.key_pepper_file} holds less than {PEPPER_BYTES} bytes")
+        return pepper
 
     def require_database_url(self) -> str:
         """The database's URL.

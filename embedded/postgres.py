@@ -9,10 +9,12 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from embedded.directories import SocketDirectory, wheel_directory
+from embedded.directories import DirectoryLock, SocketDirectory, make_directory, wheel_directory
 from embedded.process import POLL_SECONDS, ManagedProcess, RunAs, StackError, launch_command
 from embedded.server import EmbeddedServer
 
@@ -72,7 +74,7 @@ class EmbeddedPostgres(EmbeddedServer):
 
     def url(self, database: str = "assay") -> str:
         """The SQLAlchemy URL of a database on the started server, for the psycopg driver and the role `assay`."""
-        return f"postgresql+psycopg://assay@/{database}?host={quote(str(self.sockets))}&port={PORT}"
+        return _url(self.sockets, database)
 
     def restart(self) -> None:
         """Starts the server again, at the same address, after it has died.
@@ -188,6 +190,35 @@ class EmbeddedPostgres(EmbeddedServer):
             check=False,
         )
         return None if done.returncode == 0 else done.stderr.strip()
+
+
+@contextmanager
+def database_of(data_dir: Path) -> Iterator[str]:
+    """The URL of a stack's own database: of the server that runs there, or else of one that runs within the block.
+
+    Args:
+        data_dir: the stack's data directory.
+
+    Raises:
+        StackError: it can't be started.
+    """
+    sockets = data_dir / "postgres" / "sockets"
+    with ExitStack() as cleanup:
+        lock = DirectoryLock(make_directory(data_dir, mode=0o711))
+        try:
+            lock.acquire()
+        except StackError:
+            if not sockets.is_symlink():
+                raise
+            url = _url(sockets.readlink())
+        else:
+            cleanup.callback(lock.release)
+            url = cleanup.enter_context(EmbeddedPostgres(data_dir / "postgres")).url()
+        yield url
+
+
+def _url(sockets: Path, database: str = "assay") -> str:
+    return f"postgresql+psycopg://assay@/{database}?host={quote(str(sockets))}&port={PORT}"
 
 
 def _give(directory: Path, owner: tuple[int, int]) -> None:

@@ -29,6 +29,7 @@ class StackConfig:
         redis_url: a Redis or Valkey to use; None starts one.
         simulator: whether to run the simulated provider.
         simulator_args: what its command line says besides its address.
+        key_pepper_file: what the API hashes its keys with.
     """
 
     host: str
@@ -40,6 +41,7 @@ class StackConfig:
     redis_url: str | None = None
     simulator: bool = True
     simulator_args: tuple[str, ...] = ()
+    key_pepper_file: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ def migration_command(_: StackConfig) -> tuple[str, ...]:
 
 def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
     """The services of the stack: API, workers, sweeper, and the simulator if it is wanted."""
+    file = config.key_pepper_file
+    pepper = {} if file is None else {"ASSAY_KEY_PEPPER_FILE": str(file)}
     specs = [
         ServiceSpec(
             "api",
@@ -131,7 +135,7 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
                 *("--timeout-graceful-shutdown", "3", "--no-access-log"),
             ),
             needs_tables=False,  # it takes longest to import, and `/readyz` asks for the tables
-            env=NUMERICS,
+            env={**NUMERICS, "ASSAY_HOST": urls.host, **pepper},
         ),
         ServiceSpec("sweeper", module_command("workers.sweeper")),
     ]

@@ -146,6 +146,12 @@ class AssayClient:
     test_webhook = _method(operations.test_webhook)
     webhook_deliveries = _method(operations.webhook_deliveries)
     iter_webhook_deliveries = _listing(operations.webhook_deliveries)
+    create_api_key = _method(operations.create_api_key)
+    api_key = _method(operations.api_key)
+    api_keys = _method(operations.api_keys)
+    iter_api_keys = _listing(operations.api_keys)
+    rotate_api_key = _method(operations.rotate_api_key)
+    revoke_api_key = _method(operations.revoke_api_key)
 
     personas = _method(operations.personas)
     tasks = _method(operations.tasks)

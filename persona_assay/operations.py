@@ -7,6 +7,9 @@ from typing import Any, Literal, TypeAlias
 from persona_assay.calls import Call, read_bytes, read_json, read_nothing
 from persona_assay.types import (
     AnnotationList,
+    ApiKey,
+    ApiKeyIn,
+    ApiKeyList,
     Baselines,
     Comparison,
     ConnectionList,
@@ -22,6 +25,7 @@ from persona_assay.types import (
     LabellingRound,
     LabellingRoundIn,
     ModelIn,
+    NewApiKey,
     NewWebhook,
     PersonaList,
     PersonaSet,
@@ -415,6 +419,38 @@ def webhook_deliveries(webhook_id: str, *, limit: int = 20, after: str | None = 
     """A page of what a webhook was told, newest first."""
     query = _given(limit=limit, after=after)
     return Call("GET", f"{WEBHOOK}/deliveries", read_json, {"webhook_id": webhook_id}, query)
+
+
+# -- API keys -----------------------------------------------------------------------------------------------------
+
+API_KEYS = "/v1/api-keys"
+API_KEY = f"{API_KEYS}/{{key_id}}"
+
+
+def create_api_key(wanted: ApiKeyIn) -> Call[NewApiKey]:
+    """Makes a key, which only this answer has. With the first one, nobody is let in without a key any more."""
+    return Call("POST", API_KEYS, read_json, body=wanted, is_repeatable=False)
+
+
+def api_key(key_id: str) -> Call[ApiKey]:
+    """What a key may do, and what became of it."""
+    return Call("GET", API_KEY, read_json, {"key_id": key_id})
+
+
+def api_keys(*, limit: int = 20, after: str | None = None) -> Call[ApiKeyList]:
+    """A page of keys, newest first."""
+    return Call("GET", API_KEYS, read_json, query=_given(limit=limit, after=after))
+
+
+def rotate_api_key(key_id: str, *, overlap_seconds: int = 86_400) -> Call[NewApiKey]:
+    """Makes another key in a key's place; the former one is taken for so long."""
+    body = {"overlap_seconds": overlap_seconds}
+    return Call("POST", f"{API_KEY}/rotate", read_json, {"key_id": key_id}, body=body, is_repeatable=False)
+
+
+def revoke_api_key(key_id: str) -> Call[ApiKey]:
+    """Ends a key for good."""
+    return Call("DELETE", API_KEY, read_json, {"key_id": key_id})
 
 
 # -- what there is ------------------------------------------------------------------------------------------------

@@ -63,6 +63,75 @@ class AnnotationList(TypedDict):
     next_cursor: str | None
 
 
+class FormerKey(TypedDict):
+    """The key before the last rotation, while it is still taken."""
+
+    prefix: str
+    expires_at: str
+
+
+class Spending(TypedDict):
+    """What a key's jobs may spend together, and what they have."""
+
+    usd_limit: float
+    usd_spent: float
+    """For certain: recorded calls, at their worst case where their cost is unknown. Includes jobs that were deleted."""
+
+
+class ApiKey(TypedDict):
+    """An API key, without what would let anybody use it."""
+
+    id: str
+    object: Literal["api_key"]
+    name: str
+    prefix: str
+    """How the key begins, which is no secret."""
+    scopes: list[Literal["read", "submit", "admin"]]
+    status: Literal["live", "expired", "revoked"]
+    former: FormerKey | None
+    requests_per_minute: int | None
+    spending: Spending | None
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+    last_used_at: str | None
+    """To the minute."""
+
+
+Scope: TypeAlias = Literal["read", "submit", "admin"]
+"""What a key may do. Each may also do what those before it may."""
+
+
+class SpendingIn(TypedDict):
+    """What a key's jobs may spend together."""
+
+    usd_limit: float
+    """US dollars at list prices."""
+
+
+class ApiKeyIn(TypedDict):
+    """A key that is to be made."""
+
+    name: str
+    """For people: who or what uses it."""
+    scopes: Sequence[Scope]
+    """`read` sees; `submit` also spends money and keeps or deletes things; `admin` also manages keys, webhooks and connections."""
+    expires_at: NotRequired[str | None]
+    """When it ends; `null` for never."""
+    requests_per_minute: NotRequired[int | None]
+    """How often it may ask; `null` for no limit."""
+    spending: NotRequired[SpendingIn | None]
+    """A cap on what all jobs that it submits spend together; `null` for none."""
+
+
+class ApiKeyList(TypedDict):
+    """A page of keys, newest first."""
+
+    data: list[ApiKey]
+    has_more: bool
+    next_cursor: str | None
+
+
 class BaselineCell(TypedDict):
     """One published cell: model × persona × task × dimension."""
 
@@ -922,6 +991,28 @@ class LengthEffect(TypedDict):
     """The same with those that have a score."""
 
 
+class NewApiKey(TypedDict):
+    """A key that was just made or rotated."""
+
+    id: str
+    object: Literal["api_key"]
+    name: str
+    prefix: str
+    """How the key begins, which is no secret."""
+    scopes: list[Literal["read", "submit", "admin"]]
+    status: Literal["live", "expired", "revoked"]
+    former: FormerKey | None
+    requests_per_minute: int | None
+    spending: Spending | None
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+    last_used_at: str | None
+    """To the minute."""
+    key: str
+    """Shown now and never again."""
+
+
 class NewWebhook(TypedDict):
     """A webhook with a secret that was just made."""
 
@@ -1243,6 +1334,13 @@ class Results(TypedDict):
     reuse: NotRequired[ReuseAnswer | None]
     """`null` for a job that does not ask for it."""
     manifest: dict[str, Any]
+
+
+class RotationIn(TypedDict):
+    """How a key is rotated."""
+
+    overlap_seconds: NotRequired[int]
+    """For how long the former key is still taken; 0 ends it at once."""
 
 
 class RunOfCell(TypedDict):

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import ValidationError
 
 from app.api import annotation_answers, cursors
+from app.api.access import needs
 from app.api.annotation_requests import AnnotationsIn, LabellingRoundIn
 from app.api.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters
 from app.api.jobs import MAX_PAGE
@@ -20,6 +21,7 @@ from app.api.problems import field_error
 from app.api.strict_json import StrictRoute
 from app.domain.annotation import MOST_ROWS, ROWS_AT_ONCE
 from app.domain.annotation_file import AnnotationDraft, read_csv
+from app.domain.api_key import Scope
 from app.domain.errors import FieldError, InvalidJobError
 from app.services.annotations import (
     AnnotationFilter,
@@ -58,6 +60,7 @@ RoundId = Annotated[str, Depends(_round_id)]
     openapi_extra=described_body(AnnotationsIn, CSV_TYPE),
     summary="Keep annotations",
 )
+@needs(Scope.SUBMIT)
 async def create(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
     """Keeps what people say of sentences, pairs of sentences and responses: all of it or, where something is wrong, nothing.
 
@@ -118,6 +121,7 @@ def _moved(location: Sequence[int | str], by: int) -> tuple[int | str, ...]:
     responses=answers_with(annotation_answers.AnnotationList) | NOT_FOUND,
     summary="Read annotations",
 )
+@needs(Scope.READ)
 async def list_(
     services: ServicesDep,
     tenant: TenantDep,
@@ -150,6 +154,7 @@ async def list_(
     responses=answers_with(annotation_answers.LabellingRound, 201) | NOT_FOUND | CONFLICT,
     summary="Draw what people shall label",
 )
+@needs(Scope.SUBMIT)
 async def draw(body: LabellingRoundIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Draws sentences, or pairs of them with different scores, as evenly over the scores as there are any.
 
@@ -166,6 +171,7 @@ async def draw(body: LabellingRoundIn, services: ServicesDep, tenant: TenantDep)
     responses=answers_with(annotation_answers.LabellingRound) | NOT_FOUND,
     summary="See how far labelling is",
 )
+@needs(Scope.READ)
 async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A round: what was drawn of how much, and how much each annotator has answered."""
     return JSONResponse(await show_round(services.engine, tenant, round_id))

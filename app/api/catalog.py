@@ -7,8 +7,10 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
 from app.api import answers, decision_answers
+from app.api.access import needs
 from app.api.dependencies import ServicesDep, no_unknown_parameters
 from app.api.openapi import PROBLEMS, answers_with
+from app.domain.api_key import Scope
 from app.domain.gym import EXPECTED_UNITS
 from app.domain.personagym.prompts import rubric_outline
 from app.services.baselines import BaselineFilter, baselines
@@ -19,6 +21,7 @@ router = APIRouter(
 
 
 @router.get("/personas", responses=answers_with(answers.PersonaList), summary="List personas")
+@needs(Scope.READ)
 async def personas(services: ServicesDep) -> Response:
     """Built-in personas, their sets, and the instructions that assign them (atomic paper, Table 12)."""
     instrument = services.instrument
@@ -37,6 +40,7 @@ async def personas(services: ServicesDep) -> Response:
 
 
 @router.get("/tasks", responses=answers_with(answers.TaskList), summary="List tasks")
+@needs(Scope.READ)
 async def tasks(services: ServicesDep) -> Response:
     """Tasks with their prompts, and the dimensions that they measure (atomic paper, Tables 9–11 and 13)."""
     instrument = services.instrument
@@ -85,6 +89,7 @@ async def tasks(services: ServicesDep) -> Response:
 
 
 @router.get("/models", responses=answers_with(answers.ConnectionList), summary="List connections")
+@needs(Scope.READ)
 async def models(services: ServicesDep) -> Response:
     """The configured connections. A model is named `connection/name`."""
     data = [
@@ -108,6 +113,7 @@ Filter = Annotated[str | None, Query(max_length=300)]
 @router.get(
     "/baselines", responses=answers_with(decision_answers.Baselines), summary="Read published figures"
 )
+@needs(Scope.READ)
 async def published(
     source: Annotated[Literal["atomic", "personagym"] | None, Query(description="Which paper's.")] = None,
     model: Filter = None,

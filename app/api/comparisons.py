@@ -6,10 +6,12 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
 from app.api import decision_answers
+from app.api.access import needs
 from app.api.decision_requests import ComparisonIn, SideIn
 from app.api.dependencies import JobId, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.strict_json import StrictRoute
+from app.domain.api_key import Scope
 from app.domain.gate import Gate, IntervalKind
 from app.reports.junit import junit
 from app.services.compare import Comparer, SideRequest
@@ -33,6 +35,7 @@ GATE: Responses = {200: {"model": decision_answers.Gate, "content": {"applicatio
     responses=answers_with(decision_answers.Comparison) | NOT_FOUND | CONFLICT,
     summary="Compare two models",
 )
+@needs(Scope.READ)
 async def compare(body: ComparisonIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Paired differences a − b over the personas, tasks and dimensions that both have; nothing is stored.
 
@@ -44,6 +47,7 @@ async def compare(body: ComparisonIn, services: ServicesDep, tenant: TenantDep) 
 
 
 @router.get("/jobs/{job_id}/gate", responses=GATE | NOT_FOUND, summary="Hold the results to thresholds")
+@needs(Scope.READ)
 async def gate(
     job_id: JobId,
     services: ServicesDep,

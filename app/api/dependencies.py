@@ -9,22 +9,24 @@ from fastapi import Depends, Path, Request
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.api.access import Caller, caller_of
 from app.api.problems import ProblemError, wrong_field
+from app.api.sessions import Signer
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
 from app.llm.connections import Connections
+from app.services.api_keys import KeyDependencies
 from app.services.control_job import ControlDependencies
 from app.services.draw_figure import FigureDesk
 from app.services.errors import NotFoundError
 from app.services.job_context import JobContexts
+from app.services.keyring import Keyring
 from app.services.plan_job import PlanDependencies
 from app.services.read_metrics import MetricsReader
 from app.services.read_results import ResultsReader
 from app.services.submit_job import SubmissionDependencies
 from app.services.webhooks import WebhookDependencies
-
-DEFAULT_TENANT = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +47,18 @@ class Services:
     figures: FigureDesk
     metrics: MetricsReader
     webhooks: WebhookDependencies
+    keys: KeyDependencies
+    keyring: Keyring
+    signer: Signer
 
 
 def _services(request: Request) -> Services:
     return cast("Services", request.app.state.services)
 
 
-def _tenant() -> str:
-    """Whose request it is. There is one tenant until API keys say otherwise."""
-    return DEFAULT_TENANT
+def _tenant(request: Request) -> str:
+    """Whose data the request is about: that of the key that was shown."""
+    return caller_of(request).tenant
 
 
 _JOB_ID = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
@@ -114,6 +119,7 @@ def no_unknown_parameters(request: Request) -> None:
 
 
 ServicesDep = Annotated[Services, Depends(_services)]
+CallerDep = Annotated[Caller, Depends(caller_of)]
 TenantDep = Annotated[str, Depends(_tenant)]
 JobId = Annotated[str, Depends(_job_id)]
 MetadataFilter = Annotated[dict[str, str], Depends(metadata_filter)]

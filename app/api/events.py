@@ -8,9 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Response
 from fastapi.responses import StreamingResponse
 
+from app.api.access import needs
 from app.api.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import NOT_FOUND, PROBLEMS, Responses
 from app.api.strict_json import StrictRoute
+from app.domain.api_key import Scope
 from app.services.errors import NotFoundError
 from app.services.follow_job import JobState, read_state, states_after
 
@@ -55,6 +57,7 @@ LastEventId = Annotated[
     responses=STREAM | NOT_FOUND,
     summary="Follow a job by events",
 )
+@needs(Scope.READ)
 async def events(
     job_id: JobId, services: ServicesDep, tenant: TenantDep, last_event_id: LastEventId = None
 ) -> Response:

@@ -4,9 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from app.api.access import needs
 from app.api.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import NOT_FOUND, PROBLEMS, Responses
 from app.api.strict_json import StrictRoute
+from app.domain.api_key import Scope
 from app.services.draw_figure import FigureFormat, FigureName, FigureRequest, Theme, draw_figure
 from app.services.job_view import find_job
 
@@ -35,6 +37,7 @@ FIGURES: Responses = {
     responses=FIGURES | NOT_FOUND,
     summary="Download a figure",
 )
+@needs(Scope.READ)
 async def figure(
     job_id: JobId,
     name: FigureName,

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from app.api import answers, cursors
+from app.api.access import needs
 from app.api.comparisons import JUNIT_TYPE, junit_answer
 from app.api.dependencies import JobId, MetadataFilter, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.metric_answers import RunDistances
@@ -16,6 +17,7 @@ from app.api.problems import wrong_field
 from app.api.requests import JobChangeIn, JobIn
 from app.api.strict_json import StrictRoute
 from app.db import jobs
+from app.domain.api_key import Scope
 from app.domain.status import JobStatus
 from app.services.control_job import cancel_job, change_budget, delete_job, pause_job, resume_job, retry_job
 from app.services.export_report import EXPORTS, TABLES, export_report
@@ -54,6 +56,7 @@ IdempotencyKey = Annotated[
 
 
 @router.post("", status_code=202, responses=answers_with(answers.JobDetail, 202), summary="Submit a job")
+@needs(Scope.SUBMIT)
 async def submit(
     request: Request,
     body: JobIn,
@@ -72,12 +75,14 @@ async def submit(
 
 
 @router.post("/plan", responses=answers_with(answers.Plan), summary="Plan a job")
+@needs(Scope.READ)
 async def plan(body: JobIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Says what a job would take and cost. Nothing is spent and nothing is stored."""
     return JSONResponse(await plan_job(services.planning, tenant, body.to_draft()))
 
 
 @router.get("", responses=answers_with(answers.JobList), summary="List jobs")
+@needs(Scope.READ)
 async def list_(
     services: ServicesDep,
     tenant: TenantDep,
@@ -107,6 +112,7 @@ async def list_(
     responses=answers_with(answers.JobDetail, 200) | {304: {"description": "Not changed."}} | NOT_FOUND,
     summary="Follow a job",
 )
+@needs(Scope.READ)
 async def get(
     job_id: JobId,
     services: ServicesDep,
@@ -129,6 +135,7 @@ async def get(
     responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
     summary="Change a job's budget",
 )
+@needs(Scope.SUBMIT)
 async def change(job_id: JobId, body: JobChangeIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Raises or lowers the limits of a job's budget. A job that paused because of it goes on when it is resumed."""
     await change_budget(services.control, tenant, job_id, body.budget.to_budget())
@@ -142,6 +149,7 @@ async def change(job_id: JobId, body: JobChangeIn, services: ServicesDep, tenant
     responses=NOT_FOUND | CONFLICT,
     summary="Delete a finished job",
 )
+@needs(Scope.SUBMIT)
 async def delete(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Removes a finished job and everything that belongs to it."""
     await delete_job(services.control, tenant, job_id)
@@ -153,6 +161,7 @@ async def delete(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
     responses=answers_with(answers.JobDetail) | NOT_FOUND,
     summary="Cancel a job",
 )
+@needs(Scope.SUBMIT)
 async def cancel(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """No further call starts; what was paid for is kept. Cancelling a job that is over changes nothing."""
     await cancel_job(services.control, tenant, job_id)
@@ -164,6 +173,7 @@ async def cancel(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
     responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
     summary="Pause a job",
 )
+@needs(Scope.SUBMIT)
 async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """No further call starts until the job is resumed."""
     await pause_job(services.control, tenant, job_id)
@@ -175,6 +185,7 @@ async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Resp
     responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
     summary="Resume a paused job",
 )
+@needs(Scope.SUBMIT)
 async def resume(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A paused job goes on where it stopped; nothing is done twice."""
     await resume_job(services.control, tenant, job_id)
@@ -186,6 +197,7 @@ async def resume(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
     responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
     summary="Retry what failed",
 )
+@needs(Scope.SUBMIT)
 async def retry(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Redoes only what failed or stayed unparsed in a job that is over or paused; all the rest is kept.
 
@@ -201,6 +213,7 @@ async def retry(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Resp
     responses=answers_with(answers.Results) | NOT_FOUND,
     summary="Read the results",
 )
+@needs(Scope.READ)
 async def results(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Every metric by cell and by total, each with its n and what was left out.
 
@@ -215,6 +228,7 @@ async def results(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Re
     responses=answers_with(RunDistances) | NOT_FOUND,
     summary="Read how far a cell's runs are apart",
 )
+@needs(Scope.READ)
 async def distances(
     job_id: JobId,
     services: ServicesDep,
@@ -240,6 +254,7 @@ async def distances(
     responses=answers_with(answers.ResponseList) | NOT_FOUND,
     summary="Read responses",
 )
+@needs(Scope.READ)
 async def responses(
     job_id: JobId,
     services: ServicesDep,
@@ -288,6 +303,7 @@ async def responses(
     responses=REPORTS | NOT_FOUND,
     summary="Download a report",
 )
+@needs(Scope.READ)
 async def report(
     job_id: JobId,
     services: ServicesDep,

@@ -2,7 +2,9 @@
 
 from fastapi import APIRouter, Response
 
+from app.api.access import needs
 from app.api.dependencies import ServicesDep
+from app.domain.api_key import Scope
 from app.telemetry.exposition import CONTENT_TYPE
 
 router = APIRouter(tags=["health"])
@@ -24,6 +26,7 @@ assay_jobs{status="running"} 2.0
         }
     },
 )
+@needs(Scope.READ, operator=True)
 async def metrics(services: ServicesDep) -> Response:
     """Figures of this process, the workers, the sweeper and the databases, at most five seconds old.
 

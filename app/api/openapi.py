@@ -1,18 +1,48 @@
 """What the OpenAPI document says that routes answer with."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel
+from starlette.routing import BaseRoute
 
+from app.api.access import need_of
 from app.api.problems import Problem
 
 Responses = dict[int | str, dict[str, Any]]
 
 _PROBLEM: dict[str, Any] = {"model": Problem, "content": {"application/problem+json": {}}}
-PROBLEMS: Responses = dict.fromkeys((400, 413, 415, 422, 503), _PROBLEM)
+PROBLEMS: Responses = dict.fromkeys((400, 401, 403, 413, 415, 421, 422, 429, 503), _PROBLEM)
 NOT_FOUND: Responses = {404: _PROBLEM}
 CONFLICT: Responses = {409: _PROBLEM}
 TOO_OFTEN: Responses = {429: _PROBLEM}
+
+
+KEY_SCHEME = "key"
+
+
+class DescribedApp(FastAPI):
+    """An application whose document also says which scope of a key each operation takes."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The document; made once."""
+        if self.openapi_schema is None:
+            _say_needs(super().openapi(), self.routes)
+        document: dict[str, Any] = super().openapi()
+        return document
+
+
+def _say_needs(document: dict[str, Any], routes: Sequence[BaseRoute]) -> None:
+    scheme = {"type": "http", "scheme": "bearer", "description": "An API key; see `/v1/api-keys`."}
+    document["components"]["securitySchemes"] = {KEY_SCHEME: scheme}
+    for route in iter_route_contexts(routes):
+        need = None if route.endpoint is None else need_of(route.endpoint)
+        for method in route.methods or ():
+            operation = document["paths"].get(route.path_format, {}).get(method.lower())
+            if need is not None and operation is not None:
+                operation["security"] = [{KEY_SCHEME: [need.scope.value]}]
 
 
 def described_body(model: type[BaseModel], *others: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import mimetypes
 from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import timedelta
 from functools import cache
 from hashlib import sha256
@@ -20,6 +21,9 @@ SCRIPTS = ("console.js", "label.js")
 
 API = "/v1/"
 """Where programs ask; all else may be asked by people, who are answered in pages."""
+
+SIGNED_IN: ContextVar[bool] = ContextVar("signed_in", default=False)
+"""Whether the request at hand came with a session, which its page then offers to end."""
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -99,6 +103,6 @@ def _duration(seconds: float) -> str:
 @cache
 def _environment() -> Environment:
     environment = make_environment(FOLDER)
-    environment.globals["address"] = _address
+    environment.globals |= {"address": _address, "signed_in": SIGNED_IN.get}
     environment.filters |= {"price": _price, "duration": _duration}
     return environment

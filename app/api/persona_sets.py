@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
 from app.api import answers, set_answers
+from app.api.access import needs
 from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import MAX_PAGE, POLL_SECONDS, IdempotencyKey
 from app.api.media import CSV_TYPE, JSONL_TYPES, BodyForm, form_of, json_of, text_of
@@ -19,6 +20,7 @@ from app.api.requests import Line
 from app.api.set_lists import list_kept
 from app.api.set_requests import GenerateIn, PersonaSetIn
 from app.api.strict_json import StrictRoute
+from app.domain.api_key import Scope
 from app.domain.personagym.imports import PersonaFormat
 from app.services.errors import NotFoundError
 from app.services.job_view import view_job
@@ -53,6 +55,7 @@ SetId = Annotated[str, Depends(_set_id)]
     openapi_extra=described_body(PersonaSetIn, *JSONL_TYPES, CSV_TYPE),
     summary="Keep personas as a set, or have some made up",
 )
+@needs(Scope.SUBMIT)
 async def create(
     request: Request,
     services: ServicesDep,
@@ -88,6 +91,7 @@ async def create(
 
 
 @router.get("", responses=answers_with(set_answers.PersonaSetList), summary="List persona sets")
+@needs(Scope.READ)
 async def list_(
     services: ServicesDep,
     tenant: TenantDep,
@@ -103,6 +107,7 @@ async def list_(
 @router.get(
     "/{set_id}", responses=answers_with(set_answers.PersonaSet) | NOT_FOUND, summary="Read a persona set"
 )
+@needs(Scope.READ)
 async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A set with its personas, kept or built in."""
     return JSONResponse(await find_persona_set(services.engine, services.submission.catalog, tenant, set_id))

@@ -115,6 +115,12 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
+async def answer_to(request: Request, error: Exception) -> Response:
+    """The answer to a problem that arose before any handler was chosen, or to a database that is away."""
+    answer = _problem if isinstance(error, ProblemError) else _database
+    return await answer(request, error)
+
+
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, ProblemError)  # noqa: S101 - registered for this type
     return problem_response(

@@ -8,12 +8,14 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import JSONResponse
 
 from app.api import set_answers
+from app.api.access import needs
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import MAX_PAGE
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
 from app.api.set_lists import list_kept
 from app.api.set_requests import QuestionSetIn
 from app.api.strict_json import StrictRoute
+from app.domain.api_key import Scope
 from app.services.errors import NotFoundError
 from app.services.question_sets import find_question_set, keep_questions
 
@@ -44,6 +46,7 @@ SetId = Annotated[str, Depends(_set_id)]
     responses=answers_with(set_answers.QuestionSet, 201),
     summary="Keep questions as a set",
 )
+@needs(Scope.SUBMIT)
 async def create(body: QuestionSetIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Keeps questions by persona description and task. The same questions are the same set, whoever sends them when."""
     found = await keep_questions(
@@ -54,6 +57,7 @@ async def create(body: QuestionSetIn, services: ServicesDep, tenant: TenantDep) 
 
 
 @router.get("", responses=answers_with(set_answers.QuestionSetList), summary="List question sets")
+@needs(Scope.READ)
 async def list_(
     services: ServicesDep,
     tenant: TenantDep,
@@ -69,6 +73,7 @@ async def list_(
 @router.get(
     "/{set_id}", responses=answers_with(set_answers.QuestionSet) | NOT_FOUND, summary="Read a question set"
 )
+@needs(Scope.READ)
 async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A set with its questions. Finished jobs name theirs in the manifest."""
     return JSONResponse(await find_question_set(services.engine, tenant, set_id))

@@ -8,12 +8,14 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import JSONResponse
 
 from app.api import cursors, webhook_answers
+from app.api.access import needs
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import MAX_PAGE
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, TOO_OFTEN, answers_with
 from app.api.strict_json import StrictRoute
 from app.api.webhook_requests import WebhookChangeIn, WebhookIn
 from app.db import webhooks
+from app.domain.api_key import Scope
 from app.services.errors import NotFoundError
 from app.services.webhooks import (
     change_webhook,
@@ -52,6 +54,7 @@ After = Annotated[str | None, Query(description="`next_cursor` of the page befor
 @router.post(
     "", status_code=201, responses=answers_with(webhook_answers.NewWebhook, 201), summary="Make a webhook"
 )
+@needs(Scope.ADMIN)
 async def create(body: WebhookIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Has messages posted to a URL when jobs are completed, failed, cancelled or paused.
 
@@ -65,6 +68,7 @@ async def create(body: WebhookIn, services: ServicesDep, tenant: TenantDep) -> R
 
 
 @router.get("", responses=answers_with(webhook_answers.WebhookList), summary="List webhooks")
+@needs(Scope.READ)
 async def list_(services: ServicesDep, tenant: TenantDep, limit: Limit = 20, after: After = None) -> Response:
     """Webhooks, newest first."""
     begin = None if after is None else cursors.moment(after)
@@ -78,6 +82,7 @@ async def list_(services: ServicesDep, tenant: TenantDep, limit: Limit = 20, aft
 @router.get(
     "/{webhook_id}", responses=answers_with(webhook_answers.Webhook) | NOT_FOUND, summary="Read a webhook"
 )
+@needs(Scope.READ)
 async def get(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A webhook, without its secret."""
     return JSONResponse(await find_webhook(services.engine, tenant, webhook_id))
@@ -86,6 +91,7 @@ async def get(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -
 @router.patch(
     "/{webhook_id}", responses=answers_with(webhook_answers.Webhook) | NOT_FOUND, summary="Change a webhook"
 )
+@needs(Scope.ADMIN)
 async def change(
     webhook_id: WebhookId, body: WebhookChangeIn, services: ServicesDep, tenant: TenantDep
 ) -> Response:
@@ -94,6 +100,7 @@ async def change(
 
 
 @router.delete("/{webhook_id}", status_code=204, responses=NOT_FOUND, summary="Delete a webhook")
+@needs(Scope.ADMIN)
 async def delete(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Deletes a webhook; messages that wait for it are not delivered any more."""
     await delete_webhook(services.engine, tenant, webhook_id)
@@ -105,6 +112,7 @@ async def delete(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep
     responses=answers_with(webhook_answers.NewWebhook) | NOT_FOUND,
     summary="Replace a webhook's secret",
 )
+@needs(Scope.ADMIN)
 async def rotate(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Gives it a new `secret`, which only this answer shows.
 
@@ -120,6 +128,7 @@ async def rotate(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep
     responses=answers_with(webhook_answers.Delivery, 202) | NOT_FOUND | CONFLICT | TOO_OFTEN,
     summary="Send a test message",
 )
+@needs(Scope.ADMIN)
 async def send_test_message(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Has a message `webhook.test` delivered like any other; `/deliveries` says what became of it.
 
@@ -133,6 +142,7 @@ async def send_test_message(webhook_id: WebhookId, services: ServicesDep, tenant
     responses=answers_with(webhook_answers.DeliveryList) | NOT_FOUND,
     summary="See what became of messages",
 )
+@needs(Scope.READ)
 async def list_deliveries(
     webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep, limit: Limit = 20, after: After = None
 ) -> Response:

@@ -1,6 +1,6 @@
 """Plans, lists of jobs and refusals of the service as they are shown."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
@@ -29,6 +29,24 @@ def plan_view(plan: Json) -> RenderableType:
     if plan["simulated"]:
         heading.append("  SIMULATED", style="warning")
     return Group(heading, _plan_stages(plan), *_plan_remarks(plan))
+
+
+def keys_view(keys: Sequence[Json]) -> RenderableType:
+    """API keys, of which none can be used by who sees this."""
+    table = Table(box=SIMPLE_HEAD)
+    for name in ("key", "name", "begins", "scopes", "status", "last used"):
+        table.add_column(name, overflow="fold")
+    for key in keys:
+        used = key["last_used_at"]
+        table.add_row(
+            key["id"],
+            printable(key["name"]),
+            key["prefix"],
+            ", ".join(key["scopes"]),
+            key["status"],
+            "never" if used is None else used[:16].replace("T", " "),
+        )
+    return Fitted(table, heads=2)
 
 
 def _plan_stages(plan: Json) -> RenderableType:

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from app.api import (
     annotations,
+    api_keys,
     catalog,
     comparisons,
     events,
@@ -40,6 +41,7 @@ ROUTES = [
         persona_sets,
         annotations,
         webhooks,
+        api_keys,
         catalog,
         health,
     )

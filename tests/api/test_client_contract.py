@@ -51,6 +51,7 @@ VALUES: dict[str, Any] = {
     "events": ["job.completed"],
     "form": "csv",
     "level": "cells",
+    "overlap_seconds": 1,
 }
 """Arguments that are not simply text."""
 

@@ -69,8 +69,13 @@ class TestExposure:
         assert service("postgres")["networks"] == service("valkey")["networks"] == ["data"]
         assert COMPOSE["networks"]["data"] == {"internal": True}
 
-    def test_the_api_listens_on_this_machine_only_while_there_are_no_api_keys(self) -> None:
+    def test_the_api_does_not_encrypt_so_it_listens_on_this_machine_only(self) -> None:
         assert [port.split(":")[0] for port in service("api")["ports"]] == ["127.0.0.1"]
+
+    def test_the_api_knows_that_it_needs_a_key_to_start(self) -> None:
+        assert "ASSAY_HOST=0.0.0.0" in DOCKERFILE
+        assert "ASSAY_KEY_PEPPER" in service("api")["environment"]
+        assert "ASSAY_KEY_PEPPER" not in service("worker")["environment"]
 
     @pytest.mark.parametrize("name", OURS)
     def test_the_services_run_without_privileges_on_a_read_only_disk(self, name: str) -> None:

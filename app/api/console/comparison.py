@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from app.api.access import needs
 from app.api.console.summaries import label
 from app.api.dependencies import Services, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
 from app.api.pages import page
 from app.db import jobs
 from app.db.jobs import JobRow
+from app.domain.api_key import Scope
 from app.domain.errors import InvalidJobError
 from app.services.baselines import ATOMIC, BaselineFilter, baselines
 from app.services.compare import Comparer, SideRequest
@@ -38,6 +40,7 @@ Side = Annotated[str, Query(max_length=400)]
 
 
 @router.get("/compare")
+@needs(Scope.READ)
 async def compare(services: ServicesDep, tenant: TenantDep, a: Side = "", b: Side = "") -> Response:
     """A comparison, once both sides are chosen, and the form to choose them."""
     options = await _options(services, tenant)

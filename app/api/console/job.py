@@ -13,6 +13,7 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.api.access import needs
 from app.api.console.forms import typed_by
 from app.api.console.job_form import BUDGET, number_of
 from app.api.console.live import Parts, live
@@ -20,6 +21,7 @@ from app.api.console.summaries import summary, whole
 from app.api.dependencies import JobId, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.pages import page, render
 from app.api.requests import BudgetIn
+from app.domain.api_key import Scope
 from app.domain.status import JobStatus
 from app.reports.persona_scores import persona_scores
 from app.reports.summary import Summary
@@ -43,6 +45,7 @@ Deed = Literal["pause", "resume", "cancel", "retry"]
 
 
 @router.get("/jobs/{job_id}")
+@needs(Scope.READ)
 async def job_page(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A job."""
     job = await view_job(services.engine, tenant, job_id)
@@ -59,6 +62,7 @@ async def job_page(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> R
 
 
 @router.post("/jobs/{job_id}/budget")
+@needs(Scope.SUBMIT)
 async def change(request: Request, job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Changes the limits of a job's budget, and shows it again."""
     typed = await typed_by(request)
@@ -75,6 +79,7 @@ async def change(request: Request, job_id: JobId, services: ServicesDep, tenant:
 
 
 @router.post("/jobs/{job_id}/{deed}")
+@needs(Scope.SUBMIT)
 async def act(job_id: JobId, deed: Deed, services: ServicesDep, tenant: TenantDep) -> Response:
     """Pauses, resumes, cancels or retries a job, and shows it again."""
     await DEEDS[deed](services.control, tenant, job_id)
@@ -82,6 +87,7 @@ async def act(job_id: JobId, deed: Deed, services: ServicesDep, tenant: TenantDe
 
 
 @router.get("/live/jobs/{job_id}")
+@needs(Scope.READ)
 async def live_job(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """The parts of a job's page, as they change."""
     first = await read_state(services.engine, tenant, job_id)

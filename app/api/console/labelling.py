@@ -7,11 +7,13 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from app.api.access import needs
 from app.api.annotations import RoundId
 from app.api.console.forms import typed_by
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.pages import page
 from app.api.problems import wrong_field
+from app.domain.api_key import Scope
 from app.services.check_annotations import ANNOTATOR
 from app.services.label import NotAnAnswerError, look, say
 from app.services.labelling import show_round
@@ -20,6 +22,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_par
 
 
 @router.get("/label/{round_id}")
+@needs(Scope.READ)
 async def label(
     round_id: RoundId,
     services: ServicesDep,
@@ -37,6 +40,7 @@ async def label(
 
 
 @router.post("/label/{round_id}")
+@needs(Scope.SUBMIT)
 async def answer(round_id: RoundId, request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
     """Keeps an answer, and goes on to what has none yet."""
     typed = await typed_by(request)

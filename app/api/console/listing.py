@@ -9,12 +9,14 @@ from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.api import cursors
+from app.api.access import needs
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
 from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.pages import page, render
 from app.db import jobs
 from app.db.jobs import JobRow
+from app.domain.api_key import Scope
 from app.domain.status import JobStatus
 from app.services.errors import NotFoundError
 from app.services.job_view import view_job
@@ -81,6 +83,7 @@ class Listing:
 
 
 @router.get("/")
+@needs(Scope.READ)
 async def job_list(
     services: ServicesDep, tenant: TenantDep, status: Status = None, after: After = None
 ) -> Response:
@@ -101,6 +104,7 @@ async def job_list(
 
 
 @router.get("/live/jobs")
+@needs(Scope.READ)
 async def live_list(
     services: ServicesDep, tenant: TenantDep, status: Status = None, after: After = None
 ) -> Response:

@@ -11,12 +11,14 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
+from app.api.access import needs
 from app.api.console.forms import typed_by
 from app.api.console.job_form import JobForm, Typed, field
 from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.pages import page
 from app.api.problems import field_error
 from app.api.requests import JobIn
+from app.domain.api_key import Scope
 from app.domain.errors import FieldError, InvalidJobError
 from app.services.identifiers import new_id
 from app.services.plan_job import plan_job
@@ -32,6 +34,7 @@ Json = dict[str, Any]
 
 
 @router.get("/new")
+@needs(Scope.READ)
 async def new(services: ServicesDep, tenant: TenantDep) -> Response:
     """An empty form."""
     tasks = list(services.instrument.tasks)
@@ -51,6 +54,7 @@ KEY = re.compile(r"form_[0-9a-z]{1,64}")
 
 
 @router.post("/new")
+@needs(Scope.SUBMIT)
 async def build(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
     """The plan of what was typed, or what is wrong with it; or the job, if its plan was seen."""
     typed = await typed_by(request)

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response
 
 from app.api import cursors
+from app.api.access import needs
 from app.api.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.pages import page
+from app.domain.api_key import Scope
 from app.domain.judged import JudgedResponse
 from app.reports.cards import make_card
 from app.reports.targets import Targets
@@ -26,6 +28,7 @@ Choice = Annotated[str, Query(max_length=300)]
 
 
 @router.get("/jobs/{job_id}/responses")
+@needs(Scope.READ)
 async def browse(
     job_id: JobId,
     services: ServicesDep,

@@ -226,12 +226,11 @@ class TestReport:
 
 class TestUp:
     @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7", "::"])
-    def test_refuses_to_be_reachable_from_elsewhere_without_being_told_to(
-        self, host: str, tmp_path: Path
-    ) -> None:
+    def test_refuses_to_be_reachable_from_elsewhere_without_a_key(self, host: str, tmp_path: Path) -> None:
         result = CliRunner().invoke(app, ["up", "--host", host, "--data-dir", str(tmp_path / "data")])
         assert result.exit_code == 3
-        assert "--allow-insecure" in result.stderr
+        assert f"not on {host}" in result.stderr
+        assert "assay keys create" in result.stderr
         assert not (tmp_path / "data").exists()
 
     def test_a_wrong_variable_is_named(self) -> None:

@@ -1,0 +1,201 @@
+"""Who may do what: every request shows a key, or comes to a service without keys by the loopback address.
+
+Routes say with :func:`needs` which scope they take; one that says nothing takes ``admin``. What needs no key stands in :data:`PUBLIC`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api import sessions
+from app.api.pages import SIGNED_IN, wants_page
+from app.api.problems import ProblemError, answer_to
+from app.domain.addresses import is_loopback
+from app.domain.api_key import Scope as KeyScope
+from app.domain.api_key import allows
+from app.services.api_keys import NoPepperError, no_keys_yet
+from app.services.keyring import Holder, KeyRefusedError, Keyring
+
+DEFAULT_TENANT = "default"
+"""The operator's own; also everybody's, while there are no keys."""
+
+SIGN_IN = "/sign-in"
+PUBLIC = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs", SIGN_IN})
+"""What anybody may ask for: it holds nobody's data."""
+PUBLIC_FOLDERS = ("/static/", "/swagger/")
+
+_SCHEME = "Bearer"
+_REALM = f'{_SCHEME} realm="persona-assay"'
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a route takes.
+
+    Attributes:
+        scope: The scope of a key.
+        operator: Whether the key has to be one of the operator's own tenant: what the route shows is of all tenants.
+    """
+
+    scope: KeyScope
+    operator: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose request it is.
+
+    Attributes:
+        tenant: Whose data it sees.
+        holder: Who showed a key; ``None`` while there are none.
+        in_session: Whether he did so by signing in, with a browser.
+    """
+
+    tenant: str
+    holder: Holder | None = None
+    in_session: bool = False
+
+
+_NEEDS: dict[Callable[..., Any], Need] = {}
+
+
+def needs(scope: KeyScope, *, operator: bool = False) -> Callable[[Endpoint], Endpoint]:
+    """Declares what a route takes; stands under the route's own decorator."""
+
+    def declare(endpoint: Endpoint) -> Endpoint:
+        _NEEDS[endpoint] = Need(scope, operator)
+        return endpoint
+
+    return declare
+
+
+def need_of(endpoint: Callable[..., Any]) -> Need | None:
+    """What a route of this function declared."""
+    return _NEEDS.get(endpoint)
+
+
+def is_public(path: str) -> bool:
+    """Whether anybody may ask for it."""
+    return path in PUBLIC or path.startswith(PUBLIC_FOLDERS)
+
+
+def caller_of(request: Request) -> Caller:
+    """Whose request it is; only of what is not public."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+def check_scope(request: Request) -> None:
+    """Lets a caller do only what his key is for; every route has this dependency.
+
+    Raises:
+        ProblemError: 403, if it is for something else.
+    """
+    if is_public(request.url.path):
+        return
+    caller = caller_of(request)
+    if caller.holder is None:
+        return
+    need = need_of(request.scope["endpoint"]) or Need(KeyScope.ADMIN)
+    if not allows(caller.holder.scopes, need.scope):
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN,
+            "insufficient_scope",
+            f"this takes a key with the scope {need.scope}",
+            headers={
+                "WWW-Authenticate": f'{_REALM}, error="insufficient_scope", scope="{need.scope}"',
+            },
+        )
+    if need.operator and caller.tenant != DEFAULT_TENANT:
+        detail = f"this is about all tenants: it takes a key of the tenant {DEFAULT_TENANT}"
+        raise ProblemError(HTTPStatus.FORBIDDEN, "operator_only", detail)
+
+
+class Door:
+    """Finds out whose request it is before anything of its body is read, and refuses what has no key."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] == "http" and not is_public(scope["path"]):
+            request = Request(scope)
+            try:
+                caller = await _caller(request)
+            except (ProblemError, DBAPIError, PoolTimeoutError) as error:
+                await (await _refusal(request, error))(scope, receive, send)
+                return
+            request.state.caller = caller
+            SIGNED_IN.set(caller.in_session)
+        await self._app(scope, receive, send)
+
+
+async def _refusal(request: Request, error: Exception) -> Response:
+    """The answer to who is not let in: a person is asked to sign in, and then comes to what he wanted to see."""
+    unknown = isinstance(error, ProblemError) and error.status_code == HTTPStatus.UNAUTHORIZED
+    if unknown and request.method == "GET" and wants_page(request):
+        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(f"{SIGN_IN}?{urlencode({'next': wanted})}", HTTPStatus.SEE_OTHER)
+    return await answer_to(request, error)
+
+
+async def _caller(request: Request) -> Caller:
+    keyring: Keyring = request.app.state.services.keyring
+    if not await keyring.any_exist():
+        return _without_keys(request)
+    shown = request.headers.get("authorization")
+    session = None if shown is not None else request.cookies.get(sessions.COOKIE)
+    try:
+        if shown is not None:
+            holder = await keyring.holder_of(_bearer(shown))
+        elif session is not None:
+            holder = await keyring.holder_by(sessions.read(request, session))
+        else:
+            raise _unauthenticated("show a key: Authorization: Bearer KEY", None)
+    except KeyRefusedError as error:
+        raise _unauthenticated(str(error), "invalid_token") from error
+    except NoPepperError as error:
+        raise no_pepper(error) from error
+    return Caller(holder.tenant, holder, in_session=session is not None)
+
+
+def _without_keys(request: Request) -> Caller:
+    """Everybody on this machine, as long as there are no keys.
+
+    The address is the one at which the request arrived, not the one that the server listens on: that is known whoever starts it.
+    """
+    server = request.scope.get("server")
+    if server is None or not is_loopback(server[0]):
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN, "no_keys_yet", no_keys_yet("answers on a loopback address only")
+        )
+    return Caller(DEFAULT_TENANT)
+
+
+def no_pepper(error: NoPepperError) -> ProblemError:
+    """The problem that keys can neither be made nor checked."""
+    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "no_pepper", str(error))
+
+
+def _bearer(header: str) -> str:
+    scheme, _, key = header.partition(" ")
+    if scheme.lower() != _SCHEME.lower():
+        raise KeyRefusedError("a key is shown as Authorization: Bearer KEY")
+    return key.strip()
+
+
+def _unauthenticated(detail: str, error: str | None) -> ProblemError:
+    described = "" if error is None else f', error="{error}", error_description="{detail}"'
+    headers = {"WWW-Authenticate": _REALM + described}
+    return ProblemError(HTTPStatus.UNAUTHORIZED, "unauthenticated", detail, headers=headers)

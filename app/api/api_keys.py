@@ -1,0 +1,107 @@
+"""`/v1/api-keys`: who may ask, and for what."""
+
+import re
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi.responses import JSONResponse
+
+from app.api import cursors, key_answers
+from app.api.access import needs, no_pepper
+from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.jobs import MAX_PAGE
+from app.api.key_requests import ApiKeyIn, RotationIn
+from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
+from app.api.strict_json import StrictRoute
+from app.db import api_keys
+from app.domain.api_key import Scope
+from app.services.api_keys import NoPepperError, create_key, find_key, key_json, revoke_key, rotate_key
+from app.services.errors import NotFoundError
+
+router = APIRouter(
+    prefix="/v1/api-keys",
+    tags=["keys"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+_KEY_ID = re.compile(r"key_[0-9a-hjkmnp-tv-z]{26}")
+
+
+def _key_id(key_id: Annotated[str, Path(description="A key's id.")]) -> str:
+    """The key that a path names; what is no id can name none, so nothing else ever sees it."""
+    if _KEY_ID.fullmatch(key_id) is None:
+        raise NotFoundError("such key")
+    return key_id
+
+
+KeyId = Annotated[str, Depends(_key_id)]
+
+
+@router.post("", status_code=201, responses=answers_with(key_answers.NewApiKey, 201), summary="Make a key")
+@needs(Scope.ADMIN)
+async def create(body: ApiKeyIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Makes a key of the same tenant. Only this answer has it: what is kept can check it, and no more.
+
+    With the first key, nobody is let in without one any more.
+    """
+    try:
+        made = await create_key(services.keys, tenant, body.to_draft())
+    except NoPepperError as error:
+        raise no_pepper(error) from error
+    services.keyring.forget()
+    return JSONResponse(made, HTTPStatus.CREATED, {"Location": f"/v1/api-keys/{made['id']}"})
+
+
+@router.get("", responses=answers_with(key_answers.ApiKeyList), summary="List keys")
+@needs(Scope.ADMIN)
+async def list_(
+    services: ServicesDep,
+    tenant: TenantDep,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20,
+    after: Annotated[
+        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
+    ] = None,
+) -> Response:
+    """Keys, newest first; ended ones too."""
+    begin = None if after is None else cursors.moment(after)
+    async with services.engine.connect() as connection:
+        found = await api_keys.list_keys(connection, tenant, limit=limit + 1, after=begin)
+    return JSONResponse(
+        cursors.page(found, limit, key_json, lambda one: cursors.of_moment(one.created_at, one.id))
+    )
+
+
+@router.get("/{key_id}", responses=answers_with(key_answers.ApiKey) | NOT_FOUND, summary="Read a key")
+@needs(Scope.ADMIN)
+async def get(key_id: KeyId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """What a key may do, and what became of it; not the key."""
+    return JSONResponse(await find_key(services.engine, tenant, key_id))
+
+
+@router.post(
+    "/{key_id}/rotate", responses=answers_with(key_answers.NewApiKey) | NOT_FOUND, summary="Rotate a key"
+)
+@needs(Scope.ADMIN)
+async def rotate(key_id: KeyId, body: RotationIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Makes another key in its place, with the same rights and limits; only this answer has it.
+
+    The former one is still taken for `overlap_seconds`, one before that not any more. A key that has ended is a 404.
+    """
+    try:
+        made = await rotate_key(services.keys, tenant, key_id, body.overlap_seconds)
+    except NoPepperError as error:
+        raise no_pepper(error) from error
+    services.keyring.forget()
+    return JSONResponse(made)
+
+
+@router.delete("/{key_id}", responses=answers_with(key_answers.ApiKey) | NOT_FOUND, summary="Revoke a key")
+@needs(Scope.ADMIN)
+async def revoke(key_id: KeyId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Ends a key for good, with its sessions; within a second everywhere. Jobs that it submitted go on."""
+    revoked = await revoke_key(services.engine, tenant, key_id)
+    services.keyring.forget()
+    return JSONResponse(revoked)

@@ -1,0 +1,62 @@
+"""`/sign-in`, `/sign-out`: a key is shown once, and the browser then stays known by a cookie that does not hold it."""
+
+from http import HTTPStatus
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from app.api import sessions
+from app.api.access import SIGN_IN, needs, no_pepper
+from app.api.console.forms import typed_by
+from app.api.dependencies import ServicesDep, no_unknown_parameters
+from app.api.pages import page
+from app.domain.api_key import Scope
+from app.services.api_keys import NoPepperError
+from app.services.keyring import KeyRefusedError
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
+
+Following = Annotated[str, Query(alias="next", max_length=2000)]
+
+
+@router.get(SIGN_IN)
+async def form(services: ServicesDep, following: Following = "/") -> Response:
+    """Asks for a key, if the service asks for keys."""
+    if not await services.keyring.any_exist():
+        return RedirectResponse(_here(following), HTTPStatus.SEE_OTHER)
+    return page("sign_in.html.j2", following=_here(following), problem="")
+
+
+@router.post(SIGN_IN)
+async def sign_in(request: Request, services: ServicesDep) -> Response:
+    """Takes a key, and goes on to what was asked for before."""
+    typed = await typed_by(request)
+    following = _here(typed.text("next"))
+    try:
+        holder = await services.keyring.holder_of(typed.text("key"))
+    except KeyRefusedError as error:
+        problem = f"{error}.".capitalize()
+        return page("sign_in.html.j2", HTTPStatus.UNAUTHORIZED, following=following, problem=problem)
+    except NoPepperError as error:
+        raise no_pepper(error) from error
+    response = RedirectResponse(following, HTTPStatus.SEE_OTHER)
+    sessions.begin(request, response, holder.prefix)
+    return response
+
+
+@router.post("/sign-out")
+@needs(Scope.READ)
+async def sign_out() -> Response:
+    """Has the browser forget the key."""
+    response = RedirectResponse(SIGN_IN, HTTPStatus.SEE_OTHER)
+    sessions.end(response)
+    return response
+
+
+def _here(address: str) -> str:
+    """An address of the console; any other, which could be another site's, is the list of jobs."""
+    parts = urlsplit(address)
+    is_path = address.startswith("/") and not address.startswith(("//", "/\\"))
+    return address if is_path and not parts.netloc and address.isprintable() else "/"

@@ -1,0 +1,162 @@
+"""API keys: kept, found by what of them is no secret, rotated and revoked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, insert, or_, select, text, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.key_tables import ApiKey
+
+USED_SECONDS = 60
+"""How exactly it is noted when a key was last used."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """A row of ``api_keys`` without its digests."""
+
+    id: str
+    tenant: str
+    name: str
+    scopes: list[str]
+    prefix: str
+    former_prefix: str | None
+    former_expires_at: datetime | None
+    requests_per_minute: int | None
+    nanos_limit: int | None
+    nanos: int
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundKey:
+    """A key that may be the one that somebody showed.
+
+    Attributes:
+        row: What is known of it.
+        digest: HMAC of the whole key that begins with the prefix by which it was found.
+        expires_at: When that key ends; ``None`` for never.
+    """
+
+    row: KeyRow
+    digest: bytes
+    expires_at: datetime | None
+
+    def __repr__(self) -> str:
+        return f"FoundKey({self.row.id!r})"  # nothing to try keys against in a log
+
+
+_KEY = [getattr(ApiKey, name) for name in KeyRow.__slots__]
+
+
+async def are_kept(connection: AsyncConnection) -> bool:
+    """Whether the database has been migrated so far that it keeps keys."""
+    rows = await connection.execute(text("SELECT to_regclass('api_keys') IS NOT NULL"))
+    return bool(rows.scalar_one())
+
+
+async def any_exist(connection: AsyncConnection) -> bool:
+    """Whether a key was ever made."""
+    if not await are_kept(connection):
+        return False
+    rows = await connection.execute(text("SELECT EXISTS (SELECT FROM api_keys)"))
+    return bool(rows.scalar_one())
+
+
+async def insert_key(connection: AsyncConnection, values: Mapping[str, Any]) -> KeyRow:
+    """Keeps a key, given all columns without a default."""
+    rows = await connection.execute(insert(ApiKey).values(**values).returning(*_KEY))
+    return KeyRow(*rows.one())
+
+
+async def find_by_prefix(connection: AsyncConnection, prefix: str) -> FoundKey | None:
+    """The key that begins so, whosever it is, or began so before it was rotated."""
+    rows = await connection.execute(
+        select(*_KEY, ApiKey.digest, ApiKey.former_digest).where(
+            or_(ApiKey.prefix == prefix, ApiKey.former_prefix == prefix)
+        )
+    )
+    found = rows.first()
+    if found is None:
+        return None
+    row = KeyRow(*found[: len(_KEY)])
+    if row.prefix == prefix:
+        return FoundKey(row, found.digest, row.expires_at)
+    ends = [end for end in (row.former_expires_at, row.expires_at) if end is not None]
+    return FoundKey(row, found.former_digest, min(ends))
+
+
+async def list_keys(
+    connection: AsyncConnection, tenant: str, *, limit: int, after: tuple[datetime, str] | None
+) -> list[KeyRow]:
+    """Keys, newest first; ``after`` is (created_at, id) of the last one of the page before."""
+    query = select(*_KEY).where(ApiKey.tenant == tenant)
+    if after is not None:
+        query = query.where(tuple_(ApiKey.created_at, ApiKey.id) < after)
+    query = query.order_by(ApiKey.created_at.desc(), ApiKey.id.desc()).limit(limit)
+    return [KeyRow(*row) for row in await connection.execute(query)]
+
+
+async def get_key(connection: AsyncConnection, tenant: str, key_id: str) -> KeyRow | None:
+    """A tenant's key, if there is one of that id."""
+    rows = await connection.execute(select(*_KEY).where(ApiKey.tenant == tenant, ApiKey.id == key_id))
+    found = rows.first()
+    return None if found is None else KeyRow(*found)
+
+
+async def rotate_key(
+    connection: AsyncConnection, tenant: str, key_id: str, prefix: str, digest: bytes, seconds: float
+) -> KeyRow | None:
+    """Gives a key that lives another secret; the one before is taken for so many seconds more, and none before that.
+
+    Returns:
+        The key; ``None`` if the tenant has none of that id that lives.
+    """
+    rows = await connection.execute(
+        update(ApiKey)
+        .where(ApiKey.tenant == tenant, ApiKey.id == key_id, ApiKey.revoked_at.is_(None))
+        .where(or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.clock_timestamp()))
+        .values(
+            prefix=prefix,
+            digest=digest,
+            former_prefix=ApiKey.prefix,
+            former_digest=ApiKey.digest,
+            former_expires_at=func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, seconds),
+        )
+        .returning(*_KEY)
+    )
+    found = rows.first()
+    return None if found is None else KeyRow(*found)
+
+
+async def revoke_key(connection: AsyncConnection, tenant: str, key_id: str) -> KeyRow | None:
+    """Ends a key for good; the first time counts.
+
+    Returns:
+        The key; ``None`` if the tenant has none of that id.
+    """
+    rows = await connection.execute(
+        update(ApiKey)
+        .where(ApiKey.tenant == tenant, ApiKey.id == key_id)
+        .values(revoked_at=func.coalesce(ApiKey.revoked_at, func.clock_timestamp()))
+        .returning(*_KEY)
+    )
+    found = rows.first()
+    return None if found is None else KeyRow(*found)
+
+
+async def note_use(connection: AsyncConnection, key_id: str) -> None:
+    """Notes that a key is being used, unless that was noted within the last minute."""
+    await connection.execute(
+        text(
+            "UPDATE api_keys SET last_used_at = clock_timestamp() WHERE id = :key"
+            " AND (last_used_at IS NULL OR last_used_at < clock_timestamp() - make_interval(secs => :seconds))"
+        ),
+        {"key": key_id, "seconds": USED_SECONDS},
+    )

@@ -1,0 +1,208 @@
+"""`assay keys`: makes, lists, rotates and revokes API keys, straight on the database, for whoever runs the service.
+
+The first key can be made in no other way. Keys are also managed over the service, with a key that has the scope `admin`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.domain.api_key import Scope
+from app.terminal.outcome import CommandError, Commands, print_json, say, told_errors
+
+if TYPE_CHECKING:
+    from app.services.api_keys import KeyDependencies
+
+Json = dict[str, Any]
+
+MOST_LISTED = 1000
+MOST_USD = 1e9
+HOUR_SECONDS = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class KeyStore:
+    """Where keys are.
+
+    Attributes:
+        database_url: The database.
+        pepper: What they are hashed with.
+    """
+
+    database_url: str
+    pepper: bytes | None
+
+    def __repr__(self) -> str:
+        return "KeyStore()"  # no secret in a traceback
+
+
+Opened = Callable[[], AbstractContextManager[KeyStore]]
+
+KeyId = Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_….", show_default=False)]
+Tenant = Annotated[str, typer.Option(help="Whose keys.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def group(opened: Opened) -> typer.Typer:
+    """The commands.
+
+    Args:
+        opened: Gives access to the keys within a block.
+    """
+    keys = typer.Typer(
+        name="keys", cls=Commands, help="API keys.", no_args_is_help=True, rich_markup_mode=None
+    )
+
+    @keys.command()
+    def create(
+        name: Annotated[str, typer.Option(help="Who or what uses it.", show_default=False)],
+        scope: Annotated[list[Scope] | None, typer.Option(help="What it may do. [submit]")] = None,
+        tenant: Tenant = "default",
+        days: Annotated[int | None, typer.Option(min=1, max=36_500, help="Days until it ends.")] = None,
+        requests_per_minute: Annotated[int | None, typer.Option(min=1, help="How often it may ask.")] = None,
+        usd: Annotated[float | None, typer.Option(help="What its jobs may spend together.")] = None,
+        as_json: AsJson = False,
+    ) -> None:
+        """Makes a key and prints it, once.
+
+        With the first one, nobody is let in without a key any more.
+        """
+        from app.services.api_keys import KeyDraft, create_key  # noqa: PLC0415
+
+        with told_errors():
+            _check(name, tenant, usd)
+            end = None if days is None else datetime.now(UTC) + timedelta(days=days)
+            draft = KeyDraft(name, scope or [Scope.SUBMIT], end, requests_per_minute, usd)
+            made = _done(opened, lambda deps: create_key(deps, tenant, draft))
+            _show_new(made, as_json=as_json)
+
+    @keys.command(name="list")
+    def list_(tenant: Tenant = "default", as_json: AsJson = False) -> None:
+        """Lists keys, newest first."""
+        with told_errors():
+            found = _done(opened, lambda deps: _list(deps, tenant))
+            if as_json:
+                print_json({"data": found})
+                return
+            from app.terminal.consoles import out  # noqa: PLC0415
+            from app.terminal.listings import keys_view  # noqa: PLC0415
+
+            out().print(keys_view(found))
+
+    @keys.command()
+    def rotate(
+        key: KeyId,
+        overlap_hours: Annotated[float, typer.Option(min=0, help="How long the former one is taken.")] = 24,
+        tenant: Tenant = "default",
+        as_json: AsJson = False,
+    ) -> None:
+        """Makes another key in a key's place, and prints it, once."""
+        from app.services.api_keys import rotate_key  # noqa: PLC0415
+
+        with told_errors():
+            seconds = round(overlap_hours * HOUR_SECONDS)
+            made = _done(opened, lambda deps: rotate_key(deps, tenant, key, seconds))
+            _show_new(made, as_json=as_json)
+
+    @keys.command()
+    def revoke(key: KeyId, tenant: Tenant = "default", as_json: AsJson = False) -> None:
+        """Ends a key for good, within a second."""
+        from app.services.api_keys import revoke_key  # noqa: PLC0415
+
+        with told_errors():
+            revoked = _done(opened, lambda deps: revoke_key(deps.engine, tenant, key))
+            if as_json:
+                print_json(revoked)
+            else:
+                typer.echo(f"{key} is revoked")
+
+    return keys
+
+
+def have_been_made(opened: Opened) -> bool:
+    """Whether there ever was a key, so that nobody is let in without one.
+
+    Raises:
+        CommandError: The database can't be asked.
+    """
+    return bool(_done(opened, _any_exist))
+
+
+async def _any_exist(deps: "KeyDependencies") -> bool:
+    from app.db.api_keys import any_exist  # noqa: PLC0415
+
+    async with deps.engine.connect() as connection:
+        return await any_exist(connection)
+
+
+def _done(opened: Opened, deed: "Callable[[KeyDependencies], Awaitable[Any]]") -> Any:
+    """What a deed gives on the keys.
+
+    Raises:
+        CommandError: It can't be done.
+    """
+    from app.db.health import is_away  # noqa: PLC0415
+    from app.domain.errors import InvalidJobError  # noqa: PLC0415
+    from app.services.api_keys import NoPepperError  # noqa: PLC0415
+    from app.services.errors import NotFoundError  # noqa: PLC0415
+
+    with opened() as store:
+        try:
+            return asyncio.run(_with(store, deed))
+        except NotFoundError as error:
+            raise CommandError(f"there is no {error}") from error
+        except NoPepperError as error:
+            raise CommandError(str(error)) from error
+        except InvalidJobError as error:
+            raise CommandError("; ".join(each.message for each in error.errors)) from error
+        except Exception as error:
+            if is_away(error):
+                raise CommandError(f"the database can't be reached: {type(error).__name__}") from error
+            raise
+
+
+async def _with(store: KeyStore, deed: "Callable[[KeyDependencies], Awaitable[Any]]") -> Any:
+    from app.db.api_keys import are_kept  # noqa: PLC0415
+    from app.db.engine import connect  # noqa: PLC0415
+    from app.services.api_keys import KeyDependencies  # noqa: PLC0415
+
+    engine = connect(store.database_url, pool_size=1, application_name="assay keys")
+    try:
+        async with engine.connect() as connection:
+            if not await are_kept(connection):
+                raise CommandError("the tables are not up to date: run assay migrate first")
+        return await deed(KeyDependencies(engine, store.pepper))
+    finally:
+        await engine.dispose()
+
+
+async def _list(deps: "KeyDependencies", tenant: str) -> list[Json]:
+    from app.db.api_keys import list_keys  # noqa: PLC0415
+    from app.services.api_keys import key_json  # noqa: PLC0415
+
+    async with deps.engine.connect() as connection:
+        found = await list_keys(connection, tenant, limit=MOST_LISTED, after=None)
+    return [key_json(row) for row in found]
+
+
+def _check(name: str, tenant: str, usd: float | None) -> None:
+    if not name.strip() or not name.isprintable():
+        raise CommandError("--name is what people know the key by: a line of text")
+    if not tenant.strip() or not tenant.isprintable():
+        raise CommandError("--tenant is a line of text")
+    if usd is not None and not 0 < usd <= MOST_USD:
+        raise CommandError("--usd is above 0, and at most a billion")
+
+
+def _show_new(made: Json, *, as_json: bool) -> None:
+    """Prints a key: alone on standard output, so that a script can take it."""
+    if as_json:
+        print_json(made)
+        return
+    say(f"{made['id']} · {made['name']} · {', '.join(made['scopes'])}. It is shown now and never again:")
+    typer.echo(made["key"])

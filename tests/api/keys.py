@@ -1,0 +1,54 @@
+"""A service that has API keys, and the keys."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.db.engine import connect
+from app.domain.api_key import Scope
+from app.services.api_keys import KeyDependencies, KeyDraft, create_key, revoke_key
+from tests.api.service import Json, Service, serving
+
+PEPPER = "a pepper for tests, of more than 32 bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMaker:
+    """Makes keys as `assay keys` does, straight on the database."""
+
+    database_url: str
+
+    def make(self, *scopes: Scope, tenant: str = "default", **limits: Any) -> Json:
+        """A new key with its id."""
+        draft = KeyDraft("a key", scopes, **limits)
+        return self._done(lambda deps: create_key(deps, tenant, draft))
+
+    def revoke(self, key: Json) -> None:
+        self._done(lambda deps: revoke_key(deps.engine, "default", key["id"]))
+
+    def _done(self, deed: Any) -> Json:
+        async def do() -> Json:
+            engine = connect(self.database_url, pool_size=1)
+            try:
+                done: Json = await deed(KeyDependencies(engine, PEPPER.encode()))
+                return done
+            finally:
+                await engine.dispose()
+
+        return asyncio.run(do())
+
+
+@contextmanager
+def guarded(directory: Path, database_url: str, redis_url: str, **environment: str) -> Iterator[Service]:
+    """An API that can check keys."""
+    with serving(directory, database_url, redis_url, ASSAY_KEY_PEPPER=PEPPER, **environment) as service:
+        yield service
+
+
+def bearer(key: Json | str) -> dict[str, str]:
+    """The header that shows a key."""
+    shown = key if isinstance(key, str) else key["key"]
+    return {"Authorization": f"Bearer {shown}"}

@@ -1,0 +1,288 @@
+"""Keys from their making to their end, and the sessions of those who sign in with one."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import app
+from app.domain.api_key import Scope
+from app.services.keyring import KNOWN_SECONDS
+from embedded.valkey import EmbeddedValkey
+from tests.api.keys import PEPPER, KeyMaker, bearer, guarded
+from tests.api.service import Json, Service, job_body
+from tests.conftest import scratch_directory
+from tests.databases import Databases, libpq_url
+from tests.observe import eventually
+
+BROWSER = {"Accept": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def service(databases: Databases, template_database: str) -> Iterator[Service]:
+    with (
+        databases.new("keys", template=template_database) as url,
+        scratch_directory() as directory,
+        EmbeddedValkey(directory / "valkey") as valkey,
+        guarded(directory, url, valkey.url(), ASSAY_HOSTS="assay.example, Lab.example") as running,
+    ):
+        yield running
+
+
+@pytest.fixture
+def admin(service: Service) -> Iterator[dict[str, str]]:
+    """The header of an administrator, who is the first."""
+    yield bearer(KeyMaker(service.database_url).make(Scope.ADMIN))
+    service.execute("TRUNCATE api_keys, jobs CASCADE")
+
+
+def made(service: Service, admin: dict[str, str], **body: Any) -> Json:
+    answer = service.post("/v1/api-keys", {"name": "ci", "scopes": ["read"]} | body, headers=admin)
+    assert answer.status_code == 201, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def status(service: Service, key: Json) -> int:
+    return service.get("/v1/jobs", headers=bearer(key)).status_code
+
+
+def ends(service: Service, key: Json) -> bool:
+    return eventually(lambda: status(service, key) == 401, 5 * KNOWN_SECONDS)
+
+
+class TestLife:
+    def test_a_key_is_shown_once_and_found_in_no_row(self, service: Service, admin: dict[str, str]) -> None:
+        key = made(service, admin, scopes=["submit", "read"], name="nightly")
+        assert re.fullmatch(r"assay_[0-9A-Za-z]{50}", key["key"])
+        assert key["scopes"] == ["read", "submit"]
+        shown = service.get(f"/v1/api-keys/{key['id']}", headers=admin).json()
+        assert shown == {name: value for name, value in key.items() if name != "key"}
+        with psycopg.connect(libpq_url(service.database_url)) as connection:
+            rows = str(connection.execute("SELECT k::text FROM api_keys k").fetchall())
+        assert key["prefix"] in rows
+        assert key["key"][len(key["prefix"]) :] not in rows
+
+    def test_the_newest_is_listed_first_page_after_page(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        names = [made(service, admin, name=f"key {n}")["name"] for n in range(3)]
+        found: list[Json] = []
+        after: str | None = None
+        while after != "":
+            query = {"limit": 2} if after is None else {"limit": 2, "after": after}
+            page = service.get("/v1/api-keys", params=query, headers=admin).json()
+            found += page["data"]
+            after = page["next_cursor"] or ""
+        assert [key["name"] for key in found] == [*reversed(names), "a key"]
+        assert all("key" not in key for key in found)
+
+    def test_while_it_is_rotated_two_live_at_once(self, service: Service, admin: dict[str, str]) -> None:
+        first = made(service, admin)
+        second = rotated(service, admin, first, overlap_seconds=3600)
+        assert status(service, first) == status(service, second) == 200
+        assert second["former"]["prefix"] == first["prefix"]
+        third = rotated(service, admin, first, overlap_seconds=3600)
+        assert [status(service, key) for key in (second, third)] == [200, 200]
+        assert ends(service, first)
+
+    def test_the_former_one_has_an_end(self, service: Service, admin: dict[str, str]) -> None:
+        first = made(service, admin)
+        second = rotated(service, admin, first, overlap_seconds=0)
+        assert ends(service, first)
+        assert status(service, second) == 200
+        assert second["former"] is None
+
+    def test_a_revoked_one_is_refused_and_cannot_come_back(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        key = made(service, admin)
+        assert status(service, key) == 200
+        path = f"/v1/api-keys/{key['id']}"
+        first, again = (service.http.delete(path, headers=admin).json() for _ in range(2))
+        assert first["status"] == "revoked"
+        assert first == again
+        assert ends(service, key)
+        assert service.post(f"{path}/rotate", {}, headers=admin).status_code == 404
+
+    def test_one_ends_when_it_said(self, service: Service, admin: dict[str, str]) -> None:
+        soon = datetime.now(UTC) + timedelta(seconds=1.5)
+        key = made(service, admin, expires_at=soon.isoformat())
+        assert status(service, key) == 200
+        assert ends(service, key)
+        assert service.get(f"/v1/api-keys/{key['id']}", headers=admin).json()["status"] == "expired"
+
+    def test_it_is_noted_when_one_was_last_used(self, service: Service, admin: dict[str, str]) -> None:
+        key = made(service, admin)
+        path = f"/v1/api-keys/{key['id']}"
+        assert service.get(path, headers=admin).json()["last_used_at"] is None
+        status(service, key)
+        assert eventually(lambda: service.get(path, headers=admin).json()["last_used_at"] is not None, 10)
+
+    @pytest.mark.parametrize(
+        ("wrong", "pointer"),
+        [
+            ({"name": ""}, "/name"),
+            ({"scopes": []}, "/scopes"),
+            ({"scopes": ["root"]}, "/scopes/0"),
+            ({"expires_at": "2020-01-01T00:00:00Z"}, "/expires_at"),
+            ({"expires_at": "2099-01-01T00:00:00"}, "/expires_at"),
+            ({"requests_per_minute": 0}, "/requests_per_minute"),
+            ({"spending": {"usd_limit": 0}}, "/spending/usd_limit"),
+            ({"tenant": "other"}, "/tenant"),
+        ],
+    )
+    def test_a_wrong_field_is_named(
+        self, service: Service, admin: dict[str, str], wrong: Json, pointer: str
+    ) -> None:
+        answer = service.post("/v1/api-keys", {"name": "x", "scopes": ["read"]} | wrong, headers=admin)
+        assert answer.status_code == 422
+        assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def rotated(service: Service, admin: dict[str, str], key: Json, **body: int) -> Json:
+    answer = service.post(f"/v1/api-keys/{key['id']}/rotate", body, headers=admin)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+class TestSessions:
+    @pytest.fixture
+    def browser(self, service: Service) -> Iterator[httpx2.Client]:
+        with httpx2.Client(base_url=service.url, headers=BROWSER, trust_env=False) as client:
+            yield client
+
+    def sign_in(self, browser: httpx2.Client, key: str, following: str = "/") -> httpx2.Response:
+        return browser.post("/sign-in", data={"key": key, "next": following})
+
+    def test_who_is_unknown_is_asked_to_sign_in_and_then_led_to_what_he_wanted(
+        self, service: Service, admin: dict[str, str], browser: httpx2.Client
+    ) -> None:
+        sent = browser.get("/compare?a=x%3Ay&b=")
+        assert sent.status_code == 303
+        assert sent.headers["location"] == "/sign-in?next=%2Fcompare%3Fa%3Dx%253Ay%26b%3D"
+        form = browser.get(sent.headers["location"])
+        assert '<input type="hidden" name="next" value="/compare?a=x%3Ay&amp;b=">' in form.text
+        answer = self.sign_in(browser, key_in(admin), "/compare?a=x%3Ay&b=")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/compare?a=x%3Ay&b=")
+        cookie = answer.headers["set-cookie"]
+        assert {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=43200"} <= set(cookie.split("; "))
+        assert key_in(admin) not in cookie
+        page = browser.get("/")
+        assert page.status_code == 200
+        assert 'action="/sign-out"' in page.text
+
+    def test_a_wrong_key_is_refused_and_not_repeated(
+        self, admin: dict[str, str], browser: httpx2.Client
+    ) -> None:
+        answer = self.sign_in(browser, key_in(admin)[:-1] + "~")
+        assert answer.status_code == 401
+        assert "A key is assay_ and 50 letters and digits." in answer.text
+        assert key_in(admin)[:-1] not in answer.text
+        assert "set-cookie" not in answer.headers
+
+    @pytest.mark.parametrize(
+        "address", ["//evil.example/", "https://evil.example/", "/\\evil.example", "javascript:alert(1)", ""]
+    )
+    def test_it_leads_nowhere_else(self, admin: dict[str, str], browser: httpx2.Client, address: str) -> None:
+        assert self.sign_in(browser, key_in(admin), address).headers["location"] == "/"
+
+    def test_it_ends_when_the_key_is_revoked(
+        self, service: Service, admin: dict[str, str], browser: httpx2.Client
+    ) -> None:
+        key = made(service, admin)
+        self.sign_in(browser, key["key"])
+        assert browser.get("/v1/jobs").status_code == 200
+        service.http.delete(f"/v1/api-keys/{key['id']}", headers=admin)
+        assert eventually(lambda: browser.get("/v1/jobs").status_code == 401, 5)
+
+    def test_it_may_do_what_the_key_may(
+        self, service: Service, admin: dict[str, str], browser: httpx2.Client
+    ) -> None:
+        self.sign_in(browser, made(service, admin)["key"])
+        assert browser.post("/v1/jobs", json=job_body()).status_code == 403
+        assert browser.post("/new", data={}).status_code == 403
+
+    def test_another_site_s_page_cannot_use_it(self, admin: dict[str, str], browser: httpx2.Client) -> None:
+        self.sign_in(browser, key_in(admin))
+        for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}):
+            assert browser.post("/v1/jobs", json=job_body(), headers=headers).status_code == 403
+            assert self.foreign_sign_in(browser, headers) == 403
+
+    def foreign_sign_in(self, browser: httpx2.Client, headers: dict[str, str]) -> int:
+        return browser.post("/sign-in", data={"key": "x"}, headers=headers).status_code
+
+    def test_it_ends_by_signing_out(self, admin: dict[str, str], browser: httpx2.Client) -> None:
+        self.sign_in(browser, key_in(admin))
+        assert browser.post("/sign-out").headers["location"] == "/sign-in"
+        assert browser.get("/v1/jobs").status_code == 401
+
+
+def key_in(header: dict[str, str]) -> str:
+    return header["Authorization"].partition(" ")[2]
+
+
+class TestHosts:
+    @pytest.mark.parametrize(
+        "host",
+        [
+            "localhost",
+            "LOCALHOST:8321",
+            "127.0.0.1",
+            "192.168.1.7:80",
+            "[::1]:8321",
+            "assay.example",
+            "lab.example.",
+        ],
+    )
+    def test_the_service_answers_to_its_names_and_to_addresses_in_numbers(
+        self, service: Service, admin: dict[str, str], host: str
+    ) -> None:
+        assert service.get("/v1/jobs", headers=admin | {"Host": host}).status_code == 200
+
+    @pytest.mark.parametrize(
+        "host",
+        ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "[", "assay.example.evil"],
+    )
+    def test_and_to_no_others(self, service: Service, admin: dict[str, str], host: str) -> None:
+        answer = service.get("/v1/jobs", headers=admin | {"Host": host})
+        assert answer.status_code == 421
+        assert "ASSAY_HOSTS" in answer.json()["detail"]
+
+    def test_probes_are_answered_by_any_name(self, service: Service) -> None:
+        for path in ("/healthz", "/readyz"):
+            assert service.get(path, headers={"Host": "pod-7.cluster.internal"}).status_code == 200
+
+
+class TestCommands:
+    def run(self, service: Service, *arguments: str) -> Json:
+        variables = {"DATABASE_URL": service.database_url, "ASSAY_KEY_PEPPER": PEPPER}
+        done = CliRunner().invoke(app, ["keys", *arguments, "--json"], env=variables)
+        assert done.exit_code == 0, done.output
+        found: Json = json.loads(done.stdout)
+        return found
+
+    def test_keys_are_managed_straight_on_the_database(self, service: Service) -> None:
+        key = self.run(service, "create", "--name", "first", "--scope", "admin", "--usd", "25")
+        assert eventually(lambda: status(service, key) == 200, 5)
+        listed = self.run(service, "list")["data"]
+        assert [(each["id"], each["spending"]["usd_limit"]) for each in listed] == [(key["id"], 25)]
+        other = self.run(service, "rotate", key["id"], "--overlap-hours", "0")
+        assert ends(service, key)
+        assert status(service, other) == 200
+        assert self.run(service, "revoke", key["id"])["status"] == "revoked"
+        assert ends(service, other)
+        service.execute("TRUNCATE api_keys")
+
+    def test_without_a_pepper_none_is_made(self, service: Service) -> None:
+        variables = {"DATABASE_URL": service.database_url, "ASSAY_DATA_DIR": "/nonexistent"}
+        done = CliRunner().invoke(app, ["keys", "create", "--name", "x"], env=variables)
+        assert done.exit_code == 3
+        assert "ASSAY_KEY_PEPPER" in done.stderr

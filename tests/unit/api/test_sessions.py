@@ -1,0 +1,37 @@
+"""Sessions of the console."""
+
+import time
+
+import pytest
+
+from app.api.sessions import Signer
+from app.services.keyring import KeyRefusedError
+
+SIGNER = Signer(b"s" * 32)
+LATER = int(time.time()) + 3600
+
+
+def test_a_session_says_which_key_was_shown() -> None:
+    assert SIGNER.read(SIGNER.sign("assay_abc", LATER)) == "assay_abc"
+
+
+@pytest.mark.parametrize(
+    "session",
+    [
+        SIGNER.sign("assay_abc", LATER).replace("abc", "abd"),
+        SIGNER.sign("assay_abc", LATER).replace(f".{LATER}.", f".{LATER + 1}."),
+        Signer(b"t" * 32).sign("assay_abc", LATER),
+        "",
+        "..",
+        "a.b.c",
+        "é.9.é",
+    ],
+)
+def test_what_was_not_signed_here_is_none(session: str) -> None:
+    with pytest.raises(KeyRefusedError, match="no session of this service"):
+        SIGNER.read(session)
+
+
+def test_a_session_ends() -> None:
+    with pytest.raises(KeyRefusedError, match="the session is over"):
+        SIGNER.read(SIGNER.sign("assay_abc", int(time.time())))
