@@ -41,6 +41,7 @@ from app.bootstrap import (
     load_operator_connections,
 )
 from app.db.engine import connect
+from app.db.tenant_wall import WalledEngine, act_for
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
@@ -87,8 +88,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         yield
         await services.results.close()
         await services.redis.aclose()
-        await services.engine.dispose()
-        await services.probe.dispose()
+        for engine in (services.engine, services.every_tenant, services.probe):
+            await engine.dispose()
 
     app = FastAPI(
         title="Persona Assay",
@@ -128,7 +129,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 
 def _services(settings: Settings) -> Services:
-    engine = connect(settings.require_database_url(), pool_size=10, application_name="assay api")
+    database_url = settings.require_database_url()
+    wall = WalledEngine(database_url, pool_size=10, application_name="assay api")
+    engine = wall.engine
+    every_tenant = connect(
+        database_url, pool_size=1, max_overflow=1, application_name="assay api, every tenant"
+    )
     redis = Redis.from_url(settings.require_redis_url(), socket_timeout=3, socket_connect_timeout=3)
     queue = CeleryQueue(make_celery(settings.require_redis_url()))
     board = MetricsBoard(redis, "api")
@@ -151,9 +157,9 @@ def _services(settings: Settings) -> Services:
     )
     return Services(
         engine=engine,
-        probe=connect(
-            settings.require_database_url(), pool_size=patience.PROBES, application_name=patience.NAME
-        ),
+        wall=wall,
+        every_tenant=every_tenant,
+        probe=connect(database_url, pool_size=patience.PROBES, application_name=patience.NAME),
         redis=redis,
         instrument=instrument,
         gym=gym,
@@ -163,13 +169,13 @@ def _services(settings: Settings) -> Services:
         control=ControlDependencies(engine, queue, settings.shard_window),
         contexts=contexts,
         results=ResultsReader(engine, contexts),
-        metrics=MetricsReader(engine, board, queue, board.process),
+        metrics=MetricsReader(every_tenant, board, queue, board.process),
         webhooks=WebhookDependencies(engine, settings.allowed_webhook_hosts),
     )
 
 
 class RequestContext:
-    """Gives every request an id, which its answer, its problem and its log line carry."""
+    """Gives every request an id, which its answer, its problem and its log line carry, and nobody's rows to begin with."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -179,6 +185,7 @@ class RequestContext:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        act_for("")  # a server may begin a request where it ended the last one
         request_id = new_id("req")
         scope.setdefault("state", {})["request_id"] = request_id
         status = 0

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.api.problems import ProblemError, wrong_field
+from app.db.tenant_wall import WalledEngine, act_for
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
@@ -28,9 +29,18 @@ DEFAULT_TENANT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything that the routers use; built once, in ``app.main``."""
+    """Everything that the routers use; built once, in ``app.main``.
+
+    Attributes:
+        engine: The database as the tenant of the request sees it.
+        wall: What keeps ``engine`` to that.
+        every_tenant: The database as a whole, for what is about no tenant: the installation's figures.
+        probe: For asking whether the database answers.
+    """
 
     engine: AsyncEngine
+    wall: WalledEngine
+    every_tenant: AsyncEngine
     probe: AsyncEngine
     redis: Redis
     instrument: AtomicInstrument
@@ -52,6 +62,12 @@ def _services(request: Request) -> Services:
 def _tenant() -> str:
     """Whose request it is. There is one tenant until API keys say otherwise."""
     return DEFAULT_TENANT
+
+
+async def _acting_tenant(tenant: Annotated[str, Depends(_tenant)]) -> str:
+    """Whose request it is; from here on it sees and writes that tenant's rows alone."""
+    act_for(tenant)
+    return tenant
 
 
 _JOB_ID = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
@@ -112,6 +128,6 @@ def no_unknown_parameters(request: Request) -> None:
 
 
 ServicesDep = Annotated[Services, Depends(_services)]
-TenantDep = Annotated[str, Depends(_tenant)]
+TenantDep = Annotated[str, Depends(_acting_tenant)]
 JobId = Annotated[str, Depends(_job_id)]
 MetadataFilter = Annotated[dict[str, str], Depends(metadata_filter)]

@@ -150,7 +150,7 @@ async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> A
     after: Position | None = None
     limit = FIRST_EXPORT_PAGE
     async with engine.connect() as connection:
-        reopenings = await count_reopenings(connection, job.id)
+        reopenings = await count_reopenings(connection, job.tenant, job.id)
     while True:
         page, after = await read_page(
             engine, job, context, ResponseFilter(), after=after, limit=limit, most_verdicts=EXPORT_VERDICTS
@@ -172,7 +172,7 @@ async def _assert_whole(engine: AsyncEngine, job: JobRow, reopenings: int) -> No
     """Makes sure that what was read of a job is all that there was: rows vanish with it, and when it is retried."""
     async with engine.connect() as connection:
         there = await jobs.get_job(connection, job.tenant, job.id)
-        if there is None or await count_reopenings(connection, job.id) != reopenings:
+        if there is None or await count_reopenings(connection, job.tenant, job.id) != reopenings:
             raise CutOffError(job.id)
 
 
