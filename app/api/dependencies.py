@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.api.access import Caller, caller_of
 from app.api.problems import ProblemError, wrong_field
 from app.api.sessions import Signer
+from app.db.tenant_wall import WalledEngine, act_for
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
@@ -31,9 +32,18 @@ from app.services.webhooks import WebhookDependencies
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything that the routers use; built once, in ``app.main``."""
+    """Everything that the routers use; built once, in ``app.main``.
+
+    Attributes:
+        engine: The database as the tenant of the request sees it.
+        wall: What keeps ``engine`` to that.
+        every_tenant: The database as a whole, for what is about no tenant: the installation's figures.
+        probe: For asking whether the database answers.
+    """
 
     engine: AsyncEngine
+    wall: WalledEngine
+    every_tenant: AsyncEngine
     probe: AsyncEngine
     redis: Redis
     instrument: AtomicInstrument
@@ -59,6 +69,12 @@ def _services(request: Request) -> Services:
 def _tenant(request: Request) -> str:
     """Whose data the request is about: that of the key that was shown."""
     return caller_of(request).tenant
+
+
+async def _acting_tenant(tenant: Annotated[str, Depends(_tenant)]) -> str:
+    """Whose request it is; from here on it sees and writes that tenant's rows alone."""
+    act_for(tenant)
+    return tenant
 
 
 _JOB_ID = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
@@ -120,6 +136,6 @@ def no_unknown_parameters(request: Request) -> None:
 
 ServicesDep = Annotated[Services, Depends(_services)]
 CallerDep = Annotated[Caller, Depends(caller_of)]
-TenantDep = Annotated[str, Depends(_tenant)]
+TenantDep = Annotated[str, Depends(_acting_tenant)]
 JobId = Annotated[str, Depends(_job_id)]
 MetadataFilter = Annotated[dict[str, str], Depends(metadata_filter)]

@@ -30,11 +30,13 @@ async def healthz() -> Response:
     summary="Can it work?",
 )
 async def readyz(services: ServicesDep) -> Response:
-    """Whether the database and the queue can be reached."""
+    """Whether the database and the queue can be reached; and whether the database keeps tenants apart, without which it can work all the same."""
     database, queue = await asyncio.gather(
         database_answers(services.engine, PATIENCE_SECONDS), _answers(services.redis)
     )
     parts = {"database": _state(answers=database), "queue": _state(answers=queue)}
+    if services.wall.stands is not None:
+        parts["tenant_wall"] = "ok" if services.wall.stands else "off"
     if database and queue:
         return JSONResponse({"status": "ok", "parts": parts})
     return JSONResponse({"status": "unavailable", "parts": parts}, HTTPStatus.SERVICE_UNAVAILABLE)

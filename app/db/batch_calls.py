@@ -97,14 +97,14 @@ async def _insert(connection: AsyncConnection, held: Claim, wanted: Sequence[Wan
     }
     await connection.execute(
         text(
-            "INSERT INTO batch_calls (job_id, shard_id, id, connection, model, path, custom_id, attempt, request,"
+            "INSERT INTO batch_calls (tenant, job_id, shard_id, id, connection, model, path, custom_id, attempt, request,"
             "  tokens, nanos)"
-            " SELECT :job, :shard, * FROM unnest(CAST(:id AS uuid[]), CAST(:connection AS text[]),"
+            " SELECT :tenant, :job, :shard, * FROM unnest(CAST(:id AS uuid[]), CAST(:connection AS text[]),"
             "  CAST(:model AS text[]), CAST(:path AS text[]), CAST(:custom_id AS text[]),"
             "  CAST(:attempt AS smallint[]), CAST(:request AS text[]), CAST(:tokens AS bigint[]),"
             "  CAST(:nanos AS bigint[])) ON CONFLICT (shard_id, path) DO NOTHING"
         ),
-        columns | {"job": held.job_id, "shard": held.shard_id},
+        columns | {"tenant": held.tenant, "job": held.job_id, "shard": held.shard_id},
     )
 
 

@@ -78,6 +78,8 @@ class BatchCall(Base):
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     """The id under which the call will be recorded in ``calls``."""
+    tenant: Mapped[str] = mapped_column(server_default=text("'default'"))
+    """The default is for workers of a release that knew no other; it goes with the next one."""
     job_id: Mapped[str]
     shard_id: Mapped[int] = mapped_column(ForeignKey("shards.id", ondelete="CASCADE"))
     batch_id: Mapped[int | None] = mapped_column(ForeignKey("batches.id", ondelete="SET NULL"))

@@ -136,8 +136,8 @@ async def form(connection: AsyncConnection, job_id: str, group: Group, calls: Se
     )
     await connection.execute(
         text(
-            "INSERT INTO reservations (call_id, job_id, shard_id, lease_token, tokens, nanos)"
-            " SELECT c.id, c.job_id, shard_id, 0, c.tokens, c.nanos FROM batch_calls c"
+            "INSERT INTO reservations (call_id, tenant, job_id, shard_id, lease_token, tokens, nanos)"
+            " SELECT c.id, c.tenant, c.job_id, shard_id, 0, c.tokens, c.nanos FROM batch_calls c"
             "  JOIN budgets ON budgets.job_id = c.job_id WHERE batch_id = :batch ON CONFLICT DO NOTHING"
         ),
         {"batch": batch_id},
@@ -477,7 +477,7 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> Count
         text(
             "SELECT count(*) FILTER (WHERE state <> 'ended'),"
             " coalesce(sum(calls) FILTER (WHERE state <> 'ended'), 0),"
-            " (SELECT count(*) FROM batch_calls WHERE job_id = :job AND batch_id IS NULL),"
+            " (SELECT count(*) FROM batch_calls WHERE job_id = :job AND tenant = :tenant AND batch_id IS NULL),"
             " count(*) FILTER (WHERE state = 'ended')"
             " FROM batches WHERE job_id = :job AND tenant = :tenant"
         ),

@@ -134,7 +134,7 @@ async def read_account(connection: AsyncConnection, tenant: str, job_id: str) ->
         text(
             f"WITH r AS (SELECT c.id IS NOT NULL AS recorded, {_TAKEN}, r.tokens AS most_tokens,"
             "  r.nanos AS most_nanos FROM reservations r LEFT JOIN calls c ON c.id = r.call_id"
-            "  WHERE r.job_id = :job)"
+            "  WHERE r.job_id = :job AND r.tenant = :tenant)"
             " SELECT calls_limit, tokens_limit, nanos_limit,"
             " b.calls + count(*) FILTER (WHERE recorded),"
             " b.tokens + coalesce(sum(r.tokens) FILTER (WHERE recorded), 0)::bigint,"
@@ -142,7 +142,7 @@ async def read_account(connection: AsyncConnection, tenant: str, job_id: str) ->
             " count(*) FILTER (WHERE NOT recorded),"
             " coalesce(sum(most_tokens) FILTER (WHERE NOT recorded), 0)::bigint,"
             " coalesce(sum(most_nanos) FILTER (WHERE NOT recorded), 0)::bigint,"
-            " (SELECT status FROM jobs WHERE id = :job) AS status"
+            " (SELECT status FROM jobs WHERE id = :job AND tenant = :tenant) AS status"
             " FROM budgets b LEFT JOIN r ON true WHERE b.job_id = :job AND b.tenant = :tenant GROUP BY b.job_id"
         ),
         {"job": job_id, "tenant": tenant},
@@ -159,6 +159,7 @@ async def reserve(connection: AsyncConnection, job_id: str, calls: Sequence[Want
     """Reserves the worst case of calls. The caller holds the account's lock and has seen that they fit."""
     columns: dict[str, Any] = {
         "ids": [call.call_id for call in calls],
+        "tenants": [call.claim.tenant for call in calls],
         "shards": [call.claim.shard_id for call in calls],
         "leases": [call.claim.token for call in calls],
         "tokens": [call.most.tokens for call in calls],
@@ -166,10 +167,10 @@ async def reserve(connection: AsyncConnection, job_id: str, calls: Sequence[Want
     }
     await connection.execute(
         text(
-            "INSERT INTO reservations (call_id, job_id, shard_id, lease_token, tokens, nanos)"
-            " SELECT id, :job, shard, lease, tokens, nanos FROM unnest(CAST(:ids AS uuid[]),"
-            "  CAST(:shards AS bigint[]), CAST(:leases AS bigint[]), CAST(:tokens AS bigint[]),"
-            "  CAST(:nanos AS bigint[])) AS wanted (id, shard, lease, tokens, nanos)"
+            "INSERT INTO reservations (call_id, tenant, job_id, shard_id, lease_token, tokens, nanos)"
+            " SELECT id, tenant, :job, shard, lease, tokens, nanos FROM unnest(CAST(:ids AS uuid[]),"
+            "  CAST(:tenants AS text[]), CAST(:shards AS bigint[]), CAST(:leases AS bigint[]),"
+            "  CAST(:tokens AS bigint[]), CAST(:nanos AS bigint[])) AS wanted (id, tenant, shard, lease, tokens, nanos)"
             " ON CONFLICT DO NOTHING"
         ),
         columns | {"job": job_id},

@@ -35,21 +35,31 @@ _KEEPALIVES = {
 
 
 def connect(
-    database_url: str, *, pool_size: int = 5, max_overflow: int = 5, application_name: str = "assay"
+    database_url: str,
+    *,
+    pool_size: int = 5,
+    max_overflow: int = 5,
+    application_name: str = "assay",
+    begins_itself: bool = False,
 ) -> AsyncEngine:
     """An engine for one event loop; build it after the fork, on the loop that uses it.
+
+    It acts for all tenants, and so is what workers and the sweeper use; what serves a client's requests uses
+    :class:`app.db.tenant_wall.WalledEngine`.
 
     Args:
         database_url: ``postgresql+psycopg://…``.
         pool_size: Connections kept open.
         max_overflow: Further ones for as long as they are needed.
         application_name: How ``pg_stat_activity`` shows them.
+        begins_itself: Whether a listener begins the transactions, and the driver does not.
     """
     engine = create_async_engine(
         database_url,
         pool_size=pool_size,
         max_overflow=max_overflow,
         pool_timeout=5,
+        isolation_level="AUTOCOMMIT" if begins_itself else None,
         hide_parameters=True,  # they are persons' and models' texts, and errors end up in logs
         connect_args={"application_name": application_name, "connect_timeout": 5, "options": _OPTIONS}
         | _KEEPALIVES,
@@ -60,9 +70,13 @@ def connect(
 
 @contextlib.asynccontextmanager
 async def single_statements(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-    """A connection whose every statement is a transaction of its own: nothing is sent to begin or to end one."""
+    """A connection whose every statement is a transaction of its own: nothing is sent to begin or to end one.
+
+    Behind the wall between tenants there has to be one; then it is one for all of them.
+    """
     async with engine.connect() as connection:
         yield await connection.execution_options(isolation_level="AUTOCOMMIT")
+        await connection.commit()
 
 
 def _try_after_a_rest(engine: AsyncEngine) -> None:

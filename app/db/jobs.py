@@ -1,6 +1,7 @@
 """Jobs: making, finding, listing, moving from state to state, deleting.
 
-Whatever serves a client names its tenant; what workers and the sweeper use acts for all tenants.
+Whatever serves a client names its tenant, at least to find or lock the job by which it then goes. What workers and the
+sweeper use acts for all tenants: they go by the ids of shards and jobs, which they are told by our own rows alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -345,7 +346,7 @@ async def move(
 
 
 async def lock_job(
-    connection: AsyncConnection, job_id: str, *, skip_locked: bool = False
+    connection: AsyncConnection, job_id: str, *, skip_locked: bool = False, tenant: str | None = None
 ) -> JobStatus | None:
     """Locks a job's row until the transaction ends, so that its shards' ends follow one another.
 
@@ -353,21 +354,24 @@ async def lock_job(
         connection: Where.
         job_id: Which job.
         skip_locked: Not to wait for whoever holds the lock; the job then counts as missing.
+        tenant: As of :func:`move`.
 
     Returns:
         Where the job stands; ``None`` if it is missing.
     """
-    rows = await connection.execute(
-        select(Job.status).where(Job.id == job_id).with_for_update(skip_locked=skip_locked)
-    )
+    statement = select(Job.status).where(Job.id == job_id)
+    if tenant is not None:
+        statement = statement.where(Job.tenant == tenant)
+    rows = await connection.execute(statement.with_for_update(skip_locked=skip_locked))
     row = rows.first()
     return None if row is None else JobStatus(row.status)
 
 
-async def job_statuses(connection: AsyncConnection, job_ids: Sequence[str]) -> dict[str, JobStatus]:
-    """Where each of these jobs stands; deleted ones are missing."""
-    rows = await connection.execute(select(Job.id, Job.status).where(Job.id.in_(job_ids)))
-    return {row.id: JobStatus(row.status) for row in rows}
+async def status_of(connection: AsyncConnection, tenant: str, job_id: str) -> JobStatus | None:
+    """Where a tenant's job stands; ``None`` if it has been deleted."""
+    rows = await connection.execute(select(Job.status).where(Job.id == job_id, Job.tenant == tenant))
+    row = rows.first()
+    return None if row is None else JobStatus(row.status)
 
 
 async def open_work(connection: AsyncConnection, job_id: str) -> tuple[int, int]:

@@ -3,6 +3,8 @@
 from alembic import command
 from alembic.config import Config
 
+from app.db.tenant_wall import raise_wall
+
 
 def alembic_config(database_url: str) -> Config:
     """Alembic's configuration for a database, wherever the migrations are installed."""
@@ -12,13 +14,17 @@ def alembic_config(database_url: str) -> Config:
     return config
 
 
-def upgrade(database_url: str) -> None:
-    """Applies every migration that the database lacks. Safe to run from several machines at once.
+def upgrade(database_url: str) -> str | None:
+    """Applies every migration that the database lacks, and has it keep tenants apart. Safe to run from several machines at once.
 
     Args:
         database_url: ``postgresql+psycopg://…``.
+
+    Returns:
+        What is left for somebody else to do before tenants are kept apart; see :func:`app.db.tenant_wall.raise_wall`.
     """
     command.upgrade(alembic_config(database_url), "head")
+    return raise_wall(database_url)
 
 
 def check(database_url: str) -> None:

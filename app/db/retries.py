@@ -28,10 +28,11 @@ _STEPS = (
 )
 
 
-async def count_reopenings(connection: AsyncConnection, job_id: str) -> int:
+async def count_reopenings(connection: AsyncConnection, tenant: str, job_id: str) -> int:
     """How often a job's shards have been opened again, added up; it grows with each retry that finds something to do."""
     rows = await connection.execute(
-        text("SELECT coalesce(sum(retries), 0) FROM shards WHERE job_id = :job"), {"job": job_id}
+        text("SELECT coalesce(sum(retries), 0) FROM shards WHERE job_id = :job AND tenant = :tenant"),
+        {"job": job_id, "tenant": tenant},
     )
     return int(rows.scalar_one())
 

@@ -127,6 +127,8 @@ class Reservation(Base):
     __table_args__ = (Index("ix_reservations_job_id", "job_id"),)
 
     call_id: Mapped[UUID] = mapped_column(primary_key=True)
+    tenant: Mapped[str] = mapped_column(server_default=text("'default'"))
+    """The default is for workers of a release that knew no other; it goes with the next one."""
     job_id: Mapped[str] = mapped_column(ForeignKey("budgets.job_id", ondelete="CASCADE"))
     shard_id: Mapped[int] = mapped_column(BigInteger)
     lease_token: Mapped[int] = mapped_column(BigInteger)

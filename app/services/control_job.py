@@ -51,7 +51,7 @@ async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
             reason=CANCELLED_BY_USER,
             tenant=tenant,
         )
-        status = await jobs.lock_job(connection, job_id)
+        status = await jobs.lock_job(connection, job_id, tenant=tenant)
         await batches.hasten(connection, job_id)
         settled = status is JobStatus.CANCELLING and await settle(connection, job_id, status)
     await _let_workers_notice(deps, job_id)
@@ -67,6 +67,7 @@ async def pause_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
         NotFoundError: If the tenant has no such job.
         WrongStateError: If the job can't be paused any more.
     """
+    await _get(deps, tenant, job_id)
     async with deps.engine.begin() as connection:
         await jobs.move(
             connection, job_id, leave=list(ACTIVE), to=JobStatus.PAUSED, reason=PAUSED_BY_USER, tenant=tenant
@@ -114,7 +115,7 @@ async def retry_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
     await _get(deps, tenant, job_id)
     announced: list[int] = []
     async with deps.engine.begin() as connection:
-        status = await jobs.lock_job(connection, job_id)
+        status = await jobs.lock_job(connection, job_id, tenant=tenant)
         if status in RETRIABLE:
             announced = await _reopen(deps, connection, job_id, status)
     if status is not None and status not in {*RETRIABLE, *ACTIVE}:
@@ -171,7 +172,7 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
         WrongStateError: If the job has not ended.
     """
     async with deps.engine.begin() as connection:
-        await jobs.lock_job(connection, job_id)
+        await jobs.lock_job(connection, job_id, tenant=tenant)
         job = await jobs.get_job(connection, tenant, job_id)
         if job is None:
             raise NotFoundError(job_id)

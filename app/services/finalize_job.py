@@ -76,14 +76,14 @@ async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> 
         await shards.bar(connection, job_id)  # what is read from now on is all that there will be
         await batches.forget_waiting(connection, job_id)
         await shards.refresh_usage(connection, job_id)
-        reopenings = await count_reopenings(connection, job_id)
+        reopenings = await count_reopenings(connection, job.tenant, job_id)
         await jobs.finalization_goes_on(connection, job_id)
     async with _known_to_be_at_work(engine, job_id):
         completeness, results = await compute_results(engine, job, context)
     async with engine.begin() as connection:
         status = await jobs.lock_job(connection, job_id)
         # Another finalization may have been faster; the job may be gone since, or taken up again and ending anew.
-        if status is not job.status or await count_reopenings(connection, job_id) != reopenings:
+        if status is not job.status or await count_reopenings(connection, job.tenant, job_id) != reopenings:
             return
         await jobs.store_result(connection, job.tenant, job_id, completeness, results)
         await _end(connection, job, completeness)

@@ -75,12 +75,12 @@ async def states_after(
         if state.is_last:
             return
         seen = state.tag
-        await _other_status(engine, job_id, state.status)
+        await _other_status(engine, tenant, job_id, state.status)
         with contextlib.suppress(SQLAlchemyError, OSError):  # away for a moment: the reader need not notice
             state = await read_state(engine, tenant, job_id)
 
 
-async def _other_status(engine: AsyncEngine, job_id: str, status: JobStatus) -> None:
+async def _other_status(engine: AsyncEngine, tenant: str, job_id: str, status: JobStatus) -> None:
     """Waits until the job has another status, for :data:`LOOK_SECONDS` at most."""
     clock = asyncio.get_running_loop().time
     until = clock() + LOOK_SECONDS
@@ -88,5 +88,5 @@ async def _other_status(engine: AsyncEngine, job_id: str, status: JobStatus) -> 
         await asyncio.sleep(STATUS_SECONDS)
         with contextlib.suppress(SQLAlchemyError, OSError):
             async with engine.connect() as connection:
-                if (await jobs.job_statuses(connection, [job_id])).get(job_id) is not status:
+                if await jobs.status_of(connection, tenant, job_id) is not status:
                     return

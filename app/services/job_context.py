@@ -51,7 +51,7 @@ class JobContexts:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
-        self._known: OrderedDict[str, JobContext] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], JobContext] = OrderedDict()
 
     async def get(self, tenant: str, job_id: str) -> JobContext:
         """A job's context.
@@ -59,15 +59,16 @@ class JobContexts:
         Raises:
             LookupError: If the job is gone.
         """
-        if job_id in self._known:
-            self._known.move_to_end(job_id)
-            return self._known[job_id]
+        name = (tenant, job_id)
+        if name in self._known:
+            self._known.move_to_end(name)
+            return self._known[name]
         async with self._engine.connect() as connection:
             encoded = await jobs.get_spec(connection, tenant, job_id)
         if encoded is None:
             raise LookupError(job_id)
         spec = decode_spec(encoded)
-        self._known[job_id] = context = JobContext(spec, cells_of(spec))
+        self._known[name] = context = JobContext(spec, cells_of(spec))
         while len(self._known) > REMEMBERED_JOBS:
             self._known.popitem(last=False)
         return context

@@ -22,14 +22,16 @@ class MetricsReader:
     """Reads all metrics; one an API process.
 
     Args:
-        engine: The database.
+        every_tenant: The database, as it is seen by nobody's request.
         board: Where the other processes show theirs.
         queue: The queue.
         process: How this process is called among them.
     """
 
-    def __init__(self, engine: AsyncEngine, board: MetricsOfProcesses, queue: Queue, process: str) -> None:
-        self._engine = engine
+    def __init__(
+        self, every_tenant: AsyncEngine, board: MetricsOfProcesses, queue: Queue, process: str
+    ) -> None:
+        self._every_tenant = every_tenant
         self._board = board
         self._queue = queue
         self._process = process
@@ -55,7 +57,7 @@ class MetricsReader:
 
     async def _of_the_database(self) -> OperatingFigures | None:
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS), self._engine.connect() as connection:
+            async with asyncio.timeout(PATIENCE_SECONDS), self._every_tenant.connect() as connection:
                 return await operating_figures(connection)
         except (SQLAlchemyError, OSError):
             return None

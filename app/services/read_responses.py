@@ -159,7 +159,7 @@ async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> A
         CutOffError: Before the last responses, if the job is not any longer what it was when the first were read.
     """
     async with engine.connect() as connection:
-        reopenings = await count_reopenings(connection, job.id)
+        reopenings = await count_reopenings(connection, job.tenant, job.id)
 
     async def read(after: Position | None, limit: int) -> tuple[list[JudgedResponse], Position | None]:
         page, following = await read_page(
@@ -200,7 +200,7 @@ async def _assert_whole(engine: AsyncEngine, job: JobRow, reopenings: int) -> No
     """Makes sure that what was read of a job is all that there was: rows vanish with it, and when it is retried."""
     async with engine.connect() as connection:
         there = await jobs.get_job(connection, job.tenant, job.id)
-        if there is None or await count_reopenings(connection, job.id) != reopenings:
+        if there is None or await count_reopenings(connection, job.tenant, job.id) != reopenings:
             raise CutOffError(job.id)
 
 

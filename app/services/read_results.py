@@ -71,7 +71,7 @@ class ResultsReader:
                 stored = await jobs.stored_result(connection, job.tenant, job.id)
                 if stored is not None:
                     return stored
-            reopenings = await count_reopenings(connection, job.id)
+            reopenings = await count_reopenings(connection, job.tenant, job.id)
         state = (job.status.is_terminal, reopenings)
         computed = self._computed.get(job.id)
         if computed is None or computed.state != state:

@@ -1,4 +1,6 @@
-from app.db.migrate import check, upgrade
+from alembic import command
+
+from app.db.migrate import alembic_config, check, upgrade
 
 
 class TestMigrations:
@@ -6,5 +8,10 @@ class TestMigrations:
         check(database_url)
 
     def test_migrating_twice_changes_nothing(self, database_url: str) -> None:
+        upgrade(database_url)
+        check(database_url)
+
+    def test_keeping_tenants_apart_can_be_taken_back(self, database_url: str) -> None:
+        command.downgrade(alembic_config(database_url), "20261123_0770")
         upgrade(database_url)
         check(database_url)

@@ -1,0 +1,150 @@
+"""The second wall between tenants: row-level security in Postgres.
+
+The first wall is that every statement names its tenant. Should one forget to, what serves clients still sees and writes
+rows of one tenant only, because it works through an engine that stands behind this wall: each of its transactions
+takes on a role that owns no table, and names the tenant of the request. Both are settings of the transaction alone, so
+that nothing of them is left on a connection that goes back to its pool, whatever has ended the transaction, and
+whatever pools connections between us and Postgres.
+
+Workers, the sweeper and migrations stand outside. They act for all tenants, and COPY, by which results are written, is not to be
+had under row-level security.
+
+It is a wall against our own mistakes. Who can send SQL of his own can take the role off again.
+"""
+
+import contextvars
+from functools import lru_cache
+
+import structlog
+from psycopg import sql
+from psycopg.errors import InsufficientPrivilege
+from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
+
+from app.db.engine import connect
+
+log = structlog.get_logger(__name__)
+
+SETTING = "assay.tenant"
+"""Names the tenant of a transaction; empty for nobody, who sees no row."""
+
+_ROLE_NAME = "left(current_user, 50) || '_tenant'"
+"""Of the owner's name, so that two installations on one server share no role: who holds it reads whatever it may read."""
+
+_ROLE = "role of the tenant wall"
+
+_HELD = (
+    "pg_has_role(current_user, r.oid,"
+    " CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END)"
+)
+
+_FIND_ROLE = (
+    f"SELECT (SELECT rolname FROM pg_roles r WHERE rolname = {_ROLE_NAME} AND NOT rolsuper AND NOT rolbypassrls"
+    f" AND {_HELD} AND has_table_privilege(r.oid, to_regclass('jobs'), 'SELECT')),"
+    " (SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('jobs')), row_security_active(to_regclass('jobs'))"
+)
+
+_ROLE_STATE = (
+    f"SELECT quote_ident({_ROLE_NAME}), quote_ident(current_user), r.oid IS NOT NULL, coalesce({_HELD}, false)"
+    f" FROM (SELECT {_ROLE_NAME} AS name) wanted LEFT JOIN pg_roles r ON rolname = name"
+)
+
+_WALLED_TABLES = (
+    "SELECT quote_ident(relname) FROM pg_class WHERE relrowsecurity AND relkind = 'r'"
+    " AND relnamespace = current_schema()::regnamespace ORDER BY 1"
+)
+
+_LOCK = 0x6173726C
+"""Advisory lock: of two machines that start at once, one makes the role."""
+
+_tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="")
+
+
+def act_for(tenant: str) -> None:
+    """Names the tenant for whom this task, and what it starts from now on, reads and writes; empty for nobody."""
+    _tenant.set(tenant)
+
+
+class WalledEngine:
+    """An engine whose transactions see the rows of one tenant, the one that :func:`act_for` has named.
+
+    Its transactions are begun by us, by the same message that takes on the role; so the wall costs no message. A
+    connection on which every statement would be a transaction of its own has one transaction for all of them here.
+
+    Attributes:
+        engine: The engine.
+        stands: Whether the last connection that was made has found the wall; ``None`` before there was one.
+    """
+
+    def __init__(self, database_url: str, *, pool_size: int, application_name: str) -> None:
+        self.engine: AsyncEngine = connect(
+            database_url, pool_size=pool_size, application_name=application_name, begins_itself=True
+        )
+        self.stands: bool | None = None
+        event.listen(self.engine.sync_engine, "connect", self._look_for_role)
+        event.listen(self.engine.sync_engine, "begin", self._begin)
+
+    def _look_for_role(self, connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
+        cursor = connection.cursor()
+        cursor.execute(_FIND_ROLE)
+        role, has_policies, subject = cursor.fetchone() or (None, None, None)
+        cursor.close()
+        connection.rollback()
+        entry.info[_ROLE] = role
+        stands = subject or (role is not None and has_policies)
+        if not stands and self.stands is not False:
+            log.warning(
+                "the database keeps no tenants apart; their statements alone do. See docs/operations.md, Tenants"
+            )
+        self.stands = bool(stands)
+
+    @staticmethod
+    def _begin(connection: Connection) -> None:
+        # A transaction with an isolation level of its own is begun by the driver.
+        begun = not connection.connection.dbapi_connection.autocommit  # type: ignore[union-attr] # psycopg's
+        connection.exec_driver_sql(
+            _begin_as(connection.info.get(_ROLE), _tenant.get(), begun=begun),
+            execution_options={"no_parameters": True},
+        )
+
+
+@lru_cache(maxsize=1024)
+def _begin_as(role: str | None, tenant: str, *, begun: bool) -> str:
+    """What begins a transaction under a role for a tenant: several statements in one message."""
+    parts: list[sql.Composable] = [] if begun else [sql.SQL("BEGIN")]
+    if role is not None:
+        parts.append(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(role)))
+    parts.append(sql.SQL("SET LOCAL {} = {}").format(sql.SQL(SETTING), sql.Literal(tenant)))
+    return sql.SQL("; ").join(parts).as_string(None)
+
+
+def raise_wall(database_url: str) -> str | None:
+    """Makes the role under which clients are served, and lets it at the tables; what is there already stays.
+
+    Args:
+        database_url: ``postgresql+psycopg://…`` of the tables' owner.
+
+    Returns:
+        What somebody has to tell Postgres who may make roles, if the owner may not; ``None`` if the wall stands.
+    """
+    engine = create_engine(database_url, poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        role, owner, exists, held = connection.execute(text(_ROLE_STATE)).one()
+        statements = [] if exists else [f"CREATE ROLE {role} NOLOGIN"]
+        if not held:
+            statements.append(f"GRANT {role} TO {owner}")
+        try:
+            with connection.begin_nested():
+                for statement in statements:
+                    connection.exec_driver_sql(statement)
+        except ProgrammingError as error:
+            if not isinstance(error.orig, InsufficientPrivilege):
+                raise
+            return "; ".join(statements)
+        tables = connection.execute(text(_WALLED_TABLES)).scalars().all()
+        connection.exec_driver_sql(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {', '.join(tables)} TO {role}")
+    return None
