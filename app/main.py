@@ -1,4 +1,4 @@
-"""The HTTP composition root: ``uvicorn --factory app.main:create_app``."""
+"""The HTTP composition root: ``python -m app.serve --factory app.main:create_app``."""
 
 import contextlib
 import secrets
@@ -36,9 +36,11 @@ from app.api.console import job as job_page
 from app.api.console import responses as responses_page
 from app.api.dependencies import Services
 from app.api.hosts import KnownHost
+from app.api.limits import Limits
 from app.api.openapi import DescribedApp
 from app.api.same_origin import SameOrigin
 from app.api.sessions import Signer
+from app.api.streams import Streams
 from app.bootstrap import (
     LateSegmenter,
     collect_garbage_rarely,
@@ -115,11 +117,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
         dependencies=[Depends(check_scope)],
     )
-    app.state.max_body_bytes = loaded.max_body_bytes
     app.add_middleware(Door)
     app.add_middleware(patience.Patience)
     app.add_middleware(SameOrigin)
     app.add_middleware(KnownHost, names=loaded.known_hosts)
+    app.add_middleware(Limits, most_bytes=loaded.max_body_bytes, seconds=loaded.upload_seconds)
     app.add_middleware(RequestContext)
     problems.install(app)
     patch_fastapi(app, redirect_from_root_to_docs=False)  # /docs without anything from the internet
@@ -219,6 +221,7 @@ def _services(settings: Settings) -> Services:
         keys=KeyDependencies(engine, pepper),
         keyring=Keyring(every_tenant, pepper),
         signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
+        streams=Streams(settings.max_streams),
     )
 
 

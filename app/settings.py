@@ -45,6 +45,10 @@ class Settings(BaseSettings):
     """``auto``: text on a terminal, JSON elsewhere."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 8 * 1024 * 1024
     """Longest request body; longer ones are a 413."""
+    upload_seconds: Annotated[float, Field(gt=0)] = 60.0
+    """How soon a request's body has to be there; a slower one is a 408."""
+    max_streams: Annotated[int, Field(ge=1)] = 100
+    """Exports and event streams that one tenant may have open at an API process; one more is a 429."""
     max_planned_calls: Annotated[int, Field(ge=1)] = 5_000_000
     """A job planned beyond this is a 422."""
 

@@ -124,7 +124,7 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
             "api",
             module_command(
                 *(
-                    "uvicorn",
+                    "app.serve",
                     "--factory",
                     "app.main:create_app",
                     "--host",

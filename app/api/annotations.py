@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from app.api import annotation_answers, cursors
 from app.api.access import needs
 from app.api.annotation_requests import AnnotationsIn, LabellingRoundIn
-from app.api.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters
+from app.api.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters, takes_a_stream
 from app.api.jobs import MAX_PAGE
 from app.api.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, answers_with, described_body
@@ -118,6 +118,7 @@ def _moved(location: Sequence[int | str], by: int) -> tuple[int | str, ...]:
 
 @router.get(
     "/annotations",
+    dependencies=[Depends(takes_a_stream)],
     responses=answers_with(annotation_answers.AnnotationList) | NOT_FOUND,
     summary="Read annotations",
 )

@@ -1,6 +1,7 @@
 """What handlers are given."""
 
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, cast
@@ -12,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.api.access import Caller, caller_of
 from app.api.problems import ProblemError, wrong_field
 from app.api.sessions import Signer
+from app.api.streams import Streams
 from app.db.tenant_wall import WalledEngine, act_for
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
@@ -60,6 +62,7 @@ class Services:
     keys: KeyDependencies
     keyring: Keyring
     signer: Signer
+    streams: Streams
 
 
 def _services(request: Request) -> Services:
@@ -137,5 +140,13 @@ def no_unknown_parameters(request: Request) -> None:
 ServicesDep = Annotated[Services, Depends(_services)]
 CallerDep = Annotated[Caller, Depends(caller_of)]
 TenantDep = Annotated[str, Depends(_acting_tenant)]
+
+
+async def takes_a_stream(services: ServicesDep, tenant: TenantDep) -> AsyncIterator[None]:
+    """Holds one of the tenant's streams until the answer has ended, or its reader has gone."""
+    with services.streams.place(tenant):
+        yield
+
+
 JobId = Annotated[str, Depends(_job_id)]
 MetadataFilter = Annotated[dict[str, str], Depends(metadata_filter)]

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Header, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.access import needs
-from app.api.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters, takes_a_stream
 from app.api.openapi import NOT_FOUND, PROBLEMS, Responses
 from app.api.strict_json import StrictRoute
 from app.domain.api_key import Scope
@@ -54,6 +54,7 @@ LastEventId = Annotated[
 @router.get(
     "/{job_id}/events",
     response_class=StreamingResponse,
+    dependencies=[Depends(takes_a_stream)],
     responses=STREAM | NOT_FOUND,
     summary="Follow a job by events",
 )

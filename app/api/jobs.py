@@ -10,7 +10,14 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from app.api import answers, cursors
 from app.api.access import needs
 from app.api.comparisons import JUNIT_TYPE, junit_answer
-from app.api.dependencies import JobId, MetadataFilter, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.dependencies import (
+    JobId,
+    MetadataFilter,
+    ServicesDep,
+    TenantDep,
+    no_unknown_parameters,
+    takes_a_stream,
+)
 from app.api.metric_answers import RunDistances
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.problems import wrong_field
@@ -300,6 +307,7 @@ async def responses(
 @router.get(
     "/{job_id}/report",
     response_class=StreamingResponse,
+    dependencies=[Depends(takes_a_stream)],
     responses=REPORTS | NOT_FOUND,
     summary="Download a report",
 )

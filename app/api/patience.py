@@ -46,6 +46,7 @@ class Patience:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._left: set[asyncio.Task[None]] = set()
+        self._asked: asyncio.Task[bool] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
@@ -68,9 +69,14 @@ class Patience:
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
 
-    @staticmethod
-    async def _hangs(scope: Scope, handler: asyncio.Task[None]) -> bool:
-        return not await answers(scope["app"].state.services.probe, PROBE_SECONDS) and not handler.done()
+    async def _hangs(self, scope: Scope, handler: asyncio.Task[None]) -> bool:
+        """Whether the database does not answer; whoever wonders meanwhile waits for the same word.
+
+        A thousand that each asked for themselves would wait for each other, and take that for a frozen database.
+        """
+        if self._asked is None or self._asked.done():
+            self._asked = asyncio.create_task(answers(scope["app"].state.services.probe, PROBE_SECONDS))
+        return not await asyncio.shield(self._asked) and not handler.done()
 
     def _leave(self, handler: asyncio.Task[None]) -> None:
         """Ends a handler without waiting for it; what it still raises concerns nobody."""

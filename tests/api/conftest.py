@@ -7,7 +7,7 @@ import pytest
 from embedded.services import StackConfig
 from embedded.supervisor import Supervisor
 from embedded.valkey import EmbeddedValkey
-from tests.api.service import Json, Service, serving
+from tests.api.service import MOST_STREAMS, Json, Service, serving
 from tests.conftest import scratch_directory
 from tests.databases import Databases
 
@@ -18,7 +18,13 @@ def running_api(databases: Databases, template_database: str) -> Iterator[Servic
         databases.new("api", template=template_database) as url,
         scratch_directory() as directory,
         EmbeddedValkey(directory / "valkey") as valkey,
-        serving(directory, url, valkey.url(), ASSAY_MAX_PLANNED_CALLS="200000") as service,
+        serving(
+            directory,
+            url,
+            valkey.url(),
+            ASSAY_MAX_PLANNED_CALLS="200000",
+            ASSAY_MAX_STREAMS=str(MOST_STREAMS),
+        ) as service,
     ):
         yield service
 

@@ -64,6 +64,8 @@ TABLES = (
     "budgets",
     "reservations",
 )
+MOST_STREAMS = 4
+"""Exports and event streams at a time, of the API without workers."""
 CONFIG = """
 connections:
   acme:
@@ -106,11 +108,12 @@ def verify(response: httpx2.Response) -> None:
 
 
 class Service:
-    """A running API, its database, and a client."""
+    """A running API, its database, and a client; and the API's process, where it is our own child."""
 
-    def __init__(self, url: str, database_url: str) -> None:
+    def __init__(self, url: str, database_url: str, process: subprocess.Popen[bytes] | None = None) -> None:
         self.url = url
         self.database_url = database_url
+        self.process = process
         self.http = httpx2.Client(
             base_url=url, timeout=60, trust_env=False, event_hooks={"response": [verify]}
         )
@@ -178,7 +181,7 @@ def serving(directory: Path, database_url: str, redis_url: str, **environment: s
         "ASSAY_LOG_LEVEL": "WARNING",
         **environment,
     }
-    command = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", "--host", "127.0.0.1"]
+    command = [sys.executable, "-m", "app.serve", "--factory", "app.main:create_app", "--host", "127.0.0.1"]
     with (directory / "api.log").open("wb") as log:
         process = subprocess.Popen(
             [*command, "--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "3"],
@@ -187,7 +190,7 @@ def serving(directory: Path, database_url: str, redis_url: str, **environment: s
             stderr=log,
         )
     try:
-        service = Service(f"http://127.0.0.1:{port}", database_url)
+        service = Service(f"http://127.0.0.1:{port}", database_url, process)
         with service.http:
             _await_listening(service, process, directory / "api.log")
             yield service

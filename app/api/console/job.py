@@ -18,7 +18,14 @@ from app.api.console.forms import typed_by
 from app.api.console.job_form import BUDGET, number_of
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
-from app.api.dependencies import JobId, Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.dependencies import (
+    JobId,
+    Services,
+    ServicesDep,
+    TenantDep,
+    no_unknown_parameters,
+    takes_a_stream,
+)
 from app.api.pages import page, render
 from app.api.requests import BudgetIn
 from app.domain.api_key import Scope
@@ -86,7 +93,7 @@ async def act(job_id: JobId, deed: Deed, services: ServicesDep, tenant: TenantDe
     return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)
 
 
-@router.get("/live/jobs/{job_id}")
+@router.get("/live/jobs/{job_id}", dependencies=[Depends(takes_a_stream)])
 @needs(Scope.READ)
 async def live_job(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """The parts of a job's page, as they change."""

@@ -12,7 +12,7 @@ from app.api import cursors
 from app.api.access import needs
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
-from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters, takes_a_stream
 from app.api.pages import page, render
 from app.db import jobs
 from app.db.jobs import JobRow
@@ -103,7 +103,7 @@ async def job_list(
     )
 
 
-@router.get("/live/jobs")
+@router.get("/live/jobs", dependencies=[Depends(takes_a_stream)])
 @needs(Scope.READ)
 async def live_list(
     services: ServicesDep, tenant: TenantDep, status: Status = None, after: After = None

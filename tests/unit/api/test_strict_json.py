@@ -12,6 +12,13 @@ class TestLoads:
         assert loads(json.dumps(value).encode()) == value
         assert loads(json.dumps(value, ensure_ascii=False).encode()) == value
 
+    def test_brackets_in_texts_are_no_levels(self) -> None:
+        value: object = ["[" * 100, '"\\{' * 100, [{"{[": "["}] * 100]
+        assert loads(json.dumps(value).encode()) == value
+
+    def test_sixty_four_levels_are_read(self) -> None:
+        assert json.dumps(loads(b"[" * 64 + b"]" * 64)) == "[" * 64 + "]" * 64
+
     def test_a_pair_of_escaped_surrogates_is_one_character(self) -> None:
         assert loads(rb'["\ud834\udd1e"]') == ["𝄞"]
 
@@ -26,7 +33,8 @@ class TestLoads:
             (b'{"\\uDC00":1}', "lone surrogate"),
             (b'["\xff"]', "not UTF-8"),
             (b"[" + b"1" * 5000 + b"]", "the body: Exceeds the limit"),
-            (b"[" * 100_000, "nested too deep"),
+            (b"[" * 100_000, "nested deeper than 64 levels"),
+            (b'{"a":' * 65 + b"1" + b"}" * 65, "nested deeper than 64 levels"),
         ],
     )
     def test_what_other_parsers_would_take_otherwise_is_refused(self, body: bytes, detail: str) -> None:

@@ -1,0 +1,129 @@
+"""What holds before any work is done: how long the head of a request is, how long its body, and how soon that has come."""
+
+import asyncio
+from collections.abc import AsyncIterator, MutableMapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api.problems import RETRY_SECONDS, ProblemError, problem_response
+
+MOST_HEADERS = 100
+HEADER_BYTES = 32 * 1024
+"""Of all headers together."""
+URL_BYTES = 16 * 1024
+"""Of path and query, as they were sent."""
+BODIES_HELD = 16
+"""So many of the longest bodies may be held at a time: those that arrive, and those that are worked on."""
+STALLED_SECONDS = 60.0
+"""How long an answer's next part may wait for a reader who takes nothing."""
+
+
+class Limits:
+    """Refuses heads that are too long, and gives every request an :class:`Upload` to read its body by.
+
+    Args:
+        app: What handles the others.
+        most_bytes: The longest body.
+        seconds: How soon a body has to be there.
+    """
+
+    def __init__(self, app: ASGIApp, most_bytes: int, seconds: float) -> None:
+        self._app = app
+        self.most_bytes = most_bytes
+        self.seconds = seconds
+        self.held = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = _refusal(scope)
+        if refusal is not None:
+            status, code, detail = refusal
+            await problem_response(Request(scope), status, code, detail)(scope, receive, send)
+            return
+        upload = Upload(self)
+        scope.setdefault("state", {})["upload"] = upload
+        try:
+            await self._app(scope, receive, _to_readers(send))
+        finally:
+            self.held -= upload.received
+
+
+class Upload:
+    """A request's body as it arrives.
+
+    Attributes:
+        received: How much of it is there, in bytes.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.received = 0
+
+    async def read(self, request: Request) -> bytes:
+        """The body.
+
+        Raises:
+            ProblemError: If it is too long, too slow, or too much beside those of others.
+        """
+        limits = self._limits
+        announced = request.headers.get("content-length", "0")
+        if announced.isdecimal() and int(announced) > limits.most_bytes:
+            raise self._too_long()
+        try:
+            async with asyncio.timeout(limits.seconds):
+                return b"".join([chunk async for chunk in self._chunks(request)])
+        except TimeoutError as error:
+            detail = f"a body has to be there within {limits.seconds:g} s"
+            headers = {"Connection": "close"}
+            raise ProblemError(
+                HTTPStatus.REQUEST_TIMEOUT, "body_too_slow", detail, headers=headers
+            ) from error
+
+    async def _chunks(self, request: Request) -> AsyncIterator[bytes]:
+        limits = self._limits
+        async for chunk in request.stream():
+            self.received += len(chunk)
+            limits.held += len(chunk)
+            if self.received > limits.most_bytes:
+                raise self._too_long()
+            if limits.held > BODIES_HELD * limits.most_bytes:
+                detail = "too much is being sent at this moment; try again"
+                headers = {"Retry-After": RETRY_SECONDS}
+                raise ProblemError(
+                    HTTPStatus.SERVICE_UNAVAILABLE, "too_many_uploads", detail, headers=headers
+                )
+            yield chunk
+
+    def _too_long(self) -> ProblemError:
+        detail = f"a body has at most {self._limits.most_bytes:,} bytes"
+        return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail)
+
+
+def _refusal(scope: Scope) -> tuple[HTTPStatus, str, str] | None:
+    """What is said to a head that is too long."""
+    headers = scope["headers"]
+    if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > URL_BYTES:
+        return HTTPStatus.REQUEST_URI_TOO_LONG, "url_too_long", f"a URL has at most {URL_BYTES:,} bytes"
+    if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers) > HEADER_BYTES:
+        detail = f"a request has at most {MOST_HEADERS} headers of {HEADER_BYTES:,} bytes together"
+        return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail
+    return None
+
+
+def _to_readers(send: Send) -> Send:
+    """What to send by: a reader who takes nothing for long counts as one who has gone."""
+
+    async def to_reader(message: MutableMapping[str, Any]) -> None:
+        try:
+            async with asyncio.timeout(STALLED_SECONDS):
+                await send(message)
+        except TimeoutError as error:
+            raise ConnectionError("the reader takes nothing") from error
+
+    return to_reader

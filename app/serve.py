@@ -1,0 +1,93 @@
+"""Serves the API: ``python -m app.serve`` takes uvicorn's own options.
+
+What differs is how long uvicorn waits for a request's head, and how much of one it keeps: by itself it has no bound for either.
+"""
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn.config import HTTP_PROTOCOLS
+from uvicorn.main import main
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+HEAD_SECONDS = 10.0
+"""After so long a connection is closed on which no whole head has come: its first, or another one after an answer."""
+HEAD_BYTES = 64 * 1024
+"""Most of an unfinished head that is kept; what a whole one may have is decided in ``app.api.limits``."""
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """HTTP/1.1 whose heads have to come soon and to end somewhere."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._in_head = True
+        self._head_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        """Begins to wait for a head."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Waits for nothing any more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Counts what comes of a head until it is whole."""
+        was_in_head = self._in_head
+        super().data_received(data)
+        if self._in_head and not self.transport.is_closing():
+            # Of what a head begins in, the most may be the body before it.
+            self._head_bytes += len(data) if was_in_head else 1
+            if self._head_bytes > HEAD_BYTES:
+                self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        """Waits for the rest of a head, once the request before it is answered."""
+        super().on_message_begin()
+        self._in_head = True
+        if self._is_idle():
+            self._wait()
+
+    def on_headers_complete(self) -> None:
+        """Waits no longer: a body has limits of its own, where it is read."""
+        self._in_head = False
+        self._head_bytes = 0
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Waits for the next head, also past the rest of a body that nobody reads any more."""
+        super().on_response_complete()
+        if self._is_idle():
+            self._wait()
+
+    def _is_idle(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle  # none before the first request
+        return cycle is None or cycle.response_complete
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        self._timer = self.loop.call_later(HEAD_SECONDS, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        """Ends the connection, with a word for those who have begun to ask."""
+        if self.transport.is_closing():
+            return
+        if self._head_bytes:
+            self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        self.transport.close()
+
+
+if __name__ == "__main__":
+    HTTP_PROTOCOLS["auto"] = "app.serve:BoundedHttp"
+    main()

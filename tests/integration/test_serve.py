@@ -1,0 +1,79 @@
+"""Connections on which no head comes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from app import serve
+from app.serve import BoundedHttp
+from embedded.supervisor import free_port
+from tests.observe import eventually
+
+WHOLE = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+async def slow_application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers when twice the time has passed that a head may take."""
+    await asyncio.sleep(2 * serve.HEAD_SECONDS)
+    response: Response = PlainTextResponse(Request(scope).url.path)
+    await response(scope, receive, send)
+
+
+@pytest.fixture
+async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
+    monkeypatch.setattr(serve, "HEAD_SECONDS", 0.3)
+    free = free_port("127.0.0.1", 0)
+    config = uvicorn.Config(
+        slow_application, port=free, http=BoundedHttp, lifespan="off", log_config=None, timeout_keep_alive=60
+    )
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server.serve())
+    await asyncio.to_thread(eventually, lambda: server.started)
+    yield free
+    server.should_exit = True
+    await running
+
+
+async def told(port: int, *pieces: bytes) -> bytes:
+    """All that comes back, until the connection is closed, when this is sent."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for piece in pieces:
+        writer.write(piece)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+    async with asyncio.timeout(30):
+        found = await reader.read()
+    writer.close()
+    return found
+
+
+class TestBoundedHttp:
+    async def test_a_connection_on_which_nothing_comes_is_closed(self, port: int) -> None:
+        assert await told(port) == b""
+
+    async def test_half_a_head_is_a_408(self, port: int) -> None:
+        assert (await told(port, WHOLE[:10])).startswith(b"HTTP/1.1 408 ")
+
+    async def test_a_head_that_comes_in_time_is_answered_however_late(self, port: int) -> None:
+        assert (await told(port, WHOLE[:10], WHOLE[10:])).startswith(b"HTTP/1.1 200 ")
+
+    async def test_after_an_answer_the_next_head_is_waited_for_as_long(self, port: int) -> None:
+        found = await told(port, WHOLE, WHOLE[:10])
+        assert found.startswith(b"HTTP/1.1 200 ")
+        assert b"HTTP/1.1 408 " in found
+
+    async def test_the_rest_of_a_body_that_nobody_reads_is_not_waited_for_longer(self, port: int) -> None:
+        unread = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\nx"
+        assert (await told(port, unread)).startswith(b"HTTP/1.1 200 ")
+
+    async def test_a_head_without_an_end_is_a_431(self, port: int) -> None:
+        endless = b"GET / HTTP/1.1\r\nx: " + b"y" * serve.HEAD_BYTES
+        assert (await told(port, endless, b"y")).startswith(b"HTTP/1.1 431 ")
+
+    async def test_requests_that_come_together_are_each_answered(self, port: int) -> None:
+        assert (await told(port, WHOLE * 3)).count(b"HTTP/1.1 200 ") == 3
