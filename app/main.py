@@ -42,6 +42,7 @@ from app.bootstrap import (
 )
 from app.db.engine import connect
 from app.instruments.grouped_loader import load_grouped
+from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.llm.prices import GenaiPriceBook
@@ -140,7 +141,13 @@ def _services(settings: Settings) -> Services:
     submission = SubmissionDependencies(
         engine=engine,
         catalog=make_catalog(
-            instrument, gym, load_grouped(), segmenter.name, connections, reply_days=settings.reply_days
+            instrument,
+            gym,
+            load_grouped(),
+            load_hardened(),
+            segmenter.name,
+            connections,
+            reply_days=settings.reply_days,
         ),
         queue=queue,
         segmenter=segmenter,

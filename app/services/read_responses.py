@@ -13,6 +13,8 @@ from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord, W
 from app.db.replies import Place
 from app.db.retries import count_reopenings
 from app.domain.gym import question_item
+from app.domain.hardening import showing
+from app.domain.injection import Suspicion
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.model import Usage
 from app.domain.personagym.grades import read_final_score
@@ -61,6 +63,7 @@ class ResponseFilter:
         out_of_character: Only those of which a judge finds a sentence out of character.
         judges_disagree: Only those of which one judge finds a sentence in character and another finds it out of
             character, on the same dimension, or whose grades are :data:`APART` or more points apart.
+        suspicious: Only those with a doubtful verdict or grade.
     """
 
     model: str | None = None
@@ -68,11 +71,12 @@ class ResponseFilter:
     task: str | None = None
     out_of_character: bool = False
     judges_disagree: bool = False
+    suspicious: bool = False
 
     @property
     def by_judgement(self) -> bool:
         """Whether what judges said decides, so that most of what is looked at may not be shown."""
-        return self.out_of_character or self.judges_disagree
+        return self.out_of_character or self.judges_disagree or self.suspicious
 
     def admits(self, context: JobContext, cell: Cell) -> bool:
         """Whether a cell's responses can be among them."""
@@ -105,6 +109,7 @@ async def read_page(
         out_of_character=wanted.out_of_character,
         judges_disagree=wanted.judges_disagree,
         apart=APART,
+        suspicious=wanted.suspicious,
     )
     async with engine.connect() as connection:
         until: Position | None = None
@@ -241,9 +246,9 @@ def _judged(
     item = _item(cell, record, questions)
     position = _position(record)
     by_unit: dict[int, list[UnitVerdict]] = {}
-    for unit, trait, judge, status, score, raw, size in found.verdicts:
+    for unit, trait, judge, status, score, raw, size, suspicion in found.verdicts:
         origin = origins.get((*position, unit, trait, judge))
-        key = (record.cell, trait, judge, status, score, raw, size, origin)
+        key = (record.cell, trait, judge, status, score, raw, size, suspicion, origin)
         by_unit.setdefault(unit, []).append(verdicts[key])
     return JudgedResponse(
         id=response_id(job.id, *position),
@@ -271,7 +276,7 @@ def _judged(
         ),
         question=item.text if of_gym else None,
         grades=tuple(
-            _grade(context, grade, origins.get((*position, None, None, grade.judge)))
+            _grade(context, record.text or "", grade, origins.get((*position, None, None, grade.judge)))
             for grade in found.grades
         ),
         reused=origins.get((*position, None, None, None)),
@@ -284,8 +289,11 @@ def _iteration(spec: JobSpec, run: int, *, gym: bool) -> int | None:
     return run if gym else run % spec.iterations
 
 
-def _grade(context: JobContext, record: GradeRecord, reused: ReplyOrigin | None) -> ResponseGrade:
-    justification = None if record.raw is None else read_final_score(record.raw).justification
+def _grade(context: JobContext, text: str, record: GradeRecord, reused: ReplyOrigin | None) -> ResponseGrade:
+    justification = None
+    if record.raw is not None:
+        shown = showing(context.spec.hardening, [text])
+        justification = read_final_score(shown.read(record.raw).text).justification
     return ResponseGrade(
         judge=context.spec.judges[record.judge].label,
         status=VerdictStatus(record.status),
@@ -294,10 +302,15 @@ def _grade(context: JobContext, record: GradeRecord, reused: ReplyOrigin | None)
         raw=record.raw,
         error=record.error,
         reused=reused,
+        suspicion=_suspicion(record.suspicion),
     )
 
 
-_Said = tuple[int, int, int, str, int | None, str | None, int, ReplyOrigin | None]
+def _suspicion(stored: str | None) -> Suspicion | None:
+    return None if stored is None else Suspicion(stored)
+
+
+_Said = tuple[int, int, int, str, int | None, str | None, int, str | None, ReplyOrigin | None]
 """A verdict's cell, what is stored of it but for the unit, and whose reply it is."""
 
 
@@ -309,7 +322,7 @@ class _Verdicts(dict[_Said, UnitVerdict]):
         self._context = context
 
     def __missing__(self, key: _Said) -> UnitVerdict:
-        ordinal, trait, judge, status, score, raw, group_size, reused = key
+        ordinal, trait, judge, status, score, raw, group_size, suspicion, reused = key
         cell = self._context.cells[ordinal]
         dimension, level = cell.dimensions[trait], cell.persona.traits[trait].level
         verdict = self[key] = UnitVerdict(
@@ -321,5 +334,6 @@ class _Verdicts(dict[_Said, UnitVerdict]):
             in_character=None if score is None else dimension.scale.level_of(score) == level,
             group_size=group_size,
             reused=reused,
+            suspicion=_suspicion(suspicion),
         )
         return verdict
