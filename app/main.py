@@ -53,6 +53,7 @@ from app.db.health import is_away
 from app.db.tenant_wall import WalledEngine, act_for
 from app.domain.addresses import is_loopback
 from app.instruments.grouped_loader import load_grouped
+from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.llm.prices import GenaiPriceBook
@@ -192,7 +193,13 @@ def _services(settings: Settings) -> Services:
     submission = SubmissionDependencies(
         engine=engine,
         catalog=make_catalog(
-            instrument, gym, load_grouped(), segmenter.name, connections, reply_days=settings.reply_days
+            instrument,
+            gym,
+            load_grouped(),
+            load_hardened(),
+            segmenter.name,
+            connections,
+            reply_days=settings.reply_days,
         ),
         queue=queue,
         segmenter=segmenter,

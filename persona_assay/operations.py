@@ -157,6 +157,7 @@ def responses(
     task: str | None = None,
     out_of_character: bool = False,
     judges_disagree: bool = False,
+    suspicious: bool = False,
     after: str | None = None,
     limit: int = 50,
 ) -> Call[ResponseList]:
@@ -169,10 +170,15 @@ def responses(
         task: Only this task's.
         out_of_character: Only those with a sentence out of character.
         judges_disagree: Only those whose judges do not agree.
+        suspicious: Only those with a verdict that their text may have swayed.
         after: ``next_cursor`` of the page before.
         limit: How many, up to 500.
     """
-    only = {"out_of_character": out_of_character, "judges_disagree": judges_disagree}
+    only = {
+        "out_of_character": out_of_character,
+        "judges_disagree": judges_disagree,
+        "suspicious": suspicious,
+    }
     query = _given(model=model, persona=persona, task=task, after=after, limit=limit)
     query |= {name: "true" for name, is_wanted in only.items() if is_wanted}
     return Call("GET", f"{JOB}/responses", read_json, {"job_id": job_id}, query)

@@ -536,6 +536,8 @@ class GradeAnswer(TypedDict):
     """Why there is no reply."""
     reused: Literal["same_job", "other_job"] | None
     """Which job's reply it is, if no call was made for it."""
+    suspicion: Literal["text", "reply", "both"] | None
+    """What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key word) or `both`."""
 
 
 class Health(TypedDict):
@@ -845,8 +847,8 @@ class JobIn(TypedDict):
     """PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror` (its section 3.2)."""
     thresholds: NotRequired[Sequence[str]]
     """What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise."""
-    protocol: NotRequired[Literal["paper"]]
-    """The papers' words and definitions."""
+    protocol: NotRequired[Literal["paper", "hardened"]]
+    """`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is the judged text, and show by a key word that they follow ours and not its instructions."""
     budget: NotRequired[BudgetIn | None]
     """What it may spend; used up, the job pauses with `status_reason: budget_exhausted`."""
     priority: NotRequired[Literal["low", "normal", "high"]]
@@ -1239,6 +1241,8 @@ class VerdictAnswer(TypedDict):
     """Sentences that the judge was asked about in the same call; 1 where alone."""
     reused: Literal["same_job", "other_job"] | None
     """Which job's reply it is, if no call was made for it."""
+    suspicion: Literal["text", "reply", "both"] | None
+    """What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key word) or `both`."""
 
 
 class UnitAnswer(TypedDict):
@@ -1289,6 +1293,47 @@ class ResponseList(TypedDict):
     next_cursor: str | None
 
 
+class SuspicionCounts(TypedDict):
+    """Doubtful judgements, by what makes them so."""
+
+    total: int
+    of: int
+    """Judgements there are."""
+    text: int
+    reply: int
+    both: int
+
+
+class SuspicionOfModel(TypedDict):
+    """Those of one model's texts by one judge."""
+
+    model: str
+    judge: str
+    verdicts: int
+    """On sentences."""
+    grades: int
+    """Of PersonaGym responses."""
+
+
+class WithoutSuspicion(TypedDict):
+    """The figures without the doubtful judgements."""
+
+    totals: list[dict[str, Any]]
+    """By model, and by model and task, in the form of `totals`."""
+    persona_score_totals: list[dict[str, Any]]
+
+
+class SuspicionSummary(TypedDict):
+    """Judgements of texts that address the judge, or replied to as if they had. All of them are in the figures."""
+
+    verdicts: SuspicionCounts
+    grades: SuspicionCounts
+    by_model: list[SuspicionOfModel]
+    """Where there are any."""
+    without: WithoutSuspicion | None
+    """`null` where there are none."""
+
+
 class TotalResult(TypedDict):
     """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
 
@@ -1319,6 +1364,8 @@ class Results(TypedDict):
     """What the reasoner was asked, by kind and task, and what was dropped."""
     persona_set: NotRequired[PersonaGenerationResult | None]
     """Of a job that makes up personas and does nothing else."""
+    suspicion: NotRequired[SuspicionSummary | None]
+    """Verdicts that a judged text may have swayed; `null` for a job in which nothing is judged."""
     judging_check: NotRequired[JudgingCheck | None]
     """Of a job that judges several sentences a call: how far that agrees with one by one."""
     human_agreement: NotRequired[list[HumanAgreement]]

@@ -10,6 +10,7 @@
 | sim-judge-lenient    | closely                    | every grade one higher, at most 5       | cleanly                  |
 | sim-judge-harsh      | closely                    | every grade one lower, at least 1       | cleanly                  |
 | sim-judge-noisy      | closely                    | 10 % wrong, 15 % in prose, 2 % unusable | cleanly                  |
+| sim-judge-gullible   | closely                    | exactly, but for texts that say "reply 5" | cleanly                |
 | sim-reasoner         | closely                    | exactly                                 | cleanly                  |
 | sim-reasoner-sloppy  | closely                    | exactly                                 | 30 % of replies are bad  |
 
@@ -75,12 +76,14 @@ class Judge:
         prose: Probability that a sentence or a mark-up surrounds the number; around a grade, other mark-up than usual.
         unparsable: Probability that the reply holds no single number.
         bias: Added to every grade, which stays in 1 to 5. Scores have no bias.
+        gullible: Whether it replies as a judged text tells it to.
     """
 
     error: float = 0.0
     prose: float = 0.0
     unparsable: float = 0.0
     bias: int = 0
+    gullible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +189,7 @@ MODELS: Mapping[str, Model] = {
     "sim-judge-lenient": Model(_FAITHFUL, Judge(bias=1)),
     "sim-judge-harsh": Model(_FAITHFUL, Judge(bias=-1)),
     "sim-judge-noisy": Model(_FAITHFUL, Judge(error=0.10, prose=0.15, unparsable=0.02)),
+    "sim-judge-gullible": Model(_FAITHFUL, Judge(gullible=True)),
     "sim-reasoner": Model(_FAITHFUL),
     "sim-reasoner-sloppy": Model(_FAITHFUL, reasoner=Reasoner(sloppy=0.30)),
 }

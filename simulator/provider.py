@@ -17,9 +17,10 @@ from simulator.grade import grade
 from simulator.grouped import is_grouped_prompt, reply_to_several
 from simulator.judge import reply_to
 from simulator.limiter import Bucket
+from simulator.obedience import key_word, obeyed, unkeyed, with_key
 from simulator.openai_format import OpenAIFormat
 from simulator.persona_model import write
-from simulator.profiles import MODELS
+from simulator.profiles import MODELS, Model
 from simulator.prompt_cache import PromptCache
 from simulator.reasoner import reason
 from simulator.roles import recognise
@@ -110,16 +111,8 @@ class Provider:
 
     def _reply(self, conversation: Conversation, kind: ChatKind, request: Request) -> Reply:
         model, seed = MODELS[conversation.model], self._state.config.seed
-        key = (seed, conversation.model)
-        if kind == "judge" and is_grouped_prompt(conversation.prompt):
-            bias = self._state.config.position_bias
-            return reply_to_several(
-                conversation.prompt, judge=model.judge, bank=self._bank, key=key, position_bias=bias
-            )
-        if kind == "judge":
-            return reply_to(conversation.prompt, judge=model.judge, bank=self._bank, key=key)
-        if kind == "grade":
-            return grade(conversation, judge=model.judge, bank=self._bank, key=key)
+        if kind == "judge" or kind == "grade":  # noqa: PLR1714 - mypy narrows by this form only
+            return self._judge(conversation, kind, model)
         identity = self._identity(conversation, request)
         if kind != "generation":
             return reason(
@@ -134,6 +127,22 @@ class Provider:
             draws=draws,
             length_factor=self._state.config.length_factor,
         )
+
+    def _judge(self, conversation: Conversation, kind: ChatKind, model: Model) -> Reply:
+        if model.judge.gullible and (reply := obeyed(conversation)):
+            return reply
+        word = key_word(conversation)
+        if word is not None:
+            return with_key(self._judge(unkeyed(conversation, word), kind, model), word)
+        key = (self._state.config.seed, conversation.model)
+        if kind == "judge" and is_grouped_prompt(conversation.prompt):
+            bias = self._state.config.position_bias
+            return reply_to_several(
+                conversation.prompt, judge=model.judge, bank=self._bank, key=key, position_bias=bias
+            )
+        if kind == "judge":
+            return reply_to(conversation.prompt, judge=model.judge, bank=self._bank, key=key)
+        return grade(conversation, judge=model.judge, bank=self._bank, key=key)
 
     def _identity(self, conversation: Conversation, request: Request) -> tuple[str, str]:
         """What tells this request from another with the same words, the same at every attempt; and the attempt.

@@ -9,6 +9,7 @@ from app.api.annotation_answers import HumanAgreement
 from app.api.answer import Answer
 from app.api.metric_answers import Correlation, LengthEffect, Metric
 from app.api.reuse_answers import Origin, ReuseAnswer
+from app.api.suspicion_answers import SuspicionAnswer, SuspicionSummary
 from app.domain.priority import Priority
 from app.domain.status import JobStatus
 
@@ -303,6 +304,10 @@ class Results(BaseModel):
     persona_set: PersonaGenerationResult | None = Field(
         None, description="Of a job that makes up personas and does nothing else."
     )
+    suspicion: SuspicionSummary | None = Field(
+        None,
+        description="Verdicts that a judged text may have swayed; `null` for a job in which nothing is judged.",
+    )
     judging_check: JudgingCheck | None = Field(
         None,
         description="Of a job that judges several sentences a call: how far that agrees with one by one.",
@@ -336,6 +341,7 @@ class VerdictAnswer(Answer):
         description="Sentences that the judge was asked about in the same call; 1 where alone."
     )
     reused: Origin | None = Field(description="Which job's reply it is, if no call was made for it.")
+    suspicion: SuspicionAnswer
 
 
 class UnitAnswer(Answer):
@@ -357,6 +363,7 @@ class GradeAnswer(Answer):
     raw: str | None
     error: str | None = Field(description="Why there is no reply.")
     reused: Origin | None = Field(description="Which job's reply it is, if no call was made for it.")
+    suspicion: SuspicionAnswer
 
 
 class ItemAnswer(Answer):

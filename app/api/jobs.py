@@ -279,6 +279,9 @@ async def responses(
             " character, on the same dimension, or to which two judges gave grades two or more points apart."
         ),
     ] = False,
+    suspicious: Annotated[
+        bool, Query(description="Only those with a verdict or grade whose `suspicion` is not `null`.")
+    ] = False,
     after: Annotated[
         str | None, Query(description="`next_cursor` of the page before.", max_length=200)
     ] = None,
@@ -286,12 +289,12 @@ async def responses(
 ) -> Response:
     """Responses with their sentences, verdicts and the judges' own words. A page that would be too large ends early.
 
-    `out_of_character` and `judges_disagree` look at 2,000 responses a page: one of theirs may be short, or empty, and
+    `out_of_character`, `judges_disagree` and `suspicious` look at 2,000 responses a page: one of theirs may be short, or empty, and
     still have another after it, as `has_more` says.
     """
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
-    wanted = ResponseFilter(model, persona, task, out_of_character, judges_disagree)
+    wanted = ResponseFilter(model, persona, task, out_of_character, judges_disagree, suspicious)
     position = None if after is None else cursors.position(after)
     page, following = await read_page(services.engine, job, context, wanted, after=position, limit=limit)
     cursor = None if following is None else cursors.encoded(list(following))

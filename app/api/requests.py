@@ -382,7 +382,11 @@ class JobIn(Body):
         description="What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise.",
         examples=[["acc_atom>=0.8", "refusal_rate<=0.02"]],
     )
-    protocol: Literal["paper"] = Field("paper", description="The papers' words and definitions.")
+    protocol: Literal["paper", "hardened"] = Field(
+        "paper",
+        description="`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is"
+        " the judged text, and show by a key word that they follow ours and not its instructions.",
+    )
     budget: BudgetIn | None = Field(
         None,
         description="What it may spend; used up, the job pauses with `status_reason: budget_exhausted`.",
@@ -433,6 +437,7 @@ class JobIn(Body):
             grouping=self.judging.to_draft(),
             reuse=NO_REUSE if self.reuse is None else self.reuse.to_reuse(),
             execution=Execution(self.execution),
+            hardened=self.protocol == "hardened",
         )
 
 

@@ -24,6 +24,7 @@ class ScoreRow:
         scores: The scored units' scores, in no particular order.
         not_applicable: Units of that status, and likewise the following.
         item: Which of its cell's items the response answers.
+        suspicious: Units whose verdict is doubtful, whatever its status.
     """
 
     cell: int
@@ -37,6 +38,7 @@ class ScoreRow:
     unparsed: int
     failed: int
     item: int = 0
+    suspicious: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,8 @@ class ResponseRecord:
     """Whether it would make its page too large: it comes without text and units then."""
 
 
-Said = tuple[int, int, str, int | None, str | None, int]
-"""What is stored of a verdict on a known sentence: trait, judge, status, score, the judge's reply, group size."""
+Said = tuple[int, int, str, int | None, str | None, int, str | None]
+"""What is stored of a verdict on a known sentence: trait, judge, status, score, the judge's reply, group size, suspicion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class GradeRecord:
     score: int | None
     raw: str | None
     error: str | None
+    suspicion: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +132,8 @@ class Judgements:
 
 async def grades(
     connection: AsyncConnection, tenant: str, job_id: str, cells: Sequence[int], judges: int
-) -> AsyncIterator[tuple[int, int, int, int, str, int | None]]:
-    """Every grade as (cell ordinal, run, item, judge, status, score).
+) -> AsyncIterator[tuple[int, int, int, int, str, int | None, str | None]]:
+    """Every grade as (cell ordinal, run, item, judge, status, score, suspicion).
 
     Args:
         connection: Where.
@@ -141,25 +144,34 @@ async def grades(
     """
     rows = await connection.stream(
         text(
-            "SELECT c.ordinal, g.run, g.item, g.judge::int, g.status, g.score"
+            "SELECT c.ordinal, g.run, g.item, g.judge::int, g.status, g.score, g.suspicion"
             " FROM cells c JOIN grades g ON g.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND g.tenant = :tenant"
-            " UNION ALL SELECT c.ordinal, r.run, r.item, judge, 'failed', NULL"
+            " UNION ALL SELECT c.ordinal, r.run, r.item, judge, 'failed', NULL, NULL"
             " FROM cells c JOIN responses r ON r.cell_id = c.id, generate_series(0, :judges - 1) judge"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant"
             " AND r.status = 'failed' AND c.ordinal = ANY(:cells)"
         ),
         {"job": job_id, "tenant": tenant, "cells": list(cells), "judges": judges},
     )
-    async for cell, run, item, judge, status, score in rows:
-        yield cell, run, item, judge, status, score
+    async for cell, run, item, judge, status, score, suspicion in rows:
+        yield cell, run, item, judge, status, score, suspicion
 
 
 async def scores(
-    connection: AsyncConnection, tenant: str, job_id: str, cells: Sequence[int] | None = None
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    cells: Sequence[int] | None = None,
+    *,
+    unsuspicious: bool = False,
 ) -> AsyncIterator[ScoreRow]:
-    """Every response's verdicts, added up by trait and judge, in no order; of some cells, named by ordinal, where asked for."""
+    """Every response's verdicts, added up by trait and judge, in no order; of some cells, named by ordinal, where asked for.
+
+    ``unsuspicious`` leaves out the doubtful verdicts.
+    """
     only = "" if cells is None else " AND c.ordinal = ANY(:cells)"
+    only += " AND v.suspicion IS NULL" if unsuspicious else ""
     rows = await connection.stream(
         text(
             "SELECT c.ordinal, v.trait, v.judge, v.run, min(r.instruction),"
@@ -167,7 +179,7 @@ async def scores(
             " count(*) FILTER (WHERE v.status = 'not_applicable'),"
             " count(*) FILTER (WHERE v.status = 'refused'),"
             " count(*) FILTER (WHERE v.status = 'unparsed'),"
-            " count(*) FILTER (WHERE v.status = 'failed'), v.item"
+            " count(*) FILTER (WHERE v.status = 'failed'), v.item, count(v.suspicion)"
             " FROM cells c JOIN verdicts v ON v.cell_id = c.id"
             " JOIN responses r ON r.cell_id = v.cell_id AND r.run = v.run AND r.item = v.item"
             f" WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND r.tenant = :tenant{only}"
@@ -177,6 +189,21 @@ async def scores(
     )
     async for row in rows:
         yield ScoreRow(*row)
+
+
+async def suspicious_verdicts(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> list[tuple[int, int, str, int]]:
+    """How many verdicts are doubtful, as (cell ordinal, judge, suspicion, how many)."""
+    rows = await connection.execute(
+        text(
+            "SELECT c.ordinal, v.judge, v.suspicion, count(*) FROM cells c JOIN verdicts v ON v.cell_id = c.id"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND v.suspicion IS NOT NULL"
+            " GROUP BY c.ordinal, v.judge, v.suspicion"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
 async def checked_sentences(connection: AsyncConnection, tenant: str, job_id: str) -> list[CheckedRow]:
@@ -262,6 +289,7 @@ class Wanted:
         judges_disagree: Only responses of which one judge finds a sentence in the level and another does not, or whose
             grades lie ``apart`` or more points apart.
         apart: See there.
+        suspicious: Only responses with a doubtful verdict or grade.
     """
 
     cells: Sequence[int]
@@ -269,6 +297,7 @@ class Wanted:
     out_of_character: bool
     judges_disagree: bool
     apart: int
+    suspicious: bool = False
 
 
 _LEVELS = (
@@ -289,6 +318,14 @@ _JUDGES_DISAGREE = (
     f"  HAVING bool_or({_IN_CHARACTER}) AND bool_or(NOT ({_IN_CHARACTER})))"
     " OR EXISTS (SELECT FROM grades g WHERE g.cell_id = r.cell_id AND g.run = r.run AND g.item = r.item"
     "  AND g.tenant = :tenant HAVING max(g.score) - min(g.score) >= :apart))"
+)
+
+
+_SUSPICIOUS = (
+    "(EXISTS (SELECT FROM verdicts v WHERE v.cell_id = r.cell_id AND v.run = r.run AND v.item = r.item"
+    "  AND v.tenant = :tenant AND v.suspicion IS NOT NULL)"
+    " OR EXISTS (SELECT FROM grades g WHERE g.cell_id = r.cell_id AND g.run = r.run AND g.item = r.item"
+    "  AND g.tenant = :tenant AND g.suspicion IS NOT NULL))"
 )
 
 
@@ -321,6 +358,8 @@ async def response_page(
     if wanted.judges_disagree:
         where.append(_JUDGES_DISAGREE)
         values["apart"] = wanted.apart
+    if wanted.suspicious:
+        where.append(_SUSPICIOUS)
     given, levels = "", ""
     if wanted.out_of_character or wanted.judges_disagree:
         given, levels = _LEVELS, " LEFT JOIN levels ON levels.cell = c.ordinal"
@@ -409,10 +448,11 @@ async def judgements_of(
         text(
             "SELECT wanted.cell, wanted.run, wanted.item,"
             " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
-            " found.sizes"
+            " found.sizes, found.suspicions"
             f"{_OF_WANTED} LATERAL (SELECT array_agg(unit) AS units, array_agg(trait) AS traits,"
             "  array_agg(judge) AS judges, array_agg(status) AS statuses, array_agg(score) AS scores,"
-            "  array_agg(raw) AS raws, array_agg(group_size) AS sizes FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
+            "  array_agg(raw) AS raws, array_agg(group_size) AS sizes, array_agg(suspicion) AS suspicions"
+            "  FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
             "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
             " WHERE found.units IS NOT NULL"
         ),
@@ -425,7 +465,7 @@ async def judgements_of(
     grades: dict[Position, list[GradeRecord]] = {}
     rows = await connection.execute(
         text(
-            "SELECT wanted.cell, wanted.run, wanted.item, g.judge, g.status, g.score, g.raw, g.error"
+            "SELECT wanted.cell, wanted.run, wanted.item, g.judge, g.status, g.score, g.raw, g.error, g.suspicion"
             f"{_OF_WANTED} grades g WHERE g.cell_id = c.id AND g.run = wanted.run AND g.item = wanted.item"
             " AND g.tenant = :tenant ORDER BY g.judge"
         ),

@@ -303,6 +303,8 @@ class Verdict(Base):
     """The judge's reply; null where it was not asked, or where no call succeeded. Of several sentences' the part about this one."""
     group_size: Mapped[int] = mapped_column(SmallInteger, server_default=text("1"))
     """Sentences that the judge was asked about in the same call; 1 where alone."""
+    suspicion: Mapped[str | None]
+    """What makes the verdict doubtful: the ``text`` that addresses the judge, its ``reply`` without the key word, or ``both``."""
 
 
 class SecondVerdict(Base):
@@ -354,6 +356,8 @@ class Grade(Base):
     """The judge's reply, justification and all; null where it was not asked or never answered."""
     error: Mapped[str | None]
     """Why there is no reply."""
+    suspicion: Mapped[str | None]
+    """As of a verdict."""
 
 
 class Preparation(Base):

@@ -45,6 +45,7 @@ class VerdictRow(NamedTuple):
     score: int | None
     raw: str | None
     group_size: int = 1
+    suspicion: str | None = None
 
 
 class SecondVerdictRow(NamedTuple):
@@ -75,6 +76,7 @@ class GradeRow(NamedTuple):
     score: int | None
     raw: str | None
     error: str | None
+    suspicion: str | None = None
 
 
 class PreparationRow(NamedTuple):

@@ -149,6 +149,7 @@ class JobDraft:
         priority: How it ranks among the other jobs of its tenant.
         grouping: How sentences are grouped in judge calls; ``None`` for one by one.
         execution: How its calls are made.
+        hardened: Whether judges are told what of their prompts is data; else the prompts are the papers'.
     """
 
     personas: tuple[str | PersonaDraft, ...]
@@ -171,6 +172,7 @@ class JobDraft:
     execution: Execution = Execution.DIRECT
     persona_sets: Mapping[str, tuple[PersonaDraft, ...]] = field(default_factory=dict)
     reuse: Reuse = NO_REUSE
+    hardened: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def _answers(gym: GymSpec, model: Model, cells: Sequence[GymCell]) -> StageEstim
 
 
 def _judgements(spec: JobSpec, gym: GymSpec, judge: Model, cells: Sequence[GymCell]) -> list[StageEstimate]:
-    total = JudgingSum(judge, spec.grouping)
+    total = JudgingSum(judge, spec.grouping, spec.hardening)
     for cell in cells:
         answers, persona = cell.runs * cell.questions, cell.persona.description
         rubric = rubric_prompt(

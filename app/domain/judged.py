@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from statistics import fmean
 
+from app.domain.injection import Suspicion
 from app.domain.model import Usage
 from app.domain.reuse import ReplyOrigin
 from app.domain.verdict import VerdictStatus
@@ -21,6 +22,7 @@ class UnitVerdict:
         in_character: Whether the score lies in the persona's level; ``None`` without a score.
         group_size: Sentences that the judge was asked about in the same call; 1 where alone.
         reused: Whose reply it is, if no call was made for it.
+        suspicion: What makes the verdict doubtful, if anything does.
     """
 
     judge: str
@@ -31,6 +33,7 @@ class UnitVerdict:
     in_character: bool | None
     group_size: int = 1
     reused: ReplyOrigin | None = None
+    suspicion: Suspicion | None = None
 
 
 @dataclass(slots=True)
@@ -69,6 +72,7 @@ class ResponseGrade:
         raw: The judge's reply; ``None`` where it was not asked or never answered. Untrusted text.
         error: Why there is no reply.
         reused: As of a verdict.
+        suspicion: As of a verdict.
     """
 
     judge: str
@@ -78,6 +82,7 @@ class ResponseGrade:
     raw: str | None
     error: str | None = None
     reused: ReplyOrigin | None = None
+    suspicion: Suspicion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +174,7 @@ def _grade_json(grade: ResponseGrade) -> dict[str, object]:
         "raw": grade.raw,
         "error": grade.error,
         "reused": grade.reused,
+        "suspicion": grade.suspicion,
     }
 
 
@@ -187,6 +193,7 @@ def _unit_json(unit: JudgedUnit) -> dict[str, object]:
                 "in_character": verdict.in_character,
                 "group_size": verdict.group_size,
                 "reused": verdict.reused,
+                "suspicion": verdict.suspicion,
             }
             for verdict in unit.verdicts
         ],

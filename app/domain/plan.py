@@ -249,7 +249,7 @@ def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[AtomicCell
 def _judging_estimate(
     spec: JobSpec, judge: Model, responses: Sequence[tuple[AtomicCell, Item, float, float, float | None]]
 ) -> list[StageEstimate]:
-    total = JudgingSum(judge, spec.grouping)
+    total = JudgingSum(judge, spec.grouping, spec.hardening)
     for cell, item, repetitions, units, checked in responses:
         for _, dimension in cell.traits_of(item):
             alone = scoring_prompt(cell.task, dimension, item, EXPECTED_UNIT.text)

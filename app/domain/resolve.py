@@ -23,6 +23,7 @@ from app.domain.gym_resolve import (
     options_given,
     resolve_gym,
 )
+from app.domain.hardening import Hardening, key_problems
 from app.domain.instrument import InstrumentRef
 from app.domain.model import Model, ModelParameters
 from app.domain.persona import MAX_PERSONAS, Persona, Trait
@@ -62,6 +63,7 @@ class Catalog:
         tasks: Atomic tasks by id.
         gym: What PersonaGym's tasks are made of.
         grouped: How a judge is asked about several sentences at once.
+        hardened: How a judge is told what of its prompt is data.
         model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
         is_simulated: Whether a connection leads to the simulator.
         judges: Who judges where a job names nobody; none if the operator named nobody.
@@ -77,6 +79,7 @@ class Catalog:
     tasks: Mapping[str, AtomicTask]
     gym: GymCatalog
     grouped: GroupedWords
+    hardened: Hardening
     model_problem: Callable[[str, str], str | None]
     is_simulated: Callable[[str], bool]
     judges: tuple[ModelDraft, ...] = ()
@@ -139,6 +142,8 @@ class _Resolver:
         gym = self._gym(gym_tasks, personas)
         judged = bool(tasks) or (gym is not None and any(task.atomic for task in gym.spec.tasks))
         grouping = resolve_grouping(self.draft, self.catalog.grouped, judges, judged=judged, fail=self._fail)
+        hardening = self.catalog.hardened if self.draft.hardened else None
+        self.errors += key_problems(hardening, judges)
         self.errors += reuse_problems(self.draft.reuse, judges, provided=provided)
         self._raise_if_wrong()
 
@@ -158,6 +163,7 @@ class _Resolver:
             grouping=grouping,
             reuse=replace(self.draft.reuse, max_age_days=self.catalog.reply_days),
             execution=self.draft.execution,
+            hardening=hardening,
         )
         check_execution(spec, self.catalog.batch_problem, self._fail)
         if spec.runs > MAX_RUN:

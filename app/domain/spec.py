@@ -6,6 +6,7 @@ from app.domain.dimension import Dimension
 from app.domain.execution import Execution
 from app.domain.grouping import Grouping
 from app.domain.gym import GymSpec
+from app.domain.hardening import Hardening
 from app.domain.instrument import InstrumentRef
 from app.domain.model import Model
 from app.domain.persona import Persona
@@ -52,6 +53,7 @@ class JobSpec:
         generation: For a job that makes up personas and does nothing else: what it does.
         grouping: How sentences are judged several at a time; ``None`` for one by one, the papers' way.
         reuse: Which calls are not made where there is a reply already.
+        hardening: How judges are told what of their prompts is data; ``None`` for the papers' prompts as they are.
         execution: How its calls are made; what prepares personas is always called directly.
     """
 
@@ -70,6 +72,7 @@ class JobSpec:
     grouping: Grouping | None = None
     reuse: Reuse = NO_REUSE
     execution: Execution = Execution.DIRECT
+    hardening: Hardening | None = None
 
     @property
     def runs(self) -> int:

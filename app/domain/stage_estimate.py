@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.domain.grouping import Grouping, calls_for
+from app.domain.hardening import AS_IN_THE_PAPERS, Hardening, Showing, showing
 from app.domain.model import Model, Stage, Usage
 from app.domain.segmentation import Unit
 
@@ -39,17 +40,24 @@ class StageEstimate:
 
 
 class StageSum:
-    """Calls, characters of prompts and tokens of replies of a stage on one model, added up."""
+    """Calls, characters of prompts and tokens of replies of a stage on one model, added up.
 
-    def __init__(self, stage: Stage, model: Model) -> None:
+    Args:
+        stage: The stage.
+        model: The model.
+        shown: How each call's judged text is shown.
+    """
+
+    def __init__(self, stage: Stage, model: Model, shown: Showing = AS_IN_THE_PAPERS) -> None:
         self._of = stage, model
+        self._shown = shown
         self._calls = self._characters = self._output = self._verdicts = 0.0
 
     def add(self, calls: float, characters: float, tokens: float, *, verdicts: float = 0.0) -> None:
         """Adds calls that are alike, each with a prompt of so many characters and a reply of so many tokens."""
         self._calls += calls
-        self._characters += calls * characters
-        self._output += calls * tokens
+        self._characters += calls * (characters + self._shown.characters)
+        self._output += calls * (tokens + self._shown.reply_tokens)
         self._verdicts += verdicts
 
     def estimate(self) -> StageEstimate:
@@ -61,9 +69,10 @@ class StageSum:
 class JudgingSum:
     """What one judge is asked, with the calls that check how grouping changes its verdicts."""
 
-    def __init__(self, judge: Model, grouping: Grouping | None) -> None:
-        self.judging = StageSum(Stage.JUDGING, judge)
-        self._checking = StageSum(Stage.CHECKING, judge)
+    def __init__(self, judge: Model, grouping: Grouping | None, hardening: Hardening | None) -> None:
+        shown = showing(hardening, [EXPECTED_UNIT.text])
+        self.judging = StageSum(Stage.JUDGING, judge, shown)
+        self._checking = StageSum(Stage.CHECKING, judge, shown)
         self._grouping = grouping
 
     def add(

@@ -24,7 +24,7 @@ SIMULATED = "simulated"
 SIMULATED_ANTHROPIC = "simulated-anthropic"
 SIMULATED_MODELS = (
     *("sim-faithful", "sim-drifting", "sim-erratic", "sim-refusing"),
-    *("sim-judge", "sim-judge-lenient", "sim-judge-harsh", "sim-judge-noisy"),
+    *("sim-judge", "sim-judge-lenient", "sim-judge-harsh", "sim-judge-noisy", "sim-judge-gullible"),
     *("sim-reasoner", "sim-reasoner-sloppy"),
 )
 """What the simulator offers, so that a misspelt name is an error of the request and not of the job."""

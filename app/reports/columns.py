@@ -67,6 +67,11 @@ VERDICT_COLUMNS = (
         "response_reused", _TEXT, "same_job or other_job: whose text it is; missing if the job called for it."
     ),
     Column("reused", _TEXT, "The same of the judge's reply."),
+    Column(
+        "suspicion",
+        _TEXT,
+        "What makes the verdict doubtful: text (it addresses the judge), reply (without the key word) or both; missing if nothing.",
+    ),
 )
 """One row for each verdict, and for each PersonaGym grade one without dimension and sentence. A response without a sentence (failed, empty) and a sentence without a verdict keep a
 row for each dimension on which they were to be judged, with the fields that do not exist missing."""

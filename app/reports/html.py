@@ -101,6 +101,7 @@ def _render(
         cell_plots=CELL_PLOTS,
         made=results.get("persona_set"),
         check=results.get("judging_check"),
+        suspicion=results.get("suspicion"),
         agreement=results.get("verdict_agreement", []),
         coefficients=coefficients(results),
         weakest_levels=summary.weakest_levels(),

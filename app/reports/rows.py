@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from app.domain.grouping_check import CHECK_METRICS
+from app.domain.injection import Suspicion
 from app.domain.judged import JudgedResponse, ResponseGrade, UnitVerdict
 from app.domain.reuse import ReplyOrigin
 from app.reports.columns import (
@@ -31,7 +32,7 @@ dimension, what of the sentence, and what the judge said, with whose replies the
 response, sentence or verdict mostly have the same object there, so whoever encodes them does it once. A plain tuple, as
 a big export makes hundreds of thousands."""
 
-PART_SIZES = (13, 4, 9)
+PART_SIZES = (13, 4, 10)
 """Columns of each part of a row."""
 
 _NO_UNIT: Row = (None,) * 4
@@ -111,15 +112,15 @@ def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
 def _of_verdict(verdict: UnitVerdict | ResponseGrade | None, judged: str, response: JudgedResponse) -> Row:
     of_response = _word(response.reused)
     if verdict is None:
-        return None, None, None, None, None, judged, None, of_response, None
+        return None, None, None, None, None, judged, None, of_response, None, None
     said = (verdict.judge, str(verdict.status), verdict.score)
-    reused = (of_response, _word(verdict.reused))
+    last = (of_response, _word(verdict.reused), _word(verdict.suspicion))
     if isinstance(verdict, UnitVerdict):
-        return *said, verdict.in_character, verdict.raw, judged, verdict.group_size, *reused
-    return *said, None, verdict.raw, judged, None, *reused
+        return *said, verdict.in_character, verdict.raw, judged, verdict.group_size, *last
+    return *said, None, verdict.raw, judged, None, *last
 
 
-def _word(origin: ReplyOrigin | None) -> str | None:
+def _word(origin: ReplyOrigin | Suspicion | None) -> str | None:
     return None if origin is None else str(origin)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from app.domain.draft import ModelDraft
 from app.domain.grouping import GroupedWords
 from app.domain.gym_resolve import GymCatalog
+from app.domain.hardening import Hardening
 from app.domain.instrument import InstrumentRef
 from app.domain.resolve import Catalog
 from app.domain.reuse import KEPT_DAYS
@@ -17,6 +18,7 @@ def make_catalog(
     instrument: AtomicInstrument,
     gym: PersonaGymInstrument,
     grouped: GroupedWords,
+    hardened: Hardening,
     segmenter: str,
     connections: Connections,
     *,
@@ -28,6 +30,7 @@ def make_catalog(
         instrument: The atomic tasks' words.
         gym: PersonaGym's.
         grouped: Those for several sentences in one judge call.
+        hardened: Those by which a judge is told what of its prompt is data.
         segmenter: Name of the sentence segmenter.
         connections: The operator's.
         reply_days: For how many days replies are kept for other jobs.
@@ -71,6 +74,7 @@ def make_catalog(
             target_level=gym.target.level,
         ),
         grouped=grouped,
+        hardened=hardened,
         model_problem=model_problem,
         is_simulated=is_simulated,
         judges=tuple(ModelDraft(judge) for judge in connections.judges),

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,7 +26,7 @@ from app.domain.plan import Cell, GymCell, gym, responses_per_run
 from app.domain.results import CellResult, ResponseStatuses
 from app.domain.spec import JobSpec
 from app.domain.statistics.cells import estimate_cell
-from app.domain.totals import summarize
+from app.domain.totals import summarize, totals
 from app.domain.verdict import Verdict, VerdictStatus
 from app.services.job_context import JobContext
 from app.services.job_view import cost_json, reuse_json, time_json, usage_json
@@ -34,18 +34,16 @@ from app.services.judge_agreement import judge_agreement
 from app.services.manifest import manifest
 from app.services.persona_sets import generation_json, made_by
 from app.services.sets import PERSONA_SET, QUESTION_SET, made_set_id
+from app.services.suspicion import Scores, StoredGrade, Suspicious, read_suspicious, suspicion_json
 
 FULL, PARTIAL = "full", "partial"
-
-_Scores = dict[tuple[int, int, int], list[ScoreRow]]
-"""Score rows by (cell, trait, judge)."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRows:
     """What the results are computed from."""
 
-    scores: _Scores
+    scores: Scores
     tallies: dict[int, ResponseTally]
     grades: list[Grade]
     questions: dict[tuple[int, str], StoredStep]
@@ -61,20 +59,22 @@ class JobRows:
     spared: list[ReuseRow] = field(default_factory=list)
     reused_snapshots: list[Any] = field(default_factory=list)
     joint: list[JointRow] = field(default_factory=list)
+    suspicious: Suspicious = field(default_factory=Suspicious)
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
     """Reads everything that a job's results are computed from."""
-    grouped: _Scores = defaultdict(list)
+    grouped: Scores = defaultdict(list)
     async for row in readouts.scores(connection, job.tenant, job.id):
         grouped[row.cell, row.trait, row.judge].append(row)
     counts, _ = await progress.counts(connection, job.tenant, job.id)
     several = context.spec.grouping is not None
     wanted = context.spec.reuse.wanted
+    grades = await _stored_grades(connection, job, context)
     return JobRows(
         grouped,
         await readouts.response_tallies(connection, job.tenant, job.id),
-        await read_grades(connection, job, context),
+        [grade for grade, _ in grades],
         await preparations.questions_of_job(connection, job.tenant, job.id),
         await preparations.asks(connection, job.tenant, job.id),
         counts,
@@ -88,6 +88,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await replies.reuse(connection, job.tenant, job.id) if wanted else [],
         await replies.snapshots(connection, job.tenant, job.id) if wanted else [],
         await joint_scores(connection, job.tenant, job.id) if len(context.spec.judges) > 1 else [],
+        await read_suspicious(connection, job, context, grouped, grades),
     )
 
 
@@ -98,20 +99,27 @@ async def _made_set(connection: AsyncConnection, job: JobRow) -> StoredPersonaSe
 
 async def read_grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[Grade]:
     """Every grade of a job; a question is known by its number."""
+    return [grade for grade, _ in await _stored_grades(connection, job, context)]
+
+
+async def _stored_grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[StoredGrade]:
     graded = {cell.ordinal: cell for cell in gym(context.cells)}
     judges = [judge.label for judge in context.spec.judges]
     found = readouts.grades(connection, job.tenant, job.id, list(graded), len(judges))
     return [
-        Grade(
-            model=context.spec.models[graded[cell].model].label,
-            persona=graded[cell].persona.id,
-            task=graded[cell].task.id,
-            question=str(item),
-            run=run,
-            judge=judges[judge],
-            verdict=Verdict(VerdictStatus(status), score),
+        (
+            Grade(
+                model=context.spec.models[graded[cell].model].label,
+                persona=graded[cell].persona.id,
+                task=graded[cell].task.id,
+                question=str(item),
+                run=run,
+                judge=judges[judge],
+                verdict=Verdict(VerdictStatus(status), score),
+            ),
+            suspicion,
         )
-        async for cell, run, item, judge, status, score in found
+        async for cell, run, item, judge, status, score, suspicion in found
     ]
 
 
@@ -131,11 +139,7 @@ async def compute_results(engine: AsyncEngine, job: JobRow, context: JobContext)
 def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str, str]:
     """See :func:`compute_results`; CPU only."""
     spec = context.spec
-    cells = [
-        _cell_result(spec, cell, trait, rows)
-        for cell in context.cells
-        for trait in range(len(cell.dimensions))
-    ]
+    cells = _cell_results(context, rows)
     completeness = FULL if is_full(rows.counts) and _all_made(spec, rows) else PARTIAL
     judges = {judge.label: judge.simulated for judge in spec.judges}
     results = summarize(cells, judges, spec.seed).to_json()
@@ -149,6 +153,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         "verdict_agreement": judge_agreement(context, rows.joint),
         **_gym_results(context, rows),
         **_generation_results(spec, rows),
+        "suspicion": _suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
         "started_at": time_json(job.started_at),
         "computed_at": time_json(datetime.now(UTC)),
@@ -166,6 +171,24 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         ),
     }
     return completeness, json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _suspicion(context: JobContext, rows: JobRows) -> dict[str, Any] | None:
+    """The verdicts that a judged text may have swayed; ``None`` for a job in which nothing is judged."""
+    spec, found = context.spec, rows.suspicious
+    if spec.generation is not None:
+        return None
+    if not found.any:
+        return suspicion_json(found, None)
+    others = replace(
+        rows, scores=found.scores if found.verdicts else rows.scores, grades=list(found.other_grades)
+    )
+    of_models = totals(_cell_results(context, others), spec.seed)
+    without = {
+        "totals": [one.to_json() for one in of_models if one.by in {("model",), ("model", "task")}],
+        "persona_score_totals": _gym_results(context, others).get("persona_score_totals", []),
+    }
+    return suspicion_json(found, without)
 
 
 def _check(context: JobContext, rows: JobRows) -> Json | None:
@@ -197,6 +220,14 @@ def is_full(counts: Counts) -> bool:
         and counts.judged == counts.due
         and counts.failed == counts.unjudged == 0
     )
+
+
+def _cell_results(context: JobContext, rows: JobRows) -> list[CellResult]:
+    return [
+        _cell_result(context.spec, cell, trait, rows)
+        for cell in context.cells
+        for trait in range(len(cell.dimensions))
+    ]
 
 
 def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellResult:

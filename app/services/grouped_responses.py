@@ -8,6 +8,7 @@ doing: each sentence of such a group is asked about alone.
 
 from abc import abstractmethod
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from app.db import shards
@@ -17,13 +18,15 @@ from app.db.writer import SecondVerdictRow
 from app.domain.dimension import Dimension
 from app.domain.grouped_reply import GroupedReading, read_grouped, unusable
 from app.domain.grouping import GroupedWords, groups_of
+from app.domain.hardening import showing
+from app.domain.injection import Suspicion, addresses_judge, suspicion
 from app.domain.model import FinishReason, Stage
 from app.domain.segmentation import Unit
 from app.domain.task import Item
 from app.domain.verdict import REFUSED, Verdict, VerdictStatus
 from app.services.call_rows import CallKey
 from app.services.model_caller import CallFailedError
-from app.services.responses import Missing, Responses
+from app.services.responses import Judgement, Missing, Responses
 from app.services.shard_work import REFUSING, finish_all
 
 
@@ -35,6 +38,13 @@ class _Asked(NamedTuple):
     trait: int
     dimension: Dimension
     judge: int
+
+
+class _Read(NamedTuple):
+    """What a reply about several sentences says of each, and what makes all of it doubtful."""
+
+    readings: Sequence[GroupedReading]
+    suspicion: Suspicion | None = None
 
 
 class GroupedResponses(Responses):
@@ -98,35 +108,46 @@ class GroupedResponses(Responses):
         keys = [self._key(asked, unit) for unit in group]
         return any(key in self.recorded or (*key, False) in self.second for key in keys)
 
-    async def _ask_about(
-        self, words: GroupedWords, asked: _Asked, group: Sequence[Unit]
-    ) -> list[GroupedReading]:
+    async def _ask_about(self, words: GroupedWords, asked: _Asked, group: Sequence[Unit]) -> _Read:
         response, item, trait, dimension, judge = asked
         first, last = group[0].index, group[-1].index
         key = CallKey(Stage.JUDGING, response.run, response.item, first, trait, judge, last_unit=last)
-        prompt = self._group_prompt(words, item, dimension, group)
+        shown = showing(self.spec.hardening, [unit.text for unit in group])
+        enclosed = [replace(unit, text=shown.shown(unit.text)) for unit in group]
+        prompt = self._group_prompt(words, item, dimension, enclosed)
         try:
             reply = await self.deps.caller.call(
-                self.spec.judges[judge], None, prompt, key=key, claim=self.claim, stop=self.stop
+                self.spec.judges[judge], shown.system, prompt, key=key, claim=self.claim, stop=self.stop
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
-            return unusable(None, len(group), Verdict(VerdictStatus.FAILED))
+            return _Read(unusable(None, len(group), Verdict(VerdictStatus.FAILED)))
         if reply.finish_reason in REFUSING:
-            return unusable(reply.text, len(group), REFUSED)
+            return _Read(unusable(reply.text, len(group), REFUSED))
         cut_off = reply.finish_reason is FinishReason.LENGTH
-        return read_grouped(reply.text, len(group), dimension.scale, cut_off=cut_off)
+        read = shown.read(reply.text)
+        # What one sentence says to the judge may be heard in its verdicts on all.
+        doubtful = any(addresses_judge(unit.text) for unit in group)
+        return _Read(
+            read_grouped(read.text, len(group), dimension.scale, cut_off=cut_off),
+            suspicion(of_text=doubtful, of_reply=read.key_missing),
+        )
 
-    def _keep(self, asked: _Asked, group: Sequence[Unit], readings: Sequence[GroupedReading]) -> list[Unit]:
+    def _keep(self, asked: _Asked, group: Sequence[Unit], read: _Read) -> list[Unit]:
         """Writes what a reply says of its sentences, all in one batch.
 
         Returns:
             The sentences of which it says nothing that can be used.
         """
-        pairs = list(zip(group, readings, strict=True))
+        pairs = list(zip(group, read.readings, strict=True))
         rows = [
             self._verdict_row(
-                asked.response, unit, asked.trait, asked.judge, reading.verdict, reading.raw, len(group)
+                asked.response,
+                unit,
+                asked.trait,
+                asked.judge,
+                Judgement(reading.verdict, reading.raw, read.suspicion),
+                len(group),
             )
             if reading.usable
             else self._second_row(asked, unit, reading.verdict, reading.raw, alone=False)
@@ -141,8 +162,8 @@ class GroupedResponses(Responses):
         if (*self._key(asked, unit), True) in self.second:
             return
         key = CallKey(Stage.CHECKING, response.run, response.item, unit.index, trait, judge)
-        verdict, raw = await self._ask_alone(key, item, dimension, unit, judge)
-        row = self._second_row(asked, unit, verdict, raw, alone=True)
+        said = await self._ask_alone(key, item, dimension, unit, judge)
+        row = self._second_row(asked, unit, said.verdict, said.raw, alone=True)
         self.last_batch = self.deps.writer.add(self.claim, row)
 
     def _second_row(

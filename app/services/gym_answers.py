@@ -5,6 +5,7 @@ prepared fails visibly: an answer without a question, a grade without exemplars.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from app.db import preparations, shards
 from app.db.engine import single_statements
@@ -14,6 +15,8 @@ from app.db.writer import GradeRow
 from app.domain.dimension import Dimension
 from app.domain.grouping import GroupedWords, grouped_sentence_prompt
 from app.domain.gym import GymSpec, question_item, with_sampling
+from app.domain.hardening import Showing, showing
+from app.domain.injection import Suspicion, addresses_judge, suspicion
 from app.domain.model import ChatReply, Model, Stage
 from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.prompts import rubric_prompt, sentence_prompt
@@ -117,29 +120,37 @@ class GymAnswers(GroupedResponses):
         if exemplars.status == "failed":
             self._record_failure(response, judge, f"there are no exemplars: {exemplars.error}")
             return
+        shown = showing(self.spec.hardening, [text])
         prompt = rubric_prompt(
             self.gym.prompts,
             self.task.task,
             persona=self.cell.persona.description,
             question=item.text,
             exemplars=dict(enumerate(exemplars.content, GRADE_SCALE.minimum)),
-            response=text,
+            response=shown.shown(text),
         )
         key = CallKey(Stage.JUDGING, response.run, response.item, judge=judge)
         try:
-            reply = await self._ask(self.spec.judges[judge], None, prompt, key=key, usable=_is_graded)
+            reply = await self._ask(
+                self.spec.judges[judge], shown.system, prompt, key=key, usable=partial(_is_graded, shown)
+            )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             self._record_failure(response, judge, str(error))
             return
-        self._record_grade(response, judge, reply)
+        self._record_grade(response, judge, reply, shown, doubtful=addresses_judge(text))
 
-    def _record_grade(self, response: StoredResponse, judge: int, reply: ChatReply) -> None:
-        verdict = read_final_score(reply.text).verdict
+    def _record_grade(
+        self, response: StoredResponse, judge: int, reply: ChatReply, shown: Showing, *, doubtful: bool
+    ) -> None:
+        read = shown.read(reply.text)
+        verdict = read_final_score(read.text).verdict
         status, score = verdict.status, verdict.score
         if reply.finish_reason in REFUSING:
             status, score = VerdictStatus.REFUSED, None
-        self._add_grade(response, judge, status, score, reply.text, None)
+        swayed = read.key_missing and status is not VerdictStatus.REFUSED
+        found = suspicion(of_text=doubtful, of_reply=swayed)
+        self._add_grade(response, judge, status, score, reply.text, None, found)
 
     def _record_failure(self, response: StoredResponse, judge: int, error: str) -> None:
         self._add_grade(response, judge, VerdictStatus.FAILED, None, None, error)
@@ -152,6 +163,7 @@ class GymAnswers(GroupedResponses):
         score: int | None,
         raw: str | None,
         error: str | None,
+        found: Suspicion | None = None,
     ) -> None:
         row = GradeRow(
             cell_id=self.claim.cell_id,
@@ -163,10 +175,11 @@ class GymAnswers(GroupedResponses):
             score=score,
             raw=raw,
             error=error,
+            suspicion=found,
         )
         self.last_batch = self.deps.writer.add(self.claim, row)
 
 
-def _is_graded(reply: ChatReply) -> bool:
+def _is_graded(shown: Showing, reply: ChatReply) -> bool:
     """Whether a judge's reply says what it was asked for."""
-    return read_final_score(reply.text).verdict.status is VerdictStatus.SCORED
+    return read_final_score(shown.read(reply.text).text).verdict.status is VerdictStatus.SCORED

@@ -10,6 +10,7 @@ from app.domain.execution import Execution
 from app.domain.grouping import Grouping
 from app.domain.grouping_check import Json
 from app.domain.gym import QUESTIONS, GymSpec, with_sampling
+from app.domain.hardening import Hardening
 from app.domain.model import Model
 from app.domain.personagym.diversity import SAME_ATTRIBUTES, SAME_WORDING
 from app.domain.personagym.generation import MOST_FRUITLESS, PersonaGeneration
@@ -55,7 +56,7 @@ def manifest(
     """
     spec = context.spec
     return {
-        "protocol": "paper",
+        "protocol": "paper" if spec.hardening is None else "hardened",
         "versions": {"python": python_version()} | {name: version(name) for name in PACKAGES},
         "instrument": {
             "version": spec.instrument.version,
@@ -73,11 +74,16 @@ def manifest(
         "execution": spec.execution.value,
         **({} if spec.execution is Execution.DIRECT else {"batches": list(batches)}),
         "simulated": job.simulated,
+        **({} if spec.hardening is None else {"hardening": _hardening(spec.hardening)}),
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
         **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec, question_set)}),
         **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
         "deviations": deviations(spec, context.cells),
     }
+
+
+def _hardening(hardening: Hardening) -> dict[str, Any]:
+    return {"instrument": {"version": hardening.version, "sha256": hardening.content_hash}}
 
 
 def _judging(grouping: Grouping, check: Json | None) -> dict[str, Any]:
@@ -162,7 +168,21 @@ def deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
 
 
 def _own_deviations(spec: JobSpec) -> list[str]:
-    return [*_judge_deviations(spec), *_grouping_deviations(spec), *_reuse_deviations(spec.reuse)]
+    return [
+        *_judge_deviations(spec),
+        *_hardening_deviations(spec),
+        *_grouping_deviations(spec),
+        *_reuse_deviations(spec.reuse),
+    ]
+
+
+def _hardening_deviations(spec: JobSpec) -> list[str]:
+    if spec.hardening is None:
+        return []
+    told = "Judges were told by a system prompt of our own what of their prompts is the judged text, which a key word"
+    return [
+        f"{told} encloses, and to begin their replies with that word; the papers' prompts have the text as it is."
+    ]
 
 
 def _judge_deviations(spec: JobSpec) -> list[str]:

@@ -14,6 +14,8 @@ from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord, S
 from app.db.replies import Place
 from app.db.retries import count_reopenings
 from app.domain.gym import question_item
+from app.domain.hardening import showing
+from app.domain.injection import Suspicion
 from app.domain.judged import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.model import Usage
 from app.domain.personagym.grades import read_final_score
@@ -65,6 +67,7 @@ class ResponseFilter:
         out_of_character: Only those of which a judge finds a sentence out of character.
         judges_disagree: Only those of which one judge finds a sentence in character and another finds it out of
             character, on the same dimension, or whose grades are :data:`APART` or more points apart.
+        suspicious: Only those with a doubtful verdict or grade.
     """
 
     model: str | None = None
@@ -72,11 +75,12 @@ class ResponseFilter:
     task: str | None = None
     out_of_character: bool = False
     judges_disagree: bool = False
+    suspicious: bool = False
 
     @property
     def by_judgement(self) -> bool:
         """Whether what judges said decides, so that most of what is looked at may not be shown."""
-        return self.out_of_character or self.judges_disagree
+        return self.out_of_character or self.judges_disagree or self.suspicious
 
     def admits(self, context: JobContext, cell: Cell) -> bool:
         """Whether a cell's responses can be among them."""
@@ -109,6 +113,7 @@ async def read_page(
         out_of_character=wanted.out_of_character,
         judges_disagree=wanted.judges_disagree,
         apart=APART,
+        suspicious=wanted.suspicious,
     )
     async with engine.connect() as connection:
         until: Position | None = None
@@ -292,7 +297,7 @@ def _judged(
         units=tuple([JudgedUnit(n, *span) for n, span in enumerate(spans)]),
         question=item.text if of_gym else None,
         grades=tuple(
-            _grade(context, grade, origins.get((*position, None, None, grade.judge)))
+            _grade(context, record.text or "", grade, origins.get((*position, None, None, grade.judge)))
             for grade in found.grades
         ),
         reused=origins.get((*position, None, None, None)),
@@ -323,8 +328,11 @@ def _iteration(spec: JobSpec, run: int, *, gym: bool) -> int | None:
     return run if gym else run % spec.iterations
 
 
-def _grade(context: JobContext, record: GradeRecord, reused: ReplyOrigin | None) -> ResponseGrade:
-    justification = None if record.raw is None else read_final_score(record.raw).justification
+def _grade(context: JobContext, text: str, record: GradeRecord, reused: ReplyOrigin | None) -> ResponseGrade:
+    justification = None
+    if record.raw is not None:
+        shown = showing(context.spec.hardening, [text])
+        justification = read_final_score(shown.read(record.raw).text).justification
     return ResponseGrade(
         judge=context.spec.judges[record.judge].label,
         status=VerdictStatus(record.status),
@@ -333,7 +341,12 @@ def _grade(context: JobContext, record: GradeRecord, reused: ReplyOrigin | None)
         raw=record.raw,
         error=record.error,
         reused=reused,
+        suspicion=_suspicion(record.suspicion),
     )
+
+
+def _suspicion(stored: str | None) -> Suspicion | None:
+    return None if stored is None else Suspicion(stored)
 
 
 class _Verdicts(dict[int, "_OfCell"]):
@@ -357,7 +370,7 @@ class _OfCell(dict[tuple[Said, ReplyOrigin | None], UnitVerdict]):
         self._cell = cell
 
     def __missing__(self, key: tuple[Said, ReplyOrigin | None]) -> UnitVerdict:
-        (trait, judge, status, score, raw, group_size), reused = key
+        (trait, judge, status, score, raw, group_size, suspicion), reused = key
         dimension, level = self._cell.dimensions[trait], self._cell.persona.traits[trait].level
         verdict = self[key] = UnitVerdict(
             judge=self._context.spec.judges[judge].label,
@@ -368,5 +381,6 @@ class _OfCell(dict[tuple[Said, ReplyOrigin | None], UnitVerdict]):
             in_character=None if score is None else dimension.scale.level_of(score) == level,
             group_size=group_size,
             reused=reused,
+            suspicion=_suspicion(suspicion),
         )
         return verdict

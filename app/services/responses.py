@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -16,6 +16,8 @@ from app.db.engine import single_statements
 from app.db.shards import Claim, StoredResponse
 from app.db.writer import ResponseRow, VerdictRow
 from app.domain.dimension import Dimension, Scale
+from app.domain.hardening import Showing, showing
+from app.domain.injection import Suspicion, addresses_judge, suspicion
 from app.domain.model import ChatReply, Model, Stage
 from app.domain.plan import Cell
 from app.domain.segmentation import Unit, units_at
@@ -33,6 +35,15 @@ log = structlog.get_logger(__name__)
 
 Missing = tuple[Unit, int, Dimension, int]
 """What a verdict is missing of: unit, trait with its dimension, judge."""
+
+
+class Judgement(NamedTuple):
+    """What a judge said about a sentence: the verdict, its words if there are any, and what makes it doubtful."""
+
+    verdict: Verdict
+    raw: str | None = None
+    suspicion: Suspicion | None = None
+
 
 MAX_GENERATED_UNITS = 1_000
 """A model that writes more sentences than this has lost itself; judging them would cost a call each."""
@@ -202,7 +213,7 @@ class Responses(ABC):
         if response.status == "refused":
             refused = Verdict(VerdictStatus.REFUSED)
             for unit, trait, _, judge in missing:
-                self._record(response, unit, trait, judge, refused, None)
+                self._record(response, unit, trait, judge, Judgement(refused))
             return
         await finish_all(self._judgements(response, item, units, missing), self.stop)
 
@@ -226,24 +237,33 @@ class Responses(ABC):
         judge: int,
     ) -> None:
         key = CallKey(Stage.JUDGING, response.run, response.item, unit.index, trait, judge)
-        verdict, raw = await self._ask_alone(key, item, dimension, unit, judge)
-        self._record(response, unit, trait, judge, verdict, raw)
+        said = await self._ask_alone(key, item, dimension, unit, judge)
+        self._record(response, unit, trait, judge, said)
 
     async def _ask_alone(
         self, key: CallKey, item: Item, dimension: Dimension, unit: Unit, judge: int
-    ) -> tuple[Verdict, str | None]:
-        """A judge's verdict on a sentence by itself, and its words."""
-        prompt = self._unit_prompt(item, dimension, unit)
+    ) -> Judgement:
+        """What a judge says about a sentence by itself."""
+        shown = showing(self.spec.hardening, [unit.text])
+        prompt = self._unit_prompt(item, dimension, replace(unit, text=shown.shown(unit.text)))
+        doubtful = addresses_judge(unit.text)
         try:
             reply = await self._ask(
-                self.spec.judges[judge], None, prompt, key=key, usable=partial(_is_read, dimension.scale)
+                self.spec.judges[judge],
+                shown.system,
+                prompt,
+                key=key,
+                usable=partial(_is_read, dimension.scale, shown),
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
-            return Verdict(VerdictStatus.FAILED), None
-        if reply.finish_reason in REFUSING:
-            return Verdict(VerdictStatus.REFUSED), reply.text
-        return parse_verdict(reply.text, dimension.scale), reply.text
+            return Judgement(Verdict(VerdictStatus.FAILED), None, suspicion(of_text=doubtful, of_reply=False))
+        read = shown.read(reply.text)
+        refused = reply.finish_reason in REFUSING
+        verdict = Verdict(VerdictStatus.REFUSED) if refused else parse_verdict(read.text, dimension.scale)
+        # Who refuses to judge has not been talked into a score.
+        swayed = read.key_missing and verdict.status is not VerdictStatus.REFUSED
+        return Judgement(verdict, reply.text, suspicion(of_text=doubtful, of_reply=swayed))
 
     def _warn_of_failure(self, key: CallKey, error: CallFailedError) -> None:
         path = key.path(self.claim.cell)
@@ -255,10 +275,9 @@ class Responses(ABC):
         unit: Unit,
         trait: int,
         judge: int,
-        verdict: Verdict,
-        raw: str | None,
+        said: Judgement,
     ) -> None:
-        row = self._verdict_row(response, unit, trait, judge, verdict, raw)
+        row = self._verdict_row(response, unit, trait, judge, said)
         self.last_batch = self.deps.writer.add(self.claim, row)
 
     def _verdict_row(
@@ -267,8 +286,7 @@ class Responses(ABC):
         unit: Unit,
         trait: int,
         judge: int,
-        verdict: Verdict,
-        raw: str | None,
+        said: Judgement,
         group_size: int = 1,
     ) -> VerdictRow:
         return VerdictRow(
@@ -279,13 +297,17 @@ class Responses(ABC):
             trait=trait,
             judge=judge,
             tenant=self.claim.tenant,
-            status=verdict.status.value,
-            score=verdict.score,
-            raw=raw,
+            status=said.verdict.status.value,
+            score=said.verdict.score,
+            raw=said.raw,
             group_size=group_size,
+            suspicion=said.suspicion,
         )
 
 
-def _is_read(scale: Scale, reply: ChatReply) -> bool:
+def _is_read(scale: Scale, shown: Showing, reply: ChatReply) -> bool:
     """Whether a judge's reply says what it was asked for."""
-    return parse_verdict(reply.text, scale).status in {VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE}
+    return parse_verdict(shown.read(reply.text).text, scale).status in {
+        VerdictStatus.SCORED,
+        VerdictStatus.NOT_APPLICABLE,
+    }

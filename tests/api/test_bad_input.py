@@ -186,7 +186,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     "unknown field": (job_body(temperature=1), "/temperature"),
     "unknown field of a persona": (job_body(personas=[persona(trait={})]), "/personas/0/trait"),
     "unknown field of a model": (job_body(models=[{"model": "acme/acme-1", "temp": 1}]), "/models/0/temp"),
-    "unknown protocol": (job_body(protocol="hardened"), "/protocol"),
+    "unknown protocol": (job_body(protocol="ours"), "/protocol"),
     # characters that can't be kept
     "NUL in a description": (job_body(personas=[persona(description="a\0b")]), "/personas/0/description"),
     "NUL in a label": (job_body(metadata={"a": "b\0"}), "/metadata/a"),

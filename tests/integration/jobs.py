@@ -17,6 +17,7 @@ from app.db.writer import CallRow, ResponseRow, VerdictRow
 from app.domain.draft import JobDraft, ModelDraft
 from app.domain.punkt import PunktSegmenter
 from app.instruments.grouped_loader import load_grouped
+from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.llm.connections import Connections, load_connections
@@ -67,7 +68,9 @@ def submission_dependencies(engine: AsyncEngine, queue: Queue, *, window: int = 
     connections = simulated_connections()
     return SubmissionDependencies(
         engine=engine,
-        catalog=make_catalog(load_atomic(), load_personagym(), load_grouped(), segmenter().name, connections),
+        catalog=make_catalog(
+            load_atomic(), load_personagym(), load_grouped(), load_hardened(), segmenter().name, connections
+        ),
         queue=queue,
         segmenter=segmenter(),
         refusals=load_atomic().refusal,

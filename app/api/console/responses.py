@@ -38,12 +38,15 @@ async def browse(
     task: Choice = "",
     out_of_character: bool = False,
     judges_disagree: bool = False,
+    suspicious: bool = False,
     after: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
     """A page of responses; what is chosen of them is in the address. An empty choice is none."""
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
-    wanted = ResponseFilter(model or None, persona or None, task or None, out_of_character, judges_disagree)
+    wanted = ResponseFilter(
+        model or None, persona or None, task or None, out_of_character, judges_disagree, suspicious
+    )
     found, following = await read_page(
         services.engine,
         job,
@@ -54,7 +57,8 @@ async def browse(
         most_verdicts=VERDICTS_A_PAGE,
     )
     query = {"model": model, "persona": persona, "task": task}
-    query |= {name: "true" for name in ("out_of_character", "judges_disagree") if getattr(wanted, name)}
+    marks = ("out_of_character", "judges_disagree", "suspicious")
+    query |= {name: "true" for name in marks if getattr(wanted, name)}
     # Sentences by the thousand take CPU; other requests go on meanwhile.
     return await asyncio.to_thread(
         _page,

@@ -10,6 +10,7 @@ from app.domain.gym_resolve import GymCatalog
 from app.domain.instrument import InstrumentRef
 from app.domain.resolve import Catalog, Resolution, resolve
 from app.instruments.grouped_loader import load_grouped
+from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 
@@ -31,6 +32,7 @@ CATALOG = Catalog(
         target_level=GYM.target.level,
     ),
     grouped=load_grouped(),
+    hardened=load_hardened(),
     model_problem=lambda connection, name: (
         None if connection in {"sim", "acme"} else f"no connection {connection}"
     ),

@@ -177,7 +177,7 @@ class TestVerdictRows:
         verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
         below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
         data = (await joined(csv.rows(stream([below_zero])))).decode("utf-8-sig")
-        assert data.endswith("scored,-2,false,'-2,sentence,1,,\r\n")
+        assert data.endswith("scored,-2,false,'-2,sentence,1,,,\r\n")
 
     async def test_a_job_without_responses_gives_readable_files_without_rows(self) -> None:
         assert from_csv(await joined(csv.rows(stream([]))), VERDICT_COLUMNS) == []

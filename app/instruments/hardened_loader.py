@@ -1,0 +1,50 @@
+"""Loads the words by which a judge is told what of its prompt is data."""
+
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from pydantic import model_validator
+
+from app.domain.hardening import Hardening
+from app.instruments.forms import Form, Text, placeholders
+from app.instruments.loader import Source
+
+
+class HardenedFile(Form):
+    """``prompts.yaml``."""
+
+    system: Text
+    text: Text
+
+    @model_validator(mode="after")
+    def _check(self) -> "HardenedFile":
+        for name, words, wanted in (("system", self.system, {"key"}), ("text", self.text, {"key", "text"})):
+            if placeholders(words) != wanted:
+                raise ValueError(f"{name} must contain exactly the placeholders {sorted(wanted)}")
+        return self
+
+
+@cache
+def load_hardened(version: str = "v1") -> Hardening:
+    """The words that come with the package, read once per process.
+
+    Raises:
+        InstrumentError: If there is no such version or its data are not valid.
+    """
+    return read_hardened_words(files("app.instruments"), version)
+
+
+def read_hardened_words(root: Traversable, version: str) -> Hardening:
+    """Reads and checks the words.
+
+    Args:
+        root: The directory that holds ``hardened/<version>/``.
+        version: Name of one of the directories in ``hardened``.
+
+    Raises:
+        InstrumentError: If there is no such version, or the file is missing or not valid.
+    """
+    source = Source(root)
+    words = source.read(f"{source.directory('hardened', version)}/prompts.yaml", HardenedFile)
+    return Hardening(version, source.content_hash(), words.system, words.text)

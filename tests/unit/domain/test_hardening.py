@@ -1,0 +1,95 @@
+from dataclasses import replace
+
+import pytest
+
+from app.domain.dimension import Scale
+from app.domain.draft import GroupingDraft, ModelDraft
+from app.domain.errors import InvalidJobError
+from app.domain.hardening import AS_IN_THE_PAPERS, KEY_LENGTH, key_of, showing
+from app.domain.model import ModelParameters
+from app.domain.plan import estimate
+from app.domain.resolve import resolve
+from app.domain.stage_estimate import CHARACTERS_PER_TOKEN
+from app.domain.verdict import UNPARSED, parse_verdict
+from app.instruments.hardened_loader import load_hardened
+from tests.unit.domain.jobs import CATALOG, draft
+
+WORDS = load_hardened()
+TEXT = "I stay at home. {key} </text>"
+SHOWN = showing(WORDS, [TEXT])
+
+
+class TestKey:
+    def test_follows_from_the_texts_and_is_in_none_of_them(self) -> None:
+        assert key_of([TEXT]) == key_of([TEXT]) != key_of([TEXT, TEXT])
+        assert key_of(["ab", "c"]) != key_of(["a", "bc"])
+        assert key_of([TEXT]).isalpha()
+        assert len(key_of([TEXT])) == KEY_LENGTH
+
+    def test_encloses_the_text_as_it_is(self) -> None:
+        assert SHOWN.shown(TEXT) == f"<{SHOWN.key}>{TEXT}</{SHOWN.key}>"
+        assert SHOWN.system is not None
+        assert SHOWN.system.count(SHOWN.key) == 4
+        assert "{" not in SHOWN.system
+
+
+class TestRead:
+    @pytest.mark.parametrize(
+        "reply",
+        ["{key}\n4", "{key}: 4", "**{key}**\n4", "<{key}>\n4", "<{key}>4</{key}>", "`{key}` 4", "{key}\n\nScore: 4", "{key}4",
+         "<think>Shall it be 2? {key}</think>{key}\n4"],
+    )  # fmt: skip
+    def test_the_key_is_taken_out_of_a_reply(self, reply: str) -> None:
+        read = SHOWN.read(reply.replace("{key}", SHOWN.key))
+        assert not read.key_missing
+        assert parse_verdict(read.text, Scale()).score == 4
+
+    def test_a_reply_without_it_is_read_all_the_same(self) -> None:
+        read = SHOWN.read("5")
+        assert read.key_missing
+        assert parse_verdict(read.text, Scale()).score == 5
+
+    def test_the_key_of_thoughts_does_not_count(self) -> None:
+        assert SHOWN.read(f"<think>I have to begin with {SHOWN.key}</think>5").key_missing
+
+    def test_a_key_joins_no_numbers(self) -> None:
+        assert parse_verdict(SHOWN.read(f"1{SHOWN.key}2").text, Scale()) == UNPARSED
+
+
+class TestPapers:
+    def test_nothing_changes(self) -> None:
+        shown = showing(None, [TEXT])
+        assert shown is AS_IN_THE_PAPERS
+        assert (shown.system, shown.shown(TEXT)) == (None, TEXT)
+        assert shown.read("5").text == "5"
+        assert not shown.read("5").key_missing
+
+
+class TestJob:
+    def test_is_hardened_only_if_it_asks_for_it(self) -> None:
+        assert resolve(draft(), CATALOG).spec.hardening is None
+        assert resolve(draft(hardened=True), CATALOG).spec.hardening == WORDS
+
+    @pytest.mark.parametrize("grouping", [None, GroupingDraft(4)])
+    def test_plans_what_it_takes_besides(self, grouping: GroupingDraft | None) -> None:
+        resolution = resolve(draft(hardened=True, grouping=grouping), CATALOG)
+        spec, cells = resolution.spec, resolution.cells
+        plain = estimate(replace(spec, hardening=None), cells)
+        hardened = estimate(spec, cells)
+        assert [one.calls for one in hardened] == [one.calls for one in plain]
+        for more, less in zip(hardened, plain, strict=True):
+            judged = more.stage in {"judging", "checking"}
+            extra = (SHOWN.characters / CHARACTERS_PER_TOKEN, SHOWN.reply_tokens) if judged else (0, 0)
+            # Calls are rounded before tokens are.
+            assert more.usage.input_tokens - less.usage.input_tokens == pytest.approx(
+                more.calls * extra[0], rel=0.05
+            )
+            assert more.usage.output_tokens - less.usage.output_tokens == pytest.approx(
+                more.calls * extra[1], rel=0.05
+            )
+
+    def test_a_judge_that_may_not_write_the_key_is_refused(self) -> None:
+        judges = (ModelDraft("acme/judge", parameters=ModelParameters(max_tokens=16)),)
+        with pytest.raises(InvalidJobError) as caught:
+            resolve(draft(hardened=True, judges=judges), CATALOG)
+        assert [error.pointer for error in caught.value.errors] == ["/judges/0/max_tokens"]
