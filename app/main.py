@@ -142,8 +142,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(comparison.router)
     app.include_router(new_job.router)
     app.include_router(responses_page.router)
-    app.include_router(job_page.router)
     app.include_router(labelling.router)
+    app.include_router(job_page.router)
     app.include_router(signing_in.router)
     app.include_router(static.router)
     return app

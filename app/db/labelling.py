@@ -106,6 +106,17 @@ async def get_round(connection: AsyncConnection, tenant: str, round_id: str) -> 
     return None if row is None else RoundRow(*row)
 
 
+async def list_rounds(connection: AsyncConnection, tenant: str, job_id: str, limit: int) -> list[RoundRow]:
+    """A job's rounds, the newest first."""
+    rows = await connection.execute(
+        select(*_ROUND)
+        .where(LabellingRound.tenant == tenant, LabellingRound.job_id == job_id)
+        .order_by(LabellingRound.created_at.desc(), LabellingRound.id.desc())
+        .limit(limit)
+    )
+    return [RoundRow(*row) for row in rows]
+
+
 async def find_round(
     connection: AsyncConnection, tenant: str, job_id: str, kind: str, dimension: str, size: int, seed: int
 ) -> RoundRow | None:
@@ -133,15 +144,17 @@ _ANSWERS = (
     " AND a.cell = w.cell AND a.run = w.run AND a.item = w.item AND a.unit = w.unit"
     " AND (a.other_cell, a.other_run, a.other_item, a.other_unit)"
     " IS NOT DISTINCT FROM (w.other_cell, w.other_run, w.other_item, w.other_unit)"
-    " WHERE l.id = :round AND l.tenant = :tenant"
+    ""
 )
-"""The things of a round, each with what somebody said of it."""
+"""The things of rounds, each with what somebody said of it."""
 
 
 async def count_answered(connection: AsyncConnection, tenant: str, round_id: str) -> list[tuple[str, int]]:
     """How many of a round's things each annotator has answered, by name."""
     rows = await connection.execute(
-        text(f'SELECT a.annotator, count(*){_ANSWERS} GROUP BY a.annotator ORDER BY a.annotator COLLATE "C"'),
+        text(
+            f'SELECT a.annotator, count(*){_ANSWERS} WHERE l.id = :round AND l.tenant = :tenant GROUP BY a.annotator ORDER BY a.annotator COLLATE "C"'
+        ),
         {"round": round_id, "tenant": tenant},
     )
     return [(annotator, count) for annotator, count in rows]
@@ -152,7 +165,9 @@ async def answers_of(
 ) -> dict[int, tuple[Answer, int | None]]:
     """What somebody said of a round's things, by their indexes, with the score if he gave one."""
     rows = await connection.execute(
-        text(f"SELECT t.n - 1, a.answer, a.score{_ANSWERS} AND a.annotator = :annotator"),
+        text(
+            f"SELECT t.n - 1, a.answer, a.score{_ANSWERS} WHERE l.id = :round AND l.tenant = :tenant AND a.annotator = :annotator"
+        ),
         {"round": round_id, "tenant": tenant, "annotator": annotator},
     )
     return {index: (Answer(answer), score) for index, answer, score in rows}

@@ -18,6 +18,8 @@ from app.services.job_context import JobContext, JobContexts
 from app.services.job_view import find_job, time_json
 
 Json = dict[str, Any]
+MOST_SHOWN = 20
+"""Rounds of a job that are listed."""
 Subject = tuple[Place, Place | None]
 
 
@@ -102,8 +104,13 @@ async def _draw(
     )
 
 
+def dimensions_of_job(context: JobContext) -> list[Dimension]:
+    """What a job's sentences are judged on, each dimension once."""
+    return list({each.id: each for cell in context.cells for each in cell.dimensions}.values())
+
+
 def _dimension(context: JobContext, wanted: str | None) -> Dimension:
-    known = {each.id: each for cell in context.cells for each in cell.dimensions}
+    known = {each.id: each for each in dimensions_of_job(context)}
     if wanted is None and len(known) == 1:
         return next(iter(known.values()))
     if wanted is None or wanted not in known:
@@ -121,6 +128,17 @@ async def show_round(engine: AsyncEngine, tenant: str, round_id: str) -> Json:
     async with engine.connect() as connection:
         row = await _round_row(connection, tenant, round_id)
         answered = await labelling.count_answered(connection, tenant, round_id)
+    return _round_json(row, answered)
+
+
+async def newest_rounds(engine: AsyncEngine, tenant: str, job_id: str) -> list[Json]:
+    """A job's newest rounds in the HTTP contract's form, the newest first."""
+    async with engine.connect() as connection:
+        rows = await labelling.list_rounds(connection, tenant, job_id, MOST_SHOWN)
+        return [_round_json(row, await labelling.count_answered(connection, tenant, row.id)) for row in rows]
+
+
+def _round_json(row: RoundRow, answered: Sequence[tuple[str, int]]) -> Json:
     return {
         "id": row.id,
         "object": "labelling_round",

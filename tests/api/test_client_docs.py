@@ -1,4 +1,4 @@
-"""The examples of docs/client.md, run as they stand."""
+"""The examples of docs/client.md and of the README, run as they stand."""
 
 import re
 import subprocess
@@ -10,11 +10,17 @@ import pytest
 from persona_assay import AssayClient
 from tests.api.service import Service
 
-PAGE = Path(__file__).parents[2] / "docs" / "client.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "client.md"
+EXAMPLES = [
+    example
+    for page in (PAGE, ROOT / "README.md")
+    for example in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+]
 TOLD = (
     r"calls, 0.0 dollars.*E-high [01]\.\d+ .*n = .*(pass|inconclusive) \[.*422 invalid \[\('/tasks/0'",
     r"completed (\d+)/\1\n[01]\.\d+",
+    r"^(pass|fail|inconclusive)\n$",
 )
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.watching import barriers, overflow
+from tests.browser.watching import Watcher, barriers, overflow, unreached
 from tests.e2e.stack import Json, Stack
 
 HOSTILE = "<script>alert(1)</script> \u202eI hide " + "x" * 600 + "."
@@ -64,12 +64,40 @@ def begin(page: Page, path: str, name: str) -> None:
     page.get_by_role("button", name="Begin").click()
 
 
+class TestRounds:
+    def test_are_drawn_and_found_from_the_jobs_page(self, page: Page, job: str) -> None:
+        page.goto(f"/jobs/{job}")
+        page.get_by_role("link", name="Human labels").click()
+        page.get_by_label("What to show").select_option("pairs")
+        page.get_by_label("How many").fill("3")
+        page.get_by_role("button", name="Draw").click()
+        row = page.get_by_role("row", name="3 pairs")
+        expect(row).to_contain_text("nobody yet")
+        row.get_by_role("link").click()
+        page.get_by_label("Your name or initials").fill("fred")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("0 of 3 answered")).to_be_visible()
+        page.keyboard.press("=")
+        expect(page.get_by_text("1 of 3 answered")).to_be_visible()
+        page.goto(f"/jobs/{job}/labels")
+        expect(row).to_contain_text("fred 1")
+        assert barriers(page) == []
+
+    def test_a_field_that_is_wrong_is_told(self, page: Page, job: str, watcher: Watcher) -> None:
+        page.goto(f"/jobs/{job}/labels")
+        page.get_by_label("How many").fill("5000")
+        page.get_by_role("button", name="Draw").click()
+        expect(page.get_by_text("/size")).to_be_visible()
+        watcher.expect("422")
+
+
 class TestSentences:
     def test_are_scored_by_keys_and_each_score_is_kept_at_once(self, page: Page, drawing: Draw) -> None:
         made = drawing.round("sentences", 0)
         begin(page, made["links"]["page"], "anna")
         expect(page.get_by_text("0 of 5 answered")).to_be_visible()
         assert barriers(page) == []
+        assert unreached(page) == []
         page.keyboard.press("4")
         expect(page.get_by_text("1 of 5 answered")).to_be_visible()
         page.reload()
@@ -121,6 +149,7 @@ class TestSentences:
         page.goto(f"{path}?annotator=%3D1%2B1")
         expect(page.get_by_text("A name begins with a letter or digit")).to_be_visible()
         assert barriers(page) == []
+        assert unreached(page) == []
 
 
 class TestPairs:

@@ -7,6 +7,21 @@ from urllib.parse import urlsplit
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Route
 
+NUMBER_STOPS = """() => {
+  const groups = new Set();
+  const stops = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
+    .filter((each) => each.checkVisibility() && !each.disabled && each.type !== "hidden")
+    .filter((each) => each.type !== "radio" || !(groups.has(each.name) || !groups.add(each.name)));
+  stops.forEach((each, number) => (each.dataset.stop = number));
+  return stops.map((each) => each.outerHTML.slice(0, 120));
+}"""
+"""Numbers what can be used, in the page's order; of a group of radio buttons there is one stop."""
+DESCRIBE_STOP = """() => {
+  const each = document.activeElement, style = getComputedStyle(each), box = each.getBoundingClientRect();
+  const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+  const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  return {number: Number(each.dataset.stop ?? -1), shown: outlined && inside};
+}"""
 SEVERE = {"serious", "critical"}
 
 
@@ -57,6 +72,26 @@ def barriers(page: Page) -> list[str]:
         if violation["impact"] in SEVERE
         for node in violation["nodes"]
     ]
+
+
+def unreached(page: Page) -> list[str]:
+    """What the tabulator key does not reach in the page's order, or does not show to be reached, a line each."""
+    stops: list[str] = page.evaluate(NUMBER_STOPS)
+    count = len(stops)
+    seen: list[int] = []
+    complaints: list[str] = []
+    while (len(seen) < 2 * count + 10) and (not seen or len(set(seen) - {-1}) < count):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(DESCRIBE_STOP)
+        seen.append(int(stop["number"]))
+        if stop["number"] >= 0 and not stop["shown"]:
+            complaints.append(f"not seen to be reached: {stops[stop['number']]}")
+    reached = [number for number in seen if number >= 0]
+    missing = sorted(set(range(count)) - set(reached))
+    complaints += [f"not reached: {stops[number]}" for number in missing]
+    if reached != sorted(reached):
+        complaints.append(f"not in the page's order: {reached}")
+    return complaints
 
 
 def overflow(page: Page) -> int:

@@ -1,24 +1,63 @@
-"""`/label/{round}`: people say what they think of sentences, without seeing scores or names."""
+"""`/label/{round}`: people say what they think of sentences, without seeing scores or names; `/jobs/{id}/labels`: which, and how far."""
 
 from http import HTTPStatus
 from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
+from pydantic import ValidationError
 
 from app.api.access import needs
+from app.api.annotation_requests import LabellingRoundIn
 from app.api.annotations import RoundId
 from app.api.console.forms import typed_by
-from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.console.job_form import number_of
+from app.api.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.pages import page
 from app.api.problems import wrong_field
 from app.domain.api_key import Scope
+from app.domain.labelling import MOST_THINGS, LabellingKind
 from app.services.check_annotations import ANNOTATOR
+from app.services.job_view import find_job
 from app.services.label import NotAnAnswerError, look, say
-from app.services.labelling import show_round
+from app.services.labelling import RoundDraft, dimensions_of_job, draw_round, newest_rounds, show_round
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
+
+
+@router.get("/jobs/{job_id}/labels")
+@needs(Scope.READ)
+async def rounds(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """A job's rounds of labelling, and a form that draws another one."""
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    return page(
+        "labels.html.j2",
+        job=job,
+        dimensions=dimensions_of_job(context),
+        kinds=list(LabellingKind),
+        rounds=await newest_rounds(services.engine, tenant, job_id),
+        most=MOST_THINGS,
+    )
+
+
+@router.post("/jobs/{job_id}/labels")
+@needs(Scope.SUBMIT)
+async def draw(job_id: JobId, request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Draws a round, and shows it among the others."""
+    typed = await typed_by(request)
+    body = {"job": job_id, "kind": typed.text("kind"), "dimension": typed.text("dimension")}
+    body |= {name: number_of(typed.text(name), int) for name in ("size", "seed")}
+    try:
+        wanted = LabellingRoundIn.model_validate(body)
+    except ValidationError as error:
+        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
+        raise RequestValidationError(found, body=body) from error
+    draft = RoundDraft(job_id, wanted.kind, wanted.dimension, wanted.size, wanted.seed)
+    await draw_round(services.engine, services.contexts, tenant, draft)
+    return RedirectResponse(f"/jobs/{job_id}/labels", HTTPStatus.SEE_OTHER)
 
 
 @router.get("/label/{round_id}")
