@@ -44,7 +44,7 @@ router = APIRouter(
 _ROUND_ID = re.compile(r"lab_[0-9a-hjkmnp-tv-z]{26}")
 
 
-def _round_id(round_id: Annotated[str, Path(description="A round's id.")]) -> str:
+async def _round_id(round_id: Annotated[str, Path(description="A round's id.")]) -> str:
     """The round that a path names; what is no id can name none, so nothing else ever sees it."""
     if _ROUND_ID.fullmatch(round_id) is None:
         raise NotFoundError("such labelling round")

@@ -28,6 +28,7 @@ from app.services.keyring import Keyring
 from app.services.plan_job import PlanDependencies
 from app.services.read_metrics import MetricsReader
 from app.services.read_results import ResultsReader
+from app.services.recent_usage import RecentUsage
 from app.services.submit_job import SubmissionDependencies
 from app.services.webhooks import WebhookDependencies
 
@@ -57,6 +58,7 @@ class Services:
     contexts: JobContexts
     results: ResultsReader
     figures: FigureDesk
+    usage: RecentUsage
     metrics: MetricsReader
     webhooks: WebhookDependencies
     keys: KeyDependencies
@@ -65,11 +67,11 @@ class Services:
     streams: Streams
 
 
-def _services(request: Request) -> Services:
+async def _services(request: Request) -> Services:
     return cast("Services", request.app.state.services)
 
 
-def _tenant(request: Request) -> str:
+async def _tenant(request: Request) -> str:
     """Whose data the request is about: that of the key that was shown."""
     return caller_of(request).tenant
 
@@ -84,7 +86,7 @@ _JOB_ID = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
 _METADATA = re.compile(r"metadata\[([^\x00]+)\]", re.DOTALL)
 
 
-def _job_id(
+async def _job_id(
     job_id: Annotated[str, Path(description="A job's id.", examples=["job_01kxyz0abcdefghjkmnpqrstvw"])],
 ) -> str:
     """The job that a path names; what is no id can name none, so nothing else ever sees it."""
@@ -102,7 +104,7 @@ def job_id_of(text: str) -> str:
     return text
 
 
-def metadata_filter(request: Request) -> dict[str, str]:
+async def metadata_filter(request: Request) -> dict[str, str]:
     """The labels of ``metadata[key]=value`` parameters, by key."""
     found: dict[str, str] = {}
     for name, value in request.query_params.items():
@@ -116,7 +118,7 @@ def metadata_filter(request: Request) -> dict[str, str]:
     return found
 
 
-def no_unknown_parameters(request: Request) -> None:
+async def no_unknown_parameters(request: Request) -> None:
     """Refuses misspelt query parameters, which would otherwise silently filter nothing."""
     dependant = request.scope["route"].dependant
     known = {parameter.alias for parameter in dependant.query_params}

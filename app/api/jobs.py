@@ -126,8 +126,11 @@ async def get(
     tenant: TenantDep,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """A job's state and live progress. While it is not over, `Retry-After` says when to ask again."""
-    state = await read_state(services.engine, tenant, job_id)
+    """A job's state and live progress. While it is not over, `Retry-After` says when to ask again.
+
+    `usage` and `cost` of a running job are at most two seconds old, all the rest is that of now.
+    """
+    state = await read_state(services.engine, tenant, job_id, services.usage)
     tag = f'"{state.tag}"'
     headers = {"ETag": tag}
     if not state.is_last:

@@ -38,7 +38,9 @@ router = APIRouter(
 _SET_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 
-def _set_id(set_id: Annotated[str, Path(description="A set's id, or the name of a built-in one.")]) -> str:
+async def _set_id(
+    set_id: Annotated[str, Path(description="A set's id, or the name of a built-in one.")],
+) -> str:
     """The set that a path names; what is no id can name none, so nothing else ever sees it."""
     if _SET_ID.fullmatch(set_id) is None:
         raise NotFoundError("such persona set")

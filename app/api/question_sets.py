@@ -30,7 +30,7 @@ router = APIRouter(
 _SET_ID = re.compile(r"qset_[0-9a-f]{32}")
 
 
-def _set_id(set_id: Annotated[str, Path(description="A set's id.")]) -> str:
+async def _set_id(set_id: Annotated[str, Path(description="A set's id.")]) -> str:
     """The set that a path names; what is no id can name none, so nothing else ever sees it."""
     if _SET_ID.fullmatch(set_id) is None:
         raise NotFoundError("such question set")

@@ -39,7 +39,7 @@ router = APIRouter(
 _WEBHOOK_ID = re.compile(r"whk_[0-9a-hjkmnp-tv-z]{26}")
 
 
-def _webhook_id(webhook_id: Annotated[str, Path(description="A webhook's id.")]) -> str:
+async def _webhook_id(webhook_id: Annotated[str, Path(description="A webhook's id.")]) -> str:
     """The webhook that a path names; what is no id can name none, so nothing else ever sees it."""
     if _WEBHOOK_ID.fullmatch(webhook_id) is None:
         raise NotFoundError("such webhook")

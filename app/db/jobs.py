@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, text, tuple_, update
+from sqlalchemy import bindparam, delete, func, insert, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -241,13 +241,17 @@ async def _insert_preparations(
     return {row.persona: row.id for row in rows}
 
 
+_JOB = (
+    select(*_COLUMNS)
+    .outerjoin(JobResult, JobResult.job_id == Job.id)
+    .where(Job.id == bindparam("job"), Job.tenant == bindparam("owner"))
+)
+"""Built once: every poll asks it."""
+
+
 async def get_job(connection: AsyncConnection, tenant: str, job_id: str) -> JobRow | None:
     """A tenant's job, if there is one of that id."""
-    rows = await connection.execute(
-        select(*_COLUMNS)
-        .outerjoin(JobResult, JobResult.job_id == Job.id)
-        .where(Job.id == job_id, Job.tenant == tenant)
-    )
+    rows = await connection.execute(_JOB, {"job": job_id, "owner": tenant})
     row = rows.first()
     return None if row is None else _job_row(row)
 

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db import jobs
 from app.domain.status import JobStatus
 from app.services.job_view import view_job
+from app.services.recent_usage import RecentUsage
 
 LOOK_SECONDS = 1.0
 """How soon a change shows."""
@@ -41,13 +42,15 @@ class JobState:
         return self.status.is_terminal
 
 
-async def read_state(engine: AsyncEngine, tenant: str, job_id: str) -> JobState:
-    """A job's state now.
+async def read_state(
+    engine: AsyncEngine, tenant: str, job_id: str, recent: RecentUsage | None = None
+) -> JobState:
+    """A job's state now; see :func:`app.services.job_view.view_job`.
 
     Raises:
         NotFoundError: If the tenant has no such job.
     """
-    view = await view_job(engine, tenant, job_id)
+    view = await view_job(engine, tenant, job_id, recent)
     body = json.dumps(view, separators=(",", ":"))
     tag = hashlib.sha256(body.encode()).hexdigest()[:32]
     return JobState(tag, body, JobStatus(view["status"]))

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import batches, budgets, jobs, preparations, progress, replies
 from app.db.budgets import Account
+from app.db.engine import single_statements
 from app.db.jobs import JobRow
 from app.db.preparations import StepCounts
 from app.db.progress import Counts, UsageRow
@@ -18,6 +19,7 @@ from app.domain.model import Stage
 from app.domain.reuse import ReuseScope
 from app.domain.status import JobStatus
 from app.services.errors import NotFoundError
+from app.services.recent_usage import RecentUsage
 from app.services.sets import PERSONA_SET, QUESTION_SET, made_set_id
 
 Json = dict[str, Any]
@@ -42,22 +44,31 @@ async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow:
     return job
 
 
-async def view_job(engine: AsyncEngine, tenant: str, job_id: str) -> Json:
+async def view_job(engine: AsyncEngine, tenant: str, job_id: str, recent: RecentUsage | None = None) -> Json:
     """A job with its live progress.
+
+    Args:
+        engine: Where to look.
+        tenant: Whose job it is.
+        job_id: Which job.
+        recent: Where usage and cost are known that are good enough; without it they are those of now.
 
     Raises:
         NotFoundError: If there is none of that id.
     """
-    async with engine.connect() as connection:
-        # Each query sees its own moment in a transaction too; without one there are two messages less.
-        await connection.execution_options(isolation_level="AUTOCOMMIT")
+    # Each query sees its own moment in a transaction too; without one there are two messages less.
+    async with single_statements(engine) as connection:
         job = await jobs.get_job(connection, tenant, job_id)
         if job is None:
             raise NotFoundError(job_id)
         total, leased = await progress.counts(connection, tenant, job_id)
         steps = await preparations.counts(connection, tenant, job_id) if total.preparations else {}
-        usage = await progress.usage(connection, tenant, job_id)
-        account = await budgets.read_account(connection, tenant, job_id)
+        if recent is None:
+            usage: Sequence[UsageRow] = await progress.usage(connection, tenant, job_id)
+        else:
+            usage = await recent.read(connection, job)
+        budgeted = job.request.get("budget") is not None
+        account = await budgets.read_account(connection, tenant, job_id) if budgeted else None
         spared = await replies.reuse(connection, tenant, job_id) if _wants_reuse(job) else None
         batched = job.request.get("execution") == Execution.BATCH
         in_batches = await batches.counts(connection, tenant, job_id) if batched else None

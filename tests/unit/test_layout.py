@@ -82,3 +82,17 @@ class TestLocks:
         blocks = [block for block in re.split(r"\n(?=[a-z0-9])", text) if not block.startswith("#")]
         assert len(pins) == len(blocks)
         assert all("--hash=sha256:" in block for block in blocks)
+
+
+class TestApi:
+    def test_what_handlers_depend_on_is_found_without_a_thread(self) -> None:
+        """A plain function would be run by another thread: two changes of threads each, on a busy machine milliseconds."""
+        trees = [ast.parse(path.read_text("utf-8")) for path in sources("app/api")]
+        nodes = [node for tree in trees for node in ast.walk(tree)]
+        named = {
+            ast.unparse(node.args[0])
+            for node in nodes
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Depends"
+        }
+        assert named
+        assert [n.name for n in nodes if isinstance(n, ast.FunctionDef) and n.name in named] == []

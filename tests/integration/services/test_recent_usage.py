@@ -1,0 +1,101 @@
+"""What polls are told of a running job's usage: how old it may be, and when it may not be old at all."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.engine import single_statements
+from app.db.jobs import JobRow
+from app.db.writer import ResultWriter
+from app.domain.status import JobStatus
+from app.services import recent_usage as module
+from app.services.recent_usage import RecentUsage
+from tests.integration.jobs import call_row, claimed, new_job
+
+AN_HOUR = 3600.0
+
+Calls = Callable[[JobStatus], Awaitable[int]]
+Call = Callable[[], Awaitable[None]]
+
+
+@pytest.fixture
+async def job(engine: AsyncEngine) -> JobRow:
+    return await new_job(engine)
+
+
+@pytest.fixture
+def recent(engine: AsyncEngine) -> RecentUsage:
+    return RecentUsage(engine)
+
+
+@pytest.fixture
+def told(engine: AsyncEngine, job: JobRow, recent: RecentUsage) -> Calls:
+    """How many calls a reader is told of who finds the job in this state."""
+
+    async def read(status: JobStatus) -> int:
+        async with single_statements(engine) as connection:
+            return sum(row.calls for row in await recent.read(connection, replace(job, status=status)))
+
+    return read
+
+
+@pytest.fixture
+async def call(engine: AsyncEngine, job: JobRow) -> Call:
+    """Has a further call recorded."""
+    claim = await claimed(engine, job.id)
+
+    async def record() -> None:
+        await ResultWriter(engine).write({(claim.shard_id, claim.token): [call_row(claim)]})
+
+    return record
+
+
+@pytest.fixture
+def good_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
+    def choose(fresh: float, shown: float) -> None:
+        monkeypatch.setattr(module, "FRESH_SECONDS", fresh)
+        monkeypatch.setattr(module, "SHOWN_SECONDS", shown)
+
+    return choose
+
+
+class TestARunningJob:
+    async def test_is_not_looked_at_again_at_once(
+        self, told: Calls, call: Call, good_for: Callable[[float, float], None]
+    ) -> None:
+        good_for(AN_HOUR, AN_HOUR)
+        assert await told(JobStatus.RUNNING) == 0
+        await call()
+        assert await told(JobStatus.RUNNING) == 0
+
+    async def test_is_looked_at_again_behind_the_readers_back(
+        self, told: Calls, call: Call, good_for: Callable[[float, float], None], recent: RecentUsage
+    ) -> None:
+        good_for(0.0, AN_HOUR)
+        assert await told(JobStatus.RUNNING) == 0
+        await call()
+        assert await told(JobStatus.RUNNING) == 0
+        await recent.close()
+        assert await told(JobStatus.RUNNING) == 1
+        await recent.close()
+
+    async def test_whose_usage_is_too_old_is_looked_at_while_the_reader_waits(
+        self, told: Calls, call: Call, good_for: Callable[[float, float], None]
+    ) -> None:
+        good_for(0.0, 0.0)
+        assert await told(JobStatus.RUNNING) == 0
+        await call()
+        assert await told(JobStatus.RUNNING) == 1
+
+
+@pytest.mark.parametrize("status", [status for status in JobStatus if status is not JobStatus.RUNNING])
+async def test_any_other_job_shows_what_it_has_taken_by_now(
+    status: JobStatus, told: Calls, call: Call, good_for: Callable[[float, float], None]
+) -> None:
+    good_for(AN_HOUR, AN_HOUR)
+    assert await told(JobStatus.RUNNING) == 0
+    await call()
+    assert await told(status) == 1
+    assert await told(JobStatus.RUNNING) == 1  # what was known before is no longer shown
