@@ -19,9 +19,6 @@ from app.domain.segmentation import PunktRules, Segmenter, Unit
 from app.llm.connections import Connections, load_connections
 from app.settings import PEPPER_BYTES, Settings, environment
 
-GARBAGE_THRESHOLDS = (50_000, 20, 20)
-"""Objects, and younger collections, after which Python looks for unreachable cycles."""
-
 _QUOTING = frozenset({"psycopg", "sqlalchemy"})
 """Packages whose exceptions quote what they were given."""
 
@@ -128,13 +125,7 @@ def import_in_background(*modules: str, then: Callable[[], None] | None = None) 
     threading.Thread(target=work, name="imports", daemon=True).start()
 
 
-def collect_garbage_rarely() -> None:
-    """Leaves cycles alone for longer than Python does by itself, and what has been imported by now for ever.
-
-    Every look for cycles walks through all that is alive. In a worker, in which thousands of suspended calls are, that took 40 % of the CPU time
-    at Python's own thresholds; in the API, which holds a page of responses while it exports, a third, and nobody was
-    answered meanwhile. Nearly all is freed by reference counts anyway.
-    """
+def keep_what_is_imported() -> None:
+    """Spares looks for garbage what there is by now: to walk through it would hold up everybody for a third of a second."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*GARBAGE_THRESHOLDS)

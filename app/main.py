@@ -43,9 +43,9 @@ from app.api.sessions import Signer
 from app.api.streams import Streams
 from app.bootstrap import (
     LateSegmenter,
-    collect_garbage_rarely,
     configure_logging,
     import_in_background,
+    keep_what_is_imported,
     load_operator_connections,
 )
 from app.db.engine import connect
@@ -99,7 +99,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.state.services = services
         await _refuse_strangers(services.keyring, loaded.host)
         sys.setswitchinterval(SWITCH_SECONDS)
-        import_in_background("app.domain.punkt", "scipy.special", then=collect_garbage_rarely)
+        import_in_background("app.domain.punkt", "scipy.special", then=keep_what_is_imported)
         yield
         services.figures.close()
         await services.keyring.close()

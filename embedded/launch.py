@@ -1,8 +1,9 @@
 """Turns itself into a command that dies with the process that asked for it.
 
-Run as a script, `python -I -S launch.py PARENT DEATH_SIGNAL IDENTITY DIRECTORY COMMAND…`, in front of every child:
+Run as a script, `python -I -S launch.py PARENT DEATH_SIGNAL NICENESS IDENTITY DIRECTORY COMMAND…`, in front of every child:
 
 * PARENT: the pid of the process whose end ends the command; DEATH_SIGNAL: the number of the signal that does so.
+* NICENESS: how far the command lets others go before it, beyond this process.
 * IDENTITY: `self`; `namespace:UID:GID`, a user namespace in which the caller's account looks like UID and GID; or
   `user:UID:GID`, another account for good.
 * DIRECTORY: where the command runs; it must be reachable for that identity.
@@ -63,8 +64,9 @@ def _call(function: str, *arguments: int) -> None:
 
 def main() -> None:
     """Runs the command in the place of this process."""
-    parent, death_signal, identity, directory, *command = sys.argv[1:]
+    parent, death_signal, niceness, identity, directory, *command = sys.argv[1:]
     try:
+        os.nice(int(niceness))
         become(identity)
         os.chdir(directory)
         die_with(int(parent), int(death_signal))  # last: a change of identity takes the wish back

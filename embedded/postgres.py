@@ -84,14 +84,7 @@ class EmbeddedPostgres(EmbeddedServer):
         """The SQLAlchemy URL of a database on the started server, for the psycopg driver and the role `assay`."""
         return _url(self.sockets, database)
 
-    def restart(self) -> None:
-        """Starts the server again, at the same address, after it has died.
-
-        Raises:
-            StackError: it fails.
-        """
-        self._clear_leftovers()
-        super().restart()
+    def _settle(self) -> None:
         where = ["-h", str(self.sockets), "-p", PORT, "-U", "postgres", "-d", "postgres"]
         settings = ["-X", "-q", "-v", "ON_ERROR_STOP=1"]
         self._run([*where, *settings], self._account, program="psql", text=GRANT_TENANT_ROLE)

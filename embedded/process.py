@@ -56,10 +56,11 @@ def launch_command(
     run_as: RunAs,
     directory: Path,
     death_signal: signal.Signals = signal.SIGKILL,
+    niceness: int = 0,
 ) -> list[str]:
     """The command that runs `argv` so that it gets `death_signal` when the calling thread's process dies."""
     prefix = [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), str(int(death_signal))]
-    return [*prefix, str(run_as), str(directory), *argv]
+    return [*prefix, str(niceness), str(run_as), str(directory), *argv]
 
 
 class ManagedProcess:
@@ -78,6 +79,7 @@ class ManagedProcess:
         stop_signal: asks it to end in good order.
         death_signal: ends it by force, after `grace` or when the parent dies.
         grace: seconds between the two.
+        niceness: how far it lets others go before it, 0 to 19, from its first instruction on.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class ManagedProcess:
         stop_signal: signal.Signals = signal.SIGTERM,
         death_signal: signal.Signals = signal.SIGKILL,
         grace: float = 10.0,
+        niceness: int = 0,
     ) -> None:
         self.name = name
         self._argv = list(argv)
@@ -104,6 +107,7 @@ class ManagedProcess:
         self._stop_signal = stop_signal
         self._death_signal = death_signal
         self._grace = grace
+        self._niceness = niceness
         self._child: subprocess.Popen[bytes] | None = None
         self._log_start = 0
         self._stop_deadline: float | None = None
@@ -130,7 +134,11 @@ class ManagedProcess:
         self._log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._stop_deadline = None
         command = launch_command(
-            self._argv, run_as=self._run_as, directory=self._directory, death_signal=self._death_signal
+            self._argv,
+            run_as=self._run_as,
+            directory=self._directory,
+            death_signal=self._death_signal,
+            niceness=self._niceness,
         )
         with self._log.open("ab") as output:
             self._log_start = output.tell()

@@ -46,11 +46,34 @@ class EmbeddedServer(ABC):
             StackError: another process uses the directory, or the server can't be started; nothing is left running
                 then.
         """
+        self.spawn()
+        self.wait_ready()
+
+    def spawn(self) -> None:
+        """Starts the server, whose address is known from then on, without waiting until it answers.
+
+        Raises:
+            StackError: as `start`.
+        """
         make_directory(self._data_dir)
         self._lock.acquire()
         try:
             self._process = self._prepare()
-            self.restart()
+            self._clear_leftovers()
+            self._process.spawn()
+        except BaseException:
+            self.stop()
+            raise
+
+    def wait_ready(self) -> None:
+        """Waits until the server answers.
+
+        Raises:
+            StackError: it doesn't; nothing is left running then.
+        """
+        try:
+            self.process.wait_ready(self.start_seconds)
+            self._settle()
         except BaseException:
             self.stop()
             raise
@@ -61,7 +84,9 @@ class EmbeddedServer(ABC):
         Raises:
             StackError: it fails.
         """
+        self._clear_leftovers()
         self.process.start(self.start_seconds)
+        self._settle()
 
     def stop(self) -> None:
         """Shuts the server down in order. Harmless if it is not running."""
@@ -85,6 +110,12 @@ class EmbeddedServer(ABC):
     @abstractmethod
     def _prepare(self) -> ManagedProcess:
         """Makes what the server needs, its directory of sockets first of all, and describes its process."""
+
+    def _clear_leftovers(self) -> None:  # noqa: B027 - most servers leave nothing that is in the way
+        """Removes what a server that was killed has left."""
+
+    def _settle(self) -> None:  # noqa: B027 - most servers are as they should be
+        """Does what a server that answers needs before anybody uses it."""
 
     def _not_started(self) -> StackError:
         return StackError(f"{self.name} has not been started")

@@ -10,7 +10,7 @@ LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 
 
 NUMERICS = {"OPENBLAS_NUM_THREADS": "1"}
 """The intervals' matrices are small: several threads for one only wait for each other, seven times as long on a busy machine."""
-WORKER_NICENESS = "5"  # the API answers polls while workers fill the machine
+WORKER_NICENESS = 5  # the API starts before them, and answers polls while they fill the machine
 WORKER_GRACE = 10.0
 WORKER_SHUTDOWN = "6"  # of it, the seconds for calls on the wire; the rest is for writing what there is
 
@@ -88,10 +88,12 @@ class ServiceSpec:
     Attributes:
         name: unique in the stack; also its log's name.
         argv: its command; the first word is a path.
-        needs_database: whether it starts after the databases and stops before those that do not.
-        needs_tables: whether it starts after the migrations. One that does not says itself that it is not ready before.
+        needs_database: whether it stops before those that do not. The databases' addresses are known to all.
+        needs_tables: whether it starts after the migrations. One that does not starts before the databases answer, and says itself that it
+            is not ready before.
         grace: seconds that it may take to stop.
         env: variables of its own.
+        niceness: how far it lets others go before it, 0 to 19.
     """
 
     name: str
@@ -100,6 +102,7 @@ class ServiceSpec:
     needs_tables: bool = True
     grace: float = 10.0
     env: dict[str, str] = field(default_factory=dict)
+    niceness: int = 0
 
 
 Services = Callable[[StackConfig, StackUrls], list[ServiceSpec]]
@@ -134,7 +137,7 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
                 ),
                 *("--timeout-graceful-shutdown", "3", "--no-access-log"),
             ),
-            needs_tables=False,  # it takes longest to import, and `/readyz` asks for the tables
+            needs_tables=False,  # it takes longest to import, and `/readyz` asks for databases and tables
             env={**NUMERICS, "ASSAY_HOST": urls.host, **pepper},
         ),
         ServiceSpec("sweeper", module_command("workers.sweeper")),
@@ -163,8 +166,8 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
                 ),
             ),
             grace=WORKER_GRACE,
+            niceness=WORKER_NICENESS,
             env={
-                "ASSAY_WORKER_NICE": WORKER_NICENESS,
                 "ASSAY_SHUTDOWN_SECONDS": WORKER_SHUTDOWN,
                 **NUMERICS,
             },

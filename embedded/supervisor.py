@@ -15,6 +15,7 @@ from typing import Self
 from embedded.directories import DirectoryLock, make_directory
 from embedded.postgres import EmbeddedPostgres
 from embedded.process import ManagedProcess, StackError
+from embedded.server import EmbeddedServer
 from embedded.services import (
     Services,
     ServiceSpec,
@@ -169,8 +170,16 @@ class Supervisor:
         cleanup.callback(lock.release)
 
         port = free_port(config.host, config.port)  # before the databases: a taken port is known at once
-        database_url = config.database_url or self._start_postgres(cleanup)
-        redis_url = config.redis_url or self._start_valkey(cleanup)
+        databases: list[EmbeddedServer] = []
+        database_url, redis_url = config.database_url, config.redis_url
+        if database_url is None:
+            postgres = EmbeddedPostgres(config.data_dir / "postgres", log=self._logs / "postgres.log")
+            databases.append(self._spawned(postgres, cleanup))
+            database_url = postgres.url()
+        if redis_url is None:
+            valkey = EmbeddedValkey(config.data_dir / "valkey", log=self._logs / "valkey.log")
+            databases.append(self._spawned(valkey, cleanup))
+            redis_url = valkey.url()
         self._urls = StackUrls(
             host=config.host,
             port=port,
@@ -184,23 +193,17 @@ class Supervisor:
                 spec for spec in specs if not spec.needs_tables and spec.needs_database is needs_database
             ]
             self._spawn(early, cleanup)
+        for database in databases:
+            database.wait_ready()
         self._migrate(cleanup)
         self._spawn([spec for spec in specs if spec.needs_tables], cleanup)
         self._await_ready()
 
-    def _start_postgres(self, cleanup: ExitStack) -> str:
-        postgres = EmbeddedPostgres(self._config.data_dir / "postgres", log=self._logs / "postgres.log")
-        cleanup.callback(postgres.stop)
-        postgres.start()
-        self._parts.append(_Part(postgres.process, postgres.restart))
-        return postgres.url()
-
-    def _start_valkey(self, cleanup: ExitStack) -> str:
-        valkey = EmbeddedValkey(self._config.data_dir / "valkey", log=self._logs / "valkey.log")
-        cleanup.callback(valkey.stop)
-        valkey.start()
-        self._parts.append(_Part(valkey.process, valkey.restart))
-        return valkey.url()
+    def _spawned(self, server: EmbeddedServer, cleanup: ExitStack) -> EmbeddedServer:
+        cleanup.callback(server.stop)
+        server.spawn()
+        self._parts.append(_Part(server.process, server.restart))
+        return server
 
     def _spawn(self, specs: list[ServiceSpec], cleanup: ExitStack) -> None:
         processes = [self._service(spec) for spec in specs]
@@ -216,6 +219,7 @@ class Supervisor:
             log=self._logs / f"{spec.name}.log",
             env={**self.urls.environment(), **spec.env},
             grace=spec.grace,
+            niceness=spec.niceness,
         )
 
     def _migrate(self, cleanup: ExitStack) -> None:

@@ -1,5 +1,6 @@
 """Real databases for every test, from the launcher that `assay up` uses too."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -35,6 +36,12 @@ def scratch_directory() -> Iterator[Path]:
         directory = Path(name)
         directory.chmod(0o711)
         yield directory
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _garbage() -> None:
+    """Python's own thresholds: what a test measures of memory is what is held, and not what is looked for rarely."""
+    gc.set_threshold(700, 10, 10)
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from redis.asyncio import Redis
 
 from app.bootstrap import (
     LateSegmenter,
-    collect_garbage_rarely,
     import_in_background,
+    keep_what_is_imported,
     load_operator_connections,
 )
 from app.db.engine import connect
@@ -89,7 +89,7 @@ class WorkerContext:
         import_in_background(*modules, then=self._warmed)
 
     def _warmed(self) -> None:
-        collect_garbage_rarely()
+        keep_what_is_imported()
         self._warm.set()
 
     def stop(self) -> None:

@@ -46,6 +46,13 @@ class TestManagedProcess:
         assert process.log_tail() == "hello"
         assert log.read_text() == "an older run's complaint\nhello\n"
 
+    def test_a_child_lets_others_go_before_it(self, tmp_path: Path) -> None:
+        command = [PYTHON, "-c", "import os; print(os.nice(0))"]
+        process = ManagedProcess("polite", command, log=tmp_path / "log", niceness=3)
+        process.spawn()
+        assert eventually(lambda: not process.running)
+        assert process.log_tail() == str(min(os.nice(0) + 3, 19))
+
     def test_a_command_that_does_not_exist_is_named(self, tmp_path: Path) -> None:
         process = ManagedProcess("ghost", ["/no/such/program"], log=tmp_path / "log", is_ready=lambda: False)
         with pytest.raises(StackError, match="cannot run /no/such/program"):

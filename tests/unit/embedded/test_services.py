@@ -55,5 +55,9 @@ class TestCommands:
         assert [name for name, spec in specs.items() if not spec.needs_database] == ["simulator"]
         assert [name for name, spec in specs.items() if not spec.needs_tables] == ["api", "simulator"]
 
+    def test_workers_let_the_api_go_first(self) -> None:
+        specs = by_name(CONFIG)
+        assert [name for name, spec in specs.items() if spec.niceness > 0] == ["worker1", "worker2"]
+
     def test_modules_of_the_working_directory_cannot_stand_in_for_installed_ones(self) -> None:
         assert {spec.argv[:3] for spec in by_name(CONFIG).values()} == {(sys.executable, "-P", "-m")}
