@@ -65,10 +65,11 @@ def _idle(config: StackConfig, seconds: float) -> Json:
         time.sleep(SETTLE_SECONDS)
         pids = supervisor.pids() | {"supervisor": os.getpid()}
         meter = ProcessMeter({name: pid for name, pid in pids.items() if name != "supervisor"})
-        own, before, wakes = time.process_time(), meter.cpu_seconds(), _wakes(pids)
+        before, wakes, own = meter.cpu_seconds(), _wakes(pids), time.process_time()
         time.sleep(seconds)
+        own = time.process_time() - own  # without what looking at all processes takes
         used = {name: cpu - before[name] for name, cpu in meter.cpu_seconds().items()}
-        used["supervisor"] = time.process_time() - own
+        used["supervisor"] = own
         woken = {name: (count - wakes[name]) / seconds for name, count in _wakes(pids).items()}
     share = {name: round(100 * cpu / seconds, 3) for name, cpu in used.items()}
     simulated = share.get("simulator", 0.0)

@@ -488,6 +488,17 @@ async def active_jobs(connection: AsyncConnection) -> list[str]:
     return [row.id for row in rows]
 
 
+async def any_unfinished(connection: AsyncConnection) -> bool:
+    """Whether any job, or any batch of a job, is not over."""
+    rows = await connection.execute(
+        text(
+            "SELECT EXISTS (SELECT FROM jobs WHERE status NOT IN ('completed', 'failed', 'cancelled'))"
+            " OR EXISTS (SELECT FROM batches WHERE state <> 'ended')"
+        )
+    )
+    return bool(rows.scalar_one())
+
+
 async def any_reply(connection: AsyncConnection, job_id: str) -> bool:
     """Whether a job has got any reply: to a call of its own, or one that was used again."""
     rows = await connection.execute(

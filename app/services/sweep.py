@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import batches, health, idempotency, jobs, shards
 from app.db.batch_calls import jobs_that_wait
+from app.db.engine import single_statements
 from app.db.health import is_away
 from app.domain.status import ACTIVE
 from app.ports import Queue
@@ -46,17 +47,19 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
         window: Shards of a job that may be announced at a time.
         batch_calls: Most calls of a batch.
     """
-    waiting = await queue.length()
-    async with engine.begin() as connection:
+    async with single_statements(engine) as connection:
         frozen = await health.disconnect_frozen_workers(connection, FROZEN_SECONDS)
-    if frozen:
-        log.warning("frozen workers disconnected", connections=frozen)
+        if frozen:
+            log.warning("frozen workers disconnected", connections=frozen)
+        await idempotency.forget_keys(connection)
+        if not await jobs.any_unfinished(connection):  # all that an idle service is asked
+            return Swept(0, 0)
+    waiting = await queue.length()
     async with engine.begin() as connection:
         active = await jobs.active_jobs(connection)
         wishing = await jobs_that_wait(connection)
         unclaimed = await shards.unclaimed(connection)
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
-        await idempotency.forget_keys(connection)
         to_read = await batches.jobs_to_read(connection, MAX_SHARD_FAILURES)
         due = await batches.due(connection)
     # A queue that holds a message for every unclaimed shard has lost none; to repeat them would only make it grow.

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import jobs, shards
-from app.services.sweep import sweep
+from app.services.sweep import Swept, sweep
 from tests.integration.jobs import (
     BATCH_CALLS,
     RecordingQueue,
@@ -31,6 +31,18 @@ class TestSweep:
     async def test_there_is_nothing_to_wake_in_a_healthy_job(self, engine: AsyncEngine) -> None:
         await new_job(engine)
         assert await self.swept(engine) == ([], [])
+
+    async def test_an_idle_service_asks_nothing_of_its_queue(self, engine: AsyncEngine) -> None:
+        class Untouchable(RecordingQueue):
+            async def length(self) -> int | None:
+                raise AssertionError("nobody has to know")
+
+        await new_job(engine)
+        await execute(engine, "UPDATE jobs SET status = 'completed'")
+        assert await sweep(engine, Untouchable(0), 2, BATCH_CALLS) == Swept(0, 0)
+        await execute(engine, "UPDATE jobs SET status = 'paused'")
+        with pytest.raises(AssertionError, match="nobody"):
+            await sweep(engine, Untouchable(0), 2, BATCH_CALLS)
 
     async def test_what_was_committed_but_never_announced_is_announced(self, engine: AsyncEngine) -> None:
         job = await new_job(engine, iterations=200)
