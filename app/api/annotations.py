@@ -16,7 +16,7 @@ from app.api.annotation_requests import AnnotationsIn, LabellingRoundIn
 from app.api.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters, takes_a_stream
 from app.api.jobs import MAX_PAGE
 from app.api.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
-from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, answers_with, described_body
+from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with, described_body
 from app.api.problems import field_error
 from app.api.strict_json import StrictRoute
 from app.domain.annotation import MOST_ROWS, ROWS_AT_ONCE
@@ -41,6 +41,12 @@ router = APIRouter(
     responses=PROBLEMS,
 )
 
+ANNOTATIONS: Responses = {
+    200: {
+        "model": annotation_answers.AnnotationList,
+        "content": {"application/json": {}, f"{CSV_TYPE}; charset=utf-8": {}},
+    }
+}
 _ROUND_ID = re.compile(r"lab_[0-9a-hjkmnp-tv-z]{26}")
 
 
@@ -119,7 +125,7 @@ def _moved(location: Sequence[int | str], by: int) -> tuple[int | str, ...]:
 @router.get(
     "/annotations",
     dependencies=[Depends(takes_a_stream)],
-    responses=answers_with(annotation_answers.AnnotationList) | NOT_FOUND,
+    responses=ANNOTATIONS | NOT_FOUND,
     summary="Read annotations",
 )
 @needs(Scope.READ)

@@ -1,6 +1,6 @@
 """What the OpenAPI document says that routes answer with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -24,12 +24,13 @@ KEY_SCHEME = "key"
 
 
 class DescribedApp(FastAPI):
-    """An application whose document also says which scope of a key each operation takes."""
+    """An application whose document also says which scope of a key each operation takes, and where its things are."""
 
     def openapi(self) -> dict[str, Any]:
         """The document; made once."""
         if self.openapi_schema is None:
             _say_needs(super().openapi(), self.routes)
+            _say_links(super().openapi()["paths"])
         document: dict[str, Any] = super().openapi()
         return document
 
@@ -43,6 +44,24 @@ def _say_needs(document: dict[str, Any], routes: Sequence[BaseRoute]) -> None:
             operation = document["paths"].get(route.path_format, {}).get(method.lower())
             if need is not None and operation is not None:
                 operation["security"] = [{KEY_SCHEME: [need.scope.value]}]
+
+
+def _say_links(paths: dict[str, Any]) -> None:
+    """Links what makes a thing with all that can be asked of it by its id."""
+    for path, operations in paths.items():
+        made = operations.get("post", {}).get("responses", {})
+        for answer in (made[status] for status in ("201", "202") if status in made):
+            is_job = answer["content"]["application/json"]["schema"]["$ref"].endswith("/JobDetail")
+            answer["links"] = dict(_links_below("/v1/jobs" if is_job else path, paths))
+
+
+def _links_below(path: str, paths: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for below, operations in paths.items():
+        name = below.removeprefix(f"{path}/{{").partition("}")[0]
+        if below.startswith(f"{path}/{{"):
+            for operation in operations.values():
+                id_ = operation["operationId"]
+                yield id_, {"operationId": id_, "parameters": {name: "$response.body#/id"}}
 
 
 def described_body(model: type[BaseModel], *others: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -133,7 +134,21 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
     status = HTTPStatus(error.status_code)
     code = status.name.lower()
-    return problem_response(request, status.value, code, str(error.detail), headers=error.headers)
+    headers = error.headers
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        headers = {"Allow": ", ".join(sorted(_methods(request)))}  # the framework names those of one route
+    return problem_response(request, status.value, code, str(error.detail), headers=headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """What may be done at a path, by whichever route."""
+    path = request.scope["path"]
+    return {
+        method
+        for route in iter_route_contexts(request.app.routes)
+        if route.path_regex is not None and route.path_regex.match(path)
+        for method in route.methods or ()
+    }
 
 
 async def _validation(request: Request, error: Exception) -> Response:

@@ -1,0 +1,75 @@
+"""Requests made from the OpenAPI document, valid and not, also one after another; every answer is held to the document."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.api_key import Scope
+from embedded.valkey import EmbeddedValkey
+from tests.api.keys import KeyMaker, bearer, guarded
+from tests.api.service import Service
+from tests.conftest import scratch_directory
+from tests.databases import Databases
+from tests.faults.trial import report
+
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+SEED = 1
+LIST_OF_KEYS = "GET /v1/api-keys"
+"""By it the requests would find, and end, the key that they are made with."""
+
+
+@pytest.fixture
+def guarded_api(databases: Databases, template_database: str) -> Iterator[Service]:
+    with (
+        databases.new("schemathesis", template=template_database) as url,
+        scratch_directory() as directory,
+        EmbeddedValkey(directory / "valkey") as valkey,
+        guarded(directory, url, valkey.url(), ASSAY_MAX_PLANNED_CALLS="200000") as service,
+    ):
+        yield service
+
+
+def cases(api: Service, directory: Path, *options: str) -> int:
+    """How many requests were made; that they found anything fails the test with what they found."""
+    header = bearer(KeyMaker(api.database_url).make(Scope.ADMIN))["Authorization"]
+    program = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(CONFIG), "run"]
+    fixed = [
+        "--checks",
+        "all",
+        "--no-color",
+        "--no-shrink",
+        "--request-timeout",
+        "60",
+        "--exclude-name",
+        LIST_OF_KEYS,
+    ]
+    document = directory / "openapi.json"
+    document.write_bytes(api.get("/openapi.json").content)
+    run = subprocess.run(
+        [*program, *fixed, *options, "-H", f"Authorization: {header}", "--url", api.url, str(document)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-20_000:] + run.stderr[-2000:]
+    made = re.search(r"([\d,]+) generated", run.stdout)
+    assert made, run.stdout
+    return int(made[1].replace(",", ""))
+
+
+class TestDocument:
+    def test_some_hundred_requests_find_nothing(self, guarded_api: Service, tmp_path: Path) -> None:
+        options = ["--phases", "fuzzing,stateful", "-n", "5", "--generation-deterministic"]
+        assert cases(guarded_api, tmp_path, *options) > 300
+
+    @pytest.mark.long
+    @pytest.mark.timeout(5400)
+    def test_ten_thousand_requests_find_nothing(self, guarded_api: Service, tmp_path: Path) -> None:
+        options = ["-n", "130", "--continue-on-failure", "--seed", str(SEED), "--generation-database", "none"]
+        made = cases(guarded_api, tmp_path, *options)
+        assert made >= 10_000
+        report("schemathesis", seed=SEED, n=made, of=made)
