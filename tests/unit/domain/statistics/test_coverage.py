@@ -4,17 +4,11 @@ import numpy as np
 import pytest
 
 from app.domain.statistics.cells import estimate_cell
-from benchmarks.coverage import (
-    METRICS,
-    PAPER_RUNS,
-    SCORE_SHARES,
-    cell_coverage,
-    simulated_cell,
-    total_coverage,
-)
+from benchmarks.coverage import DESIGNS, METRICS, RUNS, cell_coverage, simulated_cell, total_coverage
 
 LOW, HIGH = 0.93, 0.97
 LONG = 1000
+MIXED = DESIGNS["mixed"]
 
 
 def chance(repetitions: int) -> float:
@@ -25,13 +19,13 @@ def chance(repetitions: int) -> float:
 def test_a_cells_intervals_cover_what_can_be_computed_by_hand() -> None:
     # Scores 1 to 5 have the shares 0.05, 0.1, 0.15, 0.3 and 0.4; level high is 4 and 5.
     truths = {"mean": 0.05 + 0.2 + 0.45 + 1.2 + 2.0, "acc_atom": 0.7}
-    assert truths["mean"] == pytest.approx(sum(n * share for n, share in enumerate(SCORE_SHARES, 1)))
+    assert truths["mean"] == pytest.approx(sum(n * share for n, share in enumerate(MIXED.shares, 1)))
     draws = np.random.default_rng(4)
-    repetitions = 300
+    repetitions, runs = 300, 30
     hits = dict.fromkeys(truths, 0)
     for seed in range(repetitions):
-        scores = {"judge": simulated_cell(draws, PAPER_RUNS)}
-        found = estimate_cell(scores, np.arange(PAPER_RUNS), seed, ("m", "p", "t")).metrics
+        scores = {"judge": simulated_cell(draws, MIXED, runs)}
+        found = estimate_cell(scores, np.arange(runs), seed, ("m", "p", "t")).metrics
         for name, truth in truths.items():
             low, high = getattr(found, name).interval.ends
             hits[name] += low <= truth <= high
@@ -41,9 +35,21 @@ def test_a_cells_intervals_cover_what_can_be_computed_by_hand() -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_all_metrics_and_totals_are_covered() -> None:
-    draws = np.random.default_rng(5)
-    found = cell_coverage(draws, PAPER_RUNS, LONG) | total_coverage(draws, 15, LONG)
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("design", DESIGNS)
+def test_all_metrics_of_a_cell_are_covered(design: str, runs: int) -> None:
+    found = cell_coverage(np.random.default_rng(5), DESIGNS[design], runs, LONG)
+    assert set(found) == set(METRICS)
+    for name, share in found.items():
+        assert LOW - chance(LONG) < share, name
+        # Five runs' ACC has six values: whatever covers it in 93 cases of 100 may do so in more than 97.
+        assert share < HIGH + chance(LONG) or (name, runs) == ("acc", min(RUNS)), name
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_all_totals_over_personas_and_over_runs_are_covered() -> None:
+    found = total_coverage(np.random.default_rng(6), 15, LONG)
     assert set(METRICS) < set(found)
     for name, share in found.items():
         assert LOW - chance(LONG) < share < HIGH + chance(LONG), name
