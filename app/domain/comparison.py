@@ -148,7 +148,7 @@ def compare(a: Figures, b: Figures) -> Comparison:
     return Comparison((*_corrected(overall), *_corrected(single)), tuple(left_out))
 
 
-def comparison_json(found: Comparison) -> dict[str, object]:
+def comparison_json(found: Comparison) -> dict[str, list[dict[str, Any]]]:
     """A comparison in the HTTP contract's form."""
     return {
         "differences": [_row_json(row) for row in found.rows],

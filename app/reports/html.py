@@ -15,6 +15,7 @@ from app.domain.judged import JudgedResponse
 from app.reports.cards import Card, make_card
 from app.reports.coefficients import coefficients
 from app.reports.distributions import distributions
+from app.reports.lead import Lead, lead
 from app.reports.persona_scores import PersonaScores, persona_scores, score_step
 from app.reports.run_matrices import run_matrices, varying_cells
 from app.reports.selection import Selection
@@ -96,6 +97,7 @@ def _render(
         script=Markup(script),  # noqa: S704
         models=models,
         gym=gym,
+        lead=_lead(results, models, gym),
         among=among,
         figures=figures,
         cell_plots=CELL_PLOTS,
@@ -112,6 +114,13 @@ def _render(
         responses_seen=selection.seen,
         manifest=json.dumps(results.get("manifest", {}), ensure_ascii=False, indent=2),
     )
+
+
+def _lead(results: Json, models: Sequence[ModelRow], gym: PersonaScores | None) -> Lead | None:
+    """How the best model stands to the next, by what the verdict is about."""
+    if gym is not None and gym.alone:
+        return lead(results, [total["model"] for total in gym.ranked], "persona_score")
+    return lead(results, [row.model for row in models if row.acc_atom is not None], "acc_atom")
 
 
 def _heat(results: Json, summary: Summary, models: Sequence[ModelRow]) -> Markup:

@@ -16,6 +16,7 @@ from app.db import jobs
 from app.db.jobs import JobRow
 from app.domain.api_key import Scope
 from app.domain.errors import InvalidJobError
+from app.reports.lead import is_shown, main_row
 from app.services.baselines import ATOMIC, BaselineFilter, baselines
 from app.services.compare import Comparer, SideRequest
 from app.services.errors import NotFoundError, WrongStateError
@@ -24,8 +25,6 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_par
 
 RECENT_JOBS = 50
 """Jobs whose models can be chosen; others by their address."""
-SIGNIFICANT = 0.05
-"""Corrected p-value below which a difference counts as shown, if its interval is on one side of 0 as well."""
 LEFT_OUT = 100
 """Figures without a partner that are listed."""
 
@@ -67,23 +66,8 @@ async def compare(services: ServicesDep, tenant: TenantDep, a: Side = "", b: Sid
         found=found,
         main=None if found is None else main_row(found["differences"]),
         shown=is_shown,
-        significant=SIGNIFICANT,
         left_out=[] if found is None else found["left_out"][:LEFT_OUT],
     )
-
-
-def main_row(differences: list[Json]) -> Json | None:
-    """The difference that decides: that of the metric by which models are ordered, over all tasks."""
-    over_all = {row["metric"]: row for row in differences if row["task"] is None}
-    return over_all.get("acc_atom", over_all.get("persona_score"))
-
-
-def is_shown(row: Json) -> bool:
-    """Whether a difference is more than chance."""
-    p_value, ends = row["p_value_holm"], row["ci95"]
-    if p_value is None or ends is None or p_value >= SIGNIFICANT:
-        return False
-    return bool(ends[0] > 0 or ends[1] < 0)
 
 
 async def _compared(services: Services, tenant: str, a: str, b: str) -> Json:

@@ -14,6 +14,8 @@ from app.domain.statistics.resampling import student
 EXACT_CLUSTERS = 12
 """Up to so many clusters all 2ⁿ sign patterns are tried; with more, ``PERMUTATIONS`` of them."""
 PERMUTATIONS = 9_999
+SIGNS_AT_A_TIME = 2_000_000
+"""So many need some 20 MB; a comparison by items has tens of thousands of clusters."""
 ALPHA, POWER = 0.05, 0.8
 FEWEST_TESTED = 6
 """Clusters with which the test can reach :data:`ALPHA`: the smallest of 2ⁿ sign patterns' p-values is 2¹⁻ⁿ."""
@@ -99,8 +101,13 @@ def sign_flip_p_value(sums: FloatArray, seed: int) -> float:
         bits = np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums)) & 1
         return float((np.abs((1 - 2 * bits) @ sums) >= observed).mean())
     draws = np.random.default_rng([seed, len(sums)])
-    signs = draws.choice([-1.0, 1.0], size=(PERMUTATIONS, len(sums)))
-    return float((1 + (np.abs(signs @ sums) >= observed).sum()) / (PERMUTATIONS + 1))
+    at_a_time = max(1, SIGNS_AT_A_TIME // len(sums))
+    reached = 0
+    for first in range(0, PERMUTATIONS, at_a_time):
+        patterns = min(at_a_time, PERMUTATIONS - first)
+        signs = 2.0 * draws.integers(2, size=(patterns, len(sums)), dtype=np.int8) - 1
+        reached += int((np.abs(signs @ sums) >= observed).sum())
+    return (1 + reached) / (PERMUTATIONS + 1)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -15,6 +15,7 @@ import pytest
 
 from app.domain.judged import JudgedResponse
 from app.reports.html import OPEN_CARDS, html_report
+from app.reports.lead import lead
 from app.reports.run_matrices import varying_cells
 from app.services.baselines import BaselineFilter, baselines
 from app.web.templates import source
@@ -93,17 +94,50 @@ class TestWhatItSays:
     async def test_the_verdict_names_the_models_and_their_difference(self, job: Sample) -> None:
         page = await page_of(job.responses, job.results)
         scores = {
-            total["model"]: total["metrics"]["acc_atom"]["value"]
+            total["model"]: total["metrics"]["acc_atom"]
             for total in job.results["totals"]
             if total["by"] == ["model"]
         }
-        steady, drifting = scores["simulated/steady"], scores["simulated/drifting"]
-        assert steady > drifting
+        steady, drifting = (scores[f"simulated/{name}"] for name in ("steady", "drifting"))
+        found = lead(job.results, ["simulated/steady", "simulated/drifting"], "acc_atom")
+        assert found is not None
+        assert found.row is not None
+        own, ends = (
+            [f"{100 * end:.0f}" for end in steady["ci95"]],
+            [f"{100 * e:.0f}" for e in found.row["ci95"]],
+        )
         assert (
-            f"simulated/steady stays in character in {100 * steady:.0f} % of its sentences, "
-            f"simulated/drifting in {100 * drifting:.0f} %: {round(100 * (steady - drifting))} percentage points "
-            "fewer. Both break most as neutral personas."
+            f"simulated/steady stays in character best: on average in {100 * steady['value']:.0f} % of a text’s sentences "
+            f"(95 % interval {own[0]} % to {own[1]} %), ahead of simulated/drifting ({100 * drifting['value']:.0f} %) by "
+            f"{round(100 * found.row['difference'])} percentage points [{ends[0]}, {ends[1]}]. "
+            "Both break most as neutral personas."
         ) in page.text
+        assert f"over {found.row['pairs']} pairs of {found.row['personas']} personas; p" in page.text
+
+    @pytest.mark.parametrize(
+        ("personas", "said"),
+        [
+            (
+                6,
+                "it cannot be told apart from simulated/drifting (50 %): the difference is 8 percentage points [",
+            ),
+            (
+                3,
+                "simulated/drifting has 50 %, and with so few personas nothing can be said of the difference.",
+            ),
+        ],
+    )
+    async def test_a_lead_that_is_not_shown_is_called_none(self, personas: int, said: str) -> None:
+        # Steady: half of its sentences fit, but all of the last persona's: (5/2 + 1) / 6 = 58 %.
+        last = f"p{personas - 1}"
+        page = await page_of(
+            response_of("Yes. No.", ("Yes.", 5), ("No.", second), model=model, persona=f"p{n}")
+            for model in ("simulated/steady", "simulated/drifting")
+            for n in range(personas)
+            for second in [5 if (model, f"p{n}") == ("simulated/steady", last) else 1]
+        )
+        assert "simulated/steady is in character most: on average in" in page.text
+        assert said in page.text
 
     async def test_simulated_figures_are_called_simulated(self, job: Sample) -> None:
         assert "describe no real model" in (await page_of(job.responses, job.results)).text
@@ -266,7 +300,7 @@ class TestWhatItSays:
         low = response_of("No.", ("No.", 1), level="low", levels={"E": "low"}, id="low", persona="E-low")
         # ACC_atom: (1/2 + 1) / 2
         page = await page_of([high, low])
-        assert "simulated/steady stays in character in 75 % of its sentences." in page.text
+        assert "simulated/steady stays in character in 75 % of a text’s sentences, on average." in page.text
         assert "It breaks most as high personas." in page.text
 
     async def test_where_there_is_one_level_none_is_called_the_weakest(self) -> None:

@@ -48,8 +48,8 @@ class TestVerdict:
         # Steady: 4.5 for both personas. Drifting: (4.5 + 1.5) / 2.
         text = (await page_of(two_models())).text
         assert (
-            "simulated/steady plays its personas best, with a PersonaScore of 4.50 out of 5, "
-            "simulated/drifting with 3.00: 1.50 lower."
+            "simulated/steady has the highest PersonaScore: 4.50 out of 5; simulated/drifting has 3.00, "
+            "and with so few personas nothing can be said of the difference."
         ) in text
         assert "The paper’s is over 5 tasks and not comparable to it." in text
 
@@ -61,7 +61,7 @@ class TestVerdict:
 
     async def test_a_job_with_atomic_tasks_keeps_its_own(self) -> None:
         text = (await page_of(two_models(), [response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])).text
-        assert "simulated/steady stays in character in 50 % of its sentences." in text
+        assert "simulated/steady stays in character in 50 % of a text’s sentences, on average." in text
         assert "PersonaScore from" not in text
         assert "Mean score from 1 to 5" in text
 

@@ -1,0 +1,69 @@
+"""Which model is ahead of the next, by how much, and how sure that is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.comparison import compare, comparison_json, figures_of
+
+Json = Mapping[str, Any]
+
+SIGNIFICANT = 0.05
+"""Corrected p-value below which a difference counts as shown, if its interval is on one side of 0 as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """The model with the highest figure beside the one with the second highest.
+
+    Attributes:
+        first: The former's label.
+        second: The latter's.
+        row: The first's figure less the second's, paired, in the form of ``/v1/comparisons``; ``None`` without a pair.
+        left_out: Figures of the same metric that have no partner.
+    """
+
+    first: str
+    second: str
+    row: Json | None
+    left_out: int
+
+    @property
+    def shown(self) -> bool:
+        """Whether the first is ahead by more than chance."""
+        return self.row is not None and is_shown(self.row) and self.row["difference"] > 0
+
+
+def lead(results: Json, ranked: Sequence[str], metric: str) -> Lead | None:
+    """How far the first of the models is ahead of the second; ``None`` for fewer than two.
+
+    Args:
+        results: The results document.
+        ranked: The models that have the metric, the highest first.
+        metric: By which they are ordered.
+    """
+    if not ranked[1:]:
+        return None
+    first, second = ranked[:2]
+    found = comparison_json(compare(figures_of(results, first), figures_of(results, second)))
+    left_out = [each for each in found["left_out"] if each["metric"] == metric]
+    return Lead(first, second, _over_all(found["differences"]).get(metric), len(left_out))
+
+
+def main_row(differences: Sequence[Json]) -> Json | None:
+    """The difference that decides: that of the metric by which models are ordered, over all tasks."""
+    rows = _over_all(differences)
+    return rows.get("acc_atom", rows.get("persona_score"))
+
+
+def is_shown(row: Json) -> bool:
+    """Whether a difference is more than chance."""
+    p_value, ends = row["p_value_holm"], row["ci95"]
+    if p_value is None or ends is None or p_value >= SIGNIFICANT:
+        return False
+    return bool(ends[0] > 0 or ends[1] < 0)
+
+
+def _over_all(differences: Sequence[Json]) -> dict[str, Json]:
+    """The differences over all tasks, by metric."""
+    return {row["metric"]: row for row in differences if row["task"] is None}
