@@ -21,6 +21,8 @@ class Metric(TypedDict):
     """In totals: the interval for these very cells, if their runs were repeated."""
     ci95_runs_reason: NotRequired[str | None]
     """Why there is no such interval."""
+    left_out: NotRequired[int | None]
+    """In totals: cells, or personas, that lack the metric."""
 
 
 class AgreementWithJudge(TypedDict):
@@ -173,6 +175,12 @@ class BaselineSource(TypedDict):
 class BaselineTotal(TypedDict):
     """Unweighted means over published cells; the group's keys stand beside `by`."""
 
+    model: str
+    """Of every group."""
+    persona: NotRequired[str | None]
+    task: NotRequired[str | None]
+    dimension: NotRequired[str | None]
+    level: NotRequired[str | None]
     source: Literal["atomic"]
     by: list[str]
     cells: int
@@ -255,6 +263,29 @@ class BudgetIn(TypedDict):
     """Input and output tokens together."""
 
 
+class ScaleAnswer(TypedDict):
+    """Integer scores from `minimum` to `maximum`, cut into equal levels."""
+
+    minimum: int
+    maximum: int
+    levels: list[str]
+    """Lowest first."""
+
+
+class ResponseStatuses(TypedDict):
+    """A cell's responses by what became of them before judging."""
+
+    planned: int
+    answered: int
+    """Texts that are not refusals, empty ones included."""
+    refused: int
+    failed: int
+    empty: int
+    """Answers without a sentence."""
+    refused_units: int
+    """Sentences that refusal detection kept from the judges."""
+
+
 class UnitCounts(TypedDict):
     """Judged sentences by what became of the judgement."""
 
@@ -275,7 +306,11 @@ class CellResult(TypedDict):
     dimension: str
     level: str
     simulated: bool
+    scale: ScaleAnswer
     runs: int
+    runs_used: int
+    """Runs with a scored sentence, of the judge who could use the fewest."""
+    generation: ResponseStatuses
     metrics: dict[str, Metric]
     units: UnitCounts
     scores: NotRequired[dict[str, int]]
@@ -1337,7 +1372,14 @@ class SuspicionSummary(TypedDict):
 class TotalResult(TypedDict):
     """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
 
+    model: str
+    """Of every group."""
+    persona: NotRequired[str | None]
+    task: NotRequired[str | None]
+    dimension: NotRequired[str | None]
+    level: NotRequired[str | None]
     by: list[str]
+    """Names of the keys that make the group."""
     cells: int
     simulated: bool
     metrics: dict[str, Metric]

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from app.api.annotation_answers import HumanAgreement
 from app.api.answer import Answer
-from app.api.metric_answers import Correlation, LengthEffect, Metric
+from app.api.metric_answers import Correlation, GroupKeys, LengthEffect, Metric
 from app.api.reuse_answers import Origin, ReuseAnswer
 from app.api.suspicion_answers import SuspicionAnswer, SuspicionSummary
 from app.domain.priority import Priority
@@ -187,6 +187,25 @@ class UnitCounts(Answer):
     failed: int
 
 
+class ScaleAnswer(Answer):
+    """Integer scores from `minimum` to `maximum`, cut into equal levels."""
+
+    minimum: int
+    maximum: int
+    levels: list[str] = Field(description="Lowest first.", examples=[["low", "neutral", "high"]])
+
+
+class ResponseStatuses(Answer):
+    """A cell's responses by what became of them before judging."""
+
+    planned: int
+    answered: int = Field(description="Texts that are not refusals, empty ones included.")
+    refused: int
+    failed: int
+    empty: int = Field(description="Answers without a sentence.")
+    refused_units: int = Field(description="Sentences that refusal detection kept from the judges.")
+
+
 class CellResult(BaseModel):
     """One cell: model × persona × task × dimension."""
 
@@ -196,7 +215,10 @@ class CellResult(BaseModel):
     dimension: str
     level: str
     simulated: bool
+    scale: ScaleAnswer
     runs: int
+    runs_used: int = Field(description="Runs with a scored sentence, of the judge who could use the fewest.")
+    generation: ResponseStatuses
     metrics: dict[str, Metric]
     units: UnitCounts
     scores: dict[str, int] = Field(
@@ -208,10 +230,10 @@ class CellResult(BaseModel):
     by_judge: dict[str, Any]
 
 
-class TotalResult(BaseModel):
+class TotalResult(GroupKeys):
     """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
 
-    by: list[str]
+    by: list[str] = Field(description="Names of the keys that make the group.", examples=[["model", "task"]])
     cells: int
     simulated: bool
     metrics: dict[str, Metric]

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from app.api.answer import Answer
 from app.api.answers import Completeness
-from app.api.metric_answers import Correlation, Metric
+from app.api.metric_answers import Correlation, GroupKeys, Metric
 
 
 class BaselineSource(Answer):
@@ -33,7 +33,7 @@ class BaselineCell(BaseModel):
     metrics: dict[str, Metric]
 
 
-class BaselineTotal(BaseModel):
+class BaselineTotal(GroupKeys):
     """Unweighted means over published cells; the group's keys stand beside `by`."""
 
     source: Literal["atomic"]

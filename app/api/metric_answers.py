@@ -21,6 +21,17 @@ class Metric(BaseModel):
         None, description="In totals: the interval for these very cells, if their runs were repeated."
     )
     ci95_runs_reason: str | None = Field(None, description="Why there is no such interval.")
+    left_out: int | None = Field(None, description="In totals: cells, or personas, that lack the metric.")
+
+
+class GroupKeys(BaseModel):
+    """What the cells of a total have in common; of these keys those that its `by` names."""
+
+    model: str = Field(description="Of every group.")
+    persona: str | None = None
+    task: str | None = None
+    dimension: str | None = None
+    level: str | None = None
 
 
 class Correlation(Answer):

@@ -15,6 +15,8 @@ _ROW, _TOP, _BOTTOM = 0.36, 0.42, 0.34
 CHARACTER = 0.068
 """Inches of a label's character, about."""
 
+_TITLE_SIZE = 9.0
+"""Points of a panel's title, if there is room for it."""
 BOLDER = 1.12
 """How much wider bold text is."""
 
@@ -63,6 +65,8 @@ def draw_intervals(columns: Sequence[Column], rows: Sequence[Row], palette: Pale
     left = 0.1 + CHARACTER * max(len(label(row.name)) * (BOLDER if _bold(row, rows) else 1) for row in rows)
     figure = canvas(WIDTH, height, palette)
     gap, panel = 0.28, (WIDTH - left - 0.2) / len(columns)
+    longest = CHARACTER * max(len(column.title) for column in columns)
+    size = _TITLE_SIZE * min(1.0, (panel - 0.1) / longest)
     for place, column in enumerate(columns):
         axes = figure.add_axes(
             (
@@ -72,7 +76,7 @@ def draw_intervals(columns: Sequence[Column], rows: Sequence[Row], palette: Pale
                 1 - (_TOP + _BOTTOM) / height,
             )
         )
-        _frame(axes, column, len(rows), palette)
+        _frame(axes, column, len(rows), palette, size)
         if place == 0:
             _names(axes, rows, palette)
         for y, row in enumerate(rows):
@@ -80,12 +84,12 @@ def draw_intervals(columns: Sequence[Column], rows: Sequence[Row], palette: Pale
     return figure
 
 
-def _frame(axes: Axes, column: Column, rows: int, palette: Palette) -> None:
+def _frame(axes: Axes, column: Column, rows: int, palette: Palette, size: float) -> None:
     width = column.high - column.low
     axes.set_xlim(column.low - 0.02 * width, column.high + 0.02 * width)
     axes.set_ylim(rows - 0.5, -0.5)
     axes.set_facecolor(palette["page"])
-    axes.set_title(column.title, fontsize=9, color=palette["ink"], loc="left", pad=7)
+    axes.set_title(column.title, fontsize=size, color=palette["ink"], loc="left", pad=7)
     ticks = [column.low + share * width for share in (0, 0.25, 0.5, 0.75, 1)]
     axes.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
     axes.tick_params(axis="x", colors=palette["quiet"], labelsize=7.5, length=0)

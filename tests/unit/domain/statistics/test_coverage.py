@@ -41,7 +41,9 @@ def test_all_metrics_of_a_cell_are_covered(design: str, runs: int) -> None:
     found = cell_coverage(np.random.default_rng(5), DESIGNS[design], runs, LONG)
     assert set(found) == set(METRICS)
     for name, share in found.items():
-        assert LOW - chance(LONG) < share < HIGH + chance(LONG), name
+        assert LOW - chance(LONG) < share, name
+        # Five runs' ACC has six values: whatever covers it in 93 cases of 100 may do so in more than 97.
+        assert share < HIGH + chance(LONG) or (name, runs) == ("acc", min(RUNS)), name
 
 
 @pytest.mark.long
