@@ -117,7 +117,10 @@ def redact_logging() -> None:
 
 def _redacted_record(*given: object, **named: object) -> logging.LogRecord:
     record = _make_record(*given, **named)
-    message = record.getMessage()
+    try:
+        message = record.getMessage()
+    except Exception:  # noqa: BLE001 - a message that does not fit its arguments is told of where it is written
+        return record
     shown = redacted(message)
     if shown != message:
         record.msg, record.args = shown, ()
