@@ -18,6 +18,8 @@ import structlog
 from app.domain.segmentation import PunktRules, Segmenter, Unit
 from app.llm.connections import Connections, load_connections
 from app.settings import PEPPER_BYTES, Settings, environment
+from app.telemetry.redaction import redact_logging, redacted
+from app.vault.keyring import KeyRing, parse_keys
 
 _QUOTING = frozenset({"psycopg", "sqlalchemy"})
 """Packages whose exceptions quote what they were given."""
@@ -33,7 +35,10 @@ def configure_logging(settings: Settings) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _show_error,
     ]
-    processors.append(structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer())
+    processors.append(
+        _redacting(structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer())
+    )
+    redact_logging()
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
@@ -51,6 +56,15 @@ def _show_error(
     if isinstance(error, BaseException):
         event["exception"] = "\n".join(reversed(list(_shown(error))))
     return event
+
+
+def _redacting(render: structlog.typing.Processor) -> structlog.typing.Processor:
+    """The last of all processors: whatever it would write, it writes without keys."""
+
+    def rendered(logger: object, method: str, event: structlog.typing.EventDict) -> str:
+        return redacted(str(render(logger, method, event)))
+
+    return rendered
 
 
 def _shown(error: BaseException | None) -> Iterator[str]:
@@ -86,6 +100,16 @@ def make_pepper(path: Path) -> Path:
         path.hardlink_to(whole)
     whole.unlink()
     return path
+
+
+def load_key_ring(settings: Settings) -> KeyRing:
+    """What the keys of connections are encrypted with.
+
+    Raises:
+        OSError: If the file can't be read.
+        ValueError: If a key is none.
+    """
+    return KeyRing(parse_keys(settings.read_encryption_keys()))
 
 
 class LateSegmenter:

@@ -171,6 +171,7 @@ def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) ->
         slots=settings.slots,
         database_url=settings.database_url,
         redis_url=settings.redis_url,
+        encryption_keys_file=settings.encryption_keys_file,
         simulator_args=simulator_args,
         key_pepper_file=settings.key_pepper_file,
     )

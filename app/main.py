@@ -19,6 +19,7 @@ from app.api import (
     api_keys,
     catalog,
     comparisons,
+    connections,
     events,
     figures,
     health,
@@ -46,6 +47,7 @@ from app.bootstrap import (
     configure_logging,
     import_in_background,
     keep_what_is_imported,
+    load_key_ring,
     load_operator_connections,
 )
 from app.db.engine import connect
@@ -61,6 +63,8 @@ from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.services.api_keys import KeyDependencies, no_keys_yet
 from app.services.catalog import make_catalog
+from app.services.connection_book import ConnectionBook
+from app.services.connections import ConnectionDependencies
 from app.services.control_job import ControlDependencies
 from app.services.draw_figure import FigureDesk
 from app.services.identifiers import new_id
@@ -137,6 +141,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(annotations.router)
     app.include_router(webhooks.router)
     app.include_router(api_keys.router)
+    app.include_router(connections.router)
     app.include_router(catalog.router)
     app.include_router(health.router)
     app.include_router(metrics.router)
@@ -186,11 +191,12 @@ def _services(settings: Settings) -> Services:
     redis = Redis.from_url(settings.require_redis_url(), socket_timeout=3, socket_connect_timeout=3)
     queue = CeleryQueue(make_celery(settings.require_redis_url()))
     board = MetricsBoard(redis, "api")
-    connections = load_operator_connections(settings)
+    operator, ring = load_operator_connections(settings), load_key_ring(settings)
+    book = ConnectionBook(engine, operator, settings.connection_guard, ring)
     instrument, gym = load_atomic(), load_personagym()
     contexts = JobContexts(engine)
     segmenter = LateSegmenter(instrument.segmentation)
-    prices = GenaiPriceBook(connections)
+    prices = GenaiPriceBook(operator)
     pepper = settings.read_key_pepper()
     submission = SubmissionDependencies(
         engine=engine,
@@ -200,7 +206,7 @@ def _services(settings: Settings) -> Services:
             load_grouped(),
             load_hardened(),
             segmenter.name,
-            connections,
+            operator,
             reply_days=settings.reply_days,
         ),
         queue=queue,
@@ -209,6 +215,7 @@ def _services(settings: Settings) -> Services:
         window=settings.shard_window,
         max_planned_calls=settings.max_planned_calls,
         prices=prices,
+        book=book,
     )
     return Services(
         engine=engine,
@@ -218,16 +225,17 @@ def _services(settings: Settings) -> Services:
         redis=redis,
         instrument=instrument,
         gym=gym,
-        connections=connections,
+        book=book,
+        making_connections=ConnectionDependencies(engine, operator, settings.connection_guard, ring),
         submission=submission,
-        planning=PlanDependencies(submission, connections, prices),
+        planning=PlanDependencies(submission, operator, prices),
         control=ControlDependencies(engine, queue, settings.shard_window),
         contexts=contexts,
         results=ResultsReader(engine, contexts),
         figures=FigureDesk(),
         usage=RecentUsage(engine),
         metrics=MetricsReader(every_tenant, board, queue, board.process),
-        webhooks=WebhookDependencies(engine, settings.allowed_webhook_hosts),
+        webhooks=WebhookDependencies(engine, settings.webhook_guard),
         keys=KeyDependencies(engine, pepper),
         keyring=Keyring(every_tenant, pepper),
         signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,6 +10,8 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.domain.reuse import KEPT_DAYS
+from app.guard.addresses import parse_networks
+from app.guard.targets import Guard
 
 PEPPER_BYTES = 32
 """Fewest that the pepper of API keys has."""
@@ -69,6 +72,14 @@ class Settings(BaseSettings):
     webhook_hosts: str = ""
     """Hosts, each ``host`` or ``host:port`` and separated by commas, to which webhooks may send without TLS and at private
     addresses. All others need ``https`` and a public address."""
+    allowed_networks: str = ""
+    """Networks, such as ``10.0.0.0/8``, and addresses, separated by commas, that webhooks and connections made over the API may
+    reach, also without TLS, though they are private."""
+    encryption_keys: SecretStr | None = None
+    """Keys, each of 32 bytes in hexadecimal and separated by commas, that the keys of connections are encrypted with: the first
+    encrypts, all can read."""
+    encryption_keys_file: Path | None = None
+    """A file that holds them instead."""
     transport: Literal["lean", "sdk"] = "lean"
     """How calls are sent: ``lean`` sends the requests of the official SDKs at a fraction of their CPU time, ``sdk`` sends
     them with the SDKs themselves. Behind an HTTP proxy it is always ``sdk``."""
@@ -95,6 +106,32 @@ class Settings(BaseSettings):
             if url.startswith(plain):
                 return "postgresql+psycopg://" + url.removeprefix(plain)
         return url
+
+    @field_validator("allowed_networks")
+    @classmethod
+    def _of_networks(cls, value: str) -> str:
+        parse_networks(value)
+        return value
+
+    def read_encryption_keys(self) -> str:
+        """The keys that connections' keys are encrypted with; empty if there are none.
+
+        Raises:
+            OSError: If their file can't be read.
+        """
+        if self.encryption_keys is not None:
+            return self.encryption_keys.get_secret_value()
+        return "" if self.encryption_keys_file is None else self.encryption_keys_file.read_text("ascii")
+
+    @property
+    def connection_guard(self) -> Guard:
+        """Says where connections that were made over the API may lead."""
+        return Guard(parse_networks(self.allowed_networks))
+
+    @property
+    def webhook_guard(self) -> Guard:
+        """Says where webhooks' messages may go."""
+        return replace(self.connection_guard, hosts=self.allowed_webhook_hosts)
 
     @property
     def allowed_webhook_hosts(self) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import secrets
 import shutil
 import tempfile
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ from pathlib import Path
 from embedded.process import RunAs, StackError
 
 SOCKET_PREFIX = "assay-"
+SECRET_BYTES = 32
 LONGEST_BASE = 60  # a unix socket's whole path must stay below 104 bytes on macOS, 108 on Linux
 
 
@@ -41,6 +43,29 @@ def make_directory(path: Path, mode: int = 0o700) -> Path:
         path.mkdir(mode=mode, parents=True, exist_ok=True)
     except OSError as error:
         raise StackError(f"cannot use the directory {path}: {error}") from error
+    return path
+
+
+def make_secret(path: Path) -> Path:
+    """A file with a secret in hexadecimal that only this account can read; one that exists stays as it is.
+
+    Args:
+        path: in a directory that the caller has locked.
+
+    Raises:
+        StackError: it cannot be made.
+    """
+    staging = path.with_name(f"{path.name}.new")
+    try:
+        if not path.exists():
+            staging.unlink(missing_ok=True)
+            with os.fdopen(os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(secrets.token_hex(SECRET_BYTES))
+                file.flush()
+                os.fsync(file.fileno())  # what is encrypted with it outlives the machine's crash
+            staging.rename(path)
+    except OSError as error:
+        raise StackError(f"cannot make {path}: {error}") from error
     return path
 
 

@@ -27,6 +27,7 @@ class StackConfig:
         slots: shards that one worker process runs at once, all on its one event loop.
         database_url: a Postgres to use (SQLAlchemy URL); None starts one.
         redis_url: a Redis or Valkey to use; None starts one.
+        encryption_keys_file: what the keys of connections are encrypted with; None makes one in `data_dir`.
         simulator: whether to run the simulated provider.
         simulator_args: what its command line says besides its address.
         key_pepper_file: what the API hashes its keys with.
@@ -39,6 +40,7 @@ class StackConfig:
     slots: int = 24
     database_url: str | None = None
     redis_url: str | None = None
+    encryption_keys_file: Path | None = None
     simulator: bool = True
     simulator_args: tuple[str, ...] = ()
     key_pepper_file: Path | None = None
@@ -54,6 +56,7 @@ class StackUrls:
         database: SQLAlchemy URL.
         redis: redis-py URL.
         simulator_port: the simulator's port on 127.0.0.1; None without a simulator.
+        encryption_keys_file: what the keys of connections are encrypted with; None without such.
     """
 
     host: str
@@ -61,6 +64,7 @@ class StackUrls:
     database: str
     redis: str
     simulator_port: int | None = None
+    encryption_keys_file: Path | None = None
 
     @property
     def client_host(self) -> str:
@@ -78,6 +82,8 @@ class StackUrls:
         variables = {"DATABASE_URL": self.database, "REDIS_URL": self.redis}
         if self.simulator_port is not None:
             variables["ASSAY_SIMULATOR_URL"] = f"http://127.0.0.1:{self.simulator_port}"
+        if self.encryption_keys_file is not None:
+            variables["ASSAY_ENCRYPTION_KEYS_FILE"] = str(self.encryption_keys_file)
         return variables
 
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
-from embedded.directories import DirectoryLock, make_directory
+from embedded.directories import DirectoryLock, make_directory, make_secret
 from embedded.postgres import EmbeddedPostgres
 from embedded.process import ManagedProcess, StackError
 from embedded.server import EmbeddedServer
@@ -25,6 +25,9 @@ from embedded.services import (
     service_commands,
 )
 from embedded.valkey import EmbeddedValkey
+
+KEYS_FILE = "encryption-keys"
+"""In the data directory: what the keys of connections are encrypted with, unless a setting says otherwise."""
 
 READY_SECONDS = 120.0  # a busy machine takes a minute to import all that the API needs
 READY_REQUEST_SECONDS = 5.0
@@ -186,6 +189,7 @@ class Supervisor:
             database=database_url,
             redis=redis_url,
             simulator_port=free_port("127.0.0.1", 0) if config.simulator else None,
+            encryption_keys_file=config.encryption_keys_file or make_secret(config.data_dir / KEYS_FILE),
         )
         specs = self._services(config, self._urls)
         for needs_database in (False, True):

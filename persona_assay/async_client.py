@@ -142,6 +142,11 @@ class AsyncAssayClient:
     iter_api_keys = _listing(operations.api_keys)
     rotate_api_key = _method(operations.rotate_api_key)
     revoke_api_key = _method(operations.revoke_api_key)
+    create_connection = _method(operations.create_connection)
+    connection = _method(operations.connection)
+    connections = _method(operations.connections)
+    change_connection = _method(operations.change_connection)
+    delete_connection = _method(operations.delete_connection)
 
     personas = _method(operations.personas)
     tasks = _method(operations.tasks)

@@ -12,6 +12,8 @@ from persona_assay.types import (
     ApiKeyList,
     Baselines,
     Comparison,
+    ConnectionChangeIn,
+    ConnectionIn,
     ConnectionList,
     Delivery,
     DeliveryList,
@@ -22,6 +24,8 @@ from persona_assay.types import (
     JobList,
     JobStatus,
     KeptAnnotations,
+    KeptConnection,
+    KeptConnectionList,
     LabellingRound,
     LabellingRoundIn,
     ModelIn,
@@ -457,6 +461,36 @@ def rotate_api_key(key_id: str, *, overlap_seconds: int = 86_400) -> Call[NewApi
 def revoke_api_key(key_id: str) -> Call[ApiKey]:
     """Ends a key for good."""
     return Call("DELETE", API_KEY, read_json, {"key_id": key_id})
+
+
+# -- connections --------------------------------------------------------------------------------------------------
+
+CONNECTION = "/v1/connections/{connection_name}"
+
+
+def create_connection(connection: ConnectionIn) -> Call[KeptConnection]:
+    """Lets jobs name a provider's models. Its key is in no answer, this one included."""
+    return Call("POST", "/v1/connections", read_json, body=connection, is_repeatable=False)
+
+
+def connection(connection_name: str) -> Call[KeptConnection]:
+    """A connection that was made over the API, without its key."""
+    return Call("GET", CONNECTION, read_json, {"connection_name": connection_name})
+
+
+def connections() -> Call[KeptConnectionList]:
+    """All connections that were made over the API; `models` has the operator's as well."""
+    return Call("GET", "/v1/connections", read_json)
+
+
+def change_connection(connection_name: str, change: ConnectionChangeIn) -> Call[KeptConnection]:
+    """Changes a connection, or its key; what is left out stays."""
+    return Call("PATCH", CONNECTION, read_json, {"connection_name": connection_name}, body=change)
+
+
+def delete_connection(connection_name: str) -> Call[None]:
+    """Removes a connection and its keys; jobs that still call it pause."""
+    return Call("DELETE", CONNECTION, read_nothing, {"connection_name": connection_name})
 
 
 # -- what there is ------------------------------------------------------------------------------------------------

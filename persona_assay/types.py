@@ -439,6 +439,72 @@ class ConnectionAnswer(TypedDict):
     max_in_flight: int | None
 
 
+class LimitsIn(TypedDict):
+    """How fast a model may be called, by all workers together; no limit where none is given."""
+
+    requests_per_minute: NotRequired[float | None]
+    tokens_per_minute: NotRequired[float | None]
+    max_in_flight: NotRequired[int | None]
+
+
+class ConnectionLimitsIn(TypedDict):
+    """Limits for each model by itself."""
+
+    requests_per_minute: NotRequired[float | None]
+    tokens_per_minute: NotRequired[float | None]
+    max_in_flight: NotRequired[int | None]
+    models: NotRequired[Mapping[str, LimitsIn]]
+    """Of single models; what one leaves out is taken from the connection."""
+
+
+class PricesIn(TypedDict):
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+    cached_input: NotRequired[float | None]
+    """As `input` if left out."""
+    batch_share: NotRequired[float]
+    """What a call in a batch costs, as a share of these."""
+
+
+class ConnectionChangeIn(TypedDict):
+    """What to change of a connection; what is left out stays."""
+
+    base_url: NotRequired[str]
+    """With another scheme, host or port the key has to be given anew."""
+    api_key: NotRequired[str | None]
+    """`null` takes it away."""
+    limits: NotRequired[ConnectionLimitsIn]
+    prices: NotRequired[Mapping[str, PricesIn]]
+    models: NotRequired[Sequence[str] | None]
+    batches: NotRequired[bool]
+    description: NotRequired[str | None]
+
+
+class ConnectionIn(TypedDict):
+    """A connection to a model provider."""
+
+    name: str
+    """How jobs name it: a model is `name/model`."""
+    kind: Literal["openai", "anthropic"]
+    """The wire format that its server speaks."""
+    base_url: str
+    """What the format's paths are appended to. `https` and a public address, unless the operator allows its network."""
+    api_key: NotRequired[str | None]
+    """Kept encrypted, sent to the URL's scheme, host and port alone, and never shown again."""
+    limits: NotRequired[ConnectionLimitsIn]
+    """For each model by itself."""
+    prices: NotRequired[Mapping[str, PricesIn]]
+    """US dollars per million tokens, by the model's name."""
+    models: NotRequired[Sequence[str] | None]
+    """What jobs may use; all if left out."""
+    batches: NotRequired[bool]
+    """Whether it has the batch endpoints of its wire format."""
+    description: NotRequired[str | None]
+    """For people."""
+
+
 class ConnectionList(TypedDict):
     """All configured connections."""
 
@@ -959,6 +1025,62 @@ class KeptAnnotations(TypedDict):
     """Those that replaced another answer of the same annotator."""
     unchanged: int
     """Those that were there already."""
+
+
+class KeptLimits(TypedDict):
+    """How fast a model may be called; `null` for no limit."""
+
+    requests_per_minute: NotRequired[float | None]
+    tokens_per_minute: NotRequired[float | None]
+    max_in_flight: NotRequired[int | None]
+
+
+class KeptConnectionLimits(TypedDict):
+    """Limits for each model by itself, and those of single models."""
+
+    requests_per_minute: NotRequired[float | None]
+    tokens_per_minute: NotRequired[float | None]
+    max_in_flight: NotRequired[int | None]
+    models: dict[str, KeptLimits]
+
+
+class KeptPrices(TypedDict):
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+    cached_input: float | None
+    batch_share: float
+    """What a call in a batch costs, as a share of these."""
+
+
+class KeptConnection(TypedDict):
+    """A connection to a model provider, without its key."""
+
+    name: str
+    object: Literal["connection"]
+    version: str
+    """Another one after each change of URL, limits or prices. Jobs keep the one with which they were submitted."""
+    kind: Literal["openai", "anthropic"]
+    base_url: str
+    key_set: bool
+    key_hint: str | None
+    """The key's last four characters; `null` without a key, or with one of less than 20 characters."""
+    limits: KeptConnectionLimits
+    prices: dict[str, KeptPrices]
+    models: list[str] | None
+    """`null` for all."""
+    batches: bool
+    description: str | None
+    created_at: str
+    """Of this version."""
+    updated_at: str
+
+
+class KeptConnectionList(TypedDict):
+    """All connections of the tenant, by name."""
+
+    data: list[KeptConnection]
 
 
 class Labelled(TypedDict):

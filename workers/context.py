@@ -20,6 +20,7 @@ from app.bootstrap import (
     LateSegmenter,
     import_in_background,
     keep_what_is_imported,
+    load_key_ring,
     load_operator_connections,
 )
 from app.db.engine import connect
@@ -34,6 +35,7 @@ from app.ports import Queue
 from app.services.aside import Aside, Finalize, FinalizingQueue, finalizing
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
+from app.services.connection_book import ConnectionBook
 from app.services.job_context import JobContexts
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import ModelCaller
@@ -151,8 +153,14 @@ class WorkerContext:
         engine = connect(url, pool_size=8, max_overflow=settings.slots, application_name=WORKER)
         # Of their own: neither results nor leases wait behind shards for a connection.
         vital = connect(url, pool_size=2, max_overflow=1, application_name=f"{WORKER}, results and leases")
-        gateway = Gateway(connections, settings.transport)
-        batch_gateway = BatchGateway(connections)
+        book = ConnectionBook(engine, connections, settings.connection_guard, load_key_ring(settings))
+        gateway = Gateway(connections, settings.transport, book.fetch)
+        batch_gateway = BatchGateway(connections, book.fetch)
+
+        def renew(connection: str) -> None:
+            gateway.renew(connection)
+            batch_gateway.renew(connection)
+
         prices = GenaiPriceBook(connections)
         redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
         limiter = RedisRateLimiter(redis, connections.limits)
@@ -192,7 +200,7 @@ class WorkerContext:
                 lease_seconds=settings.lease_seconds,
                 window=settings.shard_window,
             )
-            async with relieving(deps, aside, finalize, places):
+            async with relieving(deps, aside, finalize, places), book.keeping(renew):
                 yield deps
             await aside.ended()
         await gateway.close()

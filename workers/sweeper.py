@@ -14,11 +14,12 @@ import structlog
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.bootstrap import configure_logging
+from app.bootstrap import configure_logging, load_key_ring
 from app.db.engine import connect
 from app.db.health import is_away
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
+from app.services.connection_book import reseal
 from app.services.deliver_webhooks import delivering
 from app.services.retention import removing
 from app.services.sweep import sweep
@@ -38,7 +39,8 @@ async def run(settings: Settings) -> None:
     engine = connect(settings.require_database_url(), pool_size=1, application_name="assay sweeper")
     queue = CeleryQueue(make_celery(settings.require_redis_url()))
     redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
-    sender = HttpWebhookSender(settings.allowed_webhook_hosts)
+    await _reseal(engine, settings)
+    sender = HttpWebhookSender(settings.webhook_guard)
     async with (
         MetricsBoard(redis, "sweeper").showing(),
         removing(engine, settings.keep_days, settings.reply_days),
@@ -48,6 +50,17 @@ async def run(settings: Settings) -> None:
     await sender.close()
     await redis.aclose()
     await engine.dispose()
+
+
+async def _reseal(engine: AsyncEngine, settings: Settings) -> None:
+    """Has every connection's key encrypted by the first of the keys that are set; one of the processes has to."""
+    try:
+        if done := await reseal(engine, load_key_ring(settings)):
+            log.info("keys encrypted anew", connections=done)
+    except Exception as error:
+        if not is_away(error):
+            raise
+        log.warning("keys not encrypted anew; the next start tries again", error=str(error))
 
 
 async def _sweep_until(

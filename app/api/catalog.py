@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 
 from app.api import answers, decision_answers
 from app.api.access import needs
-from app.api.dependencies import ServicesDep, no_unknown_parameters
+from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import PROBLEMS, answers_with
 from app.domain.api_key import Scope
 from app.domain.gym import EXPECTED_UNITS
@@ -90,11 +90,12 @@ async def tasks(services: ServicesDep) -> Response:
 
 @router.get("/models", responses=answers_with(answers.ConnectionList), summary="List connections")
 @needs(Scope.READ)
-async def models(services: ServicesDep) -> Response:
-    """The configured connections. A model is named `connection/name`."""
+async def models(services: ServicesDep, tenant: TenantDep) -> Response:
+    """The operator's connections, and those made by `POST /v1/connections`. A model is named `connection/name`."""
+    known = await services.book.of_tenant(tenant)
     data = [
         {
-            "id": connection.id,
+            "id": name,
             "kind": connection.kind,
             "simulated": connection.simulated,
             "models": None if connection.models is None else list(connection.models),
@@ -102,7 +103,7 @@ async def models(services: ServicesDep) -> Response:
             "tokens_per_minute": connection.limits.tokens_per_minute,
             "max_in_flight": connection.limits.max_in_flight,
         }
-        for connection in services.connections
+        for name, connection in known.by_id.items()
     ]
     return JSONResponse({"data": data})
 

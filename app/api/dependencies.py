@@ -18,8 +18,9 @@ from app.db.tenant_wall import WalledEngine, act_for
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
-from app.llm.connections import Connections
 from app.services.api_keys import KeyDependencies
+from app.services.connection_book import ConnectionBook
+from app.services.connections import ConnectionDependencies
 from app.services.control_job import ControlDependencies
 from app.services.draw_figure import FigureDesk
 from app.services.errors import NotFoundError
@@ -51,7 +52,8 @@ class Services:
     redis: Redis
     instrument: AtomicInstrument
     gym: PersonaGymInstrument
-    connections: Connections
+    book: ConnectionBook
+    making_connections: ConnectionDependencies
     submission: SubmissionDependencies
     planning: PlanDependencies
     control: ControlDependencies

@@ -20,6 +20,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.services.errors import (
     BusyError,
     IdempotencyConflictError,
+    NameTakenError,
     NotFoundError,
     TooOftenError,
     WrongStateError,
@@ -110,6 +111,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(WrongStateError, _wrong_state)
     app.add_exception_handler(TooOftenError, _too_often)
     app.add_exception_handler(BusyError, _busy)
+    app.add_exception_handler(NameTakenError, _name_taken)
     app.add_exception_handler(IdempotencyConflictError, _idempotency)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
@@ -217,6 +219,13 @@ async def _too_often(request: Request, error: Exception) -> Response:
 async def _busy(request: Request, error: Exception) -> Response:
     headers = {"Retry-After": BUSY_SECONDS}
     return problem_response(request, HTTPStatus.SERVICE_UNAVAILABLE, "busy", str(error), headers=headers)
+
+
+async def _name_taken(request: Request, error: Exception) -> Response:
+    field = FieldError("/name", "the name is taken")
+    return problem_response(
+        request, HTTPStatus.CONFLICT, "name_taken", f"there is a {error} already", [field]
+    )
 
 
 async def _idempotency(request: Request, _: Exception) -> Response:

@@ -68,7 +68,8 @@ class Catalog:
         is_simulated: Whether a connection leads to the simulator.
         judges: Who judges where a job names nobody; none if the operator named nobody.
         reply_days: For how many days replies are kept for other jobs.
-        batch_problem: Says why a connection can't take batches, or ``None`` if it can.
+        batch_problem: Says why a connection can't take batches, or ``None`` if it can; asked by its id.
+        connection_id: The id under which a job keeps the connection of a name.
     """
 
     instrument: InstrumentRef
@@ -85,6 +86,7 @@ class Catalog:
     judges: tuple[ModelDraft, ...] = ()
     reply_days: int = KEPT_DAYS
     batch_problem: Callable[[str], str | None] = lambda _connection: None
+    connection_id: Callable[[str], str] = lambda connection: connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,8 @@ def look_up_model(draft: ModelDraft, catalog: Catalog) -> tuple[Model, str | Non
     simulated = problem is None and catalog.is_simulated(connection)
     if not name:
         problem = f"{draft.model!r} is not of the form connection/model"
-    return Model(draft.label or draft.model, connection, name, draft.parameters, simulated), problem
+    id_ = catalog.connection_id(connection)
+    return Model(draft.label or draft.model, id_, name, draft.parameters, simulated), problem
 
 
 class _Resolver:

@@ -14,7 +14,8 @@ from app.llm import batch_wire, errors, wire
 from app.llm.anthropic_chat import AnthropicChat
 from app.llm.batch_wire import asking
 from app.llm.connections import Connection
-from app.llm.transports.sdk import http_client
+from app.llm.keyless import keyless
+from app.llm.transports.sdk import guarded, http_client
 from app.ports import BatchTooLargeError, ModelCallError
 
 MOST_BYTES = 60_000_000
@@ -40,7 +41,10 @@ class AnthropicBatches:
 
     def __init__(self, connection: Connection) -> None:
         self._key = connection.api_key
-        self._client = AnthropicChat.client(connection, http_client(connection.api_key, bounded=False))
+        transport = guarded(connection.guard)
+        self._client = AnthropicChat.client(
+            connection, http_client(connection.api_key, transport, bounded=False)
+        )
 
     def encode(self, request: ChatRequest) -> str:
         """See :class:`app.ports.BatchModel`; likewise the others."""
@@ -51,7 +55,7 @@ class AnthropicBatches:
         result = wire.mapping(batch_wire.object_of(answer).get("result"))
         kind = result.get("type")
         if kind == "succeeded":
-            return AnthropicChat.read(wire.mapping(result.get("message")), {}, self._key)
+            return keyless(AnthropicChat.read(wire.mapping(result.get("message")), {}, self._key), self._key)
         if kind == "errored":
             # The error is an answer's body, with the error object in it.
             body = wire.mapping(result.get("error"))
@@ -130,7 +134,7 @@ class AnthropicBatches:
                 stream=True,
             )
             async for line in batch_wire.lines(results.http_response.aiter_bytes()):
-                for answer in batch_wire.answers_in(line):
+                for answer in batch_wire.answers_in(line, self._key):
                     yield answer
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Union
 from app.domain.model import ChatReply, ChatRequest
 from app.llm import errors
 from app.llm.connections import Connection, Connections
-from app.llm.gateway import find_connection
+from app.llm.gateway import Fetch, look_up_connection, no_other
 from app.ports import BATCH_LOST
 
 if TYPE_CHECKING:
@@ -25,9 +25,12 @@ class BatchGateway:
     Batches go through the official SDKs: a request for thousands of calls may take its time.
     """
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, fetch: Fetch = no_other) -> None:
         self._connections = connections
+        self._fetch = fetch
         self._endpoints: dict[str, Endpoints] = {}
+        self._stale: set[str] = set()
+        self._retired: list[Endpoints] = []
         self._preparing = asyncio.Lock()
 
     async def prepare(self, connection: str) -> None:
@@ -36,13 +39,23 @@ class BatchGateway:
         Raises:
             ModelCallError: If there is no such connection.
         """
-        if connection in self._endpoints:
+        if self._is_ready(connection):
             return
         async with self._preparing:
-            if connection not in self._endpoints:
-                found = find_connection(self._connections, connection)
+            if not self._is_ready(connection):
+                found = await look_up_connection(self._connections, connection, self._fetch)
                 await asyncio.to_thread(importlib.import_module, f"{__package__}.{found.kind}_batches")
+                if connection in self._endpoints:
+                    self._retired.append(self._endpoints[connection])
                 self._endpoints[connection] = _endpoints(found)
+                self._stale.discard(connection)
+
+    def renew(self, connection: str) -> None:
+        """Has a connection be looked up anew when it is next prepared; whoever is using it goes on."""
+        self._stale.add(connection)
+
+    def _is_ready(self, connection: str) -> bool:
+        return connection in self._endpoints and connection not in self._stale
 
     def encode(self, request: ChatRequest) -> str:
         """See :class:`app.ports.BatchModel`, for all of these; their connections have been prepared."""
@@ -80,7 +93,7 @@ class BatchGateway:
 
     async def close(self) -> None:
         """Closes all connections."""
-        for endpoints in self._endpoints.values():
+        for endpoints in (*self._retired, *self._endpoints.values()):
             await endpoints.close()
 
 

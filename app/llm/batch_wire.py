@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from app.llm import errors
 from app.llm.transports.sdk import Faults
+from app.telemetry.redaction import traces_of
 
 ASK_SECONDS = 60.0
 UPLOAD_SECONDS = 1800.0
@@ -78,12 +79,13 @@ async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
     yield rest.decode(errors="replace")
 
 
-def answers_in(line: str) -> Iterator[tuple[str, str]]:
-    """The custom id and the answer of a line; nothing for one that has none."""
+def answers_in(line: str, key: SecretStr | None = None) -> Iterator[tuple[str, str]]:
+    """The custom id and the answer of a line, without a long key; nothing for one that has none."""
     with contextlib.suppress(ValueError, RecursionError):
         answer = json.loads(line)
         if isinstance(answer, dict) and isinstance(answer.get("custom_id"), str):
-            yield answer["custom_id"], line.replace("\0", "")
+            shown = line if key is None else traces_of(key.get_secret_value()).pieces_removed(line)
+            yield answer["custom_id"], shown.replace("\0", "")
 
 
 def object_of(answer: str) -> dict[str, object]:

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from app.domain.model import ChatReply, ChatRequest, ProviderLimits
 from app.llm import wire
 from app.llm.connections import Connection
+from app.llm.keyless import keyless
 from app.llm.limit_headers import LimitHeaders
 from app.llm.transports import TransportKind
 from app.llm.transports.choice import open_transport
@@ -67,7 +68,7 @@ class Chat(ABC):
         body = self.body(request)
         reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
         limits = self._limits.news(request.model.name, reply.headers)
-        return self.read(wire.json_object(reply), reply.headers, self._key, limits)
+        return keyless(self.read(wire.json_object(reply), reply.headers, self._key, limits), self._key)
 
     async def close(self) -> None:
         """Closes all connections."""

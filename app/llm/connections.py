@@ -17,6 +17,9 @@ from pydantic import (
     ValidationError,
 )
 
+from app.guard.targets import Guard
+from app.telemetry.redaction import traces_of
+
 ConnectionKind = Literal["openai", "anthropic"]
 """The wire format that a provider speaks."""
 
@@ -112,6 +115,7 @@ class Connection:
         models: The models that jobs may use; ``None`` for all.
         simulated: Whether it is the simulator, whose models answer by a known truth.
         batches: Whether it has the batch endpoints of its wire format.
+        guard: Says to which addresses it may lead; ``None`` for all, where the operator configured it.
     """
 
     id: str
@@ -123,6 +127,7 @@ class Connection:
     models: tuple[str, ...] | None = None
     simulated: bool = False
     batches: bool = False
+    guard: Guard | None = None
 
     def allows(self, model: str) -> bool:
         """Whether jobs may use a model."""
@@ -131,26 +136,44 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """All connections of an installation."""
+    """Connections, by the names that jobs can give them, and others by the names under which jobs keep them.
+
+    Attributes:
+        by_id: Those that jobs can name.
+        judges: ``connection/model`` of those who judge where a job names nobody.
+    """
 
     by_id: Mapping[str, Connection]
     judges: tuple[str, ...] = ()
-    """``connection/model`` of those who judge where a job names nobody."""
+    _learned: dict[str, Connection] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Connection]:
         return iter(self.by_id.values())
 
     def get(self, connection: str) -> Connection | None:
         """The connection of an id."""
-        return self.by_id.get(connection)
+        return self.by_id.get(connection) or self._learned.get(connection)
 
     def limits(self, connection: str, model: str) -> Limits:
         """The limits of a model; none for a connection that does not exist."""
-        found = self.by_id.get(connection)
+        found = self.get(connection)
         return found.limits.of_model(model) if found else Limits()
 
+    def learn(self, connection: Connection) -> None:
+        """Keeps a connection that jobs call, but cannot name."""
+        self._learned[connection.id] = connection
 
-def _base_url(value: str) -> str:
+    def forget(self, connection: str) -> None:
+        """Forgets what was learned of a connection."""
+        self._learned.pop(connection, None)
+
+
+def base_url_of(value: str) -> str:
+    """A URL in the form in which paths are appended to it.
+
+    Raises:
+        ValueError: If it can't be one.
+    """
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("must be an http or https URL")
@@ -167,7 +190,7 @@ def _no_inline_key(_value: object) -> object:
 
 class _Entry(_Section):
     kind: ConnectionKind | None = None
-    base_url: Annotated[str, AfterValidator(_base_url)] | None = None
+    base_url: Annotated[str, AfterValidator(base_url_of)] | None = None
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
     # Known only to be refused with a reason that helps.
     api_key: Annotated[object, AfterValidator(_no_inline_key)] = Field(default=None, validate_default=False)
@@ -294,7 +317,7 @@ def _environment_url(vendor: str, env: Mapping[str, str]) -> str | None:
     if value is None:
         return None
     try:
-        return _base_url(value)
+        return base_url_of(value)
     except ValueError as error:
         problem = f"{vendor.upper()}_BASE_URL: {error}"
     raise ConnectionsError(problem)
@@ -321,6 +344,21 @@ def _key(name: str, entry: _Entry, env: Mapping[str, str], *, keyless: bool) -> 
         return None
     if value is None:
         return None
-    if not (value.strip().isascii() and value.strip().isprintable()):
-        raise ConnectionsError(f"connections.{name}: its key holds characters that no HTTP header can carry")
-    return SecretStr(value.strip())
+    try:
+        return key_of(SecretStr(value))
+    except ValueError as error:
+        problem = f"connections.{name}: {error}"
+    raise ConnectionsError(problem)
+
+
+def key_of(value: SecretStr) -> SecretStr:
+    """A key as it is sent, which is from now on kept out of this process's log.
+
+    Raises:
+        ValueError: If it can't be sent.
+    """
+    key = value.get_secret_value().strip()
+    if not (key and key.isascii() and key.isprintable()):
+        raise ValueError("its key holds characters that no HTTP header can carry")
+    traces_of(key)
+    return SecretStr(key)

@@ -5,18 +5,22 @@ exception, for an empty purse that has no code of its own.
 """
 
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 
 import aiohttp
+import httpx2
 from pydantic import SecretStr
 
+from app.guard.targets import TargetRefusedError
 from app.llm.header_values import LONGEST_WAIT_SECONDS, number, seconds_of_duration, seconds_until
 from app.llm.limit_headers import read_limits
 from app.llm.texts import storable
 from app.llm.transports.reply import NotConnectedError, ReplyTooLongError
 from app.ports import FailureKind, ModelCallError
+from app.telemetry.redaction import traces_of
 
 _MESSAGE_LENGTH = 300
 _CODE = re.compile(r"[\w.-]{1,64}")
@@ -59,7 +63,10 @@ _KINDS_BY_CODE: Mapping[str, FailureKind] = {
 CREDIT_TOO_LOW = "credit_balance_too_low"
 """Our code for Anthropic's empty purse: HTTP 400 with the code of any bad request, told apart by its words alone."""
 _CREDIT_TOO_LOW_WORDS = "Your credit balance is too low"
-_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, NotConnectedError)
+_UNSENT = (
+    *(aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, NotConnectedError),
+    *(httpx2.ConnectError, httpx2.ConnectTimeout, socket.gaierror),
+)
 _ERROR_STATUSES = range(400, 600)
 _PROVIDER_TIMED_OUT = frozenset({408, 504, 524})
 _KINDS_BY_STATUS: Mapping[int, FailureKind] = {
@@ -91,9 +98,9 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
         status
     )
     return ModelCallError(
-        _readable(f"HTTP {status}: {message or 'no reason given'}", key),
+        readable(f"HTTP {status}: {message or 'no reason given'}", key),
         kind=kind,
-        code=_readable(codes[0], key) if codes else f"http_{status}",
+        code=readable(codes[0], key) if codes else f"http_{status}",
         status=status,
         retry_after=retry_after(headers) if kind is FailureKind.RETRY else None,
         maybe_paid=status in _PROVIDER_TIMED_OUT,
@@ -127,13 +134,20 @@ def not_connected(error: BaseException, key: SecretStr | None) -> ModelCallError
     for cause in causes:
         if isinstance(cause, ReplyTooLongError):
             return malformed(str(cause), None)
+        if isinstance(cause, TargetRefusedError):
+            return address_refused(str(cause))
     unsent = any(isinstance(cause, _UNSENT) for cause in causes)
     return ModelCallError(
-        _readable(f"{type(causes[-1]).__name__}: {causes[-1]}", key),
+        readable(f"{type(causes[-1]).__name__}: {causes[-1]}", key),
         kind=FailureKind.RETRY,
         code="connection_failed" if unsent else "connection_lost",
         maybe_paid=not unsent,
     )
+
+
+def address_refused(reason: str) -> ModelCallError:
+    """The failure of a call that the guard did not let out."""
+    return ModelCallError(f"its connection's address: {reason}", kind=FailureKind.JOB, code="address_refused")
 
 
 def malformed(reason: str, status: int | None = 200) -> ModelCallError:
@@ -208,7 +222,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-def _readable(message: str, key: SecretStr | None) -> str:
-    secret = key.get_secret_value() if key else ""
-    shown = message.replace(secret, "[key]") if secret else message
+def readable(message: str, key: SecretStr | None) -> str:
+    """A provider's words for people: in one line, not too many, and without the key."""
+    shown = traces_of(key.get_secret_value()).removed(message) if key else message
     return storable(" ".join(shown.split())[:_MESSAGE_LENGTH])

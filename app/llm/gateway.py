@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import importlib
 import json
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from app.domain.model import ChatReply, ChatRequest
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
     from app.llm.chat import Chat  # with the SDKs' errors
 
 
+Fetch = Callable[[str], Awaitable[Connection | None]]
+"""Looks up a connection that the operator has not configured; the connections know it from then on."""
+
+RETIRED_SECONDS = 600.0
+"""How long a client whose connection was changed stays open for the calls that are on the wire."""
+
+
+async def no_other(_connection: str) -> None:
+    """Finds nothing: there are the operator's connections alone."""
+
+
 class Gateway:
     """A ``ChatModel`` over all connections.
 
@@ -24,11 +36,17 @@ class Gateway:
     Args:
         connections: Where the models are.
         transport: How calls are sent; ``sdk`` should the lean way ever fail somewhere.
+        fetch: Looks up what is not among the connections.
     """
 
-    def __init__(self, connections: Connections, transport: TransportKind = "lean") -> None:
+    def __init__(
+        self, connections: Connections, transport: TransportKind = "lean", fetch: Fetch = no_other
+    ) -> None:
         self._connections = connections
         self._transport = transport
+        self._fetch = fetch
+        self._retired: list[Chat] = []
+        self._ending: set[asyncio.Task[None]] = set()
         self._chats: dict[str, Chat] = {}
         self._preparing = asyncio.Lock()
 
@@ -42,7 +60,7 @@ class Gateway:
             return
         async with self._preparing:
             if connection not in self._chats:
-                found = find_connection(self._connections, connection)
+                found = await look_up_connection(self._connections, connection, self._fetch)
                 await asyncio.to_thread(importlib.import_module, _adapter(found.kind))
                 self._connect(connection)
 
@@ -65,9 +83,24 @@ class Gateway:
 
     async def close(self) -> None:
         """Closes all connections; the next call opens new ones."""
-        chats, self._chats = self._chats, {}
-        for chat in chats.values():
+        chats, self._chats = [*self._retired, *self._chats.values()], {}
+        self._retired.clear()
+        for chat in chats:
             await chat.close()
+
+    def renew(self, connection: str) -> None:
+        """Has the next call make a new client; calls on the wire are still answered by the old one."""
+        chat = self._chats.pop(connection, None)
+        if chat is not None:
+            self._retired.append(chat)
+            asyncio.get_running_loop().call_later(RETIRED_SECONDS, self._end, chat)
+
+    def _end(self, chat: "Chat") -> None:
+        if chat in self._retired:
+            self._retired.remove(chat)
+            ending = asyncio.ensure_future(chat.close())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     def _connect(self, name: str) -> "Chat":
         self._chats[name] = chat = _chat(find_connection(self._connections, name), self._transport)
@@ -86,6 +119,17 @@ def find_connection(connections: Connections, name: str) -> Connection:
             f"there is no connection named {name!r}", kind=FailureKind.JOB, code="unknown_connection"
         )
     return connection
+
+
+async def look_up_connection(connections: Connections, name: str, fetch: Fetch) -> Connection:
+    """The connection of a name, fetched if it is not known yet.
+
+    Raises:
+        ModelCallError: If there is none.
+    """
+    if connections.get(name) is None:
+        await fetch(name)
+    return find_connection(connections, name)
 
 
 def adapters(connections: Connections) -> list[str]:

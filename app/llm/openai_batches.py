@@ -9,13 +9,15 @@ from http import HTTPStatus
 from typing import IO, Literal
 
 from openai.types import Batch
+from pydantic import SecretStr
 
 from app.domain.model import ChatReply, ChatRequest
 from app.llm import batch_wire, errors, wire
 from app.llm.batch_wire import asking
 from app.llm.connections import Connection
+from app.llm.keyless import keyless
 from app.llm.openai_chat import OpenAIChat
-from app.llm.transports.sdk import http_client
+from app.llm.transports.sdk import guarded, http_client
 from app.ports import BatchRefusedError, BatchTooLargeError, FailureKind, ModelCallError
 
 MOST_BYTES = 190_000_000
@@ -37,7 +39,10 @@ class OpenAIBatches:
 
     def __init__(self, connection: Connection) -> None:
         self._key = connection.api_key
-        self._client = OpenAIChat.client(connection, http_client(connection.api_key, bounded=False))
+        transport = guarded(connection.guard)
+        self._client = OpenAIChat.client(
+            connection, http_client(connection.api_key, transport, bounded=False)
+        )
 
     def encode(self, request: ChatRequest) -> str:
         """See :class:`app.ports.BatchModel`; likewise the others."""
@@ -50,11 +55,12 @@ class OpenAIBatches:
         status, body = response.get("status_code"), wire.mapping(response.get("body"))
         if status == HTTPStatus.OK:
             headers = {"x-request-id": response.get("request_id") or ""}
-            return OpenAIChat.read(body, headers, self._key)
+            return keyless(OpenAIChat.read(body, headers, self._key), self._key)
         if isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST:
             raise errors.refused(status, body, {}, self._key)
-        code = wire.short_text(fault.get("code")) or "batch_unanswered"
-        raise errors.unanswered(code, wire.short_text(fault.get("message")) or "the batch ended without it")
+        code = errors.readable(wire.short_text(fault.get("code")) or "batch_unanswered", self._key)
+        message = wire.short_text(fault.get("message")) or "the batch ended without it"
+        raise errors.unanswered(code, errors.readable(message, self._key))
 
     async def upload(self, calls: AsyncIterator[tuple[str, str]]) -> Callable[[str], Awaitable[str]]:
         """Uploads a file; a batch of it is made by what is returned."""
@@ -94,7 +100,7 @@ class OpenAIBatches:
         """Whether a batch's files are there."""
         batch = await self._retrieve(provider_id)
         if batch.status == "failed" and not (batch.output_file_id or batch.error_file_id):
-            raise _refused(batch)
+            raise _refused(batch, self._key)
         return batch.status in _ENDED
 
     async def cancel(self, provider_id: str) -> None:
@@ -117,7 +123,7 @@ class OpenAIBatches:
                 self._client.files.with_streaming_response.content(file_id) as content,
             ):
                 async for line in batch_wire.lines(content.iter_bytes()):
-                    for answer in batch_wire.answers_in(line):
+                    for answer in batch_wire.answers_in(line, self._key):
                         yield answer
 
     async def close(self) -> None:
@@ -138,11 +144,12 @@ async def _write(file: IO[bytes], calls: AsyncIterator[tuple[str, str]]) -> None
     file.seek(0)
 
 
-def _refused(batch: Batch) -> BatchRefusedError | BatchTooLargeError:
+def _refused(batch: Batch, key: SecretStr | None) -> BatchRefusedError | BatchTooLargeError:
     """What a batch that failed as a whole has come to; no call of it was made."""
     faults = (batch.errors.data if batch.errors else None) or []
     code = next((fault.code for fault in faults if fault.code), "batch_failed")
     message = next((fault.message for fault in faults if fault.message), "the provider gives no reason")
+    code, message = errors.readable(code, key), errors.readable(message, key)
     if code == _ENQUEUED_LIMIT:
         return BatchTooLargeError(message, for_now=True)
     return BatchRefusedError(message, kind=FailureKind.JOB, code=code)

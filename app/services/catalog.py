@@ -1,4 +1,4 @@
-"""What jobs can name: the instrument's words and the operator's connections."""
+"""What jobs can name: the instrument's words, and connections."""
 
 from dataclasses import replace
 
@@ -32,33 +32,10 @@ def make_catalog(
         grouped: Those for several sentences in one judge call.
         hardened: Those by which a judge is told what of its prompt is data.
         segmenter: Name of the sentence segmenter.
-        connections: The operator's.
+        connections: The operator's; see :func:`with_connections`.
         reply_days: For how many days replies are kept for other jobs.
     """
-
-    def model_problem(connection: str, name: str) -> str | None:
-        found = connections.get(connection)
-        if found is None:
-            known = ", ".join(each.id for each in connections) or "none"
-            return f"no connection is called {connection!r}; configured: {known}"
-        if not found.allows(name):
-            return f"connection {connection!r} does not allow the model {name!r}; GET /v1/models lists those it does"
-        return None
-
-    def is_simulated(connection: str) -> bool:
-        found = connections.get(connection)
-        return found is not None and found.simulated
-
-    def batch_problem(connection: str) -> str | None:
-        found = connections.get(connection)
-        if found is None or found.batches:
-            return None
-        return (
-            f"connection {connection!r} is not known to have batch endpoints: use execution 'direct',"
-            " or have the operator set `batches: true` for it"
-        )
-
-    return Catalog(
+    catalog = Catalog(
         instrument=InstrumentRef(instrument.version, instrument.content_hash, segmenter),
         dimensions=instrument.dimensions,
         personas={**instrument.personas, **gym.personas},
@@ -75,9 +52,46 @@ def make_catalog(
         ),
         grouped=grouped,
         hardened=hardened,
-        model_problem=model_problem,
-        is_simulated=is_simulated,
+        model_problem=lambda _connection, _name: None,
+        is_simulated=lambda _connection: False,
         judges=tuple(ModelDraft(judge) for judge in connections.judges),
         reply_days=reply_days,
+    )
+    return with_connections(catalog, connections)
+
+
+def with_connections(catalog: Catalog, connections: Connections) -> Catalog:
+    """The catalog with these connections for jobs to name, and no others."""
+    named = connections.by_id
+
+    def model_problem(connection: str, name: str) -> str | None:
+        found = named.get(connection)
+        if found is None:
+            known = ", ".join(named) or "none"
+            return f"no connection is called {connection!r}; configured: {known}"
+        if not found.allows(name):
+            return f"connection {connection!r} does not allow the model {name!r}; GET /v1/models lists those it does"
+        return None
+
+    def is_simulated(connection: str) -> bool:
+        return connection in named and named[connection].simulated
+
+    def connection_id(connection: str) -> str:
+        return named[connection].id if connection in named else connection
+
+    def batch_problem(connection: str) -> str | None:
+        found = connections.get(connection)
+        if found is None or found.batches:
+            return None
+        return (
+            f"connection {connection!r} is not known to have batch endpoints: use execution 'direct',"
+            " or have the operator set `batches: true` for it"
+        )
+
+    return replace(
+        catalog,
+        model_problem=model_problem,
+        is_simulated=is_simulated,
+        connection_id=connection_id,
         batch_problem=batch_problem,
     )

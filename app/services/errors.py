@@ -35,5 +35,9 @@ class BusyError(Exception):
     """So much of the kind is being done that this would take too long; a little later it will not."""
 
 
+class NameTakenError(Exception):
+    """There is something of that name already; the message says what."""
+
+
 class IdempotencyConflictError(Exception):
     """The ``Idempotency-Key`` was used for another body."""

@@ -208,17 +208,18 @@ class ModelCaller:
         Returns:
             The turn, for :meth:`_step_back` when the call is over.
         """
+        with stop.interruptible():
+            await self._chat.prepare(
+                request.model.connection
+            )  # before its price and its limits are asked for
         if not claim.budgeted:
             with stop.interruptible():
-                await self._chat.prepare(request.model.connection)
                 turn = await self._take_turn(request.model, claim)
                 await self._pass(request.model, tokens, stop, turn)
             return turn
         wanted = Wanted(call, claim, worst_case(self._prices, request))
         paid = short = False
         try:
-            with stop.interruptible():
-                await self._chat.prepare(request.model.connection)
             while True:
                 # Money that may yet come free is not waited for with a turn in hand, which others can use.
                 if not paid and (short or self._budgets.is_short(claim.job_id)):

@@ -1,7 +1,7 @@
 """Says what a job would take, before anything is spent."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.domain.budget import Budget
@@ -37,6 +37,7 @@ async def plan_job(deps: PlanDependencies, tenant: str, draft: JobDraft) -> dict
     Raises:
         InvalidJobError: If the job can't be run as it is described.
     """
+    deps = replace(deps, submission=await deps.submission.of_tenant(tenant))
     complete = await with_kept_sets(deps.submission.engine, tenant, draft)
     # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
     return await asyncio.to_thread(_plan, deps, complete)

@@ -33,6 +33,8 @@ from app.domain.resolve_generation import resolve_generation
 from app.domain.segmentation import Segmenter
 from app.domain.stage_estimate import StageEstimate
 from app.ports import PriceBook, Queue
+from app.services.catalog import with_connections
+from app.services.connection_book import ConnectionBook
 from app.services.errors import IdempotencyConflictError
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
@@ -57,6 +59,11 @@ class SubmissionDependencies:
     window: int
     max_planned_calls: int
     prices: PriceBook
+    book: ConnectionBook
+
+    async def of_tenant(self, tenant: str) -> "SubmissionDependencies":
+        """The same with the connections that a tenant's jobs can name."""
+        return replace(self, catalog=with_connections(self.catalog, await self.book.of_tenant(tenant)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +323,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
 async def _prepared(
     deps: SubmissionDependencies, tenant: str, draft: JobDraft | PersonaGenerationDraft
 ) -> PreparedJob:
+    deps = await deps.of_tenant(tenant)
     if isinstance(draft, PersonaGenerationDraft):
         return prepare_generation(deps, draft)
     complete = await with_kept_sets(deps.engine, tenant, draft)

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,10 +14,11 @@ from app.db.locks import lock
 from app.db.webhooks import SWITCHED_OFF, DeliveryRow, WebhookRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.webhook import FORMER_SECRET_HOURS, SECRET_BYTES, TEST_EVENT, JobEvent, encode_secret
+from app.guard.targets import Guard
 from app.services.errors import NotFoundError, TooOftenError, WrongStateError
+from app.services.guarded_urls import check_url
 from app.services.identifiers import new_id
 from app.services.job_view import time_json
-from app.webhooks.targets import TargetRefusedError, parse_target
 
 Json = dict[str, Any]
 
@@ -35,11 +36,11 @@ class WebhookDependencies:
 
     Attributes:
         engine: The database.
-        allowed_hosts: The operator's hosts; see :func:`app.webhooks.targets.parse_target`.
+        guard: Says where messages may go.
     """
 
     engine: AsyncEngine
-    allowed_hosts: Collection[str]
+    guard: Guard
 
 
 async def create_webhook(
@@ -50,7 +51,7 @@ async def create_webhook(
     Raises:
         InvalidJobError: If nothing may be sent to the URL, or there are too many already.
     """
-    _check(deps, url)
+    await check_url(deps.guard, "/url", url)
     webhook_id, secret = new_id("whk"), _new_secret()
     values = {"id": webhook_id, "tenant": tenant, "url": url, "description": description}
     async with deps.engine.begin() as connection:
@@ -91,7 +92,7 @@ async def change_webhook(
     """
     values = dict(changes)
     if "url" in values:
-        _check(deps, values["url"])
+        await check_url(deps.guard, "/url", values["url"])
     if "events" in values:
         values["events"] = _names(values["events"])
     off = values.get("enabled") is False
@@ -187,13 +188,6 @@ def delivery_json(row: DeliveryRow) -> Json:
         "next_attempt_at": time_json(row.due_at) if row.state == "waiting" else None,
         "ended_at": time_json(row.ended_at),
     }
-
-
-def _check(deps: WebhookDependencies, url: str) -> None:
-    try:
-        parse_target(url, deps.allowed_hosts)
-    except TargetRefusedError as error:
-        raise InvalidJobError([FieldError("/url", str(error))]) from error
 
 
 def _new_secret() -> str:

@@ -1,1 +1,1 @@
-"""How messages reach webhooks: over HTTPS, and nowhere that the operator would not want them to go."""
+"""How messages reach webhooks: over HTTP, to where the guard lets them."""

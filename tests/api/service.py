@@ -20,6 +20,7 @@ from app.api import (
     api_keys,
     catalog,
     comparisons,
+    connections,
     events,
     health,
     jobs,
@@ -42,6 +43,7 @@ ROUTES = [
         annotations,
         webhooks,
         api_keys,
+        connections,
         catalog,
         health,
     )

@@ -48,6 +48,7 @@ VALUES: dict[str, Any] = {
     "annotations": [],
     "wanted": {},
     "change": {},
+    "connection": {},
     "events": ["job.completed"],
     "form": "csv",
     "level": "cells",

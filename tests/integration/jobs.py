@@ -16,6 +16,7 @@ from app.db.shards import Claim
 from app.db.writer import CallRow, ResponseRow, VerdictRow
 from app.domain.draft import JobDraft, ModelDraft
 from app.domain.punkt import PunktSegmenter
+from app.guard.targets import Guard
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
@@ -24,7 +25,9 @@ from app.llm.connections import Connections, load_connections
 from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
 from app.services.catalog import make_catalog
+from app.services.connection_book import ConnectionBook
 from app.services.submit_job import Submission, SubmissionDependencies, submit_job
+from app.vault.keyring import KeyRing
 
 TENANT = "default"
 LEASE_SECONDS = 20.0
@@ -77,6 +80,7 @@ def submission_dependencies(engine: AsyncEngine, queue: Queue, *, window: int = 
         window=window,
         max_planned_calls=1_000_000,
         prices=GenaiPriceBook(connections),
+        book=ConnectionBook(engine, connections, Guard(), KeyRing(())),
     )
 
 

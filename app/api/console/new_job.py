@@ -20,6 +20,7 @@ from app.api.problems import field_error
 from app.api.requests import JobIn
 from app.domain.api_key import Scope
 from app.domain.errors import FieldError, InvalidJobError
+from app.llm.connections import Connections
 from app.services.identifiers import new_id
 from app.services.plan_job import plan_job
 from app.services.sets import list_sets
@@ -117,17 +118,17 @@ async def _shown(
         personas=list(services.instrument.personas.values()),
         atomic=list(catalog.tasks.values()),
         gym=list(catalog.gym.tasks.values()),
-        models=_models(services),
+        models=_models(await services.book.of_tenant(tenant)),
         usual_judges=[judge.model for judge in catalog.judges],
         instructions=catalog.instructions,
         dimensions=list(catalog.dimensions.values()),
     )
 
 
-def _models(services: Services) -> list[str]:
+def _models(connections: Connections) -> list[str]:
     """What can be proposed; a connection that allows every model is proposed by its name."""
     return [
-        f"{connection.id}/{name}"
-        for connection in services.connections
+        f"{own_name}/{name}"
+        for own_name, connection in connections.by_id.items()
         for name in connection.models or ("",)
     ]

@@ -33,12 +33,13 @@ def open_transport(
     """The transport asked for; the SDK's where only that one knows how requests get there.
 
     That is where the environment names a proxy (which hosts it exempts is left to the SDK as well), and where the URL
-    has escapes, which the SDKs' libraries rewrite on the way.
+    has escapes, which the SDKs' libraries rewrite on the way. A connection under guard never uses a proxy: that would
+    look the name up by itself.
     """
-    url = connection.base_url
-    if kind == "sdk" or _has_proxy(url) or "%" in url:
-        return SdkTransport(make_client, path, connection.api_key, faults)
-    return LeanTransport(make_client, path, connection.api_key)
+    url, guard = connection.base_url, connection.guard
+    if kind == "sdk" or (guard is None and _has_proxy(url)) or "%" in url:
+        return SdkTransport(make_client, path, connection.api_key, faults, guard)
+    return LeanTransport(make_client, path, connection.api_key, guard)
 
 
 def _has_proxy(url: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import httpx2
 from pydantic import SecretStr
 
+from app.guard.targets import Guard
 from app.llm import errors
 from app.llm.transports.content import decoded
 from app.llm.transports.pool import Pool, Server
@@ -41,12 +42,16 @@ class LeanTransport:
         make_client: Configures the SDK's client.
         path: Below the client's base URL.
         key: The key to send.
+        guard: Says which addresses may be connected to; ``None`` for all.
     """
 
-    def __init__(self, make_client: MakeClient, path: str, key: SecretStr | None) -> None:
+    def __init__(
+        self, make_client: MakeClient, path: str, key: SecretStr | None, guard: Guard | None = None
+    ) -> None:
         self._make_client = make_client
         self._path = path
         self._key = key
+        self._guard = guard
         self._line: _Line | None = None
         self._opening = asyncio.Lock()
 
@@ -85,7 +90,7 @@ class LeanTransport:
         async with self._opening:
             if self._line is None:
                 request = await request_form(self._make_client, self._path, self._key)
-                self._line = _Line(_head(request), Pool(_server(request.url)))
+                self._line = _Line(_head(request), Pool(_server(request.url, self._guard)))
             return self._line
 
 
@@ -110,11 +115,12 @@ def _literal(text: bytes) -> bytes:
     return text.replace(b"%", b"%%")
 
 
-def _server(url: httpx2.URL) -> Server:
+def _server(url: httpx2.URL, guard: Guard | None) -> Server:
     return Server(
         host=url.raw_host.decode("ascii"),
         port=url.port or _DEFAULT_PORTS[url.scheme],
         tls=httpx2.create_ssl_context() if url.scheme == "https" else None,  # as under the SDKs
+        guard=guard,
     )
 
 

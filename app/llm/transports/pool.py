@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import aiohappyeyeballs
 
+from app.guard.targets import AddressInfo, Guard, Target, TargetRefusedError
 from app.llm.transports.http1 import HttpConnection
 from app.llm.transports.reply import NotConnectedError, Reply
 
@@ -30,11 +31,13 @@ class Server:
         host: Name or address, in ASCII.
         port: Port.
         tls: Certificates to trust; ``None`` for plain HTTP. The host's name is always checked against the certificate.
+        guard: Says which of the host's addresses may be connected to; ``None`` for all.
     """
 
     host: str
     port: int
     tls: ssl.SSLContext | None = None
+    guard: Guard | None = None
 
 
 class Pool:
@@ -59,6 +62,7 @@ class Pool:
 
         Raises:
             NotConnectedError: If nothing could be sent.
+            TargetRefusedError: If nothing may be sent to any of the server's addresses.
             LostConnectionError: If the connection broke afterwards.
             ReplyTooLongError: If the reply is longer than an answer can be.
         """
@@ -119,6 +123,8 @@ class Pool:
                     await self._resolve(), happy_eyeballs_delay=NEXT_ADDRESS_SECONDS, interleave=1
                 )
                 return await self._wrap(sock)
+        except TargetRefusedError:
+            raise
         except TimeoutError as error:
             reason = str(error) or f"no connection within {CONNECT_SECONDS:g} s"
         except (OSError, RuntimeError, UnicodeError) as error:
@@ -149,11 +155,13 @@ class Pool:
             if self._loop.time() - self._resolved_at > RESOLUTION_SECONDS:
                 self._addresses = [
                     (family, kind, protocol, name, address)
-                    for family, kind, protocol, name, address in await self._loop.getaddrinfo(
-                        self._server.host,
-                        self._server.port,
-                        type=socket.SOCK_STREAM,
-                    )
+                    for family, kind, protocol, name, address in await self._look_up()
                 ]
                 self._resolved_at = self._loop.time()
             return self._addresses
+
+    async def _look_up(self) -> list[AddressInfo]:
+        server = self._server
+        if server.guard is None:
+            return [*await self._loop.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)]
+        return await server.guard.resolve(Target("https" if server.tls else "http", server.host, server.port))

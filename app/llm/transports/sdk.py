@@ -15,6 +15,8 @@ import httpx2
 import openai
 from pydantic import SecretStr
 
+from app.guard.targets import Guard
+from app.guard.transport import PinnedTransport
 from app.llm import errors
 from app.llm.transports.bounded import bound
 from app.llm.transports.pool import CONNECT_SECONDS, KEEPALIVE_SECONDS, MAX_CONNECTIONS
@@ -68,11 +70,19 @@ class SdkTransport:
         path: Below the client's base URL.
         key: The key to send.
         faults: What the SDK raises.
+        guard: Says which addresses may be connected to; ``None`` for all.
     """
 
-    def __init__(self, make_client: MakeClient, path: str, key: SecretStr | None, faults: Faults) -> None:
+    def __init__(
+        self,
+        make_client: MakeClient,
+        path: str,
+        key: SecretStr | None,
+        faults: Faults,
+        guard: Guard | None = None,
+    ) -> None:
         self._faults = faults
-        self._client = make_client(http_client(key))
+        self._client = make_client(http_client(key, guarded(guard)))
         self._path = path
         self._key = key
 
@@ -125,6 +135,11 @@ async def post(client: Client, path: str, body: dict[str, object], request_id: s
 def header_text(request_id: str) -> str:
     """Our id as it gets into the provider's logs: at most 512 ASCII characters, as OpenAI documents."""
     return _UNSAFE_IN_HEADER.sub("_", request_id)[:512]
+
+
+def guarded(guard: Guard | None) -> httpx2.AsyncBaseTransport | None:
+    """What sends only to the addresses that a guard has checked; ``None``, the SDKs' own, where there is no guard."""
+    return None if guard is None else PinnedTransport(guard, _LIMITS)
 
 
 def http_client(

@@ -1,0 +1,124 @@
+"""`/v1/connections` over HTTP, and a job on one of them."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from embedded.valkey import EmbeddedValkey
+from tests.api.service import Json, Service, serving
+from tests.conftest import scratch_directory
+from tests.databases import Databases, libpq_url
+
+KEY = "sk-proj-q7Zf3Lw9KxTb2YhVn5Rc"
+PUBLIC = "https://93.184.215.14/v1"
+
+
+@pytest.fixture(scope="module")
+def running(databases: Databases, template_database: str) -> Iterator[Service]:
+    with (
+        databases.new("connections", template=template_database) as url,
+        scratch_directory() as directory,
+        EmbeddedValkey(directory / "valkey") as valkey,
+        serving(directory, url, valkey.url(), ASSAY_ENCRYPTION_KEYS="ab" * 32) as service,
+    ):
+        yield service
+
+
+@pytest.fixture
+def api(running: Service) -> Service:
+    running.execute("TRUNCATE connections")
+    return running
+
+
+def body(**changes: object) -> Json:
+    return {"name": "lab", "kind": "openai", "base_url": PUBLIC} | changes
+
+
+def test_a_connection_is_made_read_listed_changed_and_deleted(api: Service) -> None:
+    made = api.http.request("POST", "/v1/connections", json=body(api_key=KEY, models=["m-1"]))
+    assert made.status_code == 201
+    assert made.headers["Location"] == "/v1/connections/lab"
+    assert api.get("/v1/connections/lab").json() == made.json()
+    assert api.get("/v1/connections").json() == {"data": [made.json()]}
+    changed = api.http.request(
+        "PATCH", "/v1/connections/lab", json={"prices": {"m-1": {"input": 1, "output": 2.5}}}
+    )
+    assert changed.json()["prices"]["m-1"]["output"] == 2.5
+    assert changed.json()["key_set"]
+    assert api.http.request("DELETE", "/v1/connections/lab").status_code == 204
+    assert api.http.request("GET", "/v1/connections/lab").status_code == 404
+
+
+def test_no_answer_has_its_key(api: Service) -> None:
+    answers = [
+        api.http.request("POST", "/v1/connections", json=body(api_key=KEY)),
+        api.http.request("POST", "/v1/connections", json=body(api_key=KEY)),
+        api.http.request(
+            "POST", "/v1/connections", json=body(name="lab2", api_key=KEY, base_url="http://10.0.0.1")
+        ),
+        api.http.request("POST", "/v1/connections", json=body(name="lab2", api_key=[KEY])),
+        api.http.request("POST", "/v1/connections", json=body(name="lab2", api_key=KEY + "\u00e9")),
+        api.http.request("POST", "/v1/connections", json=body(name="lab2", api_key=KEY * 50)),
+        api.http.request(
+            "PATCH", "/v1/connections/lab", json={"base_url": "https://93.184.215.15", "api_key": KEY}
+        ),
+        api.http.request("GET", "/v1/connections"),
+        api.http.request("GET", "/v1/models"),
+    ]
+    assert [answer.status_code for answer in answers] == [201, 409, 422, 422, 422, 422, 200, 200, 200]
+    for answer in answers:
+        assert "q7Zf3Lw9" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pointer"),
+    [
+        ({"name": "Lab"}, "/name"),
+        ({"name": "a@b"}, "/name"),
+        ({"kind": "gemini"}, "/kind"),
+        ({"base_url": "ftp://example.com"}, "/base_url"),
+        ({"base_url": "https://user:word@example.com/v1"}, "/base_url"),
+        ({"base_url": "https://example.com/v1?key=1"}, "/base_url"),
+        ({"base_url": "https://127.0.0.1/v1"}, "/base_url"),
+        ({"base_url": "http://93.184.215.14/v1"}, "/base_url"),
+        ({"api_key": ""}, "/api_key"),
+        ({"api_key": "two\nlines"}, "/api_key"),
+        ({"limits": {"requests_per_minute": 0}}, "/limits/requests_per_minute"),
+        ({"limits": {"per_hour": 1}}, "/limits/per_hour"),
+        ({"prices": {"m": {"input": -1, "output": 1}}}, "/prices/m/input"),
+        ({"models": []}, "/models"),
+    ],
+)
+def test_what_is_wrong_is_named(api: Service, wrong: Json, pointer: str) -> None:
+    answer = api.http.request("POST", "/v1/connections", json=body(**wrong))
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_jobs_name_its_models_and_keep_its_version(api: Service) -> None:
+    made = api.http.request(
+        "POST", "/v1/connections", json=body(models=["m-1"], prices={"m-1": {"input": 1, "output": 1}})
+    ).json()
+    job = {
+        "personas": ["E-low"],
+        "tasks": ["essay"],
+        "models": ["lab/m-1"],
+        "judges": ["lab/m-1"],
+        "instructions": [1],
+        "iterations": 1,
+    }
+    plan = api.http.request("POST", "/v1/jobs/plan", json=job).json()
+    assert plan["cost"]["unpriced_models"] == []
+    assert plan["stages"][0]["price_source"] == "operator"
+    submitted = api.http.request("POST", "/v1/jobs", json=job).json()
+    with psycopg.connect(libpq_url(api.database_url)) as connection:
+        kept = connection.execute(
+            "SELECT spec->'models'->0->>'connection' FROM jobs WHERE id = %s", (submitted["id"],)
+        ).fetchone()
+    assert kept == (f"lab@{made['version']}",)
+    for model in ("lab/m-2", f"lab@{made['version']}/m-1"):
+        refused = api.http.request("POST", "/v1/jobs", json=job | {"models": [model]})
+        assert refused.status_code == 422
+        assert refused.json()["errors"][0]["pointer"].startswith("/models/0")
+    assert "lab" in [connection["id"] for connection in api.get("/v1/models").json()["data"]]

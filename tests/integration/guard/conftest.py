@@ -1,0 +1,3 @@
+from tests.integration.engine import engine
+
+__all__ = ["engine"]
