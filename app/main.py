@@ -92,6 +92,35 @@ DESCRIPTION = """Measures how faithfully language models stay in character: ever
 Every error is `application/problem+json` and names the fields that are wrong."""
 
 
+RESOURCES = (
+    jobs.router,
+    events.router,
+    figures.router,
+    comparisons.router,
+    question_sets.router,
+    persona_sets.router,
+    annotations.router,
+    webhooks.router,
+    api_keys.router,
+    connections.router,
+    catalog.router,
+    health.router,
+    metrics.router,
+)
+"""What programs ask, in the document's order."""
+PAGES = (
+    listing.router,
+    comparison.router,
+    new_job.router,
+    responses_page.router,
+    labelling.router,
+    job_page.router,
+    signing_in.router,
+    static.router,
+)
+"""What browsers show."""
+
+
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The application, configured by the environment unless settings are given."""
     loaded = settings or load_settings()
@@ -132,27 +161,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(RequestContext)
     problems.install(app)
     patch_fastapi(app, redirect_from_root_to_docs=False)  # /docs without anything from the internet
-    app.include_router(jobs.router)
-    app.include_router(events.router)
-    app.include_router(figures.router)
-    app.include_router(comparisons.router)
-    app.include_router(question_sets.router)
-    app.include_router(persona_sets.router)
-    app.include_router(annotations.router)
-    app.include_router(webhooks.router)
-    app.include_router(api_keys.router)
-    app.include_router(connections.router)
-    app.include_router(catalog.router)
-    app.include_router(health.router)
-    app.include_router(metrics.router)
-    app.include_router(listing.router)
-    app.include_router(comparison.router)
-    app.include_router(new_job.router)
-    app.include_router(responses_page.router)
-    app.include_router(labelling.router)
-    app.include_router(job_page.router)
-    app.include_router(signing_in.router)
-    app.include_router(static.router)
+    for router in (*RESOURCES, *PAGES):
+        app.include_router(router)
     return app
 
 
