@@ -95,7 +95,7 @@ def caller_of(request: Request) -> Caller:
     return caller
 
 
-def check_scope(request: Request) -> None:
+async def check_scope(request: Request) -> None:
     """Lets a caller do only what his key is for; every route has this dependency.
 
     Raises:

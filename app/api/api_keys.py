@@ -30,7 +30,7 @@ router = APIRouter(
 _KEY_ID = re.compile(r"key_[0-9a-hjkmnp-tv-z]{26}")
 
 
-def _key_id(key_id: Annotated[str, Path(description="A key's id.")]) -> str:
+async def _key_id(key_id: Annotated[str, Path(description="A key's id.")]) -> str:
     """The key that a path names; what is no id can name none, so nothing else ever sees it."""
     if _KEY_ID.fullmatch(key_id) is None:
         raise NotFoundError("such key")

@@ -73,6 +73,10 @@ async def _services(request: Request) -> Services:
     return cast("Services", request.app.state.services)
 
 
+async def _caller(request: Request) -> Caller:
+    return caller_of(request)
+
+
 async def _tenant(request: Request) -> str:
     """Whose data the request is about: that of the key that was shown."""
     return caller_of(request).tenant
@@ -142,7 +146,7 @@ async def no_unknown_parameters(request: Request) -> None:
 
 
 ServicesDep = Annotated[Services, Depends(_services)]
-CallerDep = Annotated[Caller, Depends(caller_of)]
+CallerDep = Annotated[Caller, Depends(_caller)]
 TenantDep = Annotated[str, Depends(_acting_tenant)]
 
 
