@@ -17,6 +17,8 @@ _LABEL = re.compile(
 """A sentence's number as an answer begins with it: at the beginning of a line, or after what ends another answer."""
 _BARE_LINE = re.compile(r"[*_`]*(\d{1,4})[*_`]*[ \t]*(?:[:=|.)]|->|→)[ \t]*(\S.*)")
 """An answer whose sentence's number lacks its "S": an option's number and its text look the same."""
+_IN_A_ROW = re.compile(r"S ?(\d{1,4})[ \t]*(?::|=>?|->|→)[ \t]*([+-]?\d+)(?:[ \t]+|$)", re.IGNORECASE)
+"""An answer of a reply that is nothing but sentences' numbers with bare scores, all on one line with blanks between them."""
 _AROUND = " \t\r\n,;|{}"
 
 
@@ -66,7 +68,7 @@ def read_grouped(raw: str, count: int, scale: Scale, *, cut_off: bool = False) -
     """
     text = answer_part(raw.strip())
     parts: dict[int, list[_Part]] = {}
-    found = _labelled(text) or _numbered(text, count)
+    found = _in_a_row(text) or _labelled(text) or _numbered(text, count)
     for part in found[:-1] if cut_off else found:
         parts.setdefault(part.label, []).append(part)
     readings = [_reading(parts.get(label, []), scale) for label in range(1, count + 1)]
@@ -78,6 +80,16 @@ def read_grouped(raw: str, count: int, scale: Scale, *, cut_off: bool = False) -
 def unusable(raw: str | None, count: int, verdict: Verdict) -> list[GroupedReading]:
     """The readings of a reply, or of a call without one, that says nothing of any sentence."""
     return [GroupedReading(verdict, raw if n == 0 else None) for n in range(count)]
+
+
+def _in_a_row(text: str) -> list[_Part]:
+    """The answers of a single line that holds nothing else; nothing where anything else is on it."""
+    found: list[_Part] = []
+    end = 0
+    while (answer := _IN_A_ROW.match(text, end)) is not None:
+        found.append(_Part(int(answer[1]), answer[2], answer[0].strip()))
+        end = answer.end()
+    return found if end == len(text) else []
 
 
 def _labelled(text: str) -> list[_Part]:

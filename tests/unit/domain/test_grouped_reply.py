@@ -32,6 +32,8 @@ class TestReadings:
             "s1 = 4\r\ns2 = 9\r\ns3 = 1\r\n",
             "Here are the numbers:\n\n**S1:** 4\n**S2**: 9\n- S3: **1**\n\nI hope that helps!",
             "S1: 4, S2: 9, S3: 1",
+            "S1: 4 S2: 9  S3: 1",
+            "s1=4 s2=9 s3=1\n",
             '```json\n{"S1": 4, "S2": 9, "S3": "1"}\n```',
             "| S1 | 4 |\n| S2 | 9 |\n| S3 | 1 |",
             "S1 4\nS2 9\nS3 1",
@@ -59,6 +61,8 @@ class TestReadings:
             ("S1: 4\nS2 is like S1: 5\nS3: 1", [None, None, 1]),
             ("S1: 4\nS2: I can't rate this one.\nS3: 1", [4, "refused", 1]),
             ("S1: 4\nS2: 3. Wait, no: 2.\nS3: 1", [4, None, 1]),
+            ("S1: 4 S2: 7 S3: 1", [4, None, 1]),
+            ("S1: 4 S3: 1 S3: 1", [4, None, None]),
         ],
         ids=lambda value: value.replace("\n", " ") if isinstance(value, str) else "",
     )
