@@ -3,14 +3,14 @@
 from alembic import context
 from sqlalchemy import create_engine, pool, text
 
-from app.db import (
+from app.db import (  # noqa: F401 - declare their tables
     annotation_tables,
     batch_tables,
     connection_tables,
     key_tables,
     reply_tables,
     webhook_tables,
-)  # noqa: F401 - declare their tables
+)
 from app.db.tables import Base
 
 MIGRATION_LOCK = 0x61737361
