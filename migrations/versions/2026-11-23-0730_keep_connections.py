@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
+
 from migrations.tenant_wall import keep_tenants_apart
 
 revision: str = '20261123_0730'

@@ -44,6 +44,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/v1/jobs/{job_id}"): {"budget": {"calls": 7}},
     ("PATCH", "/v1/webhooks/{webhook_id}"): {"description": "mine now"},
     ("POST", "/v1/api-keys/{key_id}/rotate"): {},
+    ("PATCH", "/v1/connections/{connection_name}"): {"description": "mine now"},
 }
 QUERIES = {"/v1/jobs/{job_id}/distances": "?persona=E-low&task=essay"}
 FORMS: dict[str, str] = {
@@ -157,7 +158,14 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
     question_set = service.post("/v1/question-sets", {"questions": questions}, headers=headers)
     personas = [{"description": OURS}]
     persona_set = service.post("/v1/persona-sets", {"personas": personas}, headers=headers)
-    for made in (webhook, question_set, persona_set):
+    connection = {
+        "name": "ours",
+        "kind": "openai",
+        "base_url": "https://93.184.215.14/v1",
+        "description": OURS,
+    }
+    kept = service.post("/v1/connections", connection, headers=headers)
+    for made in (webhook, question_set, persona_set, kept):
         assert made.status_code in {200, 201}, made.text
     round_id = "lab_" + "0" * 26
     service.execute(
@@ -171,6 +179,7 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
         "webhook_id": webhook.json()["id"],
         "round_id": round_id,
         "key_id": keys["spare"]["id"],
+        "connection_name": "ours",
         "deed": "cancel",
         "name": "models",
         "file_format": "svg",

@@ -73,7 +73,7 @@ def _tables(database_url: str) -> Iterator[str]:
     with psycopg.connect(libpq_url(database_url)) as connection:
         names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
         for (name,) in names:
-            with connection.cursor().copy(f'COPY "{name}" TO STDOUT') as rows:  # type: ignore[call-overload]
+            with connection.cursor().copy(f'COPY "{name}" TO STDOUT') as rows:
                 yield "".join(bytes(row).decode() for row in rows)
 
 

@@ -89,12 +89,12 @@ async def test_no_answer_in_a_batch_does() -> None:
     anthropic = AnthropicBatches(Connection("c", "anthropic", "http://127.0.0.1:9", SecretStr(KEY)))
     for shown in spellings(KEY):
         fault = {"message": f"key {shown}", "type": "authentication_error", "code": shown[:64]}
-        lines = [
+        lines: list[dict[str, object]] = [
             {"response": {"status_code": 401, "body": {"error": fault}, "request_id": shown}},
             {"response": {"status_code": 200, "body": openai_reply(shown), "request_id": shown}},
             {"response": None, "error": {"code": shown, "message": shown}},
         ]
-        results = [
+        results: list[dict[str, object]] = [
             {"result": {"type": "errored", "error": {"error": fault}}},
             {"result": {"type": "succeeded", "message": anthropic_reply(shown, model=shown)}},
         ]
