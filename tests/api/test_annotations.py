@@ -213,7 +213,9 @@ class TestAgreement:
         path = f"/v1/jobs/{finished['id']}/results"
 
         def agreement() -> float:
-            value: float = service.get(path).json()["human_agreement"][0]["fleiss_kappa"]["value"]
+            answer = service.get(path)
+            assert answer.status_code == 200, answer.text
+            value: float = answer.json()["human_agreement"][0]["fleiss_kappa"]["value"]
             return value
 
         places = [(response, n) for response in texts for n in range(2)]
