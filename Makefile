@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test lint demo up bench bench-personagym bench-peers faults types lock lock-peers clean
+.PHONY: help setup test lint demo up bench bench-personagym bench-peers faults fuzz sbom audit types lock lock-peers clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -47,6 +47,18 @@ bench-personagym: setup  ## the same with PersonaGym at the size of its paper
 
 faults: setup  ## the long form of the fault tests: hours; ARGS="-k kills" picks some
 	$(BIN)/pytest -m long $(ARGS)
+
+fuzz: setup  ## a million judges' replies and instrument files at random; ARGS="--seed 7" for others
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
+sbom: setup  ## what the image contains, as CycloneDX, in build/sbom.json
+	@mkdir -p build
+	$(BIN)/python -m tests.supply_chain > build/sbom.json
+
+# Asks the advisory databases of the day, so it needs a network; the tool comes by itself and stays out of .venv.
+audit: setup  ## known vulnerabilities of what is locked
+	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip -r requirements-service.lock
+	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip -r requirements.lock
 
 bench-transports: setup  ## what a call costs by the HTTP client under it
 	$(BIN)/python -m benchmarks.transports $(ARGS)

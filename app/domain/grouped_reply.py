@@ -15,8 +15,8 @@ _LABEL = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 """A sentence's number as an answer begins with it: at the beginning of a line, or after what ends another answer."""
-_BARE_LINE = re.compile(r"[*_`]*(\d{1,4})[*_`]*[ \t]*(?:[:=|.)]|->|→)[ \t]*(\S.*)")
-"""An answer whose sentence's number lacks its "S": an option's number and its text look the same."""
+_BARE_LINE = re.compile(r"[*_`]*(\d{1,4})[*_`]*[ \t]*(?:[:=|)]|\.(?!\d)|->|→)[ \t]*(\S.*)")
+"""An answer whose sentence's number lacks its "S": an option's number and its text look the same. "1.5" is no sentence's."""
 _IN_A_ROW = re.compile(r"S ?(\d{1,4})[ \t]*(?::|=>?|->|→)[ \t]*([+-]?\d+)(?:[ \t]+|$)", re.IGNORECASE)
 """An answer of a reply that is nothing but sentences' numbers with bare scores, all on one line with blanks between them."""
 _AROUND = " \t\r\n,;|{}"

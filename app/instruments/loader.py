@@ -130,12 +130,13 @@ class Source:
         """
         try:
             content = yaml.safe_load(self._root.joinpath(path).read_text(encoding="utf-8"))
-            self._content[path] = content
-            return form.model_validate(content, context=context)
         except FileNotFoundError as error:
             raise InstrumentError(f"{path}: the file is missing") from error
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:  # no UTF-8, no such date, too deep
             raise InstrumentError(f"{path}: not YAML: {error}") from error
+        self._content[path] = content
+        try:
+            return form.model_validate(content, context=context)
         except ValidationError as error:
             faults = "; ".join(f"{_field(fault['loc'])}: {fault['msg']}" for fault in error.errors())
             raise InstrumentError(f"{path}: {faults}") from error

@@ -17,7 +17,7 @@ from app.web.templates import SHARED, source
 from tests.browser.conftest import PATIENCE_MILLISECONDS
 from tests.browser.watching import Watcher, barriers, overflow
 from tests.e2e.stack import Json, Stack
-from tests.unit.reports.hostile import HOSTILE
+from tests.unit.reports.hostile import HOSTILE, payloads
 from tests.unit.reports.sample import response_of, results_of, sample, stream
 
 JOB: Json = {
@@ -231,7 +231,7 @@ class TestHostileTexts:
                 model=text[:300],
                 task=text[:100],
             )
-            for number, text in enumerate((*HOSTILE, *long))
+            for number, text in enumerate((*payloads(), *long))
         ]
         offline.goto(written(tmp_path, results_of(responses) | {"name": "".join(HOSTILE[:-1])}, responses))
         assert offline.locator("script").count() == offline.locator("style").count() == 1

@@ -74,6 +74,9 @@ _LAST_LINE = re.compile(
     r"""(?:score|grade|rating)(?:\s*\([^()]*\))?["'*_`]*\s*(?:\bis\b|[:=])[\s*_"'`]*""",
     re.IGNORECASE,
 )
+_LEAD_IN = re.compile(
+    r"[\s*_]*(?:\b(?:therefore|thus|hence|so),?\s+)?(?:\b(?:the|my|overall|a)\s+)?$", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"""[.!?](?=[\s"'*)\]}_`”]|$)["'*)\]}_`”]*|\n|$""")
 _SENTENCE_BREAK = re.compile(r"""[.!?]["'*)_`”]*\s+|\n""")
 _RETRACTION = re.compile(
@@ -94,10 +97,12 @@ def _answer(reply: str) -> str:
 def _statements(text: str) -> list[_Statement]:
     """The places where the reply says what the final score is, without those that only speak about it.
 
-    The last one counts even if nothing follows it: a reply that was cut there must not fall back on an earlier one.
+    None reaches into the next. The last one counts even if nothing follows it: a reply that was cut there must not fall back
+    on an earlier one.
     """
     matches = list(_STATEMENT.finditer(text))[-_MOST_STATEMENTS:]
-    found = [_statement(text, match) for match in matches]
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    found = [_statement(text, match, end) for match, end in zip(matches, ends, strict=False)]
     return [one for one in found if any(c.isnumeric() for c in one.value) or _is_cut(text, one)]
 
 
@@ -105,8 +110,10 @@ def _is_cut(text: str, statement: _Statement) -> bool:
     return not statement.value.strip(" .…*_\"'") and statement.end >= len(text)
 
 
-def _statement(text: str, match: re.Match[str]) -> _Statement:
+def _statement(text: str, match: re.Match[str], following: int) -> _Statement:
     window = text[match.end() : match.end() + _STATEMENT_WINDOW]
+    if following < match.end() + _STATEMENT_WINDOW:
+        window = _LEAD_IN.sub("", text[match.end() : following])
     end = _SENTENCE_END.search(window)
     length = end.end() if end else len(window)
     before = text[max(0, match.start() - _STATEMENT_WINDOW) : match.start()]

@@ -1,5 +1,10 @@
 """Texts that a model, a judge or a user could send to break a report."""
 
+from functools import cache
+from pathlib import Path
+
+import yaml
+
 HOSTILE = (
     "=cmd|' /C calc'!A1",
     "+1+1",
@@ -24,3 +29,11 @@ HOSTILE = (
     "<!-- --> ]]> &amp; &#0;",
     "x" * 100_000,
 )
+
+
+@cache
+def payloads() -> tuple[str, ...]:
+    """Ten times as many, for what takes all of them at once; the few above stand for them elsewhere."""
+    path = Path(__file__).parents[2] / "golden/hostile.yaml"
+    listed: list[str] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return tuple(dict.fromkeys((*listed, *HOSTILE)))
