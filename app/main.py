@@ -58,6 +58,7 @@ from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
+from app.limits.request_rates import RequestRates
 from app.llm.prices import GenaiPriceBook
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
@@ -248,6 +249,7 @@ def _services(settings: Settings) -> Services:
         webhooks=WebhookDependencies(engine, settings.webhook_guard),
         keys=KeyDependencies(engine, pepper),
         keyring=Keyring(every_tenant, pepper),
+        request_rates=RequestRates(redis),
         signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
         streams=Streams(settings.max_streams),
     )

@@ -140,6 +140,7 @@ class AsyncAssayClient:
     api_key = _method(operations.api_key)
     api_keys = _method(operations.api_keys)
     iter_api_keys = _listing(operations.api_keys)
+    change_api_key = _method(operations.change_api_key)
     rotate_api_key = _method(operations.rotate_api_key)
     revoke_api_key = _method(operations.revoke_api_key)
     create_connection = _method(operations.create_connection)

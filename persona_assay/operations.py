@@ -8,6 +8,7 @@ from persona_assay.calls import Call, read_bytes, read_json, read_nothing
 from persona_assay.types import (
     AnnotationList,
     ApiKey,
+    ApiKeyChangeIn,
     ApiKeyIn,
     ApiKeyList,
     Baselines,
@@ -450,6 +451,11 @@ def api_key(key_id: str) -> Call[ApiKey]:
 def api_keys(*, limit: int = 20, after: str | None = None) -> Call[ApiKeyList]:
     """A page of keys, newest first."""
     return Call("GET", API_KEYS, read_json, query=_given(limit=limit, after=after))
+
+
+def change_api_key(key_id: str, change: ApiKeyChangeIn) -> Call[ApiKey]:
+    """Changes what is named of a key."""
+    return Call("PATCH", API_KEY, read_json, {"key_id": key_id}, body=change)
 
 
 def rotate_api_key(key_id: str, *, overlap_seconds: int = 86_400) -> Call[NewApiKey]:

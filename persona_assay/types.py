@@ -77,7 +77,7 @@ class Spending(TypedDict):
 
     usd_limit: float
     usd_spent: float
-    """For certain: recorded calls, at their worst case where their cost is unknown. Includes jobs that were deleted."""
+    """Recorded calls, and the worst case of those on their way or of unknown cost; of deleted jobs too."""
 
 
 class ApiKey(TypedDict):
@@ -100,15 +100,25 @@ class ApiKey(TypedDict):
     """To the minute."""
 
 
-Scope: TypeAlias = Literal["read", "submit", "admin"]
-"""What a key may do. Each may also do what those before it may."""
-
-
 class SpendingIn(TypedDict):
     """What a key's jobs may spend together."""
 
     usd_limit: float
     """US dollars at list prices."""
+
+
+class ApiKeyChangeIn(TypedDict):
+    """What to change of a key; what is left out stays."""
+
+    name: NotRequired[str]
+    requests_per_minute: NotRequired[int | None]
+    """`null` for no limit."""
+    spending: NotRequired[SpendingIn]
+    """Of a key that was made with a cap: what its jobs took so far was not counted otherwise."""
+
+
+Scope: TypeAlias = Literal["read", "submit", "admin"]
+"""What a key may do. Each may also do what those before it may."""
 
 
 class ApiKeyIn(TypedDict):

@@ -3,6 +3,7 @@
 Routes say with :func:`needs` which scope they take; one that says nothing takes ``admin``. What needs no key stands in :data:`PUBLIC`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -21,6 +22,7 @@ from app.api.problems import ProblemError, answer_to
 from app.domain.addresses import is_loopback
 from app.domain.api_key import Scope as KeyScope
 from app.domain.api_key import allows
+from app.limits.request_rates import RequestRates
 from app.services.api_keys import NoPepperError, no_keys_yet
 from app.services.keyring import Holder, KeyRefusedError, Keyring
 
@@ -64,6 +66,11 @@ class Caller:
     tenant: str
     holder: Holder | None = None
     in_session: bool = False
+
+    @property
+    def capped_key(self) -> str | None:
+        """The key, if there is a cap on what its jobs spend together."""
+        return self.holder.key_id if self.holder is not None and self.holder.has_cap else None
 
 
 _NEEDS: dict[Callable[..., Any], Need] = {}
@@ -133,6 +140,7 @@ class Door:
             request = Request(scope)
             try:
                 caller = await _caller(request)
+                await _keep_rate(request, caller)
             except (ProblemError, DBAPIError, PoolTimeoutError) as error:
                 await (await _refusal(request, error))(scope, receive, send)
                 return
@@ -168,6 +176,18 @@ async def _caller(request: Request) -> Caller:
     except NoPepperError as error:
         raise no_pepper(error) from error
     return Caller(holder.tenant, holder, in_session=session is not None)
+
+
+async def _keep_rate(request: Request, caller: Caller) -> None:
+    """Refuses who asks more often than his key may."""
+    if caller.holder is None or caller.holder.requests_per_minute is None:
+        return
+    rates: RequestRates = request.app.state.services.request_rates
+    seconds = await rates.wait_for(caller.holder.key_id, caller.holder.requests_per_minute)
+    if seconds:
+        detail = f"the key may ask {caller.holder.requests_per_minute:,} times a minute"
+        headers = {"Retry-After": str(math.ceil(seconds))}
+        raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", detail, headers=headers)
 
 
 def _without_keys(request: Request) -> Caller:

@@ -11,12 +11,20 @@ from app.api import cursors, key_answers
 from app.api.access import needs, no_pepper
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import MAX_PAGE
-from app.api.key_requests import ApiKeyIn, RotationIn
+from app.api.key_requests import ApiKeyChangeIn, ApiKeyIn, RotationIn
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
 from app.api.strict_json import StrictRoute
 from app.db import api_keys
 from app.domain.api_key import Scope
-from app.services.api_keys import NoPepperError, create_key, find_key, key_json, revoke_key, rotate_key
+from app.services.api_keys import (
+    NoPepperError,
+    change_key,
+    create_key,
+    find_key,
+    key_json,
+    revoke_key,
+    rotate_key,
+)
 from app.services.errors import NotFoundError
 
 router = APIRouter(
@@ -79,6 +87,15 @@ async def list_(
 async def get(key_id: KeyId, services: ServicesDep, tenant: TenantDep) -> Response:
     """What a key may do, and what became of it; not the key."""
     return JSONResponse(await find_key(services.engine, tenant, key_id))
+
+
+@router.patch("/{key_id}", responses=answers_with(key_answers.ApiKey) | NOT_FOUND, summary="Change a key")
+@needs(Scope.ADMIN)
+async def change(key_id: KeyId, body: ApiKeyChangeIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Changes its name and limits. Jobs that paused for its cap go on when they are resumed."""
+    changed = await change_key(services.engine, tenant, key_id, body.to_changes())
+    services.keyring.forget()
+    return JSONResponse(changed)
 
 
 @router.post(

@@ -18,6 +18,7 @@ from app.db.tenant_wall import WalledEngine, act_for
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
+from app.limits.request_rates import RequestRates
 from app.services.api_keys import KeyDependencies
 from app.services.connection_book import ConnectionBook
 from app.services.connections import ConnectionDependencies
@@ -66,6 +67,7 @@ class Services:
     keys: KeyDependencies
     keyring: Keyring
     signer: Signer
+    request_rates: RequestRates
     streams: Streams
 
 

@@ -11,6 +11,7 @@ from app.api import answers, cursors
 from app.api.access import needs
 from app.api.comparisons import JUNIT_TYPE, junit_answer
 from app.api.dependencies import (
+    CallerDep,
     JobId,
     MetadataFilter,
     ServicesDep,
@@ -69,10 +70,13 @@ async def submit(
     body: JobIn,
     services: ServicesDep,
     tenant: TenantDep,
+    caller: CallerDep,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Accepts a job. It runs in the background; poll its `Location`."""
-    submission = Submission(body.to_draft(), body.name, body.metadata, await request.json(), idempotency_key)
+    submission = Submission(
+        body.to_draft(), body.name, body.metadata, await request.json(), idempotency_key, caller.capped_key
+    )
     job = await submit_job(services.submission, tenant, submission)
     view = await view_job(services.engine, tenant, job.id)
     headers = {"Location": f"/v1/jobs/{job.id}"}

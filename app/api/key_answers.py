@@ -20,7 +20,7 @@ class Spending(Answer):
 
     usd_limit: float
     usd_spent: float = Field(
-        description="For certain: recorded calls, at their worst case where their cost is unknown. Includes jobs that were deleted."
+        description="Recorded calls, and the worst case of those on their way or of unknown cost; of deleted jobs too."
     )
 
 

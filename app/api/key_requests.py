@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import AwareDatetime, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 from app.api.bodies import Body
 from app.api.requests import Line
 from app.domain.api_key import Scope
-from app.services.api_keys import OVERLAP_SECONDS, KeyDraft
+from app.services.api_keys import OVERLAP_SECONDS, KeyChanges, KeyDraft
 
 MOST_REQUESTS = 1_000_000
 MOST_USD = 1e9
@@ -57,6 +57,37 @@ class ApiKeyIn(Body):
         ends: datetime | None = self.expires_at
         usd = None if self.spending is None else self.spending.usd_limit
         return KeyDraft(self.name, self.scopes, ends, self.requests_per_minute, usd)
+
+
+class ApiKeyChangeIn(Body):
+    """What to change of a key; what is left out stays."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, json_schema_extra={"examples": [{"spending": {"usd_limit": 100}}]}
+    )
+
+    name: Line = Field("", validate_default=False)
+    requests_per_minute: int | None = Field(None, ge=1, le=MOST_REQUESTS, description="`null` for no limit.")
+    spending: SpendingIn = Field(
+        default_factory=lambda: SpendingIn(usd_limit=1),
+        description="Of a key that was made with a cap: what its jobs took so far was not counted otherwise.",
+    )
+
+    @model_validator(mode="after")
+    def _something(self) -> "ApiKeyChangeIn":
+        if not self.model_fields_set:
+            raise ValueError("name at least one of name, requests_per_minute, spending")
+        return self
+
+    def to_changes(self) -> KeyChanges:
+        """What was named."""
+        named = self.model_fields_set
+        return KeyChanges(
+            name=self.name if "name" in named else None,
+            requests_per_minute=self.requests_per_minute,
+            changes_requests="requests_per_minute" in named,
+            usd=self.spending.usd_limit if "spending" in named else None,
+        )
 
 
 class RotationIn(Body):

@@ -10,8 +10,8 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
 from app.api import answers, set_answers
-from app.api.access import needs
-from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.access import Caller, needs
+from app.api.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import MAX_PAGE, POLL_SECONDS, IdempotencyKey
 from app.api.media import CSV_TYPE, JSONL_TYPES, BodyForm, form_of, json_of, text_of
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with, described_body
@@ -62,6 +62,7 @@ async def create(
     request: Request,
     services: ServicesDep,
     tenant: TenantDep,
+    caller: CallerDep,
     name: Annotated[
         Line | None, Query(description="The set's name, where the body is JSON Lines or CSV.")
     ] = None,
@@ -86,7 +87,7 @@ async def create(
     sent = await json_of(request)
     body = _body(sent)
     if body.generate is not None:
-        return await _generate(services, tenant, body, body.generate, sent, idempotency_key)
+        return await _generate(services, caller, body, body.generate, sent, idempotency_key)
     start = "" if isinstance(sent, list) else "/personas"
     found = await keep_personas(services.engine, catalog, tenant, body.name, body.personas, start)
     return _kept(found)
@@ -116,12 +117,12 @@ async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> Respon
 
 
 async def _generate(
-    services: Services, tenant: str, body: PersonaSetIn, wanted: GenerateIn, request: Any, key: str | None
+    services: Services, caller: Caller, body: PersonaSetIn, wanted: GenerateIn, request: Any, key: str | None
 ) -> Response:
-    submission = Submission(wanted.to_draft(), body.name, {}, request, key)
-    job = await submit_job(services.submission, tenant, submission)
+    submission = Submission(wanted.to_draft(), body.name, {}, request, key, caller.capped_key)
+    job = await submit_job(services.submission, caller.tenant, submission)
     headers = {"Location": f"/v1/jobs/{job.id}", "Retry-After": POLL_SECONDS}
-    return JSONResponse(await view_job(services.engine, tenant, job.id), HTTPStatus.ACCEPTED, headers)
+    return JSONResponse(await view_job(services.engine, caller.tenant, job.id), HTTPStatus.ACCEPTED, headers)
 
 
 def _kept(found: dict[str, Any]) -> Response:

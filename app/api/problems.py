@@ -22,6 +22,7 @@ from app.services.errors import (
     IdempotencyConflictError,
     NameTakenError,
     NotFoundError,
+    SpendingCapError,
     TooOftenError,
     WrongStateError,
 )
@@ -113,6 +114,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BusyError, _busy)
     app.add_exception_handler(NameTakenError, _name_taken)
     app.add_exception_handler(IdempotencyConflictError, _idempotency)
+    app.add_exception_handler(SpendingCapError, _spending_cap)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
     app.add_exception_handler(Exception, _unexpected)
@@ -232,6 +234,10 @@ async def _idempotency(request: Request, _: Exception) -> Response:
     detail = "this Idempotency-Key was used for another body within the last 24 hours"
     field = FieldError("/header/Idempotency-Key", detail)
     return problem_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_conflict", detail, [field])
+
+
+async def _spending_cap(request: Request, error: Exception) -> Response:
+    return problem_response(request, HTTPStatus.FORBIDDEN, "spending_cap_reached", str(error))
 
 
 async def _database(request: Request, error: Exception) -> Response:

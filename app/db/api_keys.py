@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, insert, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, func, insert, literal_column, or_, select, text, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.budgets import TAKEN_BY_KEY
 from app.db.key_tables import ApiKey
 
 USED_SECONDS = 60
@@ -16,7 +17,7 @@ USED_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """A row of ``api_keys`` without its digests."""
+    """A row of ``api_keys`` without its digests; ``nanos_taken`` includes what is reserved for calls on their way."""
 
     id: str
     tenant: str
@@ -27,7 +28,7 @@ class KeyRow:
     former_expires_at: datetime | None
     requests_per_minute: int | None
     nanos_limit: int | None
-    nanos: int
+    nanos_taken: int
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
@@ -52,7 +53,8 @@ class FoundKey:
         return f"FoundKey({self.row.id!r})"  # nothing to try keys against in a log
 
 
-_KEY = [getattr(ApiKey, name) for name in KeyRow.__slots__]
+_COMPUTED: Mapping[str, ColumnElement[int]] = {"nanos_taken": literal_column(TAKEN_BY_KEY)}
+_KEY = [_COMPUTED[name] if name in _COMPUTED else getattr(ApiKey, name) for name in KeyRow.__slots__]
 
 
 async def are_kept(connection: AsyncConnection) -> bool:
@@ -130,6 +132,21 @@ async def rotate_key(
             former_expires_at=func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, seconds),
         )
         .returning(*_KEY)
+    )
+    found = rows.first()
+    return None if found is None else KeyRow(*found)
+
+
+async def change_key(
+    connection: AsyncConnection, tenant: str, key_id: str, values: Mapping[str, Any]
+) -> KeyRow | None:
+    """Changes these columns of a key.
+
+    Returns:
+        The key; ``None`` if the tenant has none of that id.
+    """
+    rows = await connection.execute(
+        update(ApiKey).where(ApiKey.tenant == tenant, ApiKey.id == key_id).values(**values).returning(*_KEY)
     )
     found = rows.first()
     return None if found is None else KeyRow(*found)

@@ -5,7 +5,7 @@ when a worker dies between the two.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +16,8 @@ from app.db.shards import AnyClaim
 from app.db.tables import Budget as BudgetRow
 from app.domain.budget import Amount, Budget, Limits, limits_of
 from app.domain.status import JobStatus
+
+NOTHING = Amount()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,19 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
+class Cap:
+    """What the jobs of an API key may spend together, and what of it is taken, in billionths of a dollar."""
+
+    nanos_limit: int
+    nanos_taken: int
+
+    def affordable(self, wanted: Sequence[Amount], beside: Amount = NOTHING) -> int:
+        """How many of the wanted calls, in their order, fit beside what is taken, and beside some more."""
+        taken = Amount(nanos=self.nanos_taken) + beside
+        return Limits(calls=None, tokens=None, nanos=self.nanos_limit).affordable(taken, wanted)
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """Where a budget stands.
 
@@ -36,30 +51,59 @@ class Account:
         spent: What recorded calls took; the worst case of those whose cost is unknown.
         reserved: The worst case of the calls whose outcome is not recorded.
         may_call: Whether the job is active, so that calls may be paid for.
+        cap: That of the API key that submitted the job, if it has one; known where the account is locked.
     """
 
     limits: Limits
     spent: Amount
     reserved: Amount
     may_call: bool
+    cap: Cap | None = None
+
+    def affordable(self, wanted: Sequence[Amount], beside: Amount = NOTHING) -> int:
+        """How many of the wanted calls, in their order, fit beside what is taken, and beside some more."""
+        taken = self.spent + self.reserved + beside
+        own = self.limits.affordable(taken, wanted)
+        return own if self.cap is None else min(own, self.cap.affordable(wanted, beside))
+
+    def is_capped(self, wanted: Amount, beside: Amount = NOTHING) -> bool:
+        """Whether the job's own limits would leave enough for a call, and the cap of its key does not."""
+        if self.cap is None or self.cap.affordable([wanted], beside):
+            return False
+        return self.limits.affordable(self.spent + self.reserved + beside, [wanted]) > 0
 
 
+_TAKEN_NANOS = (
+    "CASE WHEN c.usd IS NOT NULL THEN ceil(round((c.usd * 1e9)::numeric, 3))::bigint"
+    " WHEN c.maybe_paid THEN r.nanos ELSE 0 END"
+)
 _TAKEN = (
     "CASE WHEN c.input_tokens IS NOT NULL THEN c.input_tokens + coalesce(c.output_tokens, 0)"
     " WHEN c.maybe_paid THEN r.tokens ELSE 0 END AS tokens,"
-    " CASE WHEN c.usd IS NOT NULL THEN ceil(round((c.usd * 1e9)::numeric, 3))::bigint"
-    " WHEN c.maybe_paid THEN r.nanos ELSE 0 END AS nanos"
+    f" {_TAKEN_NANOS} AS nanos"
 )
 """What a recorded call ``c`` took of its reservation ``r``."""
 
+_HELD_NANOS = f"coalesce(sum(CASE WHEN c.id IS NULL THEN r.nanos ELSE {_TAKEN_NANOS} END), 0)::bigint"
+"""What reservations ``r`` come to, each as its call ``c`` turned out if that is recorded, and else at its worst."""
 
-async def insert_budget(connection: AsyncConnection, tenant: str, job_id: str, budget: Budget) -> None:
-    """Gives a job its budget."""
+TAKEN_BY_KEY = (
+    f"(api_keys.nanos + (SELECT {_HELD_NANOS} FROM budgets b JOIN reservations r ON r.job_id = b.job_id"
+    " LEFT JOIN calls c ON c.id = r.call_id WHERE b.key_id = api_keys.id))"
+)
+"""What the jobs of an API key have spent, those included that were deleted, or may yet for calls that are on their way."""
+
+
+async def insert_budget(
+    connection: AsyncConnection, tenant: str, job_id: str, budget: Budget, key_id: str | None = None
+) -> None:
+    """Gives a job its budget, and the key whose cap it has to keep."""
     limits = limits_of(budget)
     await connection.execute(
         insert(BudgetRow).values(
             job_id=job_id,
             tenant=tenant,
+            key_id=key_id,
             calls_limit=limits.calls,
             tokens_limit=limits.tokens,
             nanos_limit=limits.nanos,
@@ -99,23 +143,22 @@ async def change_limits(
 
 async def lock_account(connection: AsyncConnection, job_id: str) -> Account | None:
     """A job's account, locked until the transaction ends, after every recorded call has been settled."""
-    locked = await connection.execute(
-        text("SELECT FROM budgets WHERE job_id = :job FOR UPDATE"), {"job": job_id}
-    )
-    if locked.first() is None:
+    found, key_id = await _lock(connection, job_id)
+    if not found:
         return None
     rows = await connection.execute(
         text(
             "WITH settled AS (DELETE FROM reservations r USING calls c"
-            f"  WHERE r.job_id = :job AND c.id = r.call_id RETURNING {_TAKEN})"
+            f"  WHERE r.job_id = :job AND c.id = r.call_id RETURNING {_TAKEN}),"
+            " s AS (SELECT count(*) AS calls, coalesce(sum(tokens), 0)::bigint AS tokens,"
+            "  coalesce(sum(nanos), 0)::bigint AS nanos FROM settled),"
+            " of_key AS (UPDATE api_keys SET nanos = api_keys.nanos + s.nanos FROM s WHERE id = :key)"
             " UPDATE budgets SET calls = budgets.calls + s.calls, tokens = budgets.tokens + s.tokens,"
-            " nanos = budgets.nanos + s.nanos"
-            " FROM (SELECT count(*) AS calls, coalesce(sum(tokens), 0)::bigint AS tokens,"
-            "  coalesce(sum(nanos), 0)::bigint AS nanos FROM settled) AS s WHERE job_id = :job"
+            " nanos = budgets.nanos + s.nanos FROM s WHERE job_id = :job"
             " RETURNING calls_limit, tokens_limit, nanos_limit, budgets.calls, budgets.tokens, budgets.nanos,"
             " (SELECT status FROM jobs WHERE id = :job) AS status"
         ),
-        {"job": job_id},
+        {"job": job_id, "key": key_id},
     )
     row = rows.one()
     reserved = await connection.execute(
@@ -125,7 +168,44 @@ async def lock_account(connection: AsyncConnection, job_id: str) -> Account | No
         ),
         {"job": job_id},
     )
-    return _account(row.status, row[:3], row[3:6], reserved.one())
+    account = _account(row.status, row[:3], row[3:6], reserved.one())
+    return account if key_id is None else replace(account, cap=await read_cap(connection, key_id))
+
+
+async def _lock(connection: AsyncConnection, job_id: str) -> tuple[bool, str | None]:
+    """Locks a job's budget and the key whose cap it keeps, in this order; whether there is one, and the key."""
+    rows = await connection.execute(
+        text("SELECT key_id FROM budgets WHERE job_id = :job FOR UPDATE"), {"job": job_id}
+    )
+    row = rows.first()
+    if row is None or row.key_id is None:
+        return row is not None, None
+    await connection.execute(text("SELECT FROM api_keys WHERE id = :key FOR UPDATE"), {"key": row.key_id})
+    return True, str(row.key_id)
+
+
+async def read_cap(connection: AsyncConnection, key_id: str) -> Cap | None:
+    """A key's cap, and what of it is taken; ``None`` for a key without one."""
+    rows = await connection.execute(
+        text(f"SELECT nanos_limit, {TAKEN_BY_KEY} FROM api_keys WHERE id = :key AND nanos_limit IS NOT NULL"),
+        {"key": key_id},
+    )
+    row = rows.first()
+    return None if row is None else Cap(*row)
+
+
+async def leave_to_key(connection: AsyncConnection, job_id: str) -> None:
+    """Before a job is removed: its key keeps what it spent, and the worst case of what is still not known."""
+    _, key_id = await _lock(connection, job_id)
+    if key_id is None:
+        return
+    await connection.execute(
+        text(
+            f"UPDATE api_keys SET nanos = nanos + (SELECT {_HELD_NANOS} FROM reservations r"
+            "  LEFT JOIN calls c ON c.id = r.call_id WHERE r.job_id = :job) WHERE id = :key"
+        ),
+        {"job": job_id, "key": key_id},
+    )
 
 
 async def read_account(connection: AsyncConnection, tenant: str, job_id: str) -> Account | None:
@@ -184,14 +264,27 @@ async def refund(connection: AsyncConnection, call_ids: Sequence[UUID]) -> None:
     )
 
 
-async def any_outstanding(connection: AsyncConnection, job_id: str) -> bool:
-    """Whether a call is on its way in a worker that lives, or in a batch, so that some of what is reserved may come free."""
+_JOB = "r.job_id = :job"
+_JOBS_OF_ITS_KEY = (
+    "r.job_id IN (SELECT o.job_id FROM budgets b JOIN budgets o ON o.key_id = b.key_id WHERE b.job_id = :job)"
+)
+
+
+async def any_outstanding(connection: AsyncConnection, job_id: str, *, of_key: bool = False) -> bool:
+    """Whether a call is on its way in a worker that lives, or in a batch, so that some of what is reserved may come free.
+
+    Args:
+        connection: Where.
+        job_id: The job.
+        of_key: Whether calls of the other jobs of its key count as well.
+    """
+    whose = _JOBS_OF_ITS_KEY if of_key else _JOB
     rows = await connection.execute(
         text(
             "SELECT EXISTS (SELECT FROM reservations r JOIN shards s ON s.id = r.shard_id"
-            " WHERE r.job_id = :job AND s.lease_token = r.lease_token"
+            f" WHERE {whose} AND s.lease_token = r.lease_token"
             " AND s.lease_expires_at > clock_timestamp())"
-            " OR EXISTS (SELECT FROM reservations r JOIN batch_calls b ON b.id = r.call_id WHERE r.job_id = :job)"
+            f" OR EXISTS (SELECT FROM reservations r JOIN batch_calls c ON c.id = r.call_id WHERE {whose})"
         ),
         {"job": job_id},
     )

@@ -66,6 +66,9 @@ class Limits:
         return len(wanted)
 
 
+NO_LIMITS = Limits(None, None, None)
+
+
 def limits_of(budget: Budget) -> Limits:
     """A budget in whole units, rounded down."""
     nanos = None if budget.usd is None else math.floor(round(budget.usd * NANOS, 3))

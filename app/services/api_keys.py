@@ -58,6 +58,23 @@ class KeyDraft:
     usd: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class KeyChanges:
+    """What to change of a key.
+
+    Attributes:
+        name: Another name; ``None`` for the one that it has.
+        requests_per_minute: How often it may ask; ``None`` for no limit.
+        changes_requests: Whether that is to be changed.
+        usd: Another cap; ``None`` for the one that it has.
+    """
+
+    name: str | None
+    requests_per_minute: int | None
+    changes_requests: bool
+    usd: float | None
+
+
 class NoPepperError(Exception):
     """There is nothing to hash keys with."""
 
@@ -109,6 +126,25 @@ async def find_key(engine: AsyncEngine, tenant: str, key_id: str) -> Json:
         return key_json(_known(await api_keys.get_key(connection, tenant, key_id)))
 
 
+async def change_key(engine: AsyncEngine, tenant: str, key_id: str, changes: KeyChanges) -> Json:
+    """Changes a key; jobs that paused for its cap go on when they are resumed.
+
+    Raises:
+        NotFoundError: If the tenant has none of that id.
+        InvalidJobError: If it is to have a cap, and was made without.
+    """
+    values: dict[str, Any] = {} if changes.name is None else {"name": changes.name}
+    if changes.changes_requests:
+        values["requests_per_minute"] = changes.requests_per_minute
+    async with engine.begin() as connection:
+        row = _known(await api_keys.get_key(connection, tenant, key_id))
+        if changes.usd is not None:
+            if row.nanos_limit is None:
+                raise InvalidJobError([FieldError("/spending", "the key was made without a cap")])
+            values["nanos_limit"] = limits_of(Budget(usd=changes.usd)).nanos
+        return key_json(_known(await api_keys.change_key(connection, tenant, key_id, values)))
+
+
 async def rotate_key(
     deps: KeyDependencies, tenant: str, key_id: str, overlap_seconds: int = OVERLAP_SECONDS
 ) -> Json:
@@ -151,7 +187,7 @@ def key_json(row: KeyRow) -> Json:
         "requests_per_minute": row.requests_per_minute,
         "spending": None
         if row.nanos_limit is None
-        else {"usd_limit": row.nanos_limit / NANOS, "usd_spent": row.nanos / NANOS},
+        else {"usd_limit": row.nanos_limit / NANOS, "usd_spent": row.nanos_taken / NANOS},
         "created_at": time_json(row.created_at),
         "expires_at": time_json(row.expires_at),
         "revoked_at": time_json(row.revoked_at),

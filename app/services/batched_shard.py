@@ -70,7 +70,8 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
     if not due:
         return []
     account = await budgets.lock_account(connection, job_id)
-    taken = Amount() if account is None else account.spent + account.reserved
+    beside = Amount()
+    capped = False
     formed: list[int] = []
     short: set[Group] = set()
     for group, size in due:
@@ -78,16 +79,17 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
             continue
         calls = await batches.first_waiting(connection, job_id, group, size)
         amounts = [amount for _, amount in calls]
-        count = len(calls) if account is None else account.limits.affordable(taken, amounts)
-        if count < len(calls):
+        count = len(calls) if account is None else account.affordable(amounts, beside)
+        if account is not None and count < len(calls):
             short.add(group)
-            if await budgets.any_outstanding(connection, job_id):
+            capped = account.is_capped(amounts[0], beside)
+            if await budgets.any_outstanding(connection, job_id, of_key=capped):
                 continue  # what is on its way at its worst case comes back cheaper, and pays for a larger batch
         if count:
-            taken = sum(amounts[:count], taken)
+            beside = sum(amounts[:count], beside)
             formed.append(await batches.form(connection, job_id, group, [id_ for id_, _ in calls[:count]]))
-    if short and not formed and not await budgets.any_outstanding(connection, job_id):
-        await pause_exhausted(connection, job_id)
+    if short and not formed and not await budgets.any_outstanding(connection, job_id, of_key=capped):
+        await pause_exhausted(connection, job_id, capped=capped)
     return formed
 
 

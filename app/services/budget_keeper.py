@@ -24,6 +24,7 @@ from app.services.stop_signal import StoppedError, StopReason
 log = structlog.get_logger(__name__)
 
 BUDGET_EXHAUSTED = "budget_exhausted"
+CAP_REACHED = "spending_cap_reached"
 
 SHORT_SECONDS = 0.1
 """How often calls that could not be paid for look whether others on the wire took less than their worst case."""
@@ -163,27 +164,32 @@ class BudgetKeeper:
         connection: AsyncConnection, job_id: str, account: Account, wanted: list[Wanted]
     ) -> tuple[int, bool]:
         """How many of the calls are paid for, in their order; and whether the job was paused for want of more."""
-        count = account.limits.affordable(account.spent + account.reserved, [w.most for w in wanted])
+        count = account.affordable([w.most for w in wanted])
         if count:
             await budgets.reserve(connection, job_id, wanted[:count])
-        if count == len(wanted) or count or await budgets.any_outstanding(connection, job_id):
+        if count == len(wanted) or count:
             return count, False
-        await pause_exhausted(connection, job_id)
+        capped = account.is_capped(wanted[0].most)
+        if await budgets.any_outstanding(connection, job_id, of_key=capped):
+            return count, False
+        await pause_exhausted(connection, job_id, capped=capped)
         return count, True
 
 
-async def pause_exhausted(connection: AsyncConnection, job_id: str) -> None:
-    """Pauses a job whose budget does not suffice for one call more."""
+async def pause_exhausted(connection: AsyncConnection, job_id: str, *, capped: bool = False) -> None:
+    """Pauses a job whose budget does not suffice for one call more, or the cap of its API key."""
+    reason = CAP_REACHED if capped else BUDGET_EXHAUSTED
+    whose = "the API key's spending cap" if capped else "the budget"
     paused = await jobs.move(
         connection,
         job_id,
         leave=list(ACTIVE),
         to=JobStatus.PAUSED,
-        reason=BUDGET_EXHAUSTED,
-        error={"code": BUDGET_EXHAUSTED, "detail": "the next call may cost more than the budget leaves"},
+        reason=reason,
+        error={"code": reason, "detail": f"the next call may cost more than {whose} leaves"},
     )
     if paused:
-        log.warning("budget exhausted", job=job_id)
+        log.warning("budget exhausted", job=job_id, reason=reason)
 
 
 def _turn_away(customers: Iterable[_Customer], error: Exception) -> None:

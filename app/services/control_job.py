@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db import batches, budgets, jobs, shards
 from app.db.jobs import JobRow
 from app.db.retries import reopen_failed
-from app.domain.budget import Budget
+from app.domain.budget import NO_LIMITS, Budget
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.status import ACTIVE, JobStatus
 from app.ports import Queue
@@ -152,7 +152,7 @@ async def change_budget(deps: ControlDependencies, tenant: str, job_id: str, bud
     job = await _get(deps, tenant, job_id)
     async with deps.engine.begin() as connection:
         had = await budgets.change_limits(connection, tenant, job_id, budget)
-        if had is None:
+        if had is None or had == NO_LIMITS:
             raise WrongStateError("the job was submitted without a budget", job.status)
         kinds = (("usd", had.nanos, budget.usd), ("calls", had.calls, budget.calls))
         unknown = [

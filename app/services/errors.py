@@ -41,3 +41,7 @@ class NameTakenError(Exception):
 
 class IdempotencyConflictError(Exception):
     """The ``Idempotency-Key`` was used for another body."""
+
+
+class SpendingCapError(Exception):
+    """The spending cap of the API key does not leave enough; the message says for what."""

@@ -77,7 +77,7 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str, recent: Recent
         "progress": preparation_json(job, steps) | answering,
         "usage": usage_json(usage),
         "cost": cost_json(usage),
-        "budget": None if account is None else budget_json(account),
+        "budget": None if account is None else budget_json(account) or None,
         "reuse": None if spared is None else reuse_json(spared),
         "batches": None if in_batches is None else batches_json(in_batches),
     }

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Collection
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, replies, retention, sets
+from app.db import budgets, jobs, replies, retention, sets
 from app.db.health import is_away
 
 log = structlog.get_logger(__name__)
@@ -19,6 +19,7 @@ LOOK_SECONDS = 60.0
 async def remove_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
     """Removes an ended job, which the caller has locked, with all that belongs to it and the sets that nobody else has to do with."""
     its_sets = await sets.sets_of_job(connection, tenant, job_id)
+    await budgets.leave_to_key(connection, job_id)
     await jobs.delete_job(connection, tenant, job_id)
     await sets.remove_unused(connection, tenant, its_sets)
 

@@ -11,8 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import budgets, idempotency, jobs, sets, shards
 from app.db.jobs import JobRow, NewCell, NewJob, NewPreparation, NewResponse, NewShard, NewStep
+from app.domain.budget import NANOS, Budget, nanos_of
 from app.domain.draft import JobDraft, PersonaGenerationDraft
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.execution import BATCHED_STAGES, Execution
 from app.domain.gym_plan import estimate_gym, merged, preparations_of
 from app.domain.model import Usage
 from app.domain.plan import (
@@ -35,7 +37,7 @@ from app.domain.stage_estimate import StageEstimate
 from app.ports import PriceBook, Queue
 from app.services.catalog import with_connections
 from app.services.connection_book import ConnectionBook
-from app.services.errors import IdempotencyConflictError
+from app.services.errors import IdempotencyConflictError, SpendingCapError
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
 from app.services.sets import sets_named, with_kept_sets
@@ -76,6 +78,7 @@ class Submission:
         metadata: Free labels, by which jobs can be listed.
         request: The body as it came, to be shown again; existing texts and questions are left out of it.
         idempotency_key: The client's key, if it gave one.
+        capped_key: The API key that submits it, if there is a cap on what its jobs spend together.
     """
 
     draft: JobDraft | PersonaGenerationDraft
@@ -83,6 +86,7 @@ class Submission:
     metadata: Mapping[str, str]
     request: Mapping[str, Any]
     idempotency_key: str | None = None
+    capped_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +162,25 @@ def _refuse_unpriced(prices: PriceBook, draft: JobDraft, resolution: Resolution)
     """A budget in money can only be kept where every call has a price."""
     if draft.budget is None or draft.budget.usd is None:
         return
-    unpriced = {
-        f"{model.connection}/{model.name}"
-        for model in resolution.spec.called
-        if prices.price(model.connection, model.name, Usage(1, 1)).usd is None
-    }
+    unpriced = _unpriced(prices, resolution)
     if unpriced:
-        names = ", ".join(sorted(unpriced))
         message = (
-            f"no price is known for {names}; limit calls or tokens instead, or have its price configured"
+            f"no price is known for {unpriced}; limit calls or tokens instead, or have its price configured"
         )
         raise InvalidJobError([FieldError("/budget/usd", message)])
+
+
+def _unpriced(prices: PriceBook, resolution: Resolution) -> str:
+    """The models that are called and have no known price."""
+    return ", ".join(
+        sorted(
+            {
+                f"{model.connection}/{model.name}"
+                for model in resolution.spec.called
+                if prices.price(model.connection, model.name, Usage(1, 1)).usd is None
+            }
+        )
+    )
 
 
 def _estimates(resolution: Resolution) -> list[StageEstimate]:
@@ -293,6 +305,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     Raises:
         InvalidJobError: If the job can't be run as it is described.
         IdempotencyConflictError: If the key came with another body within the last day.
+        SpendingCapError: If the cap of the API key does not leave enough for it.
     """
     body_hash = _hash(submission.request)
     if submission.idempotency_key is not None:
@@ -300,9 +313,11 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
             held = await idempotency.find_key(connection, tenant, submission.idempotency_key)
             if held is not None:
                 return await _earlier_job(connection, tenant, held, body_hash)
-    prepared = await _prepared(deps, tenant, submission.draft)
+    of_tenant = await deps.of_tenant(tenant)
+    prepared = await _prepared(of_tenant, tenant, submission.draft)
     job_id = new_id("job")
     async with deps.engine.connect() as connection:
+        await _keep_cap(of_tenant.prices, connection, submission, prepared)
         await _insert(connection, tenant, job_id, submission, prepared)
         if submission.idempotency_key is not None:
             held = await idempotency.claim_key(
@@ -320,10 +335,46 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     return row
 
 
+async def _keep_cap(
+    prices: PriceBook, connection: AsyncConnection, submission: Submission, prepared: PreparedJob
+) -> None:
+    """Refuses a job that would certainly pause in the middle, for want of what its API key may spend."""
+    if submission.capped_key is None:
+        return
+    unpriced = _unpriced(prices, prepared.resolution)
+    if unpriced:
+        raise SpendingCapError(f"the API key has a spending cap, and no price is known for {unpriced}")
+    cap = await budgets.read_cap(connection, submission.capped_key)
+    if cap is None:
+        return
+    left, expected = cap.nanos_limit - cap.nanos_taken, nanos_of(_expected_usd(prices, prepared))
+    budget = submission.draft.budget if isinstance(submission.draft, JobDraft) else None
+    if budget is not None and budget.usd is not None:
+        expected = min(expected, nanos_of(budget.usd))
+    if left <= 0 or expected > left:
+        raise SpendingCapError(
+            f"about ${expected / NANOS:,.2f} are expected; the API key's spending cap of"
+            f" ${cap.nanos_limit / NANOS:,.2f} leaves ${max(left, 0) / NANOS:,.2f}"
+        )
+
+
+def _expected_usd(prices: PriceBook, prepared: PreparedJob) -> float:
+    execution = prepared.resolution.spec.execution
+    return sum(
+        prices.price(
+            e.model.connection,
+            e.model.name,
+            e.usage,
+            batched=execution is Execution.BATCH and e.stage in BATCHED_STAGES,
+        ).usd
+        or 0.0
+        for e in prepared.estimates
+    )
+
+
 async def _prepared(
     deps: SubmissionDependencies, tenant: str, draft: JobDraft | PersonaGenerationDraft
 ) -> PreparedJob:
-    deps = await deps.of_tenant(tenant)
     if isinstance(draft, PersonaGenerationDraft):
         return prepare_generation(deps, draft)
     complete = await with_kept_sets(deps.engine, tenant, draft)
@@ -373,8 +424,11 @@ async def _insert(
     )
     if isinstance(submission.draft, JobDraft):
         await sets.note_named(connection, tenant, job_id, sets_named(submission.draft))
-        if submission.draft.budget is not None:
-            await budgets.insert_budget(connection, tenant, job_id, submission.draft.budget)
+    budget = submission.draft.budget if isinstance(submission.draft, JobDraft) else None
+    if budget is not None or submission.capped_key is not None:
+        await budgets.insert_budget(
+            connection, tenant, job_id, budget or Budget(), key_id=submission.capped_key
+        )
 
 
 def _shown(request: Mapping[str, Any]) -> dict[str, Any]:

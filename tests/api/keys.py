@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,8 @@ class KeyMaker:
             finally:
                 await engine.dispose()
 
-        return asyncio.run(do())
+        with ThreadPoolExecutor(1) as elsewhere:  # where no other event loop is
+            return elsewhere.submit(asyncio.run, do()).result()
 
 
 @contextmanager

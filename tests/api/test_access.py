@@ -43,6 +43,7 @@ STREAMS = {"/live/jobs", "/live/jobs/{job_id}", "/v1/jobs/{job_id}/events"}
 BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/v1/jobs/{job_id}"): {"budget": {"calls": 7}},
     ("PATCH", "/v1/webhooks/{webhook_id}"): {"description": "mine now"},
+    ("PATCH", "/v1/api-keys/{key_id}"): {"name": "mine now"},
     ("POST", "/v1/api-keys/{key_id}/rotate"): {},
     ("PATCH", "/v1/connections/{connection_name}"): {"description": "mine now"},
 }

@@ -103,11 +103,13 @@ async def new_job(
     tenant: str = TENANT,
     queue: Queue | None = None,
     window: int = 16,
+    capped_key: str | None = None,
     **changes: Any,
 ) -> JobRow:
     """A submitted job."""
     deps = submission_dependencies(engine, queue or RecordingQueue(), window=window)
-    return await submit_job(deps, tenant, Submission(draft(**changes), "a job", {}, {}))
+    submission = Submission(draft(**changes), "a job", {}, {}, capped_key=capped_key)
+    return await submit_job(deps, tenant, submission)
 
 
 async def shard_ids(engine: AsyncEngine, job_id: str) -> list[int]:

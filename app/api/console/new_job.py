@@ -11,10 +11,10 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
-from app.api.access import needs
+from app.api.access import Caller, needs
 from app.api.console.forms import typed_by
 from app.api.console.job_form import JobForm, Typed, field
-from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.pages import page
 from app.api.problems import field_error
 from app.api.requests import JobIn
@@ -56,7 +56,7 @@ KEY = re.compile(r"form_[0-9a-z]{1,64}")
 
 @router.post("/new")
 @needs(Scope.SUBMIT)
-async def build(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
+async def build(request: Request, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> Response:
     """The plan of what was typed, or what is wrong with it; or the job, if its plan was seen."""
     typed = await typed_by(request)
     form = JobForm(typed, len(services.instrument.instructions))
@@ -65,7 +65,7 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep) -> R
         job = JobIn.model_validate(form.body)
         if typed.text("action") == "submit" and typed.text("planned") == version:
             key = typed.text("key")
-            return await _submitted(services, tenant, job, form.body, key if KEY.fullmatch(key) else "")
+            return await _submitted(services, caller, job, form.body, key if KEY.fullmatch(key) else None)
         plan = await plan_job(services.planning, tenant, job.to_draft())
     except ValidationError as error:
         found: Sequence[FieldError] = [
@@ -80,11 +80,10 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep) -> R
     return await _shown(services, tenant, typed, HTTPStatus.UNPROCESSABLE_ENTITY, errors=errors)
 
 
-async def _submitted(services: Services, tenant: str, job: JobIn, body: Json, key: str) -> Response:
+async def _submitted(services: Services, caller: Caller, job: JobIn, body: Json, key: str | None) -> Response:
     """Submits a job once, however often its button is pressed."""
-    made = await submit_job(
-        services.submission, tenant, Submission(job.to_draft(), job.name, job.metadata, body, key or None)
-    )
+    submission = Submission(job.to_draft(), job.name, job.metadata, body, key, caller.capped_key)
+    made = await submit_job(services.submission, caller.tenant, submission)
     return RedirectResponse(f"/jobs/{made.id}", HTTPStatus.SEE_OTHER)
 
 
