@@ -1,8 +1,6 @@
 """Submits a job: one transaction writes it with its shards; only then are workers woken."""
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,6 +36,7 @@ from app.services.connection_book import ConnectionBook
 from app.services.errors import IdempotencyConflictError
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
+from app.services.repetition import hash_of
 from app.services.sets import sets_named, with_kept_sets
 
 Position = tuple[int, int, int]
@@ -294,7 +293,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
         InvalidJobError: If the job can't be run as it is described.
         IdempotencyConflictError: If the key came with another body within the last day.
     """
-    body_hash = _hash(submission.request)
+    body_hash = hash_of(submission.request)
     if submission.idempotency_key is not None:
         async with deps.engine.connect() as connection:
             held = await idempotency.find_key(connection, tenant, submission.idempotency_key)
@@ -306,7 +305,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
         await _insert(connection, tenant, job_id, submission, prepared)
         if submission.idempotency_key is not None:
             held = await idempotency.claim_key(
-                connection, tenant, submission.idempotency_key, body_hash, job_id
+                connection, tenant, submission.idempotency_key, body_hash, job_id=job_id
             )
             if held is not None:
                 await connection.rollback()
@@ -383,8 +382,3 @@ def _shown(request: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(shown.get("questions"), dict):
         del shown["questions"]
     return shown
-
-
-def _hash(request: Mapping[str, Any]) -> str:
-    canonical = json.dumps(request, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()
