@@ -380,7 +380,11 @@ WEBHOOK = "/v1/webhooks/{webhook_id}"
 
 
 def create_webhook(
-    url: str, *, events: Sequence[JobEvent] | None = None, description: str | None = None
+    url: str,
+    *,
+    events: Sequence[JobEvent] | None = None,
+    description: str | None = None,
+    idempotency_key: str | None = None,
 ) -> Call[NewWebhook]:
     """Has a receiver told of jobs. The answer alone has the secret by which it knows the messages.
 
@@ -388,10 +392,12 @@ def create_webhook(
         url: Where to post.
         events: What to tell of; all events unless given.
         description: For people.
+        idempotency_key: Makes further calls with the same key and values the same one for 24 hours; a new key unless
+            given.
     """
     given = {"url": url, "events": events, "description": description}
     body = {name: value for name, value in given.items() if value is not None}
-    return Call("POST", "/v1/webhooks", read_json, body=body, is_repeatable=False)
+    return Call("POST", "/v1/webhooks", read_json, body=body, headers=_key(idempotency_key))
 
 
 def webhook(webhook_id: str) -> Call[Webhook]:

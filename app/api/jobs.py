@@ -58,7 +58,7 @@ IdempotencyKey = Annotated[
         min_length=1,
         max_length=255,
         pattern=r"^[\x21-\x7e]+$",
-        description="The same key and body return the same job for 24 hours.",
+        description="The same key and body return the same thing for 24 hours.",
     ),
 ]
 

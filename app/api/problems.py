@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from app.api.pages import problem_page, wants_page
 from app.db.health import is_away
@@ -117,6 +118,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(SpendingCapError, _spending_cap)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
+    app.add_exception_handler(ClientDisconnect, _vanished)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -242,7 +244,7 @@ async def _spending_cap(request: Request, error: Exception) -> Response:
 
 async def _database(request: Request, error: Exception) -> Response:
     if not is_away(error):
-        return await _unexpected(request, error)
+        return _internal_error(request, error)
     log.error("database away", error=str(error), request=_id_of(request))
     return database_unavailable(request)
 
@@ -256,13 +258,21 @@ def database_unavailable(request: Request) -> Response:
     )
 
 
+async def _vanished(request: Request, _: Exception) -> Response:
+    """What nobody receives: the client has gone in the middle of its body."""
+    return problem_response(request, HTTPStatus.BAD_REQUEST, "body_incomplete", "the body broke off")
+
+
 async def _unexpected(request: Request, error: Exception) -> Response:
+    response = _internal_error(request, error)
+    response.headers["X-Request-Id"] = _id_of(request)  # answered outside of RequestContext
+    return response
+
+
+def _internal_error(request: Request, error: Exception) -> Response:
     log.error("unexpected error", path=request.url.path, request=_id_of(request), exc_info=error)
     detail = "an error of ours; the request id names it in the logs"
-    headers = {"X-Request-Id": _id_of(request)}  # answered outside of RequestContext
-    return problem_response(
-        request, HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail, headers=headers
-    )
+    return problem_response(request, HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail)
 
 
 def _id_of(request: Request) -> str:

@@ -4,20 +4,22 @@ import re
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from app.api import cursors, webhook_answers
 from app.api.access import needs
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
-from app.api.jobs import MAX_PAGE
+from app.api.jobs import MAX_PAGE, IdempotencyKey
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, TOO_OFTEN, answers_with
 from app.api.strict_json import StrictRoute
 from app.api.webhook_requests import WebhookChangeIn, WebhookIn
 from app.db import webhooks
 from app.domain.api_key import Scope
 from app.services.errors import NotFoundError
+from app.services.repetition import ClientKey
 from app.services.webhooks import (
+    WebhookDraft,
     change_webhook,
     create_webhook,
     delete_webhook,
@@ -55,7 +57,13 @@ After = Annotated[str | None, Query(description="`next_cursor` of the page befor
     "", status_code=201, responses=answers_with(webhook_answers.NewWebhook, 201), summary="Make a webhook"
 )
 @needs(Scope.ADMIN)
-async def create(body: WebhookIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def create(
+    request: Request,
+    body: WebhookIn,
+    services: ServicesDep,
+    tenant: TenantDep,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
     """Has messages posted to a URL when jobs are completed, failed, cancelled or paused.
 
     A message is `{"type", "timestamp", "data"}`; `data` has the job's id, status and labels, the rest is at `links.self`. It
@@ -63,7 +71,9 @@ async def create(body: WebhookIn, services: ServicesDep, tenant: TenantDep) -> R
     tells repetitions. Any 2xx within 15 s takes it; else it comes again nine times within three days. A 410 switches
     the webhook off. No redirect is followed.
     """
-    made = await create_webhook(services.webhooks, tenant, body.url, body.events, body.description)
+    key = ClientKey.of(idempotency_key, await request.json())
+    draft = WebhookDraft(body.url, body.events, body.description, key)
+    made = await create_webhook(services.webhooks, tenant, draft)
     return JSONResponse(made, HTTPStatus.CREATED, {"Location": f"/v1/webhooks/{made['id']}"})
 
 

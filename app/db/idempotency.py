@@ -1,6 +1,6 @@
-"""Idempotency keys: which job a client's key made, for a day."""
+"""Idempotency keys: which job or webhook a client's key made, for a day."""
 
-from sqlalchemy import select, text
+from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -8,14 +8,20 @@ from app.db.tables import IdempotencyKey
 
 
 async def claim_key(
-    connection: AsyncConnection, tenant: str, key: str, body_hash: str, job_id: str
+    connection: AsyncConnection,
+    tenant: str,
+    key: str,
+    body_hash: str,
+    *,
+    job_id: str | None = None,
+    webhook_id: str | None = None,
 ) -> tuple[str, str] | None:
-    """Takes an ``Idempotency-Key`` for a job that this transaction has just inserted.
+    """Takes an ``Idempotency-Key`` for the job or the webhook that this transaction has just inserted.
 
     A second transaction with the same key waits here until the first has ended. Keys older than a day are free.
 
     Returns:
-        ``None`` if the key is now this job's; else the (job id, body hash) that hold it.
+        ``None`` if the key is now that one's; else the (id, body hash) that hold it.
     """
     await connection.execute(
         text(
@@ -26,9 +32,9 @@ async def claim_key(
     )
     taken = await connection.execute(
         upsert(IdempotencyKey)
-        .values(tenant=tenant, key=key, body_hash=body_hash, job_id=job_id)
+        .values(tenant=tenant, key=key, body_hash=body_hash, job_id=job_id, webhook_id=webhook_id)
         .on_conflict_do_nothing()
-        .returning(IdempotencyKey.job_id)
+        .returning(IdempotencyKey.key)
     )
     if taken.first() is not None:
         return None
@@ -36,14 +42,15 @@ async def claim_key(
 
 
 async def find_key(connection: AsyncConnection, tenant: str, key: str) -> tuple[str, str] | None:
-    """The (job id, body hash) that hold a key since less than a day, if any."""
+    """The (id of a job or webhook, body hash) that hold a key since less than a day, if any."""
+    made = func.coalesce(IdempotencyKey.job_id, IdempotencyKey.webhook_id).label("made")
     held = await connection.execute(
-        select(IdempotencyKey.job_id, IdempotencyKey.body_hash)
+        select(made, IdempotencyKey.body_hash)
         .where(IdempotencyKey.tenant == tenant, IdempotencyKey.key == key)
         .where(IdempotencyKey.created_at >= text("now() - interval '24 hours'"))
     )
     row = held.first()
-    return None if row is None else (row.job_id, row.body_hash)
+    return None if row is None else (row.made, row.body_hash)
 
 
 async def forget_keys(connection: AsyncConnection) -> None:

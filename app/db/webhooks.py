@@ -129,6 +129,14 @@ async def get_webhook(connection: AsyncConnection, tenant: str, webhook_id: str)
     return None if row is None else WebhookRow(*row)
 
 
+async def secret_of(connection: AsyncConnection, tenant: str, webhook_id: str) -> str | None:
+    """What a tenant's webhook signs with, if there is one of that id."""
+    rows = await connection.execute(
+        select(Webhook.secret).where(Webhook.tenant == tenant, Webhook.id == webhook_id)
+    )
+    return rows.scalar_one_or_none()
+
+
 async def change_webhook(
     connection: AsyncConnection, tenant: str, webhook_id: str, values: Mapping[str, Any]
 ) -> bool:

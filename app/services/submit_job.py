@@ -1,8 +1,6 @@
 """Submits a job: one transaction writes it with its shards; only then are workers woken."""
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,6 +38,7 @@ from app.services.connection_book import ConnectionBook
 from app.services.errors import IdempotencyConflictError, SpendingCapError
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
+from app.services.repetition import hash_of
 from app.services.sets import sets_named, with_kept_sets
 
 Position = tuple[int, int, int]
@@ -307,7 +306,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
         IdempotencyConflictError: If the key came with another body within the last day.
         SpendingCapError: If the cap of the API key does not leave enough for it.
     """
-    body_hash = _hash(submission.request)
+    body_hash = hash_of(submission.request)
     if submission.idempotency_key is not None:
         async with deps.engine.connect() as connection:
             held = await idempotency.find_key(connection, tenant, submission.idempotency_key)
@@ -321,7 +320,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
         await _insert(connection, tenant, job_id, submission, prepared)
         if submission.idempotency_key is not None:
             held = await idempotency.claim_key(
-                connection, tenant, submission.idempotency_key, body_hash, job_id
+                connection, tenant, submission.idempotency_key, body_hash, job_id=job_id
             )
             if held is not None:
                 await connection.rollback()
@@ -437,8 +436,3 @@ def _shown(request: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(shown.get("questions"), dict):
         del shown["questions"]
     return shown
-
-
-def _hash(request: Mapping[str, Any]) -> str:
-    canonical = json.dumps(request, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()

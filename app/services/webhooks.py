@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import webhooks
+from app.db import idempotency, webhooks
 from app.db.locks import lock
 from app.db.webhooks import SWITCHED_OFF, DeliveryRow, WebhookRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.webhook import FORMER_SECRET_HOURS, SECRET_BYTES, TEST_EVENT, JobEvent, encode_secret
 from app.guard.targets import Guard
-from app.services.errors import NotFoundError, TooOftenError, WrongStateError
+from app.services.errors import IdempotencyConflictError, NotFoundError, TooOftenError, WrongStateError
 from app.services.guarded_urls import check_url
 from app.services.identifiers import new_id
 from app.services.job_view import time_json
+from app.services.repetition import ClientKey
 
 Json = dict[str, Any]
 
@@ -43,23 +44,58 @@ class WebhookDependencies:
     guard: Guard
 
 
-async def create_webhook(
-    deps: WebhookDependencies, tenant: str, url: str, events: Sequence[JobEvent], description: str | None
-) -> Json:
-    """Keeps a webhook; the answer has its secret.
+@dataclass(frozen=True, slots=True)
+class WebhookDraft:
+    """A webhook that is to be made, and the client's key for the request, if it gave one."""
+
+    url: str
+    events: Sequence[JobEvent]
+    description: str | None
+    client_key: ClientKey | None = None
+
+
+async def create_webhook(deps: WebhookDependencies, tenant: str, draft: WebhookDraft) -> Json:
+    """Keeps a webhook, or finds the one that the same request made already; the answer has its secret.
 
     Raises:
         InvalidJobError: If nothing may be sent to the URL, or there are too many already.
+        IdempotencyConflictError: If the client's key came with another body within the last day.
     """
-    await check_url(deps.guard, "/url", url)
-    webhook_id, secret = new_id("whk"), _new_secret()
-    values = {"id": webhook_id, "tenant": tenant, "url": url, "description": description}
+    await check_url(deps.guard, "/url", draft.url)
     async with deps.engine.begin() as connection:
         await lock(connection, f"webhooks of {tenant}")
-        if await webhooks.count_webhooks(connection, tenant) >= MOST_WEBHOOKS:
-            raise InvalidJobError([FieldError("", f"there are {MOST_WEBHOOKS} webhooks already")])
-        await webhooks.insert_webhook(connection, values | {"events": _names(events), "secret": secret})
+        key = draft.client_key
+        webhook_id = None if key is None else await key.made_before(connection, tenant)
+        if webhook_id is None:
+            webhook_id = await _insert(connection, tenant, draft)
+        secret = await webhooks.secret_of(connection, tenant, webhook_id)
+        if secret is None:
+            raise IdempotencyConflictError  # by the same key something else was made
     return await find_webhook(deps.engine, tenant, webhook_id) | {"secret": secret}
+
+
+async def _insert(connection: AsyncConnection, tenant: str, draft: WebhookDraft) -> str:
+    """The id of a new webhook, which holds the client's key."""
+    if await webhooks.count_webhooks(connection, tenant) >= MOST_WEBHOOKS:
+        raise InvalidJobError([FieldError("", f"there are {MOST_WEBHOOKS} webhooks already")])
+    webhook_id = new_id("whk")
+    await webhooks.insert_webhook(
+        connection,
+        {
+            "id": webhook_id,
+            "tenant": tenant,
+            "url": draft.url,
+            "description": draft.description,
+            "events": _names(draft.events),
+            "secret": _new_secret(),
+        },
+    )
+    if draft.client_key is not None:
+        key, body_hash = draft.client_key.key, draft.client_key.body_hash
+        held = await idempotency.claim_key(connection, tenant, key, body_hash, webhook_id=webhook_id)
+        if held is not None:
+            raise IdempotencyConflictError  # a job took it meanwhile
+    return webhook_id
 
 
 async def find_webhook(engine: AsyncEngine, tenant: str, webhook_id: str) -> Json:

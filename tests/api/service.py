@@ -164,6 +164,11 @@ class Service:
             counts = [connection.execute(f"SELECT count(*) FROM {table}".encode()) for table in TABLES]
             return dict(zip(TABLES, (int((c.fetchone() or (0,))[0]) for c in counts), strict=True))
 
+    def count(self, query: str) -> int:
+        """What a query counts."""
+        with psycopg.connect(libpq_url(self.database_url)) as connection:
+            return int((connection.execute(query.encode()).fetchone() or (0,))[0])
+
     def execute(self, statement: str, *values: object) -> None:
         with psycopg.connect(libpq_url(self.database_url), autocommit=True) as connection:
             connection.execute(statement.encode(), values)

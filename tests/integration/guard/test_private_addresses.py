@@ -17,7 +17,7 @@ from app.llm.connections import Connection
 from app.llm.openai_batches import OpenAIBatches
 from app.llm.openai_chat import OpenAIChat
 from app.ports import FailureKind, ModelCallError, WebhookError
-from app.services.webhooks import WebhookDependencies, create_webhook
+from app.services.webhooks import WebhookDependencies, WebhookDraft, create_webhook
 from app.webhooks.sender import HttpWebhookSender
 from tests.addresses import HOSTS, answers
 from tests.integration.jobs import TENANT
@@ -151,8 +151,9 @@ async def test_no_spelling_of_a_private_address_can_be_saved_as_a_webhook(
 ) -> None:
     deps = WebhookDependencies(engine, Guard())
     for host in HOSTS:
+        draft = WebhookDraft(f"https://{host}:{listener.port}/", [JobEvent.PAUSED], None)
         with pytest.raises(InvalidJobError) as refused:
-            await create_webhook(deps, TENANT, f"https://{host}:{listener.port}/", [JobEvent.PAUSED], None)
+            await create_webhook(deps, TENANT, draft)
         assert refused.value.errors[0].pointer == "/url"
     assert listener.connections == 0
 

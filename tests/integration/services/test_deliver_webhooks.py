@@ -21,6 +21,7 @@ from app.services.deliver_webhooks import delivering
 from app.services.job_view import view_job
 from app.services.webhooks import (
     WebhookDependencies,
+    WebhookDraft,
     change_webhook,
     create_webhook,
     rotate_secret,
@@ -43,7 +44,7 @@ def deps(engine: AsyncEngine) -> WebhookDependencies:
 
 
 async def make(deps: WebhookDependencies, url: str, events: tuple[JobEvent, ...] = ALL) -> Json:
-    return await create_webhook(deps, TENANT, url, events, None)
+    return await create_webhook(deps, TENANT, WebhookDraft(url, events, None))
 
 
 @contextlib.asynccontextmanager

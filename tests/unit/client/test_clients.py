@@ -179,11 +179,11 @@ class TestErrors:
         assert len(service.asked) == 1
 
     def test_what_would_happen_twice_is_not_repeated(self, service: StubService, opened: Opens) -> None:
-        service.on("POST /v1/webhooks", BROKEN_OFF)
+        service.on("POST /v1/webhooks/wh_1/rotate-secret", BROKEN_OFF)
         service.on("POST /v1/webhooks/wh_1/test", Answer(problem(503, "away"), 503, NOW))
         with opened(service.url) as client:
             with pytest.raises(UnreachableError):
-                client.create_webhook("https://receiver.example")
+                client.rotate_webhook_secret("wh_1")
             with pytest.raises(ProblemError, match="away"):
                 client.test_webhook("wh_1")
         assert len(service.asked) == 2
