@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.errors import InvalidJobError
@@ -13,11 +14,18 @@ from app.domain.webhook import JobEvent
 from app.guard.targets import Guard
 from app.llm.anthropic_batches import AnthropicBatches
 from app.llm.anthropic_chat import AnthropicChat
-from app.llm.connections import Connection
+from app.llm.connections import Connection, Connections
 from app.llm.openai_batches import OpenAIBatches
 from app.llm.openai_chat import OpenAIChat
 from app.ports import FailureKind, ModelCallError, WebhookError
+from app.services.connections import (
+    ConnectionDependencies,
+    change_connection,
+    create_connection,
+    list_connections,
+)
 from app.services.webhooks import WebhookDependencies, WebhookDraft, create_webhook
+from app.vault.keyring import KeyRing
 from app.webhooks.sender import HttpWebhookSender
 from tests.addresses import HOSTS, answers
 from tests.integration.jobs import TENANT
@@ -156,6 +164,30 @@ async def test_no_spelling_of_a_private_address_can_be_saved_as_a_webhook(
             await create_webhook(deps, TENANT, draft)
         assert refused.value.errors[0].pointer == "/url"
     assert listener.connections == 0
+
+
+async def test_no_spelling_of_a_private_address_can_be_saved_as_a_connection(
+    engine: AsyncEngine, listener: Listener
+) -> None:
+    deps = ConnectionDependencies(engine, Connections({}), Guard(), KeyRing([bytes(32)]))
+    await create_connection(deps, TENANT, _connection("https://93.184.215.14/v1", "kept"), None)
+    for host in HOSTS:
+        url = f"https://{host}:{listener.port}/v1"
+        with pytest.raises(InvalidJobError) as refused:
+            await create_connection(deps, TENANT, _connection(url, "new"), SecretStr("a key"))
+        assert refused.value.errors[0].pointer == "/base_url"
+        with pytest.raises(InvalidJobError) as refused:
+            await change_connection(deps, TENANT, "kept", {"base_url": url, "api_key": SecretStr("a key")})
+        assert refused.value.errors[0].pointer == "/base_url"
+    assert [kept["base_url"] for kept in await list_connections(engine, TENANT)] == [
+        "https://93.184.215.14/v1"
+    ]
+    assert listener.connections == 0
+
+
+def _connection(url: str, name: str) -> dict[str, object]:
+    nothing: dict[str, object] = {"models": None, "batches": False, "description": None}
+    return {"name": name, "kind": "openai", "base_url": url, "limits": {}, "prices": {}} | nothing
 
 
 @pytest.mark.parametrize("door", DOORS)
