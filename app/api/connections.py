@@ -34,7 +34,7 @@ router = APIRouter(
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
-def _connection_name(
+async def _connection_name(
     connection_name: Annotated[str, Path(description="A connection's name.", examples=["lab-vllm"])],
 ) -> str:
     """The connection that a path names; what is no name can name none, so nothing else ever sees it."""
