@@ -80,7 +80,10 @@ class TestExposure:
     @pytest.mark.parametrize("name", OURS)
     def test_the_services_run_without_privileges_on_a_read_only_disk(self, name: str) -> None:
         assert service(name)["read_only"]
+        assert service(name)["tmpfs"] == ["/tmp"]
         assert service(name)["cap_drop"] == ["ALL"]
+        assert service(name)["security_opt"] == ["no-new-privileges:true"]
+        assert not {"privileged", "cap_add", "devices", "user", "pid"} & service(name).keys()
         assert re.findall(r"^USER (\d+)", DOCKERFILE, re.MULTILINE) == ["10001"]
 
     def test_no_secret_has_a_value_in_a_file_of_the_project(self) -> None:
