@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test lint demo up bench bench-personagym bench-peers faults fuzz sbom audit types lock lock-peers clean
+.PHONY: help setup test lint demo up bench bench-personagym bench-peers faults schemathesis fuzz sbom audit types lock lock-peers clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -59,6 +59,9 @@ sbom: setup  ## what the image contains, as CycloneDX, in build/sbom.json
 audit: setup  ## known vulnerabilities of what is locked
 	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip -r requirements-service.lock
 	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip -r requirements.lock
+
+schemathesis: setup  ## requests made from the OpenAPI document, 10,000 of them
+	$(BIN)/pytest -m long tests/api/test_schemathesis.py
 
 bench-transports: setup  ## what a call costs by the HTTP client under it
 	$(BIN)/python -m benchmarks.transports $(ARGS)

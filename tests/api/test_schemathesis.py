@@ -18,8 +18,12 @@ from tests.faults.trial import report
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 SEED = 1
-LIST_OF_KEYS = "GET /v1/api-keys"
-"""By it the requests would find, and end, the key that they are made with."""
+LEFT_OUT = (
+    "GET /v1/api-keys",  # by it the requests would find, and end, the key that they are made with
+    "GET /v1/jobs/{job_id}/events",  # as long as the job, which nobody works on here
+)
+PATIENCE = "600"
+"""Seconds that an answer may take here: what is late is another test's concern."""
 
 
 @pytest.fixture
@@ -37,20 +41,17 @@ def cases(api: Service, directory: Path, *options: str) -> int:
     """How many requests were made; that they found anything fails the test with what they found."""
     header = bearer(KeyMaker(api.database_url).make(Scope.ADMIN))["Authorization"]
     program = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(CONFIG), "run"]
-    fixed = [
-        "--checks",
-        "all",
-        "--no-color",
-        "--no-shrink",
-        "--request-timeout",
-        "60",
-        "--exclude-name",
-        LIST_OF_KEYS,
-    ]
+    fixed = ["--checks", "all", "--no-color", "--no-shrink"]
+    patient = ["--request-timeout", PATIENCE, "--max-response-time", PATIENCE]
+    left_out = [word for name in LEFT_OUT for word in ("--exclude-name", name)]
     document = directory / "openapi.json"
     document.write_bytes(api.get("/openapi.json").content)
     run = subprocess.run(
-        [*program, *fixed, *options, "-H", f"Authorization: {header}", "--url", api.url, str(document)],
+        [
+            *(*program, *fixed, *patient, *left_out, *options),
+            *("-H", f"Authorization: {header}", "--url", api.url, str(document)),
+        ],
+        cwd=directory,  # what it remembers stays there
         capture_output=True,
         text=True,
         check=False,
@@ -62,9 +63,10 @@ def cases(api: Service, directory: Path, *options: str) -> int:
 
 
 class TestDocument:
+    @pytest.mark.timeout(1200)
     def test_some_hundred_requests_find_nothing(self, guarded_api: Service, tmp_path: Path) -> None:
         options = ["--phases", "fuzzing,stateful", "-n", "5", "--generation-deterministic"]
-        assert cases(guarded_api, tmp_path, *options) > 300
+        assert cases(guarded_api, tmp_path, *options) > 200
 
     @pytest.mark.long
     @pytest.mark.timeout(5400)
