@@ -246,7 +246,7 @@ def _services(settings: Settings) -> Services:
         figures=FigureDesk(),
         usage=RecentUsage(engine),
         metrics=MetricsReader(every_tenant, board, queue, board.process),
-        webhooks=WebhookDependencies(engine, settings.webhook_guard),
+        webhooks=WebhookDependencies(engine, settings.webhook_guard, ring),
         keys=KeyDependencies(engine, pepper),
         keyring=Keyring(every_tenant, pepper),
         request_rates=RequestRates(redis),

@@ -23,9 +23,11 @@ from app.services.connection_book import reseal
 from app.services.deliver_webhooks import delivering
 from app.services.retention import removing
 from app.services.sweep import sweep
+from app.services.webhook_secrets import reseal_secrets
 from app.settings import Settings, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import ANNOUNCED_AGAIN
+from app.vault.keyring import KeyRing
 from app.webhooks.sender import HttpWebhookSender
 
 log = structlog.get_logger(__name__)
@@ -39,12 +41,13 @@ async def run(settings: Settings) -> None:
     engine = connect(settings.require_database_url(), pool_size=1, application_name="assay sweeper")
     queue = CeleryQueue(make_celery(settings.require_redis_url()))
     redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
-    await _reseal(engine, settings)
+    ring = load_key_ring(settings)
+    await _reseal(engine, ring)
     sender = HttpWebhookSender(settings.webhook_guard)
     async with (
         MetricsBoard(redis, "sweeper").showing(),
         removing(engine, settings.keep_days, settings.reply_days),
-        delivering(engine, sender),
+        delivering(engine, sender, ring),
     ):
         await _sweep_until(stopped, engine, queue, settings)
     await sender.close()
@@ -52,11 +55,12 @@ async def run(settings: Settings) -> None:
     await engine.dispose()
 
 
-async def _reseal(engine: AsyncEngine, settings: Settings) -> None:
-    """Has every connection's key encrypted by the first of the keys that are set; one of the processes has to."""
+async def _reseal(engine: AsyncEngine, ring: KeyRing) -> None:
+    """Has what is kept secret encrypted by the first of the keys that are set; one of the processes has to."""
     try:
-        if done := await reseal(engine, load_key_ring(settings)):
-            log.info("keys encrypted anew", connections=done)
+        connections, hooks = await reseal(engine, ring), await reseal_secrets(engine, ring)
+        if connections or hooks:
+            log.info("keys encrypted anew", connections=connections, webhooks=hooks)
     except Exception as error:
         if not is_away(error):
             raise

@@ -129,7 +129,7 @@ async def rotate(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep
     For 24 hours messages carry two signatures, by the new secret and by the one before: a receiver that knows either
     takes them. An older one than that is over at once.
     """
-    return JSONResponse(await rotate_secret(services.engine, tenant, webhook_id))
+    return JSONResponse(await rotate_secret(services.webhooks, tenant, webhook_id))
 
 
 @router.post(

@@ -24,7 +24,7 @@ class Webhook(Base):
     description: Mapped[str | None]
     events: Mapped[list[str]] = mapped_column(ARRAY(Text))
     secret: Mapped[str]
-    """As it is, for messages have to be signed with it."""
+    """Encrypted, for messages have to be signed with it; as it is where there is nothing to encrypt with."""
     former_secret: Mapped[str | None]
     former_secret_until: Mapped[datetime | None]
     """Until then messages are signed with the former secret as well."""

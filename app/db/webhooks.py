@@ -57,7 +57,7 @@ class DueDelivery:
         attempt: The number of the attempt, from 1.
         webhook_id: The receiver.
         url: Where the receiver is.
-        secrets: What to sign the message with, the newest first.
+        secrets: What to sign the message with as it is stored, the newest first.
         payload: The body.
     """
 
@@ -323,3 +323,19 @@ async def forget_ended(connection: AsyncConnection, days: int) -> None:
         ),
         {"days": days},
     )
+
+
+async def lock_secrets(connection: AsyncConnection) -> list[tuple[str, str, str | None]]:
+    """Ids of all tenants' webhooks with their secret and their former one, for as long as the transaction lasts."""
+    rows = await connection.execute(
+        select(Webhook.id, Webhook.secret, Webhook.former_secret).order_by(Webhook.id).with_for_update()
+    )
+    return [(row.id, row.secret, row.former_secret) for row in rows]
+
+
+async def set_secrets(
+    connection: AsyncConnection, webhook_id: str, secret: str, former_secret: str | None
+) -> None:
+    """Stores a webhook's secrets in another form."""
+    changed = update(Webhook).where(Webhook.id == webhook_id)
+    await connection.execute(changed.values(secret=secret, former_secret=former_secret))

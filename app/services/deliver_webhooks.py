@@ -16,7 +16,9 @@ from app.db.health import is_away
 from app.db.webhooks import DueDelivery
 from app.domain.webhook import retry_delay, sign
 from app.ports import WebhookError, WebhookSender
+from app.services.webhook_secrets import opened
 from app.telemetry.metrics import count_webhook_attempt
+from app.vault.keyring import KeyRing, SealError
 
 log = structlog.get_logger(__name__)
 
@@ -32,9 +34,12 @@ KEPT_DAYS = 30
 
 
 @contextlib.asynccontextmanager
-async def delivering(engine: AsyncEngine, sender: WebhookSender) -> AsyncIterator[None]:
+async def delivering(engine: AsyncEngine, sender: WebhookSender, ring: KeyRing) -> AsyncIterator[None]:
     """Within, messages are delivered. What is on its way at the end is delivered again, by whoever comes next."""
-    tasks = [asyncio.create_task(Deliveries(engine, sender).run()), asyncio.create_task(_forgetting(engine))]
+    tasks = [
+        asyncio.create_task(Deliveries(engine, sender, ring).run()),
+        asyncio.create_task(_forgetting(engine)),
+    ]
     try:
         yield
     finally:
@@ -46,9 +51,10 @@ async def delivering(engine: AsyncEngine, sender: WebhookSender) -> AsyncIterato
 class Deliveries:
     """What one process delivers; several at once do no harm."""
 
-    def __init__(self, engine: AsyncEngine, sender: WebhookSender) -> None:
+    def __init__(self, engine: AsyncEngine, sender: WebhookSender, ring: KeyRing) -> None:
         self._engine = engine
         self._sender = sender
+        self._ring = ring
         self._going: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -116,12 +122,16 @@ class Deliveries:
     async def _attempt(self, due: DueDelivery) -> tuple[int | None, str | None]:
         """The status of the answer, and why the message does not count as delivered."""
         timestamp = int(time.time())
+        try:
+            secrets = [opened(self._ring, due.webhook_id, kept) for kept in due.secrets]
+        except SealError as error:
+            return None, f"its secret can't be read: {error}"
         headers = {
             "content-type": "application/json",
             "user-agent": "persona-assay",
             "webhook-id": due.id,
             "webhook-timestamp": str(timestamp),
-            "webhook-signature": sign(due.secrets, due.id, timestamp, due.payload),
+            "webhook-signature": sign(secrets, due.id, timestamp, due.payload),
         }
         try:
             status = await self._sender.send(due.url, headers, due.payload)

@@ -20,6 +20,8 @@ from app.services.guarded_urls import check_url
 from app.services.identifiers import new_id
 from app.services.job_view import time_json
 from app.services.repetition import ClientKey
+from app.services.webhook_secrets import opened, sealed
+from app.vault.keyring import KeyRing, SealError
 
 Json = dict[str, Any]
 
@@ -38,10 +40,12 @@ class WebhookDependencies:
     Attributes:
         engine: The database.
         guard: Says where messages may go.
+        ring: Encrypts their secrets.
     """
 
     engine: AsyncEngine
     guard: Guard
+    ring: KeyRing
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +71,19 @@ async def create_webhook(deps: WebhookDependencies, tenant: str, draft: WebhookD
         key = draft.client_key
         webhook_id = None if key is None else await key.made_before(connection, tenant)
         if webhook_id is None:
-            webhook_id = await _insert(connection, tenant, draft)
-        secret = await webhooks.secret_of(connection, tenant, webhook_id)
-        if secret is None:
+            webhook_id = await _insert(connection, tenant, draft, deps.ring)
+        kept = await webhooks.secret_of(connection, tenant, webhook_id)
+        if kept is None:
             raise IdempotencyConflictError  # by the same key something else was made
+    try:
+        secret = opened(deps.ring, webhook_id, kept)
+    except SealError as error:
+        message = f"the secret of {webhook_id} can't be read any more: {error}"
+        raise InvalidJobError([FieldError("", message)]) from error
     return await find_webhook(deps.engine, tenant, webhook_id) | {"secret": secret}
 
 
-async def _insert(connection: AsyncConnection, tenant: str, draft: WebhookDraft) -> str:
+async def _insert(connection: AsyncConnection, tenant: str, draft: WebhookDraft, ring: KeyRing) -> str:
     """The id of a new webhook, which holds the client's key."""
     if await webhooks.count_webhooks(connection, tenant) >= MOST_WEBHOOKS:
         raise InvalidJobError([FieldError("", f"there are {MOST_WEBHOOKS} webhooks already")])
@@ -87,7 +96,7 @@ async def _insert(connection: AsyncConnection, tenant: str, draft: WebhookDraft)
             "url": draft.url,
             "description": draft.description,
             "events": _names(draft.events),
-            "secret": _new_secret(),
+            "secret": sealed(ring, webhook_id, _new_secret()),
         },
     )
     if draft.client_key is not None:
@@ -143,17 +152,18 @@ async def change_webhook(
     return await find_webhook(deps.engine, tenant, webhook_id)
 
 
-async def rotate_secret(engine: AsyncEngine, tenant: str, webhook_id: str) -> Json:
+async def rotate_secret(deps: WebhookDependencies, tenant: str, webhook_id: str) -> Json:
     """Gives a webhook another secret, which the answer has; for a day messages are signed with its present one as well.
 
     Raises:
         NotFoundError: If the tenant has none of that id.
     """
     secret = _new_secret()
-    async with engine.begin() as connection:
-        if not await webhooks.replace_secret(connection, tenant, webhook_id, secret, FORMER_SECRET_HOURS):
+    kept = sealed(deps.ring, webhook_id, secret)
+    async with deps.engine.begin() as connection:
+        if not await webhooks.replace_secret(connection, tenant, webhook_id, kept, FORMER_SECRET_HOURS):
             raise NotFoundError("such webhook")
-    return await find_webhook(engine, tenant, webhook_id) | {"secret": secret}
+    return await find_webhook(deps.engine, tenant, webhook_id) | {"secret": secret}
 
 
 async def delete_webhook(engine: AsyncEngine, tenant: str, webhook_id: str) -> None:

@@ -157,7 +157,7 @@ async def test_no_spelling_of_a_private_address_is_connected_to(door: str, liste
 async def test_no_spelling_of_a_private_address_can_be_saved_as_a_webhook(
     engine: AsyncEngine, listener: Listener
 ) -> None:
-    deps = WebhookDependencies(engine, Guard())
+    deps = WebhookDependencies(engine, Guard(), KeyRing(()))
     for host in HOSTS:
         draft = WebhookDraft(f"https://{host}:{listener.port}/", [JobEvent.PAUSED], None)
         with pytest.raises(InvalidJobError) as refused:

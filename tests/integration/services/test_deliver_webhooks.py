@@ -19,6 +19,7 @@ from app.domain.webhook import MOST_ATTEMPTS, JobEvent
 from app.guard.targets import Guard
 from app.services.deliver_webhooks import delivering
 from app.services.job_view import view_job
+from app.services.webhook_secrets import reseal_secrets
 from app.services.webhooks import (
     WebhookDependencies,
     WebhookDraft,
@@ -27,6 +28,7 @@ from app.services.webhooks import (
     rotate_secret,
     send_test,
 )
+from app.vault.keyring import KeyRing
 from app.webhooks.sender import HttpWebhookSender
 from tests.addresses import answers
 from tests.integration.jobs import TENANT, execute, new_job, scalar
@@ -34,13 +36,15 @@ from tests.integration.llm.stub_provider import Answer, StubProvider
 from tests.integration.services.test_run_shard import Provider, Worker
 
 LOCAL = Guard(hosts={"127.0.0.1"})
+OLD, NEW = bytes(32), bytes(range(32))
+RING = KeyRing([OLD])
 ALL = tuple(JobEvent)
 Json = dict[str, Any]
 
 
 @pytest.fixture
 def deps(engine: AsyncEngine) -> WebhookDependencies:
-    return WebhookDependencies(engine, LOCAL)
+    return WebhookDependencies(engine, LOCAL, RING)
 
 
 async def make(deps: WebhookDependencies, url: str, events: tuple[JobEvent, ...] = ALL) -> Json:
@@ -49,10 +53,10 @@ async def make(deps: WebhookDependencies, url: str, events: tuple[JobEvent, ...]
 
 @contextlib.asynccontextmanager
 async def delivered_by(
-    engine: AsyncEngine, guard: Guard = LOCAL, seconds: float = 5.0
+    engine: AsyncEngine, guard: Guard = LOCAL, seconds: float = 5.0, ring: KeyRing = RING
 ) -> AsyncIterator[None]:
     sender = HttpWebhookSender(guard, seconds)
-    async with delivering(engine, sender):
+    async with delivering(engine, sender, ring):
         yield
     await sender.close()
 
@@ -187,7 +191,7 @@ class TestSecrets:
     ) -> None:
         async with StubProvider(Answer(204, b"")) as receiver:
             hook = await make(deps, receiver.url)
-            new = await rotate_secret(engine, TENANT, hook["id"])
+            new = await rotate_secret(deps, TENANT, hook["id"])
             async with delivered_by(engine):
                 await send_test(engine, TENANT, hook["id"])
                 await until(engine, ended)
@@ -279,7 +283,7 @@ class TestReceivers:
         rebound = Guard(look_up=answers("93.184.215.14", "127.0.0.1"))
         async with StubProvider(Answer(200)) as receiver:
             port = receiver.url.rpartition(":")[2]
-            hook = await make(WebhookDependencies(engine, rebound), f"https://example.com:{port}/")
+            hook = await make(WebhookDependencies(engine, rebound, RING), f"https://example.com:{port}/")
             await send_test(engine, TENANT, hook["id"])
             async with delivered_by(engine, rebound):
                 (row,) = await until(engine, attempted)
@@ -295,6 +299,37 @@ class TestReceivers:
             async with delivered_by(engine, Guard()):
                 (row,) = await until(engine, attempted)
         assert row.error.startswith("refused: only https")
+        assert receiver.connections == 0
+
+
+class TestSecretsAtRest:
+    async def test_a_secret_is_not_in_its_row_and_signs_all_the_same_after_its_key_was_replaced(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        async with StubProvider(Answer(204, b"")) as receiver:
+            hook = await make(deps, receiver.url)
+            unsealed = await make(WebhookDependencies(engine, LOCAL, KeyRing(())), receiver.url)
+            assert await reseal_secrets(engine, KeyRing([NEW, OLD])) == 2
+            assert await reseal_secrets(engine, KeyRing([NEW, OLD])) == 0
+            assert "whsec_" not in str(await execute(engine, "SELECT secret FROM webhooks"))
+            for each in (hook, unsealed):
+                await send_test(engine, TENANT, each["id"])
+            async with delivered_by(engine, ring=KeyRing([NEW])):
+                await until(engine, ended)
+        assert len(receiver.seen) == 2
+        for seen in receiver.seen:
+            signer = hook if hook["id"] in seen.body.decode() else unsealed
+            Webhook(signer["secret"]).verify(seen.body, dict(seen.headers))
+
+    async def test_one_that_cannot_be_read_is_the_reason_of_a_failed_attempt(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        async with StubProvider(Answer(204, b"")) as receiver:
+            hook = await make(deps, receiver.url)
+            await send_test(engine, TENANT, hook["id"])
+            async with delivered_by(engine, ring=KeyRing([NEW])):
+                (row,) = await until(engine, attempted)
+        assert row.error.startswith("its secret can't be read")
         assert receiver.connections == 0
 
 
