@@ -197,7 +197,7 @@ def _services(settings: Settings) -> Services:
     wall = WalledEngine(database_url, pool_size=10, application_name="assay api")
     engine = wall.engine
     every_tenant = connect(
-        database_url, pool_size=1, max_overflow=1, application_name="assay api, every tenant"
+        database_url, pool_size=2, max_overflow=2, application_name="assay api, every tenant"
     )
     redis = Redis.from_url(settings.require_redis_url(), socket_timeout=3, socket_connect_timeout=3)
     queue = CeleryQueue(make_celery(settings.require_redis_url()))

@@ -312,11 +312,10 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
             held = await idempotency.find_key(connection, tenant, submission.idempotency_key)
             if held is not None:
                 return await _earlier_job(connection, tenant, held, body_hash)
-    of_tenant = await deps.of_tenant(tenant)
-    prepared = await _prepared(of_tenant, tenant, submission.draft)
+    prepared = await _prepared(deps, tenant, submission.draft)
     job_id = new_id("job")
     async with deps.engine.connect() as connection:
-        await _keep_cap(of_tenant.prices, connection, submission, prepared)
+        await _keep_cap(deps.prices, connection, submission, prepared)
         await _insert(connection, tenant, job_id, submission, prepared)
         if submission.idempotency_key is not None:
             held = await idempotency.claim_key(
@@ -374,6 +373,7 @@ def _expected_usd(prices: PriceBook, prepared: PreparedJob) -> float:
 async def _prepared(
     deps: SubmissionDependencies, tenant: str, draft: JobDraft | PersonaGenerationDraft
 ) -> PreparedJob:
+    deps = await deps.of_tenant(tenant)
     if isinstance(draft, PersonaGenerationDraft):
         return prepare_generation(deps, draft)
     complete = await with_kept_sets(deps.engine, tenant, draft)
