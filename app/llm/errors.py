@@ -6,7 +6,7 @@ exception, for an empty purse that has no code of its own.
 
 import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 
@@ -63,10 +63,8 @@ _KINDS_BY_CODE: Mapping[str, FailureKind] = {
 CREDIT_TOO_LOW = "credit_balance_too_low"
 """Our code for Anthropic's empty purse: HTTP 400 with the code of any bad request, told apart by its words alone."""
 _CREDIT_TOO_LOW_WORDS = "Your credit balance is too low"
-_UNSENT = (
-    *(aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, NotConnectedError),
-    *(httpx2.ConnectError, httpx2.ConnectTimeout, socket.gaierror),
-)
+_UNSENT_BY_AIOHTTP = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+_UNSENT = (NotConnectedError, httpx2.ConnectError, httpx2.ConnectTimeout, socket.gaierror)
 _ERROR_STATUSES = range(400, 600)
 _PROVIDER_TIMED_OUT = frozenset({408, 504, 524})
 _KINDS_BY_STATUS: Mapping[int, FailureKind] = {
@@ -136,13 +134,21 @@ def not_connected(error: BaseException, key: SecretStr | None) -> ModelCallError
             return malformed(str(cause), None)
         if isinstance(cause, TargetRefusedError):
             return address_refused(str(cause))
-    unsent = any(isinstance(cause, _UNSENT) for cause in causes)
+    unsent = _is_unsent(causes)
     return ModelCallError(
         readable(f"{type(causes[-1]).__name__}: {causes[-1]}", key),
         kind=FailureKind.RETRY,
         code="connection_failed" if unsent else "connection_lost",
         maybe_paid=not unsent,
     )
+
+
+def _is_unsent(causes: Sequence[BaseException]) -> bool:
+    """Whether nothing was sent. The SDKs' aiohttp transport has a lost connection as one that was not made; what aiohttp said decides."""
+    of_aiohttp = [cause for cause in causes if isinstance(cause, aiohttp.ClientError)]
+    if of_aiohttp:
+        return any(isinstance(cause, _UNSENT_BY_AIOHTTP) for cause in of_aiohttp)
+    return any(isinstance(cause, _UNSENT) for cause in causes)
 
 
 def address_refused(reason: str) -> ModelCallError:
