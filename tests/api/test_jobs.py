@@ -340,6 +340,7 @@ class TestWhenAPartIsDown:
         answers = [
             service.post("/v1/jobs", job_body()),
             service.post("/v1/jobs", job_body(), headers={"Idempotency-Key": "x"}),
+            service.post("/v1/jobs/plan", job_body()),  # its connections may be in the database
             service.get("/v1/jobs"),
             service.get(f"/v1/jobs/{job_id}"),
             service.get(f"/v1/jobs/{job_id}/results"),
@@ -349,7 +350,6 @@ class TestWhenAPartIsDown:
         ]
         assert [answer.status_code for answer in answers] == [503] * len(answers)
         assert {answer.headers["retry-after"] for answer in answers} == {"2"}
-        assert service.post("/v1/jobs/plan", job_body()).status_code == 200  # needs no database
         postgres.restart()
         assert service.job(job_id)["status"] == "queued"
 
