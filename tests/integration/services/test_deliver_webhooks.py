@@ -347,6 +347,7 @@ class TestDeaths:
                     "DATABASE_URL": database_url,
                     "REDIS_URL": redis_url,
                     "ASSAY_WEBHOOK_HOSTS": "127.0.0.1",
+                    "ASSAY_ENCRYPTION_KEYS": OLD.hex(),
                 },
             )
             try:
