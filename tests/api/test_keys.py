@@ -1,7 +1,10 @@
 """Keys from their making to their end, and the sessions of those who sign in with one."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -227,6 +230,57 @@ class TestSessions:
 
 def key_in(header: dict[str, str]) -> str:
     return header["Authorization"].partition(" ")[2]
+
+
+class TestLimits:
+    def test_who_asks_more_often_than_his_key_may_is_told_when_to_come_again(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        key = made(service, admin, requests_per_minute=1)
+        assert status(service, key) == 200
+        assert eventually(
+            lambda: status(service, key) == 429, 30
+        )  # a Redis that is slow to answer limits nobody
+        refused = service.get("/v1/jobs", headers=bearer(key))
+        assert refused.json()["code"] == "rate_limited"
+        assert 1 <= int(refused.headers["retry-after"]) <= 60
+        assert service.get("/v1/jobs", headers=admin).status_code == 200
+
+    def test_a_job_beyond_what_a_keys_jobs_may_spend_is_refused_whatever_way_it_comes(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        key = made(service, admin, scopes=["submit"], spending={"usd_limit": 1})
+        service.execute("UPDATE api_keys SET nanos = nanos_limit WHERE id = %s", key["id"])
+        made_up = {"generate": {"count": 2, "reasoner": "simulated/sim-reasoner"}}
+        for path, body in (("/v1/jobs", job_body()), ("/v1/persona-sets", made_up)):
+            refused = service.post(path, body, headers=bearer(key))
+            assert (refused.status_code, refused.json()["code"]) == (403, "spending_cap_reached")
+            assert "leaves $0.00" in refused.json()["detail"]
+        assert service.rows()["jobs"] == 0
+        path = f"/v1/api-keys/{key['id']}"
+        raised = service.http.patch(path, json={"spending": {"usd_limit": 2}}, headers=admin).json()
+        assert raised["spending"] == {"usd_limit": 2, "usd_spent": 1}
+        assert service.post("/v1/jobs", job_body(), headers=bearer(key)).status_code == 202
+
+    def test_a_key_without_a_cap_gets_none_later(self, service: Service, admin: dict[str, str]) -> None:
+        path = f"/v1/api-keys/{made(service, admin)['id']}"
+        refused = service.http.patch(path, json={"spending": {"usd_limit": 2}}, headers=admin)
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/spending")
+
+
+class TestStrangers:
+    def test_without_keys_the_service_does_not_start_for_them(
+        self, databases: Databases, template_database: str
+    ) -> None:
+        with databases.new("strangers", template=template_database) as url:
+            variables = {"DATABASE_URL": url, "REDIS_URL": "redis://127.0.0.1:9", "ASSAY_HOST": "0.0.0.0"}
+            command = [sys.executable, "-m", "app.serve", "--factory", "app.main:create_app", "--port", "0"]
+            done = subprocess.run(
+                command, env=os.environ | variables, capture_output=True, text=True, check=False, timeout=120
+            )
+        assert done.returncode != 0
+        assert "not on 0.0.0.0" in done.stderr
+        assert "assay keys create" in done.stderr
 
 
 class TestHosts:
