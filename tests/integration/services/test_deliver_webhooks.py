@@ -226,7 +226,7 @@ class TestReceivers:
         async with StubProvider(answer, Answer(200)) as receiver:
             hook = await make(deps, receiver.url)
             await send_test(engine, TENANT, hook["id"])
-            async with delivered_by(engine, seconds=0.5):
+            async with delivered_by(engine, seconds=2):
                 (row,) = await until(engine, attempted)
                 assert (row.state, row.attempts, row.error) == ("waiting", 1, error)
                 await execute(engine, "UPDATE webhook_deliveries SET due_at = now()")
