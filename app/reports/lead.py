@@ -9,7 +9,7 @@ from app.domain.comparison import compare, comparison_json, figures_of
 Json = Mapping[str, Any]
 
 SIGNIFICANT = 0.05
-"""Corrected p-value below which a difference counts as shown, if its interval is on one side of 0 as well."""
+"""p-value below which a difference counts as shown, if its interval is on one side of 0 as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Lead:
     @property
     def shown(self) -> bool:
         """Whether the first is ahead by more than chance."""
-        return self.row is not None and is_shown(self.row) and self.row["difference"] > 0
+        return self.row is not None and decides(self.row) and self.row["difference"] > 0
 
 
 def lead(results: Json, ranked: Sequence[str], metric: str) -> Lead | None:
@@ -57,8 +57,20 @@ def main_row(differences: Sequence[Json]) -> Json | None:
 
 
 def is_shown(row: Json) -> bool:
-    """Whether a difference is more than chance."""
-    p_value, ends = row["p_value_holm"], row["ci95"]
+    """Whether a difference is more than chance, as one of many."""
+    return _is_beyond_chance(row, row["p_value_holm"])
+
+
+def decides(row: Json) -> bool:
+    """Whether the difference of the main metric over all tasks is more than chance.
+
+    That test alone is chosen before there are figures, and so needs no correction for the number of the others.
+    """
+    return _is_beyond_chance(row, row["p_value"])
+
+
+def _is_beyond_chance(row: Json, p_value: float | None) -> bool:
+    ends = row["ci95"]
     if p_value is None or ends is None or p_value >= SIGNIFICANT:
         return False
     return bool(ends[0] > 0 or ends[1] < 0)

@@ -16,7 +16,7 @@ from app.db import jobs
 from app.db.jobs import JobRow
 from app.domain.api_key import Scope
 from app.domain.errors import InvalidJobError
-from app.reports.lead import is_shown, main_row
+from app.reports.lead import decides, is_shown, main_row
 from app.services.baselines import ATOMIC, BaselineFilter, baselines
 from app.services.compare import Comparer, SideRequest
 from app.services.errors import NotFoundError, WrongStateError
@@ -65,6 +65,7 @@ async def compare(services: ServicesDep, tenant: TenantDep, a: Side = "", b: Sid
         errors=errors,
         found=found,
         main=None if found is None else main_row(found["differences"]),
+        decides=decides,
         shown=is_shown,
         left_out=[] if found is None else found["left_out"][:LEFT_OUT],
     )
