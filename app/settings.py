@@ -20,11 +20,14 @@ PEPPER_BYTES = 32
 class Settings(BaseSettings):
     """What an operator can set, each by the ``ASSAY_…`` variable of its name unless stated otherwise."""
 
-    model_config = SettingsConfigDict(env_prefix="ASSAY_", extra="ignore", populate_by_name=True)
+    # What is wrong may be a secret: no error repeats a value.
+    model_config = SettingsConfigDict(
+        env_prefix="ASSAY_", extra="ignore", populate_by_name=True, hide_input_in_errors=True
+    )
 
-    database_url: Annotated[str | None, Field(validation_alias="DATABASE_URL")] = None
+    database_url: Annotated[str | None, Field(validation_alias="DATABASE_URL", repr=False)] = None
     """Postgres, as ``postgresql://…`` (variable ``DATABASE_URL``)."""
-    redis_url: Annotated[str | None, Field(validation_alias="REDIS_URL")] = None
+    redis_url: Annotated[str | None, Field(validation_alias="REDIS_URL", repr=False)] = None
     """Redis or Valkey (variable ``REDIS_URL``): a database that nothing else uses."""
     config: Path | None = None
     """The operator's file: connections, limits, prices. See ``assay.example.yaml``."""
