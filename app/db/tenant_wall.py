@@ -13,6 +13,7 @@ It is a wall against our own mistakes. Who can send SQL of his own can take the 
 """
 
 import contextvars
+import time
 from functools import lru_cache
 
 import structlog
@@ -20,7 +21,7 @@ from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import DisconnectionError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
@@ -57,6 +58,11 @@ _WALLED_TABLES = (
     " AND relnamespace = current_schema()::regnamespace ORDER BY 1"
 )
 
+_LOOK_AGAIN_SECONDS = 10.0
+"""A connection that has not found the wall is made anew after so long: it may be older than the migration that raised it."""
+
+_LOOKED = "looked in vain for the tenant wall at"
+
 _LOCK = 0x6173726C
 """Advisory lock: of two machines that start at once, one makes the role."""
 
@@ -85,6 +91,7 @@ class WalledEngine:
         )
         self.stands: bool | None = None
         event.listen(self.engine.sync_engine, "connect", self._look_for_role)
+        event.listen(self.engine.sync_engine, "checkout", self._look_again)
         event.listen(self.engine.sync_engine, "begin", self._begin)
 
     def _look_for_role(self, connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
@@ -100,6 +107,13 @@ class WalledEngine:
                 "the database keeps no tenants apart; their statements alone do. See docs/operations.md, Tenants"
             )
         self.stands = bool(stands)
+        entry.info[_LOOKED] = None if stands else time.monotonic()
+
+    @staticmethod
+    def _look_again(_connection: DBAPIConnection, entry: ConnectionPoolEntry, _proxy: object) -> None:
+        looked = entry.info.get(_LOOKED)
+        if looked is not None and time.monotonic() - looked >= _LOOK_AGAIN_SECONDS:
+            raise DisconnectionError("the tenant wall may stand by now")
 
     @staticmethod
     def _begin(connection: Connection) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 import app.db
+from app.db import tenant_wall
 from app.db.engine import single_statements
 from app.db.migrate import upgrade
 from app.db.tables import Base
@@ -349,6 +350,23 @@ class TestRaiseWall:
             assert raise_wall(url) is None
             async with walled(url) as wall:
                 assert await tenants_seen(wall.engine) == set()
+                assert wall.stands is True
+
+    async def test_a_connection_that_is_older_stands_behind_it_soon(
+        self, databases: Databases, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The API starts before the migrations, and is asked whether it is ready."""
+        monkeypatch.setattr(tenant_wall, "_LOOK_AGAIN_SECONDS", 0.2)
+        with database_of(databases, "early") as url:
+            databases.maintenance.execute("ALTER ROLE early CREATEROLE")
+            async with walled(url) as wall:
+                async with wall.engine.connect() as connection:
+                    await connection.execute(text("SELECT 1"))
+                assert wall.stands is False
+                assert upgrade(url) is None
+                await asyncio.sleep(0.3)
+                async with wall.engine.connect() as connection:
+                    assert await connection.scalar(text("SELECT current_user")) == "early_tenant"
                 assert wall.stands is True
 
     async def test_one_who_may_has_it_made(self, databases: Databases) -> None:
