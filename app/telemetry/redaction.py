@@ -6,6 +6,7 @@ import re
 import sys
 import threading
 import traceback
+from collections import OrderedDict
 from collections.abc import Iterator
 from types import TracebackType
 from urllib.parse import quote
@@ -84,8 +85,11 @@ def _without(text: str, starts: list[int]) -> Iterator[str]:
 
 _make_record = logging.getLogRecordFactory()
 
-_known: dict[str, Traces] = {}
-"""The secrets that this process has had in its hands; one that was replaced is still secret."""
+MOST_CHARACTERS = 16 * 1024
+"""Of all known secrets together, each of which takes some 600 bytes of memory: whoever may send keys can send any number."""
+
+_known: OrderedDict[str, Traces] = OrderedDict()
+"""The secrets that this process has had in its hands last; one that was replaced is still secret."""
 
 
 def traces_of(secret: str) -> Traces:
@@ -93,6 +97,10 @@ def traces_of(secret: str) -> Traces:
     found = _known.get(secret)
     if found is None:
         _known[secret] = found = Traces(secret)
+        while len(_known) > 1 and sum(map(len, tuple(_known))) > MOST_CHARACTERS:
+            _known.popitem(last=False)
+    else:
+        _known.move_to_end(secret)
     return found
 
 

@@ -1,11 +1,13 @@
 import base64
 import logging
+from collections import OrderedDict
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.telemetry import redaction
 from app.telemetry.redaction import PIECE, Traces, redact_logging, redacted, traces_of
 
 RANDOM = "q7Zf3+Lw/9KxTb2YhVn5RcD8sJmA0uEg"
@@ -53,6 +55,19 @@ class TestTraces:
         traces = Traces("simulated")
         assert traces.removed("the key simulated") == "the key [key]"
         assert traces.pieces_removed("simulated") == "simulated"
+
+
+class TestKnown:
+    def test_many_keys_take_no_more_memory_and_the_one_in_use_stays_known(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(redaction, "_known", OrderedDict())
+        first = traces_of(RANDOM)
+        for n in range(100):
+            traces_of(f"{n:0>500}")
+            assert traces_of(RANDOM) is first
+        assert sum(map(len, redaction._known)) <= redaction.MOST_CHARACTERS
+        assert RANDOM[:PIECE] not in redacted(f"sent {RANDOM}")
 
 
 class TestLines:
