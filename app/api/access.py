@@ -4,7 +4,8 @@ Routes say with :func:`needs` which scope they take; one that says nothing takes
 """
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -19,12 +20,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.api import sessions
 from app.api.pages import SIGNED_IN, wants_page
 from app.api.problems import ProblemError, answer_to
+from app.db.health import is_away
 from app.domain.addresses import is_loopback
 from app.domain.api_key import Scope as KeyScope
 from app.domain.api_key import allows
 from app.limits.request_rates import RequestRates
 from app.services.api_keys import NoPepperError, no_keys_yet
-from app.services.keyring import Holder, KeyRefusedError, Keyring
+from app.services.keyring import KNOWN_SECONDS, Holder, KeyRefusedError, Keyring
 
 DEFAULT_TENANT = "default"
 """The operator's own; also everybody's, while there are no keys."""
@@ -33,6 +35,9 @@ SIGN_IN = "/sign-in"
 PUBLIC = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs", SIGN_IN})
 """What anybody may ask for: it holds nobody's data."""
 PUBLIC_FOLDERS = ("/static/", "/swagger/")
+
+FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
+"""What proxies add to requests that they pass on."""
 
 _SCHEME = "Bearer"
 _REALM = f'{_SCHEME} realm="persona-assay"'
@@ -146,7 +151,43 @@ class Door:
                 return
             request.state.caller = caller
             SIGNED_IN.set(caller.in_session)
+            send = _to_who_may(request, caller, send)
         await self._app(scope, receive, send)
+
+
+def _to_who_may(request: Request, caller: Caller, send: Send) -> Send:
+    """What to send by: an answer that takes long, such as a stream of events, breaks off where its key has ended."""
+    checked = time.monotonic()
+
+    async def to_who_may(message: MutableMapping[str, Any]) -> None:
+        nonlocal checked
+        if time.monotonic() - checked >= KNOWN_SECONDS:
+            await _refuse_ended(request, caller)
+            checked = time.monotonic()
+        await send(message)
+
+    return to_who_may
+
+
+async def _refuse_ended(request: Request, caller: Caller) -> None:
+    """Asks once more who it is; while the database is away, nobody's key ends.
+
+    Raises:
+        ConnectionError: If he would not be let in any more.
+    """
+    keyring: Keyring = request.app.state.services.keyring
+    try:
+        ended = caller.holder is None and await keyring.any_exist()
+        if caller.holder is not None:
+            await keyring.holder_by(caller.holder.prefix)
+    except KeyRefusedError:
+        ended = True
+    except Exception as error:
+        if not is_away(error):
+            raise
+        return
+    if ended:
+        raise ConnectionError("the key has ended")
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
@@ -194,9 +235,10 @@ def _without_keys(request: Request) -> Caller:
     """Everybody on this machine, as long as there are no keys.
 
     The address is the one at which the request arrived, not the one that the server listens on: that is known whoever starts it.
+    What a proxy on this machine passes on arrives there too, from wherever it comes.
     """
     server = request.scope.get("server")
-    if server is None or not is_loopback(server[0]):
+    if server is None or not is_loopback(server[0]) or not FORWARDED.isdisjoint(request.headers.keys()):
         raise ProblemError(
             HTTPStatus.FORBIDDEN, "no_keys_yet", no_keys_yet("answers on a loopback address only")
         )

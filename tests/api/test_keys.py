@@ -121,6 +121,21 @@ class TestLife:
         assert ends(service, key)
         assert service.get(f"/v1/api-keys/{key['id']}", headers=admin).json()["status"] == "expired"
 
+    def test_a_stream_of_events_ends_with_it(self, service: Service, admin: dict[str, str]) -> None:
+        key = made(service, admin, scopes=["submit"])
+        job = service.submit(job_body(), headers=bearer(key))
+        with (
+            httpx2.Client(base_url=service.url, timeout=60, trust_env=False) as client,
+            client.stream("GET", f"/v1/jobs/{job['id']}/events", headers=bearer(key)) as response,
+        ):
+            lines = response.iter_lines()
+            assert next(lines).startswith("retry")
+            service.http.delete(f"/v1/api-keys/{key['id']}", headers=admin)
+            assert ends(service, key)
+            service.post(f"/v1/jobs/{job['id']}/pause", headers=admin)
+            with pytest.raises(httpx2.RemoteProtocolError):  # it breaks off: an export must not look whole
+                assert not [line for line in lines if "paused" in line]
+
     def test_it_is_noted_when_one_was_last_used(self, service: Service, admin: dict[str, str]) -> None:
         key = made(service, admin)
         path = f"/v1/api-keys/{key['id']}"

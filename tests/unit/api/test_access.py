@@ -18,7 +18,9 @@ class NoKeys:
         return False
 
 
-async def asked_at(server: tuple[str, int | None] | None) -> list[MutableMapping[str, Any]]:
+async def asked_at(
+    server: tuple[str, int | None] | None, *headers: tuple[bytes, bytes]
+) -> list[MutableMapping[str, Any]]:
     """What is answered to a request that arrived at an address; nothing if it was let in."""
     sent: list[MutableMapping[str, Any]] = []
 
@@ -33,7 +35,7 @@ async def asked_at(server: tuple[str, int | None] | None) -> list[MutableMapping
 
     services = SimpleNamespace(keyring=NoKeys())
     app = SimpleNamespace(state=SimpleNamespace(services=services))
-    scope = {"type": "http", "method": "GET", "path": "/v1/jobs", "query_string": b"", "headers": []}
+    scope = {"type": "http", "method": "GET", "path": "/v1/jobs", "query_string": b"", "headers": [*headers]}
     await Door(inside)(scope | {"server": server, "app": app, "state": {}}, receive, send)
     return sent
 
@@ -52,3 +54,16 @@ async def test_nobody_else_whatever_address_the_server_listens_on(
     problem = json.loads(body["body"])
     assert problem["code"] == "no_keys_yet"
     assert "assay keys create" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        (b"x-forwarded-for", b"203.0.113.9"),
+        (b"forwarded", b"for=203.0.113.9"),
+        (b"x-real-ip", b"203.0.113.9"),
+    ],
+)
+async def test_nobody_through_a_proxy_on_this_machine(header: tuple[bytes, bytes]) -> None:
+    start, _ = await asked_at(("127.0.0.1", 8321), header)
+    assert start["status"] == 403
