@@ -5,7 +5,9 @@ import ipaddress
 import re
 import socket
 from collections.abc import Awaitable, Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from app.guard.addresses import IPAddress, IPNetwork, is_public, untranslated
@@ -16,6 +18,9 @@ LookUp = Callable[[str, int], Awaitable[list[AddressInfo]]]
 
 LOOK_UP_SECONDS = 5.0
 """For a name, where a URL is only saved."""
+LOOK_UPS = 16
+"""At a time. They have threads of their own: a user's name server may take half a minute for each, and the loop's threads, of which there
+are a few, are for everybody's work."""
 LONGEST_LABEL = 63
 """Characters between two dots of a host's name (RFC 1035)."""
 LONGEST_NAME = 253
@@ -57,8 +62,12 @@ class Target(NamedTuple):
     port: int
 
 
+_look_ups = ThreadPoolExecutor(LOOK_UPS, thread_name_prefix="look-ups")
+
+
 async def _look_up(host: str, port: int) -> list[AddressInfo]:
-    return [*await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    return [*await asyncio.get_running_loop().run_in_executor(_look_ups, ask)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
+import asyncio
 import ipaddress
+import socket
+import threading
 from dataclasses import replace
 
 import pytest
@@ -116,3 +119,20 @@ class TestNetworks:
     def test_what_is_no_network_is_an_error(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"does not appear|host bits"):
             parse_networks(text)
+
+
+class TestLookUps:
+    async def test_slow_name_servers_hold_up_nobody_else(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        answered = threading.Event()
+
+        def tarpit(*_: object, **__: object) -> list[AddressInfo]:
+            answered.wait(60)
+            raise socket.gaierror
+
+        monkeypatch.setattr(socket, "getaddrinfo", tarpit)
+        checks = [asyncio.create_task(Guard().check(f"https://slow-{n}.example/")) for n in range(100)]
+        try:
+            assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 20) == "done"
+        finally:
+            answered.set()
+        await asyncio.gather(*checks)
