@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from app.reports.lead import SIGNIFICANT, is_shown
 from app.terminal.consoles import printable
 from app.terminal.fitted import INDENT, Fitted
 from app.terminal.quantities import counted
@@ -19,8 +20,8 @@ Json = Mapping[str, Any]
 MISSING = "–"
 SURE = "*"
 LEGEND = (
-    f"{SURE} The interval, over personas, does not hold 0. p is corrected (Holm) within all tasks together and within"
-    " single tasks. Detectable is the true difference that would be found in 80 % of cases."
+    f"{SURE} p is below {SIGNIFICANT} and the interval, over personas, does not hold 0. p is corrected (Holm) within all"
+    " tasks together and within single tasks. Detectable is the true difference that would be found in 80 % of cases."
 )
 _NAMES = NAMES | {"persona_score": "PersonaScore", "task_score": "task score"}
 _MARKS = {
@@ -38,8 +39,7 @@ def comparison_view(found: Json) -> RenderableType:
     for header in ("a", "b", "a - b", "95 % interval", "p (Holm)", "detectable", "pairs"):
         table.add_column(header, justify="right", no_wrap=True)
     for row in found["differences"]:
-        ends = row["ci95"]
-        sure = ends is not None and (ends[0] > 0 or ends[1] < 0)
+        sure = is_shown(row)
         table.add_row(
             _NAMES[row["metric"]],
             printable(row["task"] or "all").replace("_", " "),

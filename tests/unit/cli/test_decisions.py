@@ -57,6 +57,14 @@ class TestCompare:
         assert "– the test finds nothing." in result.stdout
         assert "The judges differ" in result.stdout
 
+    def test_marks_no_difference_that_the_correction_leaves_to_chance(self, service: StubService) -> None:
+        service.on(
+            "POST /v1/comparisons", Answer(COMPARISON | {"differences": [ROW | {"p_value_holm": 0.1168}]})
+        )
+        result = assay(service, "compare", "job_1", "job_2")
+        assert "+0.100" in result.stdout
+        assert "+0.100*" not in result.stdout
+
     def test_as_json_is_the_services_own(self, service: StubService) -> None:
         service.on("POST /v1/comparisons", Answer(COMPARISON))
         assert json.loads(assay(service, "compare", "job_1", "job_2", "--json").stdout) == COMPARISON
