@@ -146,18 +146,22 @@ class Summary:
         ]
         return sorted(rows, key=lambda row: -1.0 if row.acc_atom is None else row.acc_atom, reverse=True)
 
-    def weakest_levels(self) -> dict[str, tuple[str, float]]:
-        """The level with the lowest ACC_atom, and that figure, for each model that has several levels."""
-        found: dict[str, dict[str, float]] = defaultdict(dict)
+    def weakest_levels(self) -> dict[str, tuple[str, bool]]:
+        """For each model that has several levels, the one with the lowest ACC_atom, and whether that is more than chance.
+
+        It is if its interval lies below those of all others, which is a cautious rule.
+        """
+        found: dict[str, dict[str, Json]] = defaultdict(dict)
         for (by, keys), total in self._totals.items():
-            value = total["metrics"]["acc_atom"]["value"]
-            if by == ("model", "level") and value is not None:
-                found[keys[0]][keys[1]] = value
-        return {
-            model: min(levels.items(), key=lambda level: level[1])
-            for model, levels in found.items()
-            if len(levels) > 1
-        }
+            measured = total["metrics"]["acc_atom"]
+            if by == ("model", "level") and measured["value"] is not None:
+                found[keys[0]][keys[1]] = measured
+        weakest = {}
+        for model, levels in found.items():
+            if len(levels) > 1:
+                level, *others = sorted(levels, key=lambda name: levels[name]["value"])
+                weakest[model] = level, all(_is_below(levels[level], levels[other]) for other in others)
+        return weakest
 
     def weakest_cells(self, count: int) -> list[tuple[Json, Figure]]:
         """The cells with the lowest ACC_atom, the lowest first."""
@@ -308,6 +312,11 @@ def _best(model: str, figures: Mapping[str, Mapping[str, Figure]]) -> frozenset[
         for name, figure in figures[model].items()
         if figure.value is not None and figure.value == max(_values(row[name] for row in figures.values()))
     )
+
+
+def _is_below(one: Json, other: Json) -> bool:
+    """Whether a metric's interval ends before another's begins."""
+    return bool(one["ci95"] and other["ci95"] and one["ci95"][1] < other["ci95"][0])
 
 
 def _values(figures: Iterable[Figure]) -> list[float]:

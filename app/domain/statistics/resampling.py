@@ -152,7 +152,8 @@ def student(degrees: int, share: float = _ENDS[1]) -> float:
 
 def too_few(clusters: int, of: str) -> Interval:
     """No interval, because there are too few clusters."""
-    return Interval.missing(f"too_few_{of}: {clusters} {of}; an interval needs {FEWEST_CLUSTERS}")
+    counted = of.removesuffix("s") if clusters == 1 else of
+    return Interval.missing(f"too_few_{of}: {clusters} {counted}; an interval needs {FEWEST_CLUSTERS}")
 
 
 def unstable(of: str) -> Interval:

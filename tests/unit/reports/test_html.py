@@ -110,7 +110,7 @@ class TestWhatItSays:
             f"simulated/steady stays in character best: on average in {100 * steady['value']:.0f} % of a text’s sentences "
             f"(95 % interval {own[0]} % to {own[1]} %), ahead of simulated/drifting ({100 * drifting['value']:.0f} %) by "
             f"{round(100 * found.row['difference'])} percentage points [{ends[0]}, {ends[1]}]. "
-            "Both break most as neutral personas."
+            "In these texts both broke most as neutral personas, which may be chance."
         ) in page.text
         assert f"over {found.row['pairs']} pairs of {found.row['personas']} personas; p" in page.text
 
@@ -138,6 +138,7 @@ class TestWhatItSays:
         )
         assert "simulated/steady is in character most: on average in" in page.text
         assert said in page.text
+        assert ("In brackets" in page.text) == ("[" in said) == ("; p = " in page.text)
 
     async def test_simulated_figures_are_called_simulated(self, job: Sample) -> None:
         assert "describe no real model" in (await page_of(job.responses, job.results)).text
@@ -301,7 +302,18 @@ class TestWhatItSays:
         # ACC_atom: (1/2 + 1) / 2
         page = await page_of([high, low])
         assert "simulated/steady stays in character in 75 % of a text’s sentences, on average." in page.text
-        assert "It breaks most as high personas." in page.text
+        assert "In these texts it broke most as high personas, which may be chance." in page.text
+
+    async def test_a_level_whose_interval_lies_below_the_others_is_where_it_breaks(self) -> None:
+        page = await page_of(
+            response_of(
+                "Yes. No.", ("Yes.", fits), ("No.", 5 if n else 1), level=level, levels={"E": level},
+                id=f"{level}{n}", persona=f"{level}{n}",
+            )
+            for level, fits in (("high", 5), ("low", 5))
+            for n in range(6)
+        )  # fmt: skip
+        assert "It breaks most as low personas." in page.text
 
     async def test_where_there_is_one_level_none_is_called_the_weakest(self) -> None:
         page = await page_of([response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])

@@ -121,7 +121,7 @@ class TestPersonas:
     def test_fewer_than_five_personas_have_none(self) -> None:
         members = [Member(("m", "p", "t"), "p", 0.5, None)]
         found = PersonaSample(["p"], 0).over_cells(0.5, members, (0.0, 1.0))
-        assert found.reason == "too_few_personas: 1 personas; an interval needs 5"
+        assert found.reason == "too_few_personas: 1 persona; an interval needs 5"
 
 
 class TestStratified:

@@ -82,7 +82,7 @@ class TestPairedDifference:
     def test_one_persona_allows_no_test(self) -> None:
         found = difference(0.4)
         assert (found.p_value, found.smallest_p_value, found.detectable) == (None, None, None)
-        assert found.interval.reason == "too_few_personas: 1 personas; an interval needs 5"
+        assert found.interval.reason == "too_few_personas: 1 persona; an interval needs 5"
 
     def test_no_difference_at_all_is_no_alarm(self) -> None:
         found = difference(*[0.0] * 8)
