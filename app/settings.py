@@ -22,7 +22,11 @@ class Settings(BaseSettings):
 
     # What is wrong may be a secret: no error repeats a value.
     model_config = SettingsConfigDict(
-        env_prefix="ASSAY_", extra="ignore", populate_by_name=True, hide_input_in_errors=True
+        env_prefix="ASSAY_",
+        env_ignore_empty=True,  # a line of .env that was left blank
+        extra="ignore",
+        populate_by_name=True,
+        hide_input_in_errors=True,
     )
 
     database_url: Annotated[str | None, Field(validation_alias="DATABASE_URL", repr=False)] = None

@@ -1,7 +1,7 @@
 """Nothing is done on behalf of another site's page.
 
-The service asks nobody for a password, so a page of any site, open in a browser on the same machine, could have that browser submit and cancel
-jobs. Browsers say where a request comes from; programs that are no browser say nothing, and are let through.
+Without keys the service asks nobody for anything, and with them a browser sends its session by itself; so a page of any site, open in that browser,
+could have it submit and cancel jobs. Browsers say where a request comes from; programs that are no browser say nothing, and are let through.
 """
 
 from http import HTTPStatus

@@ -203,23 +203,27 @@ async def list_deliveries(
 
 
 async def claim_due(
-    connection: AsyncConnection, *, busy: Collection[str], limit: int, seconds: float
+    connection: AsyncConnection, *, busy: Collection[str], limit: int, of_tenant: int, seconds: float
 ) -> list[DueDelivery]:
-    """Claims messages that are due, the longest due first and at most one of each receiver.
+    """Claims messages that are due, at most one of each receiver; tenants take turns, each with the longest due first.
 
     Args:
         connection: Where.
         busy: Receivers that are being told something already.
         limit: At most so many.
+        of_tenant: At most so many of one tenant, those to busy receivers included.
         seconds: How long they are ours; after that they are due again.
     """
     rows = await connection.execute(
         text(
-            "WITH first AS (SELECT DISTINCT ON (d.webhook_id) d.id, d.due_at FROM webhook_deliveries d"
+            "WITH first AS (SELECT DISTINCT ON (d.webhook_id) d.id, d.due_at, d.tenant FROM webhook_deliveries d"
             "  JOIN webhooks w ON w.id = d.webhook_id AND w.disabled_reason IS NULL"
             "  WHERE d.state = 'waiting' AND d.due_at <= clock_timestamp() AND d.webhook_id <> ALL(:busy)"
             "  ORDER BY d.webhook_id, d.due_at, d.id),"
-            " ours AS (SELECT id FROM webhook_deliveries WHERE id IN (SELECT id FROM first ORDER BY due_at LIMIT :limit)"
+            " placed AS (SELECT id, due_at, row_number() OVER (PARTITION BY tenant ORDER BY due_at, id) + (SELECT count(*)"
+            "  FROM webhooks b WHERE b.id = ANY(:busy) AND b.tenant = first.tenant) AS place FROM first),"
+            " ours AS (SELECT id FROM webhook_deliveries WHERE id IN"
+            "  (SELECT id FROM placed WHERE place <= :of_tenant ORDER BY place, due_at LIMIT :limit)"
             "  AND state = 'waiting' AND due_at <= clock_timestamp() FOR UPDATE SKIP LOCKED)"
             " UPDATE webhook_deliveries d SET attempts = attempts + 1, attempted_at = clock_timestamp(),"
             " due_at = clock_timestamp() + make_interval(secs => :seconds)"
@@ -228,7 +232,7 @@ async def claim_due(
             "  CASE WHEN w.former_secret_until > clock_timestamp() THEN ARRAY[w.secret, w.former_secret]"
             "  ELSE ARRAY[w.secret] END, d.payload"
         ),
-        {"busy": list(busy), "limit": limit, "seconds": seconds},
+        {"busy": list(busy), "limit": limit, "of_tenant": of_tenant, "seconds": seconds},
     )
     return [DueDelivery(*row) for row in rows]
 

@@ -28,6 +28,8 @@ CLAIM_SECONDS = 60.0
 """How long a message is one process'; several times as long as an attempt may take."""
 MOST_AT_ONCE = 16
 """Receivers that are told something at a time."""
+MOST_OF_A_TENANT = 8
+"""Of these; so that one tenant's receivers that never answer don't hold up another's messages."""
 FORGET_SECONDS = 3600.0
 KEPT_DAYS = 30
 """How long it can be seen what became of a message."""
@@ -86,7 +88,11 @@ class Deliveries:
             return
         async with single_statements(self._engine) as connection:
             found = await webhooks.claim_due(
-                connection, busy=list(self._going), limit=free, seconds=CLAIM_SECONDS
+                connection,
+                busy=list(self._going),
+                limit=free,
+                of_tenant=MOST_OF_A_TENANT,
+                seconds=CLAIM_SECONDS,
             )
         for due in found:
             self._going[due.webhook_id] = asyncio.create_task(self._deliver(due))
