@@ -60,8 +60,8 @@ def _links_below(path: str, paths: dict[str, Any]) -> Iterator[tuple[str, dict[s
         name = below.removeprefix(f"{path}/{{").partition("}")[0]
         if below.startswith(f"{path}/{{"):
             for operation in operations.values():
-                id_ = operation["operationId"]
-                yield id_, {"operationId": id_, "parameters": {name: "$response.body#/id"}}
+                id_, field = operation["operationId"], "name" if name.endswith("_name") else "id"
+                yield id_, {"operationId": id_, "parameters": {name: f"$response.body#/{field}"}}
 
 
 def described_body(model: type[BaseModel], *others: str) -> dict[str, Any]:

@@ -147,11 +147,12 @@ class TestLists:
     def test_so_have_files(self, two: Two) -> None:
         said = {"annotator": "anna", "response": two.response, "unit": 0, "dimension": "E", "score": 2}
         assert two.send("admin", "POST", "/v1/annotations", json={"annotations": [said]}).status_code == 200
-        lines = {
-            whose: two.send(whose, "GET", "/v1/annotations", params={"format": "csv"}).text.splitlines()
+        ours, theirs = (
+            two.send(whose, "GET", "/v1/annotations", params={"format": "csv"}).text.splitlines()
             for whose in ("admin", "other")
-        }
-        assert (len(lines["admin"]), len(lines["other"])) == (2, 1)
+        )
+        assert any("anna" in line for line in ours)
+        assert theirs == ours[:1]
 
 
 class TestTheSame:
