@@ -22,7 +22,7 @@ $(READY): pyproject.toml requirements.lock requirements-bootstrap.lock .ci/setup
 	@touch $@
 
 test: lint  ## everything that has to pass before a commit
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 3 --dist loadfile
 
 lint: setup  ## format, rules, types, layers, deployment files
 	$(BIN)/ruff format --check .
