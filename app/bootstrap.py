@@ -1,23 +1,19 @@
 """What every process does first: logging, the operator's file; and what it does late, because it takes long."""
 
-import contextlib
 import functools
 import gc
 import importlib
 import logging
-import os
-import secrets
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import structlog
 
 from app.domain.segmentation import PunktRules, Segmenter, Unit
 from app.llm.connections import Connections, load_connections
-from app.settings import PEPPER_BYTES, Settings, environment
+from app.settings import Settings, environment
 from app.telemetry.redaction import redact_logging, redacted
 from app.vault.keyring import KeyRing, parse_keys
 
@@ -85,21 +81,6 @@ def load_operator_connections(settings: Settings) -> Connections:
     """
     text = settings.config.read_text(encoding="utf-8") if settings.config is not None else None
     return load_connections(text, environment(), settings.simulator_url)
-
-
-def make_pepper(path: Path) -> Path:
-    """A file with what API keys are hashed with, which only this account can read; it is made if there is none.
-
-    Raises:
-        OSError: If it can't be made.
-    """
-    whole = path.with_name(f"{path.name}.{os.getpid()}")  # nobody finds a file that is not written yet
-    with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(secrets.token_hex(PEPPER_BYTES))
-    with contextlib.suppress(FileExistsError):
-        path.hardlink_to(whole)
-    whole.unlink()
-    return path
 
 
 def load_key_ring(settings: Settings) -> KeyRing:

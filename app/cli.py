@@ -181,13 +181,13 @@ def _with_pepper(settings: "Settings") -> "Settings":
     """The settings with something to hash API keys with: where none is set, what the data directory keeps."""
     if settings.key_pepper is not None or settings.key_pepper_file is not None:
         return settings
-    from app.bootstrap import make_pepper  # noqa: PLC0415
-    from embedded.directories import make_directory  # noqa: PLC0415
+    from embedded.directories import make_directory, make_secret  # noqa: PLC0415
 
     data_dir = settings.data_dir.absolute()
     with _stack_errors():
         make_directory(data_dir, mode=0o711)  # passable: Postgres may have to run as another account
-    return settings.model_copy(update={"key_pepper_file": make_pepper(data_dir / PEPPER_FILE)})
+        pepper = make_secret(data_dir / PEPPER_FILE)
+    return settings.model_copy(update={"key_pepper_file": pepper})
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Where the embedded servers' files are: their wheels, their sockets, and the lock on a data directory."""
 
+import contextlib
 import fcntl
 import os
 import secrets
@@ -50,20 +51,23 @@ def make_secret(path: Path) -> Path:
     """A file with a secret in hexadecimal that only this account can read; one that exists stays as it is.
 
     Args:
-        path: in a directory that the caller has locked.
+        path: in an existing directory; of several processes that make it at once, one does.
 
     Raises:
         StackError: it cannot be made.
     """
-    staging = path.with_name(f"{path.name}.new")
+    whole = path.with_name(f"{path.name}.{os.getpid()}")  # nobody finds a file that is not written yet
     try:
-        if not path.exists():
-            staging.unlink(missing_ok=True)
-            with os.fdopen(os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(secrets.token_hex(SECRET_BYTES))
-                file.flush()
-                os.fsync(file.fileno())  # what is encrypted with it outlives the machine's crash
-            staging.rename(path)
+        if path.exists():
+            return path
+        whole.unlink(missing_ok=True)
+        with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_hex(SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())  # what is hashed or encrypted with it outlives the machine's crash
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(whole)
+        whole.unlink()
     except OSError as error:
         raise StackError(f"cannot make {path}: {error}") from error
     return path

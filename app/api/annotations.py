@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from app.api import annotation_answers, cursors
 from app.api.access import needs
 from app.api.annotation_requests import AnnotationsIn, LabellingRoundIn
+from app.api.cursors import After, PageLimit
 from app.api.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters, takes_a_stream
-from app.api.jobs import MAX_PAGE
 from app.api.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with, described_body
 from app.api.problems import field_error
@@ -139,10 +139,8 @@ async def list_(
     format_: Annotated[
         Literal["json", "csv"], Query(alias="format", description="`csv` is all of them, streamed.")
     ] = "json",
-    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
-    after: Annotated[
-        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
-    ] = None,
+    limit: PageLimit = 50,
+    after: After = None,
 ) -> Response:
     """Annotations, in the order in which they were first given."""
     wanted = AnnotationFilter(None if job is None else job_id_of(job), annotator)

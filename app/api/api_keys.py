@@ -4,13 +4,13 @@ import re
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Response
 from fastapi.responses import JSONResponse
 
 from app.api import cursors, key_answers
 from app.api.access import needs, no_pepper
+from app.api.cursors import After, PageLimit
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
-from app.api.jobs import MAX_PAGE
 from app.api.key_requests import ApiKeyChangeIn, ApiKeyIn, RotationIn
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
 from app.api.strict_json import StrictRoute
@@ -68,10 +68,8 @@ async def create(body: ApiKeyIn, services: ServicesDep, tenant: TenantDep) -> Re
 async def list_(
     services: ServicesDep,
     tenant: TenantDep,
-    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20,
-    after: Annotated[
-        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
-    ] = None,
+    limit: PageLimit = 20,
+    after: After = None,
 ) -> Response:
     """Keys, newest first; ended ones too."""
     begin = None if after is None else cursors.moment(after)

@@ -4,11 +4,18 @@ import base64
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Query
 
 from app.api.problems import ProblemError, wrong_field
 
 T = TypeVar("T")
+
+PageLimit = Annotated[int, Query(ge=1, le=500)]
+"""How many entries a page has at most."""
+After = Annotated[str | None, Query(description="`next_cursor` of the page before.", max_length=200)]
+"""Where a page begins; ``None`` for the first one."""
 
 
 def page(

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from app.api import answers, cursors
 from app.api.access import needs
 from app.api.comparisons import JUNIT_TYPE, junit_answer
+from app.api.cursors import After, PageLimit
 from app.api.dependencies import (
     CallerDep,
     JobId,
@@ -49,7 +50,6 @@ REPORTS: Responses = {
     200: {"content": {export.media_type: {} for export in EXPORTS.values()} | {JUNIT_TYPE: {}}}
 }
 POLL_SECONDS = "1"
-MAX_PAGE = 500
 
 IdempotencyKey = Annotated[
     str | None,
@@ -98,10 +98,8 @@ async def list_(
     services: ServicesDep,
     tenant: TenantDep,
     metadata: MetadataFilter,
-    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20,
-    after: Annotated[
-        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
-    ] = None,
+    limit: PageLimit = 20,
+    after: After = None,
     status: Annotated[JobStatus | None, Query(description="Only jobs in this state.")] = None,
 ) -> Response:
     """Jobs, newest first. `metadata[key]=value` (any number of them) keeps those that carry the label."""
@@ -289,10 +287,8 @@ async def responses(
     suspicious: Annotated[
         bool, Query(description="Only those with a verdict or grade whose `suspicion` is not `null`.")
     ] = False,
-    after: Annotated[
-        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
-    ] = None,
-    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+    after: After = None,
+    limit: PageLimit = 50,
 ) -> Response:
     """Responses with their sentences, verdicts and the judges' own words. A page that would be too large ends early.
 

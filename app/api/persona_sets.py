@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from app.api import answers, set_answers
 from app.api.access import Caller, needs
+from app.api.cursors import After, PageLimit
 from app.api.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.jobs import MAX_PAGE, POLL_SECONDS, IdempotencyKey
+from app.api.jobs import POLL_SECONDS, IdempotencyKey
 from app.api.media import CSV_TYPE, JSONL_TYPES, BodyForm, form_of, json_of, text_of
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with, described_body
 from app.api.problems import wrong_field
@@ -98,10 +99,8 @@ async def create(
 async def list_(
     services: ServicesDep,
     tenant: TenantDep,
-    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20,
-    after: Annotated[
-        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
-    ] = None,
+    limit: PageLimit = 20,
+    after: After = None,
 ) -> Response:
     """Kept sets, newest first, without their personas. The built-in ones are named by `GET /v1/personas`."""
     return await list_kept(services, tenant, "persona_set", limit, after)

@@ -4,13 +4,13 @@ import re
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Response
 from fastapi.responses import JSONResponse
 
 from app.api import set_answers
 from app.api.access import needs
+from app.api.cursors import After, PageLimit
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
-from app.api.jobs import MAX_PAGE
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
 from app.api.set_lists import list_kept
 from app.api.set_requests import QuestionSetIn
@@ -61,10 +61,8 @@ async def create(body: QuestionSetIn, services: ServicesDep, tenant: TenantDep) 
 async def list_(
     services: ServicesDep,
     tenant: TenantDep,
-    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20,
-    after: Annotated[
-        str | None, Query(description="`next_cursor` of the page before.", max_length=200)
-    ] = None,
+    limit: PageLimit = 20,
+    after: After = None,
 ) -> Response:
     """Sets, newest first, without their questions: those that were sent and those that jobs have frozen."""
     return await list_kept(services, tenant, "question_set", limit, after)

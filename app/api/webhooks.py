@@ -4,13 +4,14 @@ import re
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import JSONResponse
 
 from app.api import cursors, webhook_answers
 from app.api.access import needs
+from app.api.cursors import After, PageLimit
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
-from app.api.jobs import MAX_PAGE, IdempotencyKey
+from app.api.jobs import IdempotencyKey
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, TOO_OFTEN, answers_with
 from app.api.strict_json import StrictRoute
 from app.api.webhook_requests import WebhookChangeIn, WebhookIn
@@ -49,8 +50,6 @@ async def _webhook_id(webhook_id: Annotated[str, Path(description="A webhook's i
 
 
 WebhookId = Annotated[str, Depends(_webhook_id)]
-Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
-After = Annotated[str | None, Query(description="`next_cursor` of the page before.", max_length=200)]
 
 
 @router.post(
@@ -79,7 +78,9 @@ async def create(
 
 @router.get("", responses=answers_with(webhook_answers.WebhookList), summary="List webhooks")
 @needs(Scope.READ)
-async def list_(services: ServicesDep, tenant: TenantDep, limit: Limit = 20, after: After = None) -> Response:
+async def list_(
+    services: ServicesDep, tenant: TenantDep, limit: PageLimit = 20, after: After = None
+) -> Response:
     """Webhooks, newest first."""
     begin = None if after is None else cursors.moment(after)
     async with services.engine.connect() as connection:
@@ -154,7 +155,11 @@ async def send_test_message(webhook_id: WebhookId, services: ServicesDep, tenant
 )
 @needs(Scope.READ)
 async def list_deliveries(
-    webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep, limit: Limit = 20, after: After = None
+    webhook_id: WebhookId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    limit: PageLimit = 20,
+    after: After = None,
 ) -> Response:
     """A webhook's messages, newest first: waiting, delivered or given up. Ended ones are kept for 30 days."""
     await find_webhook(services.engine, tenant, webhook_id)
