@@ -96,15 +96,14 @@ def _measured(client: str, url: str, options: argparse.Namespace) -> float:
 async def _run(client: str, url: str, calls: int, in_flight: int) -> float:
     async with AsyncExitStack() as stack:
         post = await _CLIENTS[client](stack, url, in_flight)
-        await _post_all(
-            post, in_flight, in_flight
-        )  # connections are open and modules loaded before it counts
-        before = _cpu_seconds()
-        await _post_all(post, calls, in_flight)
-        return (_cpu_seconds() - before) / calls * 1e6
+        await post_all(post, in_flight, in_flight)  # connections are open and modules loaded before it counts
+        before = cpu_seconds()
+        await post_all(post, calls, in_flight)
+        return (cpu_seconds() - before) / calls * 1e6
 
 
-async def _post_all(post: Post, calls: int, in_flight: int) -> None:
+async def post_all(post: Post, calls: int, in_flight: int) -> None:
+    """Makes so many calls, with so many in flight."""
     numbers = iter(range(calls))
 
     async def caller() -> None:
@@ -114,7 +113,8 @@ async def _post_all(post: Post, calls: int, in_flight: int) -> None:
     await asyncio.gather(*(caller() for _ in range(min(in_flight, calls))))
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
+    """CPU time of this process, user and system."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
@@ -140,7 +140,8 @@ async def _lean(stack: AsyncExitStack, url: str, _: int) -> Post:
     return await _ours(stack, url, "lean")
 
 
-async def _aiohttp(stack: AsyncExitStack, url: str, in_flight: int) -> Post:
+async def aiohttp_post(stack: AsyncExitStack, url: str, in_flight: int) -> Post:
+    """Calls by bare aiohttp."""
     import aiohttp
     import httpx2
 
@@ -186,7 +187,7 @@ async def _curl_cffi(stack: AsyncExitStack, url: str, in_flight: int) -> Post:
 _CLIENTS: dict[str, Callable[[AsyncExitStack, str, int], Awaitable[Post]]] = {
     "sdk": _sdk,
     "lean": _lean,
-    "aiohttp": _aiohttp,
+    "aiohttp": aiohttp_post,
     "pyreqwest": _pyreqwest,
     "curl_cffi": _curl_cffi,
 }

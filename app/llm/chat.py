@@ -14,6 +14,7 @@ from app.llm.connections import Connection
 from app.llm.keyless import keyless
 from app.llm.limit_headers import LimitHeaders
 from app.llm.transports import TransportKind
+from app.llm.transports.body import Body, BodyForms
 from app.llm.transports.choice import open_transport
 from app.llm.transports.sdk import Client, Faults
 
@@ -32,6 +33,7 @@ class Chat(ABC):
     def __init__(self, connection: Connection, transport: TransportKind) -> None:
         self._key = connection.api_key
         self._limits = LimitHeaders()
+        self._forms = BodyForms(self.body)
         client = partial(self.client, connection)
         self._transport = open_transport(transport, connection, client, self.path, self.faults)
 
@@ -65,7 +67,7 @@ class Chat(ABC):
         Raises:
             ModelCallError: If there was none.
         """
-        body = self.body(request)
+        body = Body(request, self.body, self._forms)
         reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
         limits = self._limits.news(request.model.name, reply.headers)
         return keyless(self.read(wire.json_object(reply), reply.headers, self._key, limits), self._key)

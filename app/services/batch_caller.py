@@ -11,7 +11,7 @@ from app.db.writer import CallRow
 from app.domain.model import ChatReply, ChatRequest, Model
 from app.ports import BatchModel, FailureKind, ModelCallError, PriceBook
 from app.services.batch_writer import Batch, BatchWriter
-from app.services.call_rows import CallKey, new_call_row, with_failure, with_reply, worst_case
+from app.services.call_rows import Attempt, CallKey, answered_row, unanswered_row, worst_case
 from app.services.identifiers import new_uuid
 from app.services.model_caller import CallFailedError, JobMustStopError
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
@@ -97,13 +97,13 @@ class BatchCaller:
 
     def _read(self, known: KnownCall, answer: str, model: Model, key: CallKey, claim: AnyClaim) -> ChatReply:
         submitted_at, passed = known.submitted_at or datetime.now(UTC), (known.seconds or 0.0) * 1000
-        row = new_call_row(known.id, model, key, claim, known.attempt, submitted_at, passed, known.batch_id)
+        attempt = Attempt(known.id, model, key, claim, known.attempt, submitted_at, known.batch_id)
         try:
             reply = self.chat.decode(model.connection, answer)
         except ModelCallError as error:
-            self._account(claim, with_failure(row, error))
+            self._account(claim, unanswered_row(attempt, passed, error))
             raise
-        self._account(claim, with_reply(row, reply, self.prices))
+        self._account(claim, answered_row(attempt, passed, reply, self.prices))
         return reply
 
     def _account(self, claim: AnyClaim, row: CallRow) -> None:

@@ -63,21 +63,26 @@ class BatchWriter:
         self._idle.set()
         self._room = asyncio.Event()
         self._room.set()
+        WRITER_BACKLOG.set_function(lambda: self._pending)
 
     def add(self, claim: AnyClaim, *rows: Row) -> Batch:
         """Puts rows into the batch that is open; they are written in the order in which they were added."""
-        if self._open is None:
-            self._open = Batch()
-            self._wake.set()
         batch = self._open
+        if batch is None:
+            self._open = batch = Batch()
+            self._idle.clear()
+            self._wake.set()
         batch.rows.setdefault(_held(claim), []).extend(rows)
         batch.size += len(rows)
         self._pending += len(rows)
-        WRITER_BACKLOG.set(self._pending)
-        self._idle.clear()
-        if self._pending > BACKLOG_ROWS:
+        if not self.has_room:
             self._room.clear()
         return batch
+
+    @property
+    def has_room(self) -> bool:
+        """Whether calls may start: not too much is waiting to be written."""
+        return self._pending <= BACKLOG_ROWS
 
     async def wait_for_room(self) -> None:
         """Waits while too much is waiting to be written."""
@@ -107,8 +112,7 @@ class BatchWriter:
             finally:
                 batch.done.set_result(None)
                 self._pending -= batch.size
-                WRITER_BACKLOG.set(self._pending)
-                if self._pending <= BACKLOG_ROWS:
+                if self.has_room:
                     self._room.set()
                 if not self._pending:
                     self._idle.set()

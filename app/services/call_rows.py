@@ -1,19 +1,20 @@
 """What calls are for, what they take at worst, and the rows that account for them, however they are sent."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
+from typing import NamedTuple
 from uuid import UUID
 
 from app.db.shards import AnyClaim, Claim
 from app.db.writer import CallRow
 from app.domain.budget import Amount, most_tokens, nanos_of
 from app.domain.model import ChatReply, ChatRequest, Model, Stage, Usage
-from app.ports import ModelCallError, PriceBook
+from app.ports import FailureKind, ModelCallError, PriceBook
+
+_OK = HTTPStatus.OK.value
 
 
-@dataclass(frozen=True, slots=True)
-class CallKey:
+class CallKey(NamedTuple):
     """What a call is for.
 
     Attributes:
@@ -47,7 +48,7 @@ class CallKey:
         units = self.unit if self.last_unit is None else f"{self.unit}-{self.last_unit}"
         answer = (self.run, self.item, units, self.trait, self.judge)
         parts = (self.stage.value, place, self.task, *answer, self.ask)
-        return "/".join(str(part) for part in parts if part is not None)
+        return "/".join([str(part) for part in parts if part is not None])
 
 
 def worst_case(prices: PriceBook, request: ChatRequest, *, batched: bool = False) -> Amount:
@@ -61,17 +62,53 @@ def worst_case(prices: PriceBook, request: ChatRequest, *, batched: bool = False
     return Amount(1, sent + returned, nanos_of(price.usd or 0))
 
 
-def new_call_row(
-    call: UUID,
-    model: Model,
-    key: CallKey,
-    claim: AnyClaim,
-    attempt: int,
-    started_at: datetime,
-    latency_ms: float,
-    batch_id: int | None = None,
-) -> CallRow:
-    """The row of a call of which nothing is known yet but that it was made."""
+class Attempt(NamedTuple):
+    """An attempt at a call.
+
+    Attributes:
+        id: Of its row.
+        model: Who was called.
+        key: What for.
+        claim: Under which claim.
+        number: Which attempt it is, from 1.
+        started_at: When it was sent.
+        batch_id: Of the batch in which it was sent.
+    """
+
+    id: UUID
+    model: Model
+    key: CallKey
+    claim: AnyClaim
+    number: int
+    started_at: datetime
+    batch_id: int | None = None
+
+
+def unanswered_row(attempt: Attempt, latency_ms: float, error: ModelCallError) -> CallRow:
+    """The row of a call that gave no answer."""
+    return lost_row(attempt, latency_ms, error.code)._replace(
+        outcome=error.kind.value, http_status=error.status, maybe_paid=error.maybe_paid
+    )
+
+
+def lost_row(attempt: Attempt, latency_ms: float, code: str) -> CallRow:
+    """The row of a call of which nothing is known but that it was made, and may be paid."""
+    return _row(attempt, latency_ms, None, None)._replace(outcome=FailureKind.RETRY.value, code=code)
+
+
+def answered_row(attempt: Attempt, latency_ms: float, reply: ChatReply, prices: PriceBook) -> CallRow:
+    """The row of a call that was answered, with its cost."""
+    usd = None
+    if reply.usage is not None:
+        model = attempt.model
+        batched = attempt.batch_id is not None
+        usd = prices.price(model.connection, model.name, reply.usage, batched=batched).usd
+    return _row(attempt, latency_ms, reply, usd)
+
+
+def _row(attempt: Attempt, latency_ms: float, reply: ChatReply | None, usd: float | None) -> CallRow:
+    call, model, key, claim, number, started_at, batch_id = attempt
+    usage = None if reply is None else reply.usage
     return CallRow(
         id=call,
         tenant=claim.tenant,
@@ -86,48 +123,23 @@ def new_call_row(
         unit=key.unit,
         trait=key.trait,
         judge=key.judge,
-        attempt=attempt,
+        attempt=number,
         outcome="ok",
         code=None,
-        http_status=None,
-        input_tokens=None,
-        output_tokens=None,
-        cached_input_tokens=None,
-        usd=None,
+        http_status=None if reply is None else _OK,
+        input_tokens=None if usage is None else usage.input_tokens,
+        output_tokens=None if usage is None else usage.output_tokens,
+        cached_input_tokens=None if usage is None else usage.cached_input_tokens,
+        usd=usd,
         maybe_paid=True,
         latency_ms=latency_ms,
-        finish_reason=None,
-        model_snapshot=None,
-        system_fingerprint=None,
-        provider_request_id=None,
+        finish_reason=None if reply is None else reply.finish_reason.value,
+        model_snapshot=None if reply is None else reply.model_snapshot,
+        system_fingerprint=None if reply is None else reply.system_fingerprint,
+        provider_request_id=None if reply is None else reply.provider_request_id,
         started_at=started_at,
         persona=None if isinstance(claim, Claim) else claim.persona,
         task=key.task,
         last_unit=key.last_unit,
         batch_id=batch_id,
-    )
-
-
-def with_failure(row: CallRow, error: ModelCallError) -> CallRow:
-    """The row of a call that gave no answer."""
-    return row._replace(
-        outcome=error.kind.value, code=error.code, http_status=error.status, maybe_paid=error.maybe_paid
-    )
-
-
-def with_reply(row: CallRow, reply: ChatReply, prices: PriceBook) -> CallRow:
-    """The row of a call that was answered, with its cost."""
-    usage: Usage | None = reply.usage
-    batched = row.batch_id is not None
-    price = None if usage is None else prices.price(row.connection, row.model, usage, batched=batched)
-    return row._replace(
-        http_status=HTTPStatus.OK.value,
-        input_tokens=usage.input_tokens if usage else None,
-        output_tokens=usage.output_tokens if usage else None,
-        cached_input_tokens=usage.cached_input_tokens if usage else None,
-        usd=price.usd if price else None,
-        finish_reason=reply.finish_reason.value,
-        model_snapshot=reply.model_snapshot,
-        system_fingerprint=reply.system_fingerprint,
-        provider_request_id=reply.provider_request_id,
     )

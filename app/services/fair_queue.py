@@ -7,7 +7,7 @@ worth of calls is let through to it. So a small job's calls never stand behind t
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -73,7 +73,7 @@ class Turn:
 
 
 class FairQueue:
-    """The calls to one model; belongs to one event loop.
+    """The calls to one model; to be built on the loop that it belongs to.
 
     Args:
         limit: Most calls in flight, those at the limiter included.
@@ -81,6 +81,7 @@ class FairQueue:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self._loop = asyncio.get_running_loop()
         self._tenants: dict[str, _Tenant] = {}
         self._now = 0.0
         self._waiting = 0
@@ -90,12 +91,19 @@ class FairQueue:
         self._passed = 0
         self._passed_before = 0
 
+    def turn_at_once(self) -> Turn | None:
+        """A turn, if nobody waits for one and there is room. Whoever is given it must end it."""
+        if self._waiting or not self._has_room():
+            return None
+        self._begin()
+        return Turn(self)
+
     async def turn(self, tenant: str, job: str, priority: Priority) -> Turn:
         """Waits until it is this job's turn. Whoever is given it must end it."""
-        if not self._waiting and self._has_room():
-            self._begin()
-            return Turn(self)
-        granted = asyncio.get_running_loop().create_future()
+        at_once = self.turn_at_once()
+        if at_once is not None:
+            return at_once
+        granted = self._loop.create_future()
         self._join(tenant, job, priority, granted)
         try:
             await granted
@@ -172,7 +180,10 @@ class FairQueue:
             self._second, self._passed = second, 0
 
 
-def _next(members: Iterable[M]) -> M:
+def _next(members: Collection[M]) -> M:
+    """Who goes next of those who wait; at least one does."""
+    if len(members) == 1:
+        return next(iter(members))
     return min((member for member in members if member.waiting), key=lambda member: member.at)
 
 

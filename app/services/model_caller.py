@@ -23,11 +23,18 @@ from app.ports import (
 )
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
-from app.services.call_rows import CallKey, new_call_row, with_failure, with_reply, worst_case
+from app.services.call_rows import (
+    Attempt,
+    CallKey,
+    answered_row,
+    lost_row,
+    unanswered_row,
+    worst_case,
+)
 from app.services.fair_queue import FairQueue, Turn
 from app.services.identifiers import new_uuid
-from app.services.stop_signal import AbandonedError, StopSignal
-from app.telemetry.metrics import LIMITER_UNAVAILABLE, count_call, count_pause, on_the_wire, waiting
+from app.services.stop_signal import AbandonedError, StopSignal, current_task
+from app.telemetry.metrics import LIMITER_UNAVAILABLE, calls_of, count_call, count_pause, waiting
 
 FIRST_BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 60.0
@@ -160,63 +167,67 @@ class ModelCaller:
         Only that of a job that is over, or of a worker that must go, is not awaited for long; it is accounted for as one
         that may be paid.
         """
-        model, call = request.model, new_uuid()
+        model, call, task = request.model, new_uuid(), current_task()
         tokens = self._expected_tokens(request, key.stage)
-        turn = await self._clear(request, claim, call, tokens, stop)
+        turn = await self._clear(request, claim, call, tokens, stop, task)
         try:
-            started_at, started = datetime.now(UTC), time.perf_counter()
-
-            def row() -> CallRow:
-                passed = (time.perf_counter() - started) * 1000
-                return new_call_row(call, model, key, claim, attempt, started_at, passed)
-
-            reply = await self._send(request, claim, stop, row)
+            sent = Attempt(call, model, key, claim, attempt, datetime.now(UTC))
+            reply = await self._send(request, sent, stop, task)
         finally:
             self._step_back(model, turn)
         self._take_note(model, key.stage, tokens, reply)
         return reply
 
     async def _send(
-        self, request: ChatRequest, claim: AnyClaim, stop: StopSignal, row: Callable[[], CallRow]
+        self, request: ChatRequest, sent: Attempt, stop: StopSignal, task: asyncio.Task[object]
     ) -> ChatReply:
         """Sends a call, and accounts for it whatever becomes of it: its reservation is settled by its row."""
-        failed = FailureKind.RETRY.value
+        counted = calls_of(request.model.connection, request.model.name)
+        started = time.perf_counter()
+        counted.in_flight += 1
         try:
-            with on_the_wire(request.model.connection, request.model.name), stop.on_the_wire():
+            with stop.on_the_wire(task):
                 reply = await self._chat.complete(request)
         except AbandonedError:
-            self._account(claim, row()._replace(outcome=failed, code=ABANDONED))
+            self._account(lost_row(sent, _milliseconds(started), ABANDONED), sent)
             raise
         except ModelCallError as error:
-            self._account(claim, with_failure(row(), error))
+            self._account(unanswered_row(sent, _milliseconds(started), error), sent)
             raise
         except Exception:
-            self._account(claim, row()._replace(outcome=failed, code=INTERNAL_ERROR))
+            self._account(lost_row(sent, _milliseconds(started), INTERNAL_ERROR), sent)
             raise
-        self._account(claim, with_reply(row(), reply, self._prices))
+        finally:
+            counted.in_flight -= 1
+        self._account(answered_row(sent, _milliseconds(started), reply, self._prices), sent)
         return reply
 
-    def _account(self, claim: AnyClaim, row: CallRow) -> None:
-        self._writer.add(claim, row)
+    def _account(self, row: CallRow, sent: Attempt) -> None:
+        self._writer.add(sent.claim, row)
         count_call(row.connection, row.model, row.stage, row.outcome, row.latency_ms / 1000, row.usd)
 
     async def _clear(
-        self, request: ChatRequest, claim: AnyClaim, call: UUID, tokens: int, stop: StopSignal
+        self,
+        request: ChatRequest,
+        claim: AnyClaim,
+        call: UUID,
+        tokens: int,
+        stop: StopSignal,
+        task: asyncio.Task[object],
     ) -> Turn:
         """Waits for a call's turn, the limiter's permits and, if the job has a budget, the money.
 
         Returns:
             The turn, for :meth:`_step_back` when the call is over.
         """
-        with stop.interruptible():
+        with stop.interruptible(task):
             await self._chat.prepare(
                 request.model.connection
             )  # before its price and its limits are asked for
-        if not claim.budgeted:
-            with stop.interruptible():
+            if not claim.budgeted:
                 turn = await self._take_turn(request.model, claim)
                 await self._pass(request.model, tokens, stop, turn)
-            return turn
+                return turn
         wanted = Wanted(call, claim, worst_case(self._prices, request))
         paid = short = False
         try:
@@ -241,10 +252,14 @@ class ModelCaller:
 
     async def _take_turn(self, model: Model, claim: AnyClaim) -> Turn:
         """Waits for a call's turn in this process and a place among the calls in flight of all processes."""
-        with waiting("writer", model.connection, model.name):
-            await self._writer.wait_for_room()
-        with waiting("process", model.connection, model.name):
-            turn = await self._queue(model).turn(claim.tenant, claim.job_id, claim.priority)
+        if not self._writer.has_room:
+            with waiting("writer", model.connection, model.name):
+                await self._writer.wait_for_room()
+        queue = self._queue(model)
+        turn = queue.turn_at_once()
+        if turn is None:
+            with waiting("process", model.connection, model.name):
+                turn = await queue.turn(claim.tenant, claim.job_id, claim.priority)
         if self._limiter.bounds(model.connection, model.name):
             try:
                 with waiting("shared", model.connection, model.name):
@@ -272,11 +287,12 @@ class ModelCaller:
 
     async def _pass(self, model: Model, tokens: int, stop: StopSignal, turn: Turn) -> None:
         """Waits for the rate limiter's permit; without it, the call steps back."""
-        try:
-            await self._permitted(model, tokens, stop)
-        except BaseException:
-            self._step_back(model, turn)
-            raise
+        if not (stop.is_confirmed and self._limiter.lets_all_pass(model.connection, model.name)):
+            try:
+                await self._permitted(model, tokens, stop)
+            except BaseException:
+                self._step_back(model, turn)
+                raise
         turn.passed()
 
     async def _permitted(self, model: Model, tokens: int, stop: StopSignal) -> None:
@@ -348,6 +364,10 @@ class ModelCaller:
         count_pause(model.connection, model.name)
         with contextlib.suppress(LimiterUnavailableError):  # this process waits all the same
             await self._limiter.pause(model.connection, model.name, seconds)
+
+
+def _milliseconds(started: float) -> float:
+    return (time.perf_counter() - started) * 1000
 
 
 async def _back_off(error: ModelCallError, steps: int) -> None:

@@ -56,8 +56,6 @@ class StopSignal:
         self._flying: set[asyncio.Task[object]] = set()
         self._giving_up: asyncio.TimerHandle | None = None
         self.given_up = False
-        self._stretch = _Stretch(self, self._waiting)
-        self._flight = _Flight(self, self._flying)
         self._seen_active_at = float("inf")
         self._seen = asyncio.Event()
 
@@ -93,6 +91,11 @@ class StopSignal:
         self._seen_active_at = moment
         self._seen.set()
 
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a call may start without waiting for anything."""
+        return self.reason is None and time.monotonic() - self._seen_active_at <= FRESH_SECONDS
+
     async def confirmed(self) -> None:
         """Waits until the job is known to have been active within the last :data:`FRESH_SECONDS`.
 
@@ -115,67 +118,83 @@ class StopSignal:
         if self.reason is not None:
             raise StoppedError(self.reason)
 
-    def interruptible(self) -> AbstractContextManager[None]:
+    def interruptible(self, task: asyncio.Task[object] | None = None) -> AbstractContextManager[None]:
         """A stretch of waiting, before a call has started, that a stop ends at once.
+
+        Args:
+            task: Who waits; the current task, for which asyncio asks the kernel who is asking.
 
         Raises:
             StoppedError: If stopped before or during it. What was acquired in it is the caller's to release, so
                 a stop that comes with its last step shows only at the next :meth:`check`.
         """
-        return self._stretch
+        return _Stretch(self, self._waiting, task or current_task())
 
-    def on_the_wire(self) -> AbstractContextManager[None]:
+    def on_the_wire(self, task: asyncio.Task[object] | None = None) -> AbstractContextManager[None]:
         """A call that has started: a stop does not end it, giving up does.
+
+        Args:
+            task: Who waits for it, as above.
 
         Raises:
             AbandonedError: If it was given up.
         """
-        return self._flight
+        return _Flight(self, self._flying, task or current_task())
 
 
 class _Stretch:
-    """What ends by a stop. One for all calls: it has no state of its own, and calls go through it by the million."""
+    """What ends by a stop."""
 
-    __slots__ = ("_signal", "_tasks")
+    __slots__ = ("_signal", "_task", "_tasks")
 
-    def __init__(self, signal: StopSignal, tasks: set[asyncio.Task[object]]) -> None:
+    def __init__(
+        self, signal: StopSignal, tasks: set[asyncio.Task[object]], task: asyncio.Task[object]
+    ) -> None:
         self._signal = signal
         self._tasks = tasks
+        self._task = task
 
     def __enter__(self) -> None:
         self._signal.check()
-        self._tasks.add(_task())
+        self._tasks.add(self._task)
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        task = _task()
-        self._tasks.discard(task)
-        reason = self._signal.reason
-        if reason is not None and kind is not None and issubclass(kind, asyncio.CancelledError):
-            task.uncancel()
-            raise StoppedError(reason) from None
+        self._tasks.discard(self._task)
+        if kind is not None and issubclass(kind, asyncio.CancelledError):
+            reason = self._signal.reason
+            if reason is not None:
+                self._task.uncancel()
+                raise StoppedError(reason) from None
 
 
 class _Flight:
     """What ends by giving up only; otherwise as :class:`_Stretch`."""
 
-    __slots__ = ("_signal", "_tasks")
+    __slots__ = ("_signal", "_task", "_tasks")
 
-    def __init__(self, signal: StopSignal, tasks: set[asyncio.Task[object]]) -> None:
+    def __init__(
+        self, signal: StopSignal, tasks: set[asyncio.Task[object]], task: asyncio.Task[object]
+    ) -> None:
         self._signal = signal
         self._tasks = tasks
+        self._task = task
 
     def __enter__(self) -> None:
-        self._tasks.add(_task())
+        self._tasks.add(self._task)
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        task = _task()
-        self._tasks.discard(task)
-        if self._signal.given_up and kind is not None and issubclass(kind, asyncio.CancelledError):
-            task.uncancel()
+        self._tasks.discard(self._task)
+        if kind is not None and self._signal.given_up and issubclass(kind, asyncio.CancelledError):
+            self._task.uncancel()
             raise AbandonedError(self._signal.reason) from None
 
 
-def _task() -> asyncio.Task[object]:
+def current_task() -> asyncio.Task[object]:
+    """The task that runs.
+
+    Raises:
+        RuntimeError: If none does.
+    """
     task = asyncio.current_task()
     if task is None:
         raise RuntimeError("only a task can wait or call")

@@ -5,11 +5,11 @@ where a connection allows any; so after :data:`MOST_MODELS` of them the rest cou
 """
 
 import contextlib
-import functools
 import time
-from contextlib import AbstractContextManager
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from app.telemetry.tallies import Calls, CallTallies
 
 MOST_MODELS = 200
 OTHER_MODEL = "other"
@@ -19,25 +19,6 @@ SHORTEST_WAIT_SECONDS = 0.0005
 REGISTRY = CollectorRegistry()
 _MODEL = ("connection", "model")
 
-_CALLS = Counter(
-    "assay_calls_total", "Attempts at provider calls.", [*_MODEL, "stage", "outcome"], registry=REGISTRY
-)
-_CALL_SECONDS = Histogram(
-    "assay_call_seconds",
-    "Time from sending a call to its outcome.",
-    _MODEL,
-    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
-    registry=REGISTRY,
-)
-_WAIT_SECONDS = Histogram(
-    "assay_wait_seconds",
-    "Time that calls waited, if they had to: for the database's writer, this process's or all processes' calls in flight, the rate limit.",
-    ["limiter", *_MODEL],
-    buckets=(0.005, 0.05, 0.25, 1, 5, 30, 120, 600),
-    registry=REGISTRY,
-)
-_IN_FLIGHT = Gauge("assay_calls_in_flight", "Calls on the wire.", _MODEL, registry=REGISTRY)
-_COST = Counter("assay_cost_usd_total", "Known cost of calls in US dollars.", _MODEL, registry=REGISTRY)
 _PAUSES = Counter(
     "assay_limiter_pauses_total", "Pauses that this process imposed on all.", _MODEL, registry=REGISTRY
 )
@@ -95,24 +76,13 @@ def _labels(connection: str, model: str) -> tuple[str, str]:
     return connection, model
 
 
-@functools.lru_cache(4096)
-def _calls(connection: str, model: str, stage: str, outcome: str) -> Counter:
-    return _CALLS.labels(*_labels(connection, model), stage, outcome)
+_CALLS = CallTallies(_labels)
+REGISTRY.register(_CALLS)
 
 
-@functools.lru_cache(1024)
-def _call_seconds(connection: str, model: str) -> Histogram:
-    return _CALL_SECONDS.labels(*_labels(connection, model))
-
-
-@functools.lru_cache(4096)
-def _wait_seconds(limiter: str, connection: str, model: str) -> Histogram:
-    return _WAIT_SECONDS.labels(limiter, *_labels(connection, model))
-
-
-@functools.lru_cache(1024)
-def _in_flight(connection: str, model: str) -> Gauge:
-    return _IN_FLIGHT.labels(*_labels(connection, model))
+def calls_of(connection: str, model: str) -> Calls:
+    """What is counted of the calls to a model, to be added to."""
+    return _CALLS.of(connection, model)
 
 
 def count_call(
@@ -128,15 +98,10 @@ def count_call(
         seconds: How long it took.
         usd: What it cost; ``None`` where that is unknown.
     """
-    _calls(connection, model, stage, outcome).inc()
-    _call_seconds(connection, model).observe(seconds)
-    if usd:
-        _COST.labels(*_labels(connection, model)).inc(usd)
-
-
-def on_the_wire(connection: str, model: str) -> AbstractContextManager[None]:
-    """Counts a call as in flight inside the block."""
-    return _in_flight(connection, model).track_inprogress()
+    calls = _CALLS.of(connection, model)
+    calls.outcomes[stage, outcome] += 1
+    calls.seconds.add(seconds)
+    calls.usd += usd or 0.0
 
 
 class waiting:  # noqa: N801 - used like a function
@@ -161,7 +126,8 @@ class waiting:  # noqa: N801 - used like a function
         """Ends."""
         seconds = time.perf_counter() - self._started
         if seconds >= SHORTEST_WAIT_SECONDS:
-            _wait_seconds(*self._for).observe(seconds)
+            limiter, connection, model = self._for
+            _CALLS.of(connection, model).waited(limiter, seconds)
 
 
 def count_pause(connection: str, model: str) -> None:

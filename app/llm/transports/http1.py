@@ -84,6 +84,10 @@ class HttpConnection(asyncio.Protocol):
             pass
         return False
 
+    def give_up(self) -> None:
+        """Ends an exchange that has taken too long."""
+        self._fail(TimeoutError())
+
     def abort(self) -> None:
         """Closes the connection at once."""
         self._closed = True

@@ -9,12 +9,12 @@ from pydantic import SecretStr
 
 from app.guard.targets import Guard
 from app.llm import errors
+from app.llm.transports.body import Body
 from app.llm.transports.content import decoded
 from app.llm.transports.pool import Pool, Server
 from app.llm.transports.reply import Reply, ReplyTooLongError
 from app.llm.transports.sdk import MakeClient, header_text, request_form
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _GOOD = range(200, 300)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -33,7 +33,7 @@ class _Line:
 
 
 class LeanTransport:
-    """Posts to one path of one connection; belongs to one loop.
+    """Posts to one path of one connection; to be built on the loop that it runs on.
 
     The SDK configures the connection: at the first call it is asked once for the request that it would send. From then
     on only the id, the length and the body change.
@@ -54,22 +54,24 @@ class LeanTransport:
         self._guard = guard
         self._line: _Line | None = None
         self._opening = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
 
-    async def post(self, body: dict[str, object], request_id: str, deadline_seconds: float) -> Reply:
+    async def post(self, body: Body, request_id: str, deadline_seconds: float) -> Reply:
         """The good reply to one HTTP call within the deadline.
 
         Raises:
             ModelCallError: If there was none.
         """
-        content = _json(body)
-        if content is None:
-            raise errors.unencodable()
+        try:
+            content = body.content
+        except ValueError:
+            raise errors.unencodable() from None
         # Raised outside of the handlers: an exception's context could hold the request, and with it the key.
         try:
-            async with asyncio.timeout(deadline_seconds):
-                line = self._line or await self._open()
-                head = line.head % {b"id": header_text(request_id).encode(), b"length": len(content)}
-                reply = decoded(await line.pool.exchange(head + content))
+            until = self._loop.time() + deadline_seconds
+            line = self._line or await self._open(until)
+            head = line.head % {b"id": header_text(request_id).encode(), b"length": len(content)}
+            reply = decoded(await line.pool.exchange(head + content, until))
             if reply.status in _GOOD:
                 return reply
             failure = errors.refused(reply.status, _fault(reply.body), reply.headers, self._key)
@@ -86,20 +88,12 @@ class LeanTransport:
         if self._line is not None:
             await self._line.pool.close()
 
-    async def _open(self) -> _Line:
-        async with self._opening:
+    async def _open(self, until: float) -> _Line:
+        async with asyncio.timeout_at(until), self._opening:
             if self._line is None:
                 request = await request_form(self._make_client, self._path, self._key)
                 self._line = _Line(_head(request), Pool(_server(request.url, self._guard)))
             return self._line
-
-
-def _json(body: dict[str, object]) -> bytes | None:
-    """The body as both SDKs encode it; ``None`` if no JSON can express it."""
-    try:
-        return _encode(body).encode()
-    except ValueError:
-        return None
 
 
 def _head(request: httpx2.Request) -> bytes:

@@ -21,6 +21,8 @@ RESOLUTION_SECONDS = 10.0
 """How long a name's addresses are believed: a thousand connections that open at once ask once."""
 NEXT_ADDRESS_SECONDS = 0.25
 """Head start of an address before the next one is tried beside it (RFC 8305)."""
+WATCH_SECONDS = 0.1
+"""How late a deadline may be noticed: one look at all calls on the wire is cheaper than a timer for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,36 +53,63 @@ class Pool:
         self._loop = asyncio.get_running_loop()
         self._room = asyncio.Semaphore(MAX_CONNECTIONS)
         self._idle: dict[HttpConnection, None] = {}
-        self._busy: set[HttpConnection] = set()
+        self._busy: dict[HttpConnection, float] = {}
         self._expiry: asyncio.TimerHandle | None = None
+        self._watch: asyncio.TimerHandle | None = None
         self._resolving = asyncio.Lock()
         self._addresses: list[aiohappyeyeballs.AddrInfoType] = []
         self._resolved_at = float("-inf")
 
-    async def exchange(self, message: bytes) -> Reply:
+    async def exchange(self, message: bytes, until: float) -> Reply:
         """The reply to a whole request. It is sent once: no failure after the first byte is tried again.
+
+        Args:
+            message: The request.
+            until: The moment of the loop's clock at which it is given up.
 
         Raises:
             NotConnectedError: If nothing could be sent.
             TargetRefusedError: If nothing may be sent to any of the server's addresses.
             LostConnectionError: If the connection broke afterwards.
             ReplyTooLongError: If the reply is longer than an answer can be.
+            TimeoutError: If there was no whole reply in time.
         """
-        async with self._room:
-            connection = self._reusable() or await self._connect()
-            self._busy.add(connection)
+        if self._room.locked():
+            async with asyncio.timeout_at(until):
+                await self._room.acquire()
+        else:
+            await self._room.acquire()
+        try:
+            connection = self._reusable()
+            if connection is None:
+                async with asyncio.timeout_at(until):
+                    connection = await self._connect()
+            self._busy[connection] = until
+            if self._watch is None:
+                self._watch = self._loop.call_later(WATCH_SECONDS, self._look)
             try:
                 reply = await connection.exchange(message)
             finally:
-                self._busy.discard(connection)
+                del self._busy[connection]
             self._keep(connection)
             return reply
+        finally:
+            self._room.release()
+
+    def _look(self) -> None:
+        """Gives up what is late."""
+        now = self._loop.time()
+        for connection, until in self._busy.items():
+            if until <= now:
+                connection.give_up()
+        self._watch = self._loop.call_later(WATCH_SECONDS, self._look) if self._busy else None
 
     async def close(self) -> None:
         """Closes all connections; calls on them fail."""
-        if self._expiry is not None:
-            self._expiry.cancel()
-            self._expiry = None
+        for timer in (self._expiry, self._watch):
+            if timer is not None:
+                timer.cancel()
+        self._expiry = self._watch = None
         for connection in (*self._idle, *self._busy):
             connection.abort()
         self._idle.clear()

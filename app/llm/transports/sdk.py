@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from app.guard.targets import Guard
 from app.guard.transport import PinnedTransport
 from app.llm import errors
+from app.llm.transports.body import Body
 from app.llm.transports.bounded import bound
 from app.llm.transports.pool import CONNECT_SECONDS, KEEPALIVE_SECONDS, MAX_CONNECTIONS
 from app.llm.transports.reply import Reply, ReplyTooLongError
@@ -86,7 +87,7 @@ class SdkTransport:
         self._path = path
         self._key = key
 
-    async def post(self, body: dict[str, object], request_id: str, deadline_seconds: float) -> Reply:
+    async def post(self, body: Body, request_id: str, deadline_seconds: float) -> Reply:
         """The good reply to one HTTP call within the deadline.
 
         Raises:
@@ -95,7 +96,7 @@ class SdkTransport:
         # Raised outside of the handlers: an SDK's exception holds the request, and with it the key.
         try:
             async with asyncio.timeout(deadline_seconds):
-                response = await post(self._client, self._path, body, request_id)
+                response = await post(self._client, self._path, body.fields, request_id)
                 return Reply(response.status_code, response.headers, response.content)
         except TimeoutError:
             failure = errors.timed_out(deadline_seconds)

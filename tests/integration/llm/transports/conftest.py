@@ -32,3 +32,8 @@ async def open_pool() -> AsyncIterator[OpenPool]:
 def request(body: bytes) -> bytes:
     """A whole request."""
     return b"POST /v1 HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def soon() -> float:
+    """A deadline that nothing here comes near."""
+    return asyncio.get_running_loop().time() + 30.0

@@ -9,7 +9,7 @@ import pytest
 from app.llm.transports.content import decoded
 from app.llm.transports.http1 import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from app.llm.transports.reply import LostConnectionError, Reply, ReplyTooLongError
-from tests.integration.llm.transports.conftest import OpenPool, request
+from tests.integration.llm.transports.conftest import OpenPool, request, soon
 from tests.integration.llm.transports.raw_server import RawServer, echoes, read_request, reply, says
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -73,8 +73,8 @@ class TestReplies:
         async with RawServer(says(REFUSED[name]), echoes) as server:
             pool = open_pool(server)
             with pytest.raises(LostConnectionError):
-                await pool.exchange(request(b"first"))
-            assert (await pool.exchange(request(b"second"))).body == b"second"
+                await pool.exchange(request(b"first"), soon())
+            assert (await pool.exchange(request(b"second"), soon())).body == b"second"
             assert server.connections == 2
 
     @pytest.mark.parametrize("name", READ)
@@ -85,7 +85,7 @@ class TestReplies:
         async with RawServer(connection.serve) as server:
             pool = open_pool(server)
             for _ in range(2):
-                got = await pool.exchange(request(b"x"))
+                got = await pool.exchange(request(b"x"), soon())
                 assert (got.body, "x" in got.headers, "link" in got.headers) == (body, False, False)
             assert server.connections == 1
 
@@ -94,13 +94,13 @@ class TestReplies:
     )
     async def test_without_a_length_end_with_the_connection(self, head: bytes, open_pool: OpenPool) -> None:
         async with RawServer(says(head + b"\r\nabcde", stays=False)) as server:
-            assert (await open_pool(server).exchange(request(b"x"))).body == b"abcde"
+            assert (await open_pool(server).exchange(request(b"x"), soon())).body == b"abcde"
 
     @pytest.mark.parametrize("wire", [reply(b"abcde")[:-1], CHUNKED + b"\r\n5\r\nabcde\r\n", OK + b"x", OK])
     async def test_that_break_off_are_no_replies(self, wire: bytes, open_pool: OpenPool) -> None:
         async with RawServer(says(wire, stays=False)) as server:
             with pytest.raises(LostConnectionError):
-                await open_pool(server).exchange(request(b"x"))
+                await open_pool(server).exchange(request(b"x"), soon())
 
     @pytest.mark.parametrize(
         "wire",
@@ -117,14 +117,14 @@ class TestReplies:
         async with RawServer(says(wire), echoes) as server:
             pool = open_pool(server)
             with pytest.raises(ReplyTooLongError):
-                await pool.exchange(request(b"first"))
+                await pool.exchange(request(b"first"), soon())
             await server.all_ended()
-            assert (await pool.exchange(request(b"second"))).body == b"second"
+            assert (await pool.exchange(request(b"second"), soon())).body == b"second"
 
     async def test_keep_their_status_and_headers(self, open_pool: OpenPool) -> None:
         wire = reply(b"{}", b"X-Request-Id: req_1", b"Set-Cookie: a", b"set-cookie: b", status=b"529 Odd")
         async with RawServer(says(wire)) as server:
-            got = await open_pool(server).exchange(request(b"x"))
+            got = await open_pool(server).exchange(request(b"x"), soon())
         assert got == Reply(
             529, {"content-length": "2", "x-request-id": "req_1", "set-cookie": "a, b"}, b"{}"
         )

@@ -12,7 +12,7 @@ from app.llm.transports import pool as pool_module
 from app.llm.transports.http1 import HttpConnection
 from app.llm.transports.pool import Pool, Server
 from app.llm.transports.reply import LostConnectionError, NotConnectedError
-from tests.integration.llm.transports.conftest import OpenPool, request
+from tests.integration.llm.transports.conftest import OpenPool, request, soon
 from tests.integration.llm.transports.raw_server import RawServer, Script, echoes, read_request, reply, says
 
 WRONG = reply(b"somebody else's")
@@ -38,7 +38,7 @@ class TestConnections:
             pool = open_pool(server)
             for number in range(5):
                 body = b"%d" % number
-                assert (await pool.exchange(request(body))).body == body
+                assert (await pool.exchange(request(body), soon())).body == body
             assert server.connections == 1
 
     async def test_never_carry_two_requests_at_once(self, open_pool: OpenPool) -> None:
@@ -46,7 +46,7 @@ class TestConnections:
             pool = open_pool(server)
             bodies = [b"%d" % number for number in range(50)]
             for _ in range(3):
-                got = await asyncio.gather(*(pool.exchange(request(body)) for body in bodies))
+                got = await asyncio.gather(*(pool.exchange(request(body), soon()) for body in bodies))
                 assert [answer.body for answer in got] == bodies
             assert server.connections == 50
 
@@ -56,7 +56,7 @@ class TestConnections:
         monkeypatch.setattr(pool_module, "MAX_CONNECTIONS", 3)
         async with RawServer(echoes) as server:
             pool = open_pool(server)
-            await asyncio.gather(*(pool.exchange(request(b"x")) for _ in range(20)))
+            await asyncio.gather(*(pool.exchange(request(b"x"), soon()) for _ in range(20)))
             assert server.connections == 3
 
     @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ class TestConnections:
     ) -> None:
         async with RawServer(says(first), echoes) as server:
             pool = open_pool(server)
-            assert (await pool.exchange(request(b"x"))).body == b"first"
-            assert (await pool.exchange(request(b"second"))).body == b"second"
+            assert (await pool.exchange(request(b"x"), soon())).body == b"first"
+            assert (await pool.exchange(request(b"second"), soon())).body == b"second"
             assert server.connections == 2
 
     @pytest.mark.parametrize(("later", "closes"), [(WRONG, False), (b"", True), (WRONG, True)])
@@ -86,10 +86,10 @@ class TestConnections:
         left = asyncio.Event()
         async with RawServer(then(reply(b"first"), later, left, closes=closes), echoes) as server:
             pool = open_pool(server)
-            await pool.exchange(request(b"x"))
+            await pool.exchange(request(b"x"), soon())
             left.set()
             await asyncio.sleep(0.05)
-            assert (await pool.exchange(request(b"second"))).body == b"second"
+            assert (await pool.exchange(request(b"second"), soon())).body == b"second"
             assert server.connections == 2
 
     @pytest.mark.parametrize("resets", [False, True])
@@ -121,18 +121,18 @@ class TestConnections:
             thread = threading.Thread(target=serve, args=(listener,), daemon=True)
             thread.start()
             pool = Pool(Server("127.0.0.1", listener.getsockname()[1]))
-            await pool.exchange(request(b"x"))
+            await pool.exchange(request(b"x"), soon())
             go.set()
             said.wait(60)  # the loop stands still, and with it all that it could notice
-            assert (await pool.exchange(request(b"second"))).body == b"second"
+            assert (await pool.exchange(request(b"second"), soon())).body == b"second"
             await pool.close()
             thread.join(60)
 
     async def test_are_not_confused_by_line_breaks_after_a_reply(self, open_pool: OpenPool) -> None:
         async with RawServer(says(reply(b"first") + b"\r\n", reply(b"second")), echoes) as server:
             pool = open_pool(server)
-            assert (await pool.exchange(request(b"x"))).body == b"first"
-            assert (await pool.exchange(request(b"second"))).body == b"second"
+            assert (await pool.exchange(request(b"x"), soon())).body == b"first"
+            assert (await pool.exchange(request(b"second"), soon())).body == b"second"
 
     @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 2", reply(b"second")[:-1]])
     async def test_that_close_on_a_request_lose_it_and_it_is_sent_once(
@@ -140,9 +140,9 @@ class TestConnections:
     ) -> None:
         async with RawServer(says(reply(b"first"), answer, stays=False), echoes) as server:
             pool = open_pool(server)
-            await pool.exchange(request(b"x"))
+            await pool.exchange(request(b"x"), soon())
             with pytest.raises(LostConnectionError):
-                await pool.exchange(request(b"second"))
+                await pool.exchange(request(b"second"), soon())
             assert server.connections == 1
 
     async def test_whose_request_was_answered_before_it_was_sent_are_not_used_again(
@@ -156,8 +156,8 @@ class TestConnections:
 
         async with RawServer(hasty, echoes) as server:
             pool = open_pool(server)
-            assert (await pool.exchange(request(b"x" * 20_000_000))).status == 413
-            assert (await pool.exchange(request(b"second"))).body == b"second"
+            assert (await pool.exchange(request(b"x" * 20_000_000), soon())).status == 413
+            assert (await pool.exchange(request(b"second"), soon())).body == b"second"
 
     async def test_end_when_nobody_has_used_them_for_a_while(
         self, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
@@ -165,9 +165,9 @@ class TestConnections:
         monkeypatch.setattr(pool_module, "KEEPALIVE_SECONDS", 0.05)
         async with RawServer(echoes) as server:
             pool = open_pool(server)
-            await asyncio.gather(*(pool.exchange(request(b"x")) for _ in range(5)))
+            await asyncio.gather(*(pool.exchange(request(b"x"), soon()) for _ in range(5)))
             await server.all_ended()
-            assert (await pool.exchange(request(b"x"))).body == b"x"
+            assert (await pool.exchange(request(b"x"), soon())).body == b"x"
             assert server.connections == 6
 
     async def test_end_when_the_pool_is_closed_and_fail_their_calls(self, open_pool: OpenPool) -> None:
@@ -180,8 +180,8 @@ class TestConnections:
 
         async with RawServer(echoes, silent) as server:
             pool = open_pool(server)
-            await pool.exchange(request(b"x"))
-            calls = [asyncio.create_task(pool.exchange(request(b"x"))) for _ in range(2)]
+            await pool.exchange(request(b"x"), soon())
+            calls = [asyncio.create_task(pool.exchange(request(b"x"), soon())) for _ in range(2)]
             await asyncio.wait_for(asked.wait(), 60)
             await pool.close()
             results = await asyncio.gather(*calls, return_exceptions=True)
@@ -193,7 +193,7 @@ class TestCancelling:
     """At every place where a call waits."""
 
     async def cancel(self, pool: Pool, until: asyncio.Event) -> None:
-        call = asyncio.create_task(pool.exchange(request(b"cancelled")))
+        call = asyncio.create_task(pool.exchange(request(b"cancelled"), soon()))
         await asyncio.wait_for(until.wait(), 60)
         await asyncio.sleep(0.01)
         call.cancel()
@@ -214,7 +214,7 @@ class TestCancelling:
             pool = open_pool(server)
             await self.cancel(pool, waiting)
             await server.all_ended()
-            assert (await pool.exchange(request(b"second"))).body == b"second"
+            assert (await pool.exchange(request(b"second"), soon())).body == b"second"
 
     async def test_when_the_reply_has_come_ends_the_connection(
         self, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
@@ -229,11 +229,11 @@ class TestCancelling:
             pool = open_pool(server)
             with monkeypatch.context() as patched:
                 patched.setattr(HttpConnection, "_complete", complete_and_cancel)
-                call = asyncio.create_task(pool.exchange(request(b"cancelled")))
+                call = asyncio.create_task(pool.exchange(request(b"cancelled"), soon()))
                 with pytest.raises(asyncio.CancelledError):
                     await call
             await server.all_ended()
-            assert (await pool.exchange(request(b"second"))).body == b"second"
+            assert (await pool.exchange(request(b"second"), soon())).body == b"second"
 
     async def test_while_connecting_leaves_nothing_open(self, monkeypatch: pytest.MonkeyPatch) -> None:
         resolving = asyncio.Event()
@@ -264,9 +264,9 @@ class TestCancelling:
 
         async with RawServer(slow) as server:
             pool = open_pool(server)
-            first = asyncio.create_task(pool.exchange(request(b"first")))
+            first = asyncio.create_task(pool.exchange(request(b"first"), soon()))
             await self.cancel(pool, asked)
-            third = asyncio.create_task(pool.exchange(request(b"third")))
+            third = asyncio.create_task(pool.exchange(request(b"third"), soon()))
             go.set()
             assert [answer.body for answer in await asyncio.gather(first, third)] == [b"first", b"third"]
 
@@ -281,14 +281,14 @@ class TestAddresses:
                 (family, kind, protocol, name, ("127.0.0.1", port)) for port in (1, server.port)
             ]
             pool._resolved_at = asyncio.get_running_loop().time()
-            assert (await pool.exchange(request(b"x"))).body == b"x"
+            assert (await pool.exchange(request(b"x"), soon())).body == b"x"
             await pool.close()
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "does-not-exist.invalid", "a" * 64 + ".invalid"])
     async def test_of_which_none_answers_cost_nothing(self, host: str) -> None:
         pool = Pool(Server(host, 1))
         with pytest.raises(NotConnectedError):
-            await pool.exchange(request(b"x"))
+            await pool.exchange(request(b"x"), soon())
         assert pool._room._value == pool_module.MAX_CONNECTIONS
         await pool.close()
 
@@ -301,7 +301,7 @@ class TestAddresses:
         async with RawServer(silent) as server:  # says nothing to a TLS handshake
             pool = Pool(Server("127.0.0.1", server.port, _trusting_nobody()))
             with pytest.raises(NotConnectedError, match=r"within 0\.05 s"):
-                await pool.exchange(request(b"x"))
+                await pool.exchange(request(b"x"), soon())
             await server.all_ended()
             await pool.close()
 

@@ -1,0 +1,98 @@
+"""What is posted: as the fields that an SDK takes, and as the JSON that both SDKs make of them."""
+
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from json.encoder import encode_basestring
+from typing import NamedTuple
+
+from app.domain.model import ChatRequest, Model
+
+MOST_FORMS = 256
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+Write = Callable[[ChatRequest], dict[str, object]]
+"""What a request is in a wire format; but for the two prompts themselves, nothing in it depends on their words."""
+
+
+class Body(NamedTuple):
+    """The body of one call.
+
+    Attributes:
+        request: What is asked.
+        write: The wire format.
+        forms: What is known of its bodies.
+    """
+
+    request: ChatRequest
+    write: Write
+    forms: "BodyForms"
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """As an SDK takes it."""
+        return self.write(self.request)
+
+    @property
+    def content(self) -> bytes:
+        """As both SDKs encode it.
+
+        Raises:
+            ValueError: If no JSON can express it.
+        """
+        return self.forms.fill(self.request)
+
+
+class BodyForms:
+    """The bodies of one connection's calls, as JSON, of which all but the prompts is written once for a model.
+
+    Args:
+        write: The wire format.
+    """
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+        self._known: dict[tuple[int, bool], _Form] = {}
+
+    def fill(self, request: ChatRequest) -> bytes:
+        """See :attr:`Body.content`."""
+        model, system = request.model, request.system
+        known = (id(model), system is None)
+        form = self._known.get(known)
+        if form is None:
+            if len(self._known) >= MOST_FORMS:
+                self._known.clear()
+            form = self._known[known] = _form(self._write, request)
+        before, between, after = form.parts
+        user = encode_basestring(request.user)
+        if system is None:
+            return f"{before}{user}{after}".encode()
+        return f"{before}{encode_basestring(system)}{between}{user}{after}".encode()
+
+
+class _Form(NamedTuple):
+    """What stands around the prompts.
+
+    Attributes:
+        parts: Before both, between them, and after them.
+        model: Whose it is: as long as it is kept, no other model has its identity.
+    """
+
+    parts: tuple[str, str, str]
+    model: Model
+
+
+def _form(write: Write, request: ChatRequest) -> _Form:
+    """The form of a request's body, found by what stands where its prompts stood.
+
+    Raises:
+        ValueError: If no JSON can express it.
+    """
+    system, user = (None if request.system is None else secrets.token_hex()), secrets.token_hex()
+    text = _encode(write(replace(request, system=system, user=user)))
+    before, _, after = text.partition(f'"{user}"')
+    between = ""
+    if system is not None:
+        before, _, between = before.partition(f'"{system}"')
+    return _Form((before, between, after), request.model)

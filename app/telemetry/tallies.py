@@ -1,0 +1,125 @@
+"""What is counted at every call, by plain addition: a process's metrics library would take a lock for each number.
+
+Whoever asks for the metrics makes the library's families of it. Belongs to the loop that makes the calls.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+_MODEL = ("connection", "model")
+_CALL_BOUNDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_WAIT_BOUNDS = (0.005, 0.05, 0.25, 1, 5, 30, 120, 600)
+
+Labels = tuple[str, str]
+"""Connection and model."""
+
+
+class Seconds:
+    """A histogram of times.
+
+    Args:
+        bounds: Upper bounds of its buckets but for the last, which has none.
+    """
+
+    __slots__ = ("_bounds", "_counts", "_sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Counts a time."""
+        self._counts[bisect_left(self._bounds, seconds)] += 1
+        self._sum += seconds
+
+    def show(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
+        """Puts the histogram into a family."""
+        names = [*map(floatToGoString, self._bounds), "+Inf"]
+        family.add_metric(labels, list(zip(names, accumulate(self._counts), strict=True)), self._sum)
+
+
+class Calls:
+    """The calls to one model.
+
+    Attributes:
+        in_flight: On the wire now.
+        outcomes: Attempts by stage and outcome.
+        seconds: From sending a call to its outcome.
+        waits: By what was waited for.
+        usd: Known cost.
+    """
+
+    __slots__ = ("in_flight", "outcomes", "seconds", "usd", "waits")
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        self.seconds = Seconds(_CALL_BOUNDS)
+        self.waits: dict[str, Seconds] = {}
+        self.usd = 0.0
+
+    def waited(self, limiter: str, seconds: float) -> None:
+        """Counts a wait."""
+        known = self.waits.get(limiter)
+        if known is None:
+            known = self.waits[limiter] = Seconds(_WAIT_BOUNDS)
+        known.add(seconds)
+
+
+class CallTallies(Collector):
+    """The calls to all models.
+
+    Args:
+        labels: Under which names a model is shown.
+    """
+
+    def __init__(self, labels: Callable[[str, str], Labels]) -> None:
+        self._labels = labels
+        self._known: dict[Labels, Calls] = {}
+        self._shown: dict[Labels, Calls] = {}
+
+    def of(self, connection: str, model: str) -> Calls:
+        """The calls to a model; several may be shown, and so counted, as one."""
+        known = self._known.get((connection, model))
+        if known is None:
+            known = self._shown.setdefault(self._labels(connection, model), Calls())
+            self._known[connection, model] = known
+        return known
+
+    def collect(self) -> Iterator[Metric]:
+        """Part of prometheus_client's Collector."""
+        attempts = CounterMetricFamily(
+            "assay_calls", "Attempts at provider calls.", labels=[*_MODEL, "stage", "outcome"]
+        )
+        seconds = HistogramMetricFamily(
+            "assay_call_seconds", "Time from sending a call to its outcome.", labels=_MODEL
+        )
+        waits = HistogramMetricFamily(
+            "assay_wait_seconds",
+            "Time that calls waited, if they had to: for the database's writer, this process's or all processes' calls in flight, the rate limit.",
+            labels=["limiter", *_MODEL],
+        )
+        in_flight = GaugeMetricFamily("assay_calls_in_flight", "Calls on the wire.", labels=_MODEL)
+        cost = CounterMetricFamily("assay_cost_usd", "Known cost of calls in US dollars.", labels=_MODEL)
+        for labels, calls in self._shown.items():
+            for (stage, outcome), count in calls.outcomes.items():
+                attempts.add_metric([*labels, stage, outcome], count)
+            calls.seconds.show(seconds, labels)
+            for limiter, waited in calls.waits.items():
+                waited.show(waits, [limiter, *labels])
+            in_flight.add_metric(labels, calls.in_flight)
+            if calls.usd:
+                cost.add_metric(labels, calls.usd)
+        yield from (attempts, seconds, waits, in_flight, cost)
