@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from app.domain.model import ChatReply, ChatRequest, ProviderLimits, Usage
 
@@ -233,8 +233,7 @@ class RateLimiter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(NamedTuple):
     """Cost of one call in US dollars.
 
     Attributes:

@@ -47,6 +47,8 @@ from benchmarks.transports import aiohttp_post, cpu_seconds, post_all
 SENTENCES_A_TEXT = 20
 SHARD_CALLS = 300
 PLACES = 4
+KEY = "sk-proj-" + "".join(f"{n:x}q7Zr" for n in range(24))
+"""As long as they are: replies are searched for pieces of it."""
 SENTENCES = (
     "I spent the evening with a new book and a cup of tea.",
     "Meeting so many people at the market always gives me energy!",
@@ -141,8 +143,8 @@ async def _aiohttp(options: argparse.Namespace) -> float:
 
 async def _judged(options: argparse.Namespace) -> float:
     """The judging of whole texts, after as much of it as opens the connections."""
-    judge = f"connections:\n  stub: {{kind: openai, base_url: '{options.url}', models: [judge]}}\n"
-    connections = load_connections(judge, {}, None)
+    judge = f"{{kind: openai, base_url: '{options.url}', api_key_env: KEY, models: [judge]}}"
+    connections = load_connections(f"connections: {{stub: {judge}}}", {"KEY": KEY}, None)
     catalog = make_catalog(
         load_atomic(), load_personagym(), load_grouped(), load_hardened(), "punkt", connections
     )

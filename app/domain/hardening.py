@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from app.domain.errors import FieldError
 from app.domain.model import Model
@@ -38,8 +39,7 @@ class Hardening:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeyedReply:
+class KeyedReply(NamedTuple):
     """A judge's reply without its key.
 
     Attributes:

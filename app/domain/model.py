@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,7 @@ class FinishReason(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens of one call, or of many added up.
 
     Attributes:
@@ -87,8 +87,7 @@ class Usage:
     written_input_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ChatRequest(NamedTuple):
     """One call to a model.
 
     Attributes:
@@ -122,8 +121,7 @@ class ProviderLimits:
     exhausted_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ChatReply:
+class ChatReply(NamedTuple):
     """What a model answered.
 
     Attributes:

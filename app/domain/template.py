@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 _PLACEHOLDER = re.compile(r"\{([a-z_ ]+)\}")
 
@@ -11,4 +12,13 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
     In one pass, so that braces inside the values, which are untrusted, stay what they are.
     """
-    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)
+    return "".join([text if name is None else values.get(name, text) for text, name in _parts(template)])
+
+
+@lru_cache(256)
+def _parts(template: str) -> tuple[tuple[str, str | None], ...]:
+    """A template's pieces in order, each placeholder with its name."""
+    pieces = _PLACEHOLDER.split(template)
+    return tuple(
+        (f"{{{piece}}}", piece) if n % 2 else (piece, None) for n, piece in enumerate(pieces) if piece
+    )

@@ -1,7 +1,5 @@
 """Keeps a connection's key out of what its provider says: some repeat what they were sent."""
 
-from dataclasses import replace
-
 from pydantic import SecretStr
 
 from app.domain.model import ChatReply
@@ -12,15 +10,15 @@ def keyless(reply: ChatReply, key: SecretStr | None) -> ChatReply:
     """A reply without the key. A short key stays: it may be a word of the text."""
     if key is None:
         return reply
-    named = (reply.text, reply.model_snapshot, reply.system_fingerprint, reply.provider_request_id)
     removed = traces_of(key.get_secret_value()).pieces_removed
-    text, *names = (said and removed(said) for said in named)
-    if (text, *names) == named:
-        return reply
+    text = removed(reply.text)
+    names = [
+        said and removed(said)
+        for said in (reply.model_snapshot, reply.system_fingerprint, reply.provider_request_id)
+    ]
     snapshot, fingerprint, request_id = names
-    return replace(
-        reply,
-        text=text or "",
+    return reply._replace(
+        text=text,
         model_snapshot=snapshot,
         system_fingerprint=fingerprint,
         provider_request_id=request_id,

@@ -1,7 +1,7 @@
 """What calls cost: the operator's prices, else those of genai-prices (data of the installed package, no network)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from time import monotonic
@@ -60,7 +60,7 @@ class GenaiPriceBook:
         price = pricing(usage)
         if not batched or price.usd is None:
             return price
-        return replace(price, usd=price.usd * _batch_share(self._connections.get(connection), model))
+        return price._replace(usd=price.usd * _batch_share(self._connections.get(connection), model))
 
 
 def _batch_share(connection: Connection | None, model: str) -> float:

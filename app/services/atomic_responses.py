@@ -58,8 +58,8 @@ class AtomicResponses(GroupedResponses):
         # The instruction by its words: jobs with others beside it have it in another place.
         return self.spec.instructions[self._instruction(run)], run % self.spec.iterations
 
-    def _unit_prompt(self, item: Item, dimension: Dimension, unit: Unit) -> str:
-        return scoring_prompt(self.atomic.task, dimension, item, unit.text)
+    def _unit_prompt(self, item: Item, dimension: Dimension, sentence: str) -> str:
+        return scoring_prompt(self.atomic.task, dimension, item, sentence)
 
     def _group_prompt(
         self, words: GroupedWords, item: Item, dimension: Dimension, units: Sequence[Unit]

@@ -99,13 +99,13 @@ class GymAnswers(GroupedResponses):
     def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
         return len(self.spec.judges) + super()._verdicts_due(run, item, status, units)
 
-    def _unit_prompt(self, item: Item, dimension: Dimension, unit: Unit) -> str:
+    def _unit_prompt(self, item: Item, dimension: Dimension, sentence: str) -> str:
         return sentence_prompt(
             self.gym.prompts,
             dimension,
             persona=self.cell.persona.description,
             question=item.text,
-            unit_text=unit.text,
+            unit_text=sentence,
         )
 
     def _group_prompt(

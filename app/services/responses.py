@@ -87,7 +87,7 @@ class Responses(ABC):
         """Which of a cell's texts for one item a run's is, whatever else the job has."""
 
     @abstractmethod
-    def _unit_prompt(self, item: Item, dimension: Dimension, unit: Unit) -> str:
+    def _unit_prompt(self, item: Item, dimension: Dimension, sentence: str) -> str:
         """Asks a judge about one sentence."""
 
     def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:  # noqa: ARG002 - all of them alike
@@ -245,7 +245,7 @@ class Responses(ABC):
     ) -> Judgement:
         """What a judge says about a sentence by itself."""
         shown = showing(self.spec.hardening, [unit.text])
-        prompt = self._unit_prompt(item, dimension, replace(unit, text=shown.shown(unit.text)))
+        prompt = self._unit_prompt(item, dimension, shown.shown(unit.text))
         doubtful = addresses_judge(unit.text)
         try:
             reply = await self._ask(

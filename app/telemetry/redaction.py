@@ -38,8 +38,8 @@ class Traces:
         self._secret = secret
         self._random = _VENDORS_PREFIX.sub("", secret, count=1) if _VENDORS_PREFIX.match(secret) else secret
         forms = set(_forms(self._random)) if self.in_pieces else set()
-        self._probes = tuple(
-            {form[n : n + _PROBE] for form in forms for n in range(0, len(form) - _PROBE + 1, _PROBE)}
+        self._probes = frozenset(
+            form[n : n + _PROBE] for form in forms for n in range(0, len(form) - _PROBE + 1, _PROBE)
         )
         self._pieces = frozenset(form[n : n + PIECE] for form in forms for n in range(len(form) - PIECE + 1))
 
@@ -55,10 +55,17 @@ class Traces:
 
     def pieces_removed(self, text: str) -> str:
         """A text without any piece of a long secret; a short one, which may be a word of it, stays."""
-        if not any(probe in text for probe in self._probes):
+        if not self._may_have_pieces(text):
             return text
         starts = [n for n in range(len(text) - PIECE + 1) if text[n : n + PIECE] in self._pieces]
         return "".join(_without(text, starts))
+
+    def _may_have_pieces(self, text: str) -> bool:
+        """Whether any block of the secret is in a text, by the shorter way: most replies are shorter than the blocks are many."""
+        if len(text) > len(self._probes):
+            return any(probe in text for probe in self._probes)
+        blocks = {text[n : n + _PROBE] for n in range(len(text) - _PROBE + 1)}
+        return not blocks.isdisjoint(self._probes)
 
 
 def _forms(secret: str) -> Iterator[str]:

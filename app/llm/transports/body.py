@@ -3,7 +3,6 @@
 import json
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
@@ -90,7 +89,7 @@ def _form(write: Write, request: ChatRequest) -> _Form:
         ValueError: If no JSON can express it.
     """
     system, user = (None if request.system is None else secrets.token_hex()), secrets.token_hex()
-    text = _encode(write(replace(request, system=system, user=user)))
+    text = _encode(write(request._replace(system=system, user=user)))
     before, _, after = text.partition(f'"{user}"')
     between = ""
     if system is not None:

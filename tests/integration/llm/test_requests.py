@@ -3,7 +3,6 @@
 import asyncio
 import importlib
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -119,7 +118,7 @@ class TestEveryCall:
         self, connection: str, stub: StubProvider, gateway: Gateway, ask: Ask
     ) -> None:
         stub.then(good(connection))
-        await gateway.complete(replace(ask(connection), request_id="é\r\nX-Evil: 1" + "a" * 600))
+        await gateway.complete(ask(connection)._replace(request_id="é\r\nX-Evil: 1" + "a" * 600))
         sent = stub.seen[0].headers["x-client-request-id"]
         assert sent == ("___X-Evil:_1" + "a" * 600)[:512]
 
@@ -185,7 +184,7 @@ class TestFingerprint:
     async def test_is_the_same_for_what_the_provider_can_not_tell_apart(self, ask: Ask) -> None:
         request = ask(temperature=0.0)
         found = await self.of(request)
-        assert found == await self.of(replace(request, request_id="job_2/generation/8/2", deadline_seconds=9))
+        assert found == await self.of(request._replace(request_id="job_2/generation/8/2", deadline_seconds=9))
         assert found.temperature == 0
 
     async def test_is_another_for_other_words_parameters_and_places(self, ask: Ask) -> None:

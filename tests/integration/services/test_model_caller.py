@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -301,14 +301,14 @@ class TestStop:
 class TestLimits:
     async def test_of_a_reply_are_learned(self, bench: Bench) -> None:
         limits = ProviderLimits(requests_per_minute=500)
-        script = Script([replace(REPLY, limits=limits)])
+        script = Script([REPLY._replace(limits=limits)])
         await bench.call(script)
         assert (script.learned, script.pauses, script.inside) == ([limits], [], 0)
 
     async def test_that_are_used_up_hold_everybody_back_until_they_are_there_again(
         self, bench: Bench
     ) -> None:
-        script = Script([replace(REPLY, limits=ProviderLimits(60, None, 12.0))])
+        script = Script([REPLY._replace(limits=ProviderLimits(60, None, 12.0))])
         await bench.call(script)
         await asyncio.sleep(0)  # the reply does not wait for it
         assert script.pauses == [12.0]
