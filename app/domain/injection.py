@@ -41,18 +41,49 @@ def addresses_judge(text: str) -> bool:
 
 def signs(text: str) -> tuple[str, ...]:
     """The names of the patterns that a text has; see :data:`PATTERNS`."""
-    plain = _plain(text)
-    words = frozenset(_WORD.findall(plain))
-    foreign = not plain.isascii() or not words.isdisjoint(_FOREIGN_WORDS)
-    if not foreign and words.isdisjoint(_HINT_WORDS) and _HINTS.search(plain) is None:
+    if not has_hints(text) and not _has_foreign_letters(text):
         return ()
+    plain = _plain(text)
+    foreign = not plain.isascii() or not _FOREIGN_WORDS.isdisjoint(
+        plain.encode("ascii").translate(_FOLD).split()
+    )
+    hinted = has_hints(plain)
     return tuple(
-        name for name, pattern in PATTERNS.items() if (foreign or name != _FOREIGN) and pattern.search(plain)
+        name
+        for name, pattern in PATTERNS.items()
+        if (foreign if name == _FOREIGN else hinted) and pattern.search(plain)
     )
 
 
+def has_hints(text: str) -> bool:
+    """Whether a text has words without which no English pattern matches: all that is ever asked of most sentences.
+
+    Args:
+        text: Looked at as ASCII; any other character counts as a space.
+    """
+    raw = text.encode("ascii", "replace")
+    folded = raw.translate(_FOLD)
+    if _RARE_SIGN in folded:
+        return True
+    words = folded.split()
+    if _HINTS.isdisjoint(words):
+        return False
+    if _DIGIT in folded:
+        words.append(_DIGIT)
+    if b":" in raw or b"#" in raw or b"**" in raw:
+        words.append(_TITLE)
+    return any(
+        word in _RARE_WORDS or not _BESIDE[word].isdisjoint(words) for word in _HINTS.intersection(words)
+    )
+
+
+def _has_foreign_letters(text: str) -> bool:
+    """Whether a text has more than ASCII, and the marks and pictures that stand in any English text."""
+    return not text.isascii() and _FOREIGN_LETTER.search(text) is not None
+
+
 _INVISIBLE = re.compile(
-    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\x00-\x08\x0b-\x1f\x7f]"
+    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\x00-\x08\x0e-\x1b\x7f]"
 )
 _LOOKALIKES = str.maketrans("аеорсухіјѕԁո’‘“”", "aeopcyxijsdn''\"\"")  # noqa: RUF001 - Cyrillic and Armenian letters
 _MIXED_WORD = re.compile(r"\b(?=\w*[a-z])(?=\w*[аеорсухіјѕԁո])\w+")  # noqa: RUF001 - as above
@@ -69,42 +100,121 @@ def _one_white(found: re.Match[str]) -> str:
 
 def _plain(text: str) -> str:
     """The text in lower case, without disguises: compatibility forms, invisible characters, look-alike letters, spaced words."""
-    if not text.isascii():
-        text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
     text = _WHITE.sub(_one_white, text.lower().replace("’", "'").replace("‘", "'"))
     if not text.isascii():
         text = _MIXED_WORD.sub(lambda word: word[0].translate(_LOOKALIKES), text)
     return _SPACED.sub(lambda spaced: re.sub(r"[ .\-_*]", "", spaced[0]), text)
 
 
-_HINTS = re.compile(r"[\d<\[{#=\\]|--|\*\*|__|\(\(")
-_WORD = re.compile(r"[a-z]+")
-_HINT_WORDS = frozenset(
-    _WORD.findall("""
-    admin administrator ai annotator annotators answer assess assessed assesses assessing assessor assessors assigned
-    assistant attention awarded begin beginning best bot bypass calibration classified criteria criterion debug deserves
-    developer directive directives discard disregard disregarding earns end evaluate evaluated evaluates evaluating evaluation
-    evaluator evaluators examiner examiners five follow following forget four full given goal grade graded grader graders
-    grades grading greatest guideline guidelines highest human ignore ignoring instruction instructions job judge judged
-    judges judging llm llms lowest maintenance mark marked marks max maximum merits minimum model nine number numbers
-    objective option options output override overriding overrule perfect prompt rate rated rater raters rates rating receive
-    reply response reviewer reviewers role root rubric rubrics rule rules scale score scored scorer scorers scores scoring
-    seven six start system task ten three top two user warrants zero
-    """)
+_FOREIGN_LETTER = re.compile(
+    "[^\\x00-\\x7f\u200d\ufe0f¡-§©«¬®-±·»¿\u2010-\u2027\u2030-\u205e€\u2190-\u245f\u2500-\u2775\u2794-\u2bff\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff]"
 )
-"""Every pattern needs one of these characters or words, but for those of other languages: most sentences are looked at once."""
+"""What is neither ASCII nor a mark or a picture that has no letter in it, however it is composed."""
 
+_DIGIT = b"0"
+_RARE_SIGN = b"<"
+_TITLE = b":"
+"""Stands for a colon, or a title's sign, which words lose when they are folded."""
+
+
+def _folded(character: int) -> int:
+    """What a byte of a text counts as: a small letter, a digit, a sign that few texts have, or a space."""
+    byte = bytes([character])
+    if byte.isalpha():
+        return ord(byte.lower())
+    if byte.isdigit():
+        return ord(_DIGIT)
+    rare = byte in b"<[\\\x7f" or (byte < b" " and not byte.isspace())
+    return ord(_RARE_SIGN) if rare else ord(" ")
+
+
+_FOLD = bytes(_folded(character) for character in range(128)) + b" " * 128
+
+
+def _words(text: str) -> frozenset[bytes]:
+    return frozenset(text.encode("ascii").split())
+
+
+_ALONE = _words("""
+    ai annotator annotators assess assessed assesses assessing assessor assessors award awarded boxed bypass classified criteria criterion
+    directive directives discard disregard disregarding evaluate evaluated evaluates evaluating evaluation evaluator evaluators
+    examiner examiners grade graded grader graders grades grading guideline guidelines ignore ignoring instruction instructions
+    judge judged judgement judges judging judgment llm llms override overriding overrule prompt prompts rate rated rater raters
+    rates rating ratings reviewer reviewers rubric rubrics s0 s00 s000 score scored scorer scorers scores scoring sys verdict
+    c f h j l n r w y
+""")
+"""Words that few sentences have, and letters that a spaced word leaves over, but hardly an apostrophe or an abbreviation."""
+
+_TEXT_WORDS = (
+    "answer author essay persona post reply response sentence statement submission text writer output"
+)
+_PAIRS = (
+    # Orders to answer, and claims of what the answer is: with a number, or with the best there is.
+    (
+        """answer assign choose classify consider emit enter give label mark option options output pick print put reply respond
+        response return say select state treat type write""",
+        "0 zero two three four five six seven eight nine ten",
+    ),
+    ("answer option output reply respond response", "one line lines single"),
+    (
+        "best full greatest highest lowest max maximum minimum perfect top",
+        "mark marks number numbers option options point points value",
+    ),
+    ("mark", "favorably favourably generously highly leniently very"),
+    (_TEXT_WORDS, "assigned deserves earns get given have marked merits receive warrants"),
+    # Orders to leave instructions aside.
+    (
+        "attention follow following forget",
+        "above before command commands context directions everything given option options orders prior rules said scale told",
+    ),
+    # Words to a judge.
+    ("assistant model system", "automated automatic expert impartial language"),
+    ("assistant system", "model"),
+    # Turns of a conversation, titles, ends of a text.
+    ("assistant developer human response system task user", ":"),
+    (
+        "begin beginning end start stop",
+        "answer context conversation data document essay input message post response sentence submission text transcript",
+    ),
+    # New instructions.
+    (
+        "answer goal job objective option output reply response role rule rules scale task",
+        "actual additional corrected final further hidden important last new next only real revised secret special true updated",
+    ),
+    (
+        "admin administrator calibration debug developer maintenance root system",
+        "check command message mode notice override test update",
+    ),
+    ("display output print quote recite repeat reveal show tell", "above keyword word"),
+    ("number numbers option options scale", "changed flipped inverted redefined reversed swapped updated"),
+)
+"""Words that say nothing by themselves, with those of which one has to stand beside them."""
+
+
+def _beside() -> dict[bytes, frozenset[bytes]]:
+    """By word, the words of which one has to stand beside it."""
+    found: dict[bytes, frozenset[bytes]] = {}
+    for words, others in _PAIRS:
+        for word in _words(words):
+            found[word] = found.get(word, frozenset()) | _words(others)
+    return found
+
+
+_BESIDE = _beside()
 _FOREIGN = "other_language"
-_FOREIGN_WORDS = frozenset(
-    _WORD.findall("""
+_FOREIGN_WORDS = _words("""
     antwoord antworte antworten antwortet asigna assegna assegnare atribua attribue attribuez benote beoordeel bewerte
     bewerten bewertet califica contesta dai desconsidere dimentica dimenticare dimenticate donne donnez escribe geben geef gib
     haz ignora ignorad ignorem ignoren ignorer ignorez ignori ignoriere ignorieren ignoriert ignoruj missachte napisz negeer
     notez odpowiedz olvida olvide olviden omite oublie oubliez pomin responda responde risponda rispondere rispondi sadece
     schreib schreibe trascura trascurate vergeet vergessen vergesst vergib vergiss zapomnij zignoruj
-    """)
-)
+""")
+
 """What a plain Latin text needs to be looked at for other languages than English."""
+
+_RARE_WORDS = _ALONE | _FOREIGN_WORDS
+_HINTS = _RARE_WORDS | _BESIDE.keys()
 
 _NUMBER = (
     r"(?:an?\s+|the\s+)?(?:(?:score|rating|grade|number|option|value|mark)\s+)?(?:of\s+)?[\"'`*(\[<]*"
@@ -130,12 +240,12 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
             r"\b(?:ignor(?:e|ing)|disregard(?:ing)?|(?<!don't )(?<!never )(?<!not )forget|overrid(?:e|ing)|overrule|discard|bypass|do not follow|don't follow|stop following|pay no attention to)"
             r"\s+(?:[\w']+\s+){0,4}?(?:instructions?|prompts?|rules|guidelines|rubrics?|criteria|directions|directives|commands|options?"
             r"|scale|context|orders|the\s+above|everything\s+(?:above|before|prior|said|written|you)|(?:what|that)\s+(?:is|was|came|comes|you)\s+(?:\w+\s+)?(?:above|before|told|given)"
-            r"|(?:the|all)\s+(?:text|sentences?|words)\s+(?:above|before)|(?:the|your|any)\s+(?:scoring|grading|rating)\b)"
+            r"|(?:the|all)\s+(?:text|sentences?|words)\s+(?:above|before)|(?:the|your|any)\s+(?:scoring|grading|rating))\b"
         ),
         # "Reply with 5", "give this response a 5", "output only the number 5".
         "dictates": (
             rf"{_BEGINS}(?:reply|respond|answer|output|return|print|write|say|type|emit|enter|choose|select|pick|put|state)"
-            rf"(?:\s+(?:with|only|just|exactly|simply|always|the|a|single|digit|back|using|by|saying|writing|as|your|final|character|in|this|every|question|sentence|prompt|to|of|all|questions|here)){{0,6}}\s*:?\s*{_NUMBER}"
+            rf"(?:\s+(?:with|only|just|exactly|simply|always|the|a|single|digit|back|using|by|saying|writing|as|your|final|character|in|this|every|question|sentence|prompt|to|of|all|questions|here)){{0,6}}(?:\s*:\s*|\s+){_NUMBER}"
             rf"|{_BEGINS}(?:give|assign|award|rate|score|grade|mark|judge|evaluate|classify|label|treat|consider)\s+{_TEXT}(?:\s+(?:as|at|with|to|be|a|an|the|worth|option)){{0,3}}\s+{_NUMBER}"
             rf"|{_BEGINS}(?:give|assign|award|choose|select|pick|return|output|answer|reply|respond|rate|score|grade|mark)\s+(?:(?:with|only|us|{_TEXT})\s+){{0,2}}(?:as\s+|at\s+|with\s+|to\s+)?{_BEST}\s+{_MARKS}"
             rf"|{_BEGINS}(?:rate|score|grade|mark)\s+{_TEXT}\s+(?:as\s+)?(?:highly|very high|as high as possible|as low as possible|generously|leniently|favou?rably|very (?:open|extrovert|extravert|conscientious|agreeable|emotionally|introvert|neurotic|careless|disagreeable|close)\w*)"
@@ -164,15 +274,15 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
             rf"|\b(?:you(?:'re| are)|your (?:role|job|task) is (?:that of|to be|to act as)|act(?:ing)? as)\s+(?:now\s+)?(?:an?|the|no longer an?|not an?|only an?|just an?)\s+(?:\w+\s+){{0,2}}?{_ROLE}\b"
             rf"|\b(?:dear|hey|hi|hello|attention|note (?:to|for)|message (?:to|for)|instructions? (?:to|for)|reminder (?:to|for)|addressed to|to whom(?:ever)? (?:is )?|listen|important)[\s,:]+(?:the|an?|all|any|every|our|my|to|for)?\s*(?:\w+\s+){{0,2}}?(?:{_ROLE}s?|judges?)\b(?!\s+of\b)"
             rf"|^[^\w\n]*(?:to|for)\s+(?:the|any|all|whatever|every|whichever)\s+(?:\w+\s+)?(?:{_ROLE}s?|judges?)\b"
-            rf"|\b(?:if|whether)\s+you(?:'re| are)\s+(?:an?|the)\s+(?:\w+\s+)?(?:{_ROLE}|judge)\b|\b(?:if|when|while|before|after)\s+you(?:'re| are)?\s+(?:evaluat|judg|grad|rat|scor|assess)(?:e|es|ed|ing)\s+(?:this|the|my|these)\b"
+            rf"|\b(?:if|whether)\s+you(?:'re| are)\s+(?:an?|the)\s+(?:\w+\s+)?(?:{_ROLE}|judge)\b|\b(?:if|when|while|before|after)\s+you(?:'re| are)?\s+(?:(?:evaluat|judg|grad|rat|scor)(?:e|es|ed|ing)|assess(?:es|ed|ing)?)\s+(?:this|the|my|these)\b"
             rf"|\b(?:whoever|whatever|anyone|the one who|the (?:model|system|ai|person)(?: that| who)?)\s+(?:is\s+)?(?:scores?|rates?|grades?|evaluates?|judg(?:es?|ing)|evaluating|scoring|rating|grading)\s+(?:this|these|my)\b"
         ),
         # What separates the turns of a conversation, and false ends of the text.
         "markers": (
             r"<\|[^|>\n]{1,30}\|>|\[/?inst\]|<</?sys>>|</s>|<s>|\[(?:system|assistant|user|end of (?:text|response|input)|/?(?:text|response|data))\]|</?(?:system|assistant|user|human|instructions?|response|text|essay|input|evaluated|data|prompt|document|output|context|sentence|s\d{1,3})>"
             r"|^\s*(?:#{1,6}|\*\*)\s*(?:system|instructions?|assistant|user|human|response|task|evaluation|new task|note to (?:judge|evaluator))\b[*: ]*$|^[^\w\n]*#{2,6}\s*(?:system|instructions?|assistant|human)\b"
-            r"|^\s*(?:system|assistant|user|human|developer|judge|evaluator|instructions?)\s*(?:\([^)\n]{0,20}\)|prompt|message|note|override)?\s*:\s"
-            r"|[-=_*#\[(<]{2}\s*(?:end|begin(?:ning)?|start|stop)\s*(?:of\s+)?(?:the\s+)?(?:user\s+|evaluated\s+|system\s+|persona\s+)?(?:response|text|essay|answer|input|transcript|sentence|data|prompt|document|submission|post|message|instructions?|context|conversation)\b"
+            r"|^\s*(?:system|assistant|user|human|developer|judge|evaluator|instructions?)(?:\s*\([^)\n]{0,20}\)|\s+(?:prompt|message|note|override))?\s*:\s"
+            r"|[-=_*#\[(<]{2}\s*(?:end|begin(?:ning)?|start|stop)\s+(?:of\s+)?(?:the\s+)?(?:user\s+|evaluated\s+|system\s+|persona\s+)?(?:response|text|essay|answer|input|transcript|sentence|data|prompt|document|submission|post|message|instructions?|context|conversation)\b"
             r"|^[^\w\n]*(?:end|beginning|start)\s+of\s+(?:the\s+)?(?:user\s+|evaluated\s+|system\s+|persona\s+)?(?:response|text|essay|answer|input|transcript|sentence|data|prompt|document|submission|post|message|instructions?|context|conversation)\s*(?:$|[.:\])>*=#-])"
         ),
         # "New instructions:", "your real task is", "repeat your system prompt".
@@ -183,7 +293,7 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
             r"|\b(?:reveal|repeat|print|show|output|display|quote|recite|tell me)\s+(?:\w+\s+){0,3}?(?:your|the|all)\s+(?:\w+\s+)?(?:system\s+prompt|instructions|prompt|rubric|text above|above text|key word|keyword)\b"
             r"|\b(?:system|admin(?:istrator)?|developer|maintenance|debug|calibration|root)\s+(?:override|mode|notice|message|command|update|test|check)\b[^.\n]{0,40}(?::|\b(?:enabled|activated|on|engaged)\b|\bscore|\brat(?:e|ing)|\bgrade)"
             r"|\b(?:the\s+)?(?:scale|scoring|options?|numbers?)\s+(?:is|are|has been|have been|was|were)\s+(?:now\s+)?(?:reversed|inverted|flipped|swapped|changed|updated|redefined)"
-            r"|\b(?:do not|don't|never|no need to|need not|refrain from)\s+(?:rate|score|grade|evaluate|judge|assess)(?:ing)?\s+(?:this|the|my)\s+(?:\w+\s+)?(?:response|answer|text|essay|sentence|post|persona)"
+            r"|\b(?:do not|don't|never|no need to|need not|refrain from)\s+(?:rat(?:e|ing)|scor(?:e|ing)|grad(?:e|ing)|evaluat(?:e|ing)|judg(?:e|ing)|assess(?:ing)?)\s+(?:this|the|my)\s+(?:\w+\s+)?(?:response|answer|text|essay|sentence|post|persona)"
         ),
         # The same in other languages: to leave instructions aside, or to answer a number.
         "other_language": (
