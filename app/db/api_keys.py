@@ -47,6 +47,7 @@ class KeyRow:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    sign_outs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,15 @@ async def revoke_key(connection: AsyncConnection, tenant: str, key_id: str) -> K
     )
     found = rows.first()
     return None if found is None else KeyRow(*found)
+
+
+async def end_sessions(connection: AsyncConnection, tenant: str, key_id: str, sign_outs: int) -> None:
+    """Ends a key's sessions that began after so many times of ending them; later ones, of who signed in again, go on."""
+    await connection.execute(
+        update(ApiKey)
+        .where(ApiKey.tenant == tenant, ApiKey.id == key_id, ApiKey.sign_outs == sign_outs)
+        .values(sign_outs=ApiKey.sign_outs + 1)
+    )
 
 
 async def note_use(connection: AsyncConnection, key_id: str) -> None:

@@ -41,6 +41,7 @@ class Holder:
         expires_at: When that one ends; ``None`` for never.
         requests_per_minute: How often it may ask; ``None`` for no limit.
         has_cap: Whether there is a cap on what its jobs spend.
+        sign_outs: How often the sessions of those who signed in with it were ended.
     """
 
     key_id: str
@@ -50,6 +51,7 @@ class Holder:
     expires_at: datetime | None
     requests_per_minute: int | None
     has_cap: bool
+    sign_outs: int
 
 
 class KeyRefusedError(Exception):
@@ -63,9 +65,9 @@ class Keyring:
         self._engine = engine
         self._pepper = pepper
         self._exist = _Known(self._ask_whether_any_exist)
+        self._finder = _Finder(self._ask_for)
         self._found: dict[str, _Known[FoundKey | None]] = {}
         self._used: dict[str, float] = {}
-        self._finder = _Finder(self._ask_for)
         self._notes: set[asyncio.Task[None]] = set()
 
     async def any_exist(self) -> bool:
@@ -125,6 +127,7 @@ class Keyring:
             expires_at=found.expires_at,
             requests_per_minute=row.requests_per_minute,
             has_cap=row.nanos_limit is not None,
+            sign_outs=row.sign_outs,
         )
 
     async def _find(self, prefix: str) -> FoundKey | None:
@@ -165,9 +168,6 @@ class Keyring:
                 log.exception("use of a key not noted", key=key_id)
 
 
-class _Known(Generic[T]):
-    """An answer of the database that holds for :data:`KNOWN_SECONDS`, and while the database is away."""
-
 class _Finder:
     """Finds keys by their prefixes: one question at a time, for all who came while the one before was under way.
 
@@ -206,6 +206,9 @@ class _Finder:
             for prefix, answer in asked.items():
                 answer.set_result(found.get(prefix))
 
+
+class _Known(Generic[T]):
+    """An answer of the database that holds for :data:`KNOWN_SECONDS`, and while the database is away."""
 
     def __init__(self, ask: Callable[[], Awaitable[T]]) -> None:
         self.value: T | None = None
