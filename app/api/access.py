@@ -209,7 +209,7 @@ async def _caller(request: Request) -> Caller:
         if shown is not None:
             holder = await keyring.holder_of(_bearer(shown))
         elif session is not None:
-            holder = await keyring.holder_by(sessions.read(request, session))
+            holder = await _in_session(keyring, sessions.read(request, session))
         else:
             raise _unauthenticated("show a key: Authorization: Bearer KEY", None)
     except KeyRefusedError as error:
@@ -217,6 +217,18 @@ async def _caller(request: Request) -> Caller:
     except NoPepperError as error:
         raise no_pepper(error) from error
     return Caller(holder.tenant, holder, in_session=session is not None)
+
+
+async def _in_session(keyring: Keyring, session: sessions.Session) -> Holder:
+    """Who signed in.
+
+    Raises:
+        KeyRefusedError: If his key lives no more, or its sessions were ended since.
+    """
+    holder = await keyring.holder_by(session.prefix)
+    if holder.sign_outs != session.sign_outs:
+        raise sessions.session_over()
+    return holder
 
 
 async def _keep_rate(request: Request, caller: Caller) -> None:

@@ -1,6 +1,8 @@
 """Sessions of the console: a cookie that says which key was shown, signed and with an end.
 
-It holds no secret, only the key's prefix, and is worth as much as that key is at the moment.
+It holds no secret, only the key's prefix, and is worth as much as that key is at the moment. Who signs out ends all sessions of
+his key: the key has a count of that, and a cookie holds the count at which it began. So a cookie that was copied ends too, and
+nothing has to be kept of each.
 """
 
 import hmac
@@ -9,10 +11,23 @@ from dataclasses import dataclass
 
 from fastapi import Request, Response
 
-from app.services.keyring import KeyRefusedError
+from app.services.keyring import Holder, KeyRefusedError
 
 COOKIE = "assay_session"
 LASTS_SECONDS = 12 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Somebody who showed a key before.
+
+    Attributes:
+        prefix: The key's.
+        sign_outs: How often the key's sessions had been ended when this one began.
+    """
+
+    prefix: str
+    sign_outs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,40 +43,45 @@ class Signer:
     def __repr__(self) -> str:
         return "Signer()"  # no secret in a log or a traceback
 
-    def sign(self, prefix: str, ends: int) -> str:
-        """A session of the key of that prefix, until a moment in seconds since 1970."""
-        said = f"{prefix}.{ends}"
+    def sign(self, session: Session, ends: int) -> str:
+        """A session as a cookie, until a moment in seconds since 1970."""
+        said = f"{session.prefix}.{session.sign_outs}.{ends}"
         return f"{said}.{self._signature(said)}"
 
-    def read(self, session: str) -> str:
-        """The prefix of a session's key.
+    def read(self, cookie: str) -> Session:
+        """What a cookie says.
 
         Raises:
             KeyRefusedError: If the session is over, or none of ours.
         """
-        said, _, signature = session.rpartition(".")
+        said, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._signature(said).encode()):
             raise KeyRefusedError("sign in again: this is no session of this service")
-        prefix, _, ends = said.partition(".")
+        prefix, sign_outs, ends = said.split(".")
         if int(ends) <= time.time():
-            raise KeyRefusedError("sign in again: the session is over")
-        return prefix
+            raise session_over()
+        return Session(prefix, int(sign_outs))
 
     def _signature(self, said: str) -> str:
-        return hmac.digest(self.secret, b"session\0" + said.encode(), "sha256").hex()
+        return hmac.digest(self.secret, b"session 2\0" + said.encode(), "sha256").hex()
 
 
-def read(request: Request, session: str) -> str:
-    """The prefix of a session's key; see :meth:`Signer.read`."""
-    return _signer(request).read(session)
+def session_over() -> KeyRefusedError:
+    """Why the cookie of a session that has ended is not taken."""
+    return KeyRefusedError("sign in again: the session is over")
 
 
-def begin(request: Request, response: Response, prefix: str) -> None:
+def read(request: Request, cookie: str) -> Session:
+    """What a cookie says; see :meth:`Signer.read`."""
+    return _signer(request).read(cookie)
+
+
+def begin(request: Request, response: Response, holder: Holder) -> None:
     """Has the browser remember a key that was shown."""
-    session = _signer(request).sign(prefix, int(time.time()) + LASTS_SECONDS)
+    cookie = _signer(request).sign(Session(holder.prefix, holder.sign_outs), int(time.time()) + LASTS_SECONDS)
     secure = request.url.scheme == "https"
     response.set_cookie(
-        COOKIE, session, max_age=LASTS_SECONDS, secure=secure, httponly=True, samesite="strict"
+        COOKIE, cookie, max_age=LASTS_SECONDS, secure=secure, httponly=True, samesite="strict"
     )
 
 

@@ -1,11 +1,25 @@
 """API keys: kept, found by what of them is no secret, rotated and revoked."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, insert, literal_column, or_, select, text, tuple_, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Text,
+    any_,
+    func,
+    insert,
+    literal,
+    literal_column,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.budgets import TAKEN_BY_KEY
@@ -33,6 +47,7 @@ class KeyRow:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    sign_outs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +92,22 @@ async def insert_key(connection: AsyncConnection, values: Mapping[str, Any]) -> 
     return KeyRow(*rows.one())
 
 
-async def find_by_prefix(connection: AsyncConnection, prefix: str) -> FoundKey | None:
-    """The key that begins so, whosever it is, or began so before it was rotated."""
+async def find_by_prefixes(connection: AsyncConnection, prefixes: Collection[str]) -> dict[str, FoundKey]:
+    """The keys that begin so, whosever they are, or began so before they were rotated, by how they begin."""
+    wanted = any_(literal(list(prefixes), ARRAY(Text)))
     rows = await connection.execute(
         select(*_KEY, ApiKey.digest, ApiKey.former_digest).where(
-            or_(ApiKey.prefix == prefix, ApiKey.former_prefix == prefix)
+            or_(ApiKey.prefix == wanted, ApiKey.former_prefix == wanted)
         )
     )
-    found = rows.first()
-    if found is None:
-        return None
-    row = KeyRow(*found[: len(_KEY)])
-    if row.prefix == prefix:
-        return FoundKey(row, found.digest, row.expires_at)
-    ends = [end for end in (row.former_expires_at, row.expires_at) if end is not None]
-    return FoundKey(row, found.former_digest, min(ends))
+    found: dict[str, FoundKey] = {}
+    for values in rows:
+        row = KeyRow(*values[: len(_KEY)])
+        found[row.prefix] = FoundKey(row, values.digest, row.expires_at)
+        if row.former_prefix is not None:
+            ends = [end for end in (row.former_expires_at, row.expires_at) if end is not None]
+            found[row.former_prefix] = FoundKey(row, values.former_digest, min(ends))
+    return found
 
 
 async def list_keys(
@@ -166,6 +182,15 @@ async def revoke_key(connection: AsyncConnection, tenant: str, key_id: str) -> K
     )
     found = rows.first()
     return None if found is None else KeyRow(*found)
+
+
+async def end_sessions(connection: AsyncConnection, tenant: str, key_id: str, sign_outs: int) -> None:
+    """Ends a key's sessions that began after so many times of ending them; later ones, of who signed in again, go on."""
+    await connection.execute(
+        update(ApiKey)
+        .where(ApiKey.tenant == tenant, ApiKey.id == key_id, ApiKey.sign_outs == sign_outs)
+        .values(sign_outs=ApiKey.sign_outs + 1)
+    )
 
 
 async def note_use(connection: AsyncConnection, key_id: str) -> None:

@@ -47,3 +47,5 @@ class ApiKey(Base):
     revoked_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     """To the minute."""
+    sign_outs: Mapped[int] = mapped_column(server_default=text("0"))
+    """How often its sessions were ended: one that began before the last time is over."""

@@ -170,6 +170,12 @@ async def revoke_key(engine: AsyncEngine, tenant: str, key_id: str) -> Json:
         return key_json(_known(await api_keys.revoke_key(connection, tenant, key_id)))
 
 
+async def end_sessions(engine: AsyncEngine, tenant: str, key_id: str, sign_outs: int) -> None:
+    """Ends the sessions of those who signed in with a key, unless that was done since they were counted."""
+    async with engine.begin() as connection:
+        await api_keys.end_sessions(connection, tenant, key_id, sign_outs)
+
+
 def key_json(row: KeyRow) -> Json:
     """A key without what would let anybody use it."""
     now = datetime.now(UTC)

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Generic, TypeVar
 
 import structlog
@@ -22,6 +23,8 @@ T = TypeVar("T")
 
 KNOWN_SECONDS = 1.0
 """For so long what is known of a key is not asked for again. So a key ends at most a second after it was revoked."""
+AT_ONCE = 500
+"""Most keys that the database is asked for in one question: some milliseconds' work for it."""
 PATIENCE_SECONDS = 1.0
 """How long a database that was asked before is waited for. One that is away lets nobody revoke a key, so what was known holds."""
 
@@ -38,6 +41,7 @@ class Holder:
         expires_at: When that one ends; ``None`` for never.
         requests_per_minute: How often it may ask; ``None`` for no limit.
         has_cap: Whether there is a cap on what its jobs spend.
+        sign_outs: How often the sessions of those who signed in with it were ended.
     """
 
     key_id: str
@@ -47,6 +51,7 @@ class Holder:
     expires_at: datetime | None
     requests_per_minute: int | None
     has_cap: bool
+    sign_outs: int
 
 
 class KeyRefusedError(Exception):
@@ -60,6 +65,7 @@ class Keyring:
         self._engine = engine
         self._pepper = pepper
         self._exist = _Known(self._ask_whether_any_exist)
+        self._finder = _Finder(self._ask_for)
         self._found: dict[str, _Known[FoundKey | None]] = {}
         self._used: dict[str, float] = {}
         self._notes: set[asyncio.Task[None]] = set()
@@ -121,12 +127,13 @@ class Keyring:
             expires_at=found.expires_at,
             requests_per_minute=row.requests_per_minute,
             has_cap=row.nanos_limit is not None,
+            sign_outs=row.sign_outs,
         )
 
     async def _find(self, prefix: str) -> FoundKey | None:
         known = self._found.get(prefix)
         if known is None:
-            known = _Known(lambda: self._ask_for(prefix))
+            known = _Known(lambda: self._finder.find(prefix))
         found = await known.get()
         if found is None:
             self._found.pop(prefix, None)  # guesses fill no memory
@@ -138,9 +145,9 @@ class Keyring:
         async with self._engine.connect() as connection:
             return await api_keys.any_exist(connection)
 
-    async def _ask_for(self, prefix: str) -> FoundKey | None:
+    async def _ask_for(self, prefixes: Collection[str]) -> Mapping[str, FoundKey]:
         async with self._engine.connect() as connection:
-            return await api_keys.find_by_prefix(connection, prefix)
+            return await api_keys.find_by_prefixes(connection, prefixes)
 
     def _note_use(self, row: KeyRow) -> None:
         """Has it noted that a key is used, at most once a minute; no request waits for it."""
@@ -159,6 +166,45 @@ class Keyring:
         except Exception as error:
             if not is_away(error):
                 log.exception("use of a key not noted", key=key_id)
+
+
+class _Finder:
+    """Finds keys by their prefixes: one question at a time, for all who came while the one before was under way.
+
+    So a flood of keys that nobody made takes one connection, and who shows a real one waits for little more than two questions.
+    """
+
+    def __init__(self, ask: Callable[[Collection[str]], Awaitable[Mapping[str, FoundKey]]]) -> None:
+        self._ask = ask
+        self._wanted: dict[str, asyncio.Future[FoundKey | None]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    async def find(self, prefix: str) -> FoundKey | None:
+        """The key of a prefix, as it is now or a little later."""
+        answer = self._wanted.get(prefix)
+        if answer is None:
+            answer = self._wanted[prefix] = asyncio.get_running_loop().create_future()
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask_for_all())
+        return await asyncio.shield(answer)  # others may wait for it too
+
+    async def _ask_for_all(self) -> None:
+        try:
+            while self._wanted:
+                prefixes = list(islice(self._wanted, AT_ONCE))
+                await self._answer({prefix: self._wanted.pop(prefix) for prefix in prefixes})
+        finally:
+            self._asking = None
+
+    async def _answer(self, asked: Mapping[str, asyncio.Future[FoundKey | None]]) -> None:
+        try:
+            found = await self._ask(asked)
+        except Exception as error:  # noqa: BLE001 - whoever asked is told
+            for answer in asked.values():
+                answer.set_exception(error)
+        else:
+            for prefix, answer in asked.items():
+                answer.set_result(found.get(prefix))
 
 
 class _Known(Generic[T]):

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
+from app.api.sessions import COOKIE
 from app.cli import app
 from app.domain.api_key import Scope
 from app.services.keyring import KNOWN_SECONDS
@@ -237,10 +238,22 @@ class TestSessions:
     def foreign_sign_in(self, browser: httpx2.Client, headers: dict[str, str]) -> int:
         return browser.post("/sign-in", data={"key": "x"}, headers=headers).status_code
 
-    def test_it_ends_by_signing_out(self, admin: dict[str, str], browser: httpx2.Client) -> None:
+    def test_it_ends_by_signing_out_and_so_does_a_copy_of_its_cookie(
+        self, service: Service, admin: dict[str, str], browser: httpx2.Client
+    ) -> None:
         self.sign_in(browser, key_in(admin))
+        stolen = {"Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"}
+        assert service.get("/v1/jobs", headers=stolen).status_code == 200
         assert browser.post("/sign-out").headers["location"] == "/sign-in"
         assert browser.get("/v1/jobs").status_code == 401
+        assert service.get("/v1/jobs", headers=stolen).status_code == 401
+        assert service.get("/v1/jobs", headers=admin).status_code == 200  # the key itself lives
+
+    def test_who_signs_in_again_is_known_again(self, admin: dict[str, str], browser: httpx2.Client) -> None:
+        for _ in range(2):
+            self.sign_in(browser, key_in(admin))
+            assert browser.get("/v1/jobs").status_code == 200
+            browser.post("/sign-out")
 
 
 def key_in(header: dict[str, str]) -> str:

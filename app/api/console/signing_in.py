@@ -10,10 +10,10 @@ from fastapi.responses import RedirectResponse
 from app.api import sessions
 from app.api.access import SIGN_IN, needs, no_pepper
 from app.api.console.forms import typed_by
-from app.api.dependencies import ServicesDep, no_unknown_parameters
+from app.api.dependencies import CallerDep, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.pages import page
 from app.domain.api_key import Scope
-from app.services.api_keys import NoPepperError
+from app.services.api_keys import NoPepperError, end_sessions
 from app.services.keyring import KeyRefusedError
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
@@ -42,14 +42,17 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
     except NoPepperError as error:
         raise no_pepper(error) from error
     response = RedirectResponse(following, HTTPStatus.SEE_OTHER)
-    sessions.begin(request, response, holder.prefix)
+    sessions.begin(request, response, holder)
     return response
 
 
 @router.post("/sign-out")
 @needs(Scope.READ)
-async def sign_out() -> Response:
-    """Has the browser forget the key."""
+async def sign_out(services: ServicesDep, caller: CallerDep, tenant: TenantDep) -> Response:
+    """Ends all sessions of the key, wherever their cookies are, and has the browser forget it."""
+    if caller.holder is not None:
+        await end_sessions(services.engine, tenant, caller.holder.key_id, caller.holder.sign_outs)
+        services.keyring.forget()
     response = RedirectResponse(SIGN_IN, HTTPStatus.SEE_OTHER)
     sessions.end(response)
     return response

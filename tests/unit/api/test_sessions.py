@@ -4,24 +4,26 @@ import time
 
 import pytest
 
-from app.api.sessions import Signer
+from app.api.sessions import Session, Signer
 from app.services.keyring import KeyRefusedError
 
 SIGNER = Signer(b"s" * 32)
+SESSION = Session("assay_abc", 3)
 LATER = 4_000_000_000
 """In the year 2096: every process has to collect the same tests."""
 
 
 def test_a_session_says_which_key_was_shown() -> None:
-    assert SIGNER.read(SIGNER.sign("assay_abc", LATER)) == "assay_abc"
+    assert SIGNER.read(SIGNER.sign(SESSION, LATER)) == SESSION
 
 
 @pytest.mark.parametrize(
     "session",
     [
-        SIGNER.sign("assay_abc", LATER).replace("abc", "abd"),
-        SIGNER.sign("assay_abc", LATER).replace(f".{LATER}.", f".{LATER + 1}."),
-        Signer(b"t" * 32).sign("assay_abc", LATER),
+        SIGNER.sign(SESSION, LATER).replace("abc", "abd"),
+        SIGNER.sign(SESSION, LATER).replace(".3.", ".4."),
+        SIGNER.sign(SESSION, LATER).replace(f".{LATER}.", f".{LATER + 1}."),
+        Signer(b"t" * 32).sign(SESSION, LATER),
         "",
         "..",
         "a.b.c",
@@ -35,4 +37,4 @@ def test_what_was_not_signed_here_is_none(session: str) -> None:
 
 def test_a_session_ends() -> None:
     with pytest.raises(KeyRefusedError, match="the session is over"):
-        SIGNER.read(SIGNER.sign("assay_abc", int(time.time())))
+        SIGNER.read(SIGNER.sign(SESSION, int(time.time())))

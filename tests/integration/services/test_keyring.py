@@ -1,0 +1,96 @@
+"""Keys looked up while somebody tries one after the other that nobody made."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.engine import connect
+from app.domain.api_key import POSSIBLE, Scope, compose
+from app.services.api_keys import KeyDependencies, KeyDraft, create_key, revoke_key
+from app.services.keyring import AT_ONCE, KeyRefusedError, Keyring
+from tests.integration.jobs import TENANT
+
+PEPPER = b"a pepper for tests, of more than 32 bytes"
+STRANGERS = 2 * AT_ONCE
+
+
+@pytest.fixture
+async def narrow(database_url: str) -> AsyncIterator[AsyncEngine]:
+    """What keys are looked up by: one connection, for which others would soon wait in vain."""
+    engine = connect(database_url, pool_size=1, max_overflow=0)
+    yield engine
+    await engine.dispose()
+
+
+@pytest.fixture
+async def keyring(narrow: AsyncEngine) -> AsyncIterator[Keyring]:
+    ring = Keyring(narrow, PEPPER)
+    yield ring
+    await ring.close()
+
+
+@pytest.fixture
+def keys(engine: AsyncEngine) -> KeyDependencies:
+    return KeyDependencies(engine, PEPPER)
+
+
+async def test_a_real_key_is_answered_while_unknown_ones_come_and_come(
+    narrow: AsyncEngine, keyring: Keyring, keys: KeyDependencies
+) -> None:
+    questions: list[str] = []
+    event.listen(narrow.sync_engine, "before_cursor_execute", lambda *args: questions.append(args[2]))
+    refused = 0
+
+    async def try_on() -> None:
+        nonlocal refused
+        while True:
+            try:
+                await keyring.holder_of(compose(secrets.randbelow(POSSIBLE)))
+            except KeyRefusedError:
+                refused += 1
+
+    strangers = [asyncio.create_task(try_on()) for _ in range(STRANGERS)]
+    try:
+        for n in range(2):
+            key = await create_key(keys, TENANT, KeyDraft(f"made meanwhile {n}", [Scope.READ]))
+            assert (await keyring.holder_of(key["key"])).key_id == key["id"]
+            await revoke_key(keys.engine, TENANT, key["id"])
+            keyring.forget()
+            with pytest.raises(KeyRefusedError, match="revoked"):
+                await keyring.holder_of(key["key"])
+    finally:
+        for stranger in strangers:
+            stranger.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(*strangers)
+    assert refused > STRANGERS
+    assert refused / len(questions) > AT_ONCE / 5  # one by one they would be as many
+
+
+async def test_those_who_ask_at_once_get_each_his_own_answer(keyring: Keyring, keys: KeyDependencies) -> None:
+    made = [await create_key(keys, f"team-{n}", KeyDraft(f"key {n}", [Scope.READ])) for n in range(3)]
+    holders = await asyncio.gather(*(keyring.holder_of(key["key"]) for key in [*made, *made]))
+    expected = [(key["id"], f"team-{n}") for n, key in enumerate(made)]
+    assert [(holder.key_id, holder.tenant) for holder in holders] == [*expected, *expected]
+
+
+async def test_a_database_that_is_away_refuses_nobody_for_good(
+    narrow: AsyncEngine, keyring: Keyring, keys: KeyDependencies
+) -> None:
+    key = await create_key(keys, TENANT, KeyDraft("a key", [Scope.READ]))
+    broken = True
+
+    @event.listens_for(narrow.sync_engine, "before_cursor_execute")
+    def fail(*_args: object) -> None:
+        if broken:
+            raise ConnectionError("away")
+
+    answers = await asyncio.gather(*(keyring.holder_of(key["key"]) for _ in range(3)), return_exceptions=True)
+    assert all(isinstance(error, ConnectionError) for error in answers)
+    broken = False
+    assert (await keyring.holder_of(key["key"])).key_id == key["id"]
