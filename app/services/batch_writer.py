@@ -1,6 +1,6 @@
-"""Group commit: while one transaction is on its way, the rows that come meanwhile gather for the next.
+"""Group commit: while one transaction is on its way, and a little longer, the rows that come meanwhile gather for the next.
 
-At low load a row is durable within one transaction's time; at high load batches grow by themselves.
+At low load a row is durable within one transaction's time, at high load within some 20 ms more.
 """
 
 import asyncio
@@ -18,6 +18,9 @@ log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = 900.0
 """How long a batch is offered to a database that is away: its rows are paid for. No call starts meanwhile, as the leases run out."""
+
+REST_SECONDS = 0.02
+"""Between the beginnings of two transactions: each costs both sides as much as some fifty rows. The first after a pause begins at once."""
 
 BACKLOG_ROWS = 20_000
 """With more rows than this waiting, no further call starts: what is paid for must get to disk."""
@@ -101,8 +104,11 @@ class BatchWriter:
                 await task
 
     async def _run(self) -> None:
+        clock, begun = asyncio.get_running_loop().time, float("-inf")
         while True:
             await self._wake.wait()
+            await asyncio.sleep(begun + REST_SECONDS - clock())
+            begun = clock()
             self._wake.clear()
             batch, self._open = self._open, None
             if batch is None:
