@@ -16,6 +16,7 @@ from app.api.dependencies import (
     JobId,
     MetadataFilter,
     ServicesDep,
+    SpendingJobId,
     TenantDep,
     no_unknown_parameters,
     takes_a_stream,
@@ -148,7 +149,9 @@ async def get(
     summary="Change a job's budget",
 )
 @needs(Scope.SUBMIT)
-async def change(job_id: JobId, body: JobChangeIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def change(
+    job_id: SpendingJobId, body: JobChangeIn, services: ServicesDep, tenant: TenantDep
+) -> Response:
     """Raises or lowers the limits of a job's budget. A job that paused because of it goes on when it is resumed."""
     await change_budget(services.control, tenant, job_id, body.budget.to_budget())
     return JSONResponse(await view_job(services.engine, tenant, job_id))
@@ -198,7 +201,7 @@ async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Resp
     summary="Resume a paused job",
 )
 @needs(Scope.SUBMIT)
-async def resume(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def resume(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A paused job goes on where it stopped; nothing is done twice."""
     await resume_job(services.control, tenant, job_id)
     return JSONResponse(await view_job(services.engine, tenant, job_id))
@@ -210,7 +213,7 @@ async def resume(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
     summary="Retry what failed",
 )
 @needs(Scope.SUBMIT)
-async def retry(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Redoes only what failed or stayed unparsed in a job that is over or paused; all the rest is kept.
 
     A job in which nothing failed, or that is at work, stays as it is. A cancelled job is a 409, as is one that is

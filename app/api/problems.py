@@ -23,6 +23,7 @@ from app.services.errors import (
     IdempotencyConflictError,
     NameTakenError,
     NotFoundError,
+    NotUnderCapError,
     SpendingCapError,
     TooOftenError,
     WrongStateError,
@@ -116,6 +117,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(NameTakenError, _name_taken)
     app.add_exception_handler(IdempotencyConflictError, _idempotency)
     app.add_exception_handler(SpendingCapError, _spending_cap)
+    app.add_exception_handler(NotUnderCapError, _not_under_cap)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
     app.add_exception_handler(ClientDisconnect, _vanished)
@@ -243,6 +245,10 @@ async def _spending_cap(request: Request, error: Exception) -> Response:
 
 
 async def _database(request: Request, error: Exception) -> Response:
+async def _not_under_cap(request: Request, error: Exception) -> Response:
+    return problem_response(request, HTTPStatus.FORBIDDEN, "not_under_cap", str(error))
+
+
     if not is_away(error):
         return _internal_error(request, error)
     log.error("database away", error=str(error), request=_id_of(request))

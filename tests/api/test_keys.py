@@ -298,6 +298,29 @@ class TestLimits:
 
 class TestStrangers:
     def test_without_keys_the_service_does_not_start_for_them(
+    def test_a_key_with_a_cap_has_nothing_spent_by_jobs_that_are_not_its_own(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        capped, other = (made(service, admin, scopes=["submit"], spending={"usd_limit": 1}) for _ in range(2))
+        theirs = [
+            service.submit(job_body(budget={"usd": 1}), headers=headers)["id"]
+            for headers in (admin, bearer(other))
+        ]
+        own = service.submit(job_body(budget={"usd": 1}), headers=bearer(capped))["id"]
+        asked = [("PATCH", "", {"budget": {"usd": 2}}), ("POST", "/resume", {}), ("POST", "/retry", {})]
+        for method, deed, body in asked:
+            for job, expected in ((theirs[0], 403), (theirs[1], 403), (own, 200)):
+                path = f"/v1/jobs/{job}{deed}"
+                answer = service.http.request(method, path, json=body, headers=bearer(capped))
+                assert answer.status_code == expected, (path, answer.text)
+                assert expected == 200 or answer.json()["code"] == "not_under_cap"
+            free = service.http.request(method, f"/v1/jobs/{theirs[1]}{deed}", json=body, headers=admin)
+            assert free.status_code == 200
+        page = service.post(f"/jobs/{theirs[0]}/retry", {}, headers=bearer(capped))
+        assert page.status_code == 403
+        for deed in ("pause", "cancel"):  # what spends less
+            assert service.post(f"/v1/jobs/{theirs[0]}/{deed}", {}, headers=bearer(capped)).status_code == 200
+
         self, databases: Databases, template_database: str
     ) -> None:
         with databases.new("strangers", template=template_database) as url:
