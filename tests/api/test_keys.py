@@ -198,6 +198,14 @@ class TestSessions:
         assert page.status_code == 200
         assert 'action="/sign-out"' in page.text
 
+    @pytest.mark.parametrize(("scheme", "secure"), [("https", True), ("http", False)])
+    def test_behind_a_proxy_that_encrypts_its_cookie_goes_nowhere_else(
+        self, admin: dict[str, str], browser: httpx2.Client, scheme: str, secure: bool
+    ) -> None:
+        browser.headers["X-Forwarded-Proto"] = scheme
+        cookie = self.sign_in(browser, key_in(admin)).headers["set-cookie"]
+        assert ("Secure" in cookie.split("; ")) is secure
+
     def test_a_wrong_key_is_refused_and_not_repeated(
         self, admin: dict[str, str], browser: httpx2.Client
     ) -> None:
@@ -290,14 +298,6 @@ class TestLimits:
         assert raised["spending"] == {"usd_limit": 2, "usd_spent": 1}
         assert service.post("/v1/jobs", job_body(), headers=bearer(key)).status_code == 202
 
-    def test_a_key_without_a_cap_gets_none_later(self, service: Service, admin: dict[str, str]) -> None:
-        path = f"/v1/api-keys/{made(service, admin)['id']}"
-        refused = service.http.patch(path, json={"spending": {"usd_limit": 2}}, headers=admin)
-        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/spending")
-
-
-class TestStrangers:
-    def test_without_keys_the_service_does_not_start_for_them(
     def test_a_key_with_a_cap_has_nothing_spent_by_jobs_that_are_not_its_own(
         self, service: Service, admin: dict[str, str]
     ) -> None:
@@ -321,6 +321,14 @@ class TestStrangers:
         for deed in ("pause", "cancel"):  # what spends less
             assert service.post(f"/v1/jobs/{theirs[0]}/{deed}", {}, headers=bearer(capped)).status_code == 200
 
+    def test_a_key_without_a_cap_gets_none_later(self, service: Service, admin: dict[str, str]) -> None:
+        path = f"/v1/api-keys/{made(service, admin)['id']}"
+        refused = service.http.patch(path, json={"spending": {"usd_limit": 2}}, headers=admin)
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/spending")
+
+
+class TestStrangers:
+    def test_without_keys_the_service_does_not_start_for_them(
         self, databases: Databases, template_database: str
     ) -> None:
         with databases.new("strangers", template=template_database) as url:
