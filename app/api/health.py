@@ -10,10 +10,10 @@ from redis.exceptions import RedisError
 
 from app.api import answers
 from app.api.dependencies import ServicesDep
-from app.api.openapi import answers_with
+from app.api.openapi import UNREAD, answers_with
 from app.db.health import answers as database_answers
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], responses=UNREAD)
 
 PATIENCE_SECONDS = 3.0
 

@@ -149,14 +149,15 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """What may be done at a path, by whichever route."""
+    """What may be done at a path, by whichever route. One that is just this path goes before those that would take a part of it for an id."""
     path = request.scope["path"]
-    return {
-        method
+    routes = [
+        route
         for route in iter_route_contexts(request.app.routes)
         if route.path_regex is not None and route.path_regex.match(path)
-        for method in route.methods or ()
-    }
+    ]
+    own = [route for route in routes if route.path_format == path]
+    return {method for route in own or routes for method in route.methods or ()}
 
 
 async def _validation(request: Request, error: Exception) -> Response:
@@ -244,11 +245,11 @@ async def _spending_cap(request: Request, error: Exception) -> Response:
     return problem_response(request, HTTPStatus.FORBIDDEN, "spending_cap_reached", str(error))
 
 
-async def _database(request: Request, error: Exception) -> Response:
 async def _not_under_cap(request: Request, error: Exception) -> Response:
     return problem_response(request, HTTPStatus.FORBIDDEN, "not_under_cap", str(error))
 
 
+async def _database(request: Request, error: Exception) -> Response:
     if not is_away(error):
         return _internal_error(request, error)
     log.error("database away", error=str(error), request=_id_of(request))
