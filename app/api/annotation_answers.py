@@ -1,4 +1,4 @@
-"""Schemas of answers about what people say of sentences and responses; see :mod:`app.api.answers`."""
+"""Schemas of answers about what people say of sentences and responses; see :mod:`app.api.answer`."""
 
 from datetime import datetime
 from typing import Literal

@@ -1,4 +1,7 @@
-"""What all answers' schemas have in common."""
+"""What all answers' schemas have in common.
+
+They are for the OpenAPI document: the services make these shapes, and tests hold the two together.
+"""
 
 from pydantic import BaseModel, ConfigDict
 

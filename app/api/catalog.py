@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
-from app.api import answers, decision_answers
+from app.api import catalog_answers, decision_answers
 from app.api.access import needs
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import PROBLEMS, answers_with
@@ -20,7 +20,7 @@ router = APIRouter(
 )
 
 
-@router.get("/personas", responses=answers_with(answers.PersonaList), summary="List personas")
+@router.get("/personas", responses=answers_with(catalog_answers.PersonaList), summary="List personas")
 @needs(Scope.READ)
 async def personas(services: ServicesDep) -> Response:
     """Built-in personas, their sets, and the instructions that assign them (atomic paper, Table 12)."""
@@ -39,7 +39,7 @@ async def personas(services: ServicesDep) -> Response:
     return JSONResponse({"data": data, "sets": sets, "instructions": list(instrument.instructions)})
 
 
-@router.get("/tasks", responses=answers_with(answers.TaskList), summary="List tasks")
+@router.get("/tasks", responses=answers_with(catalog_answers.TaskList), summary="List tasks")
 @needs(Scope.READ)
 async def tasks(services: ServicesDep) -> Response:
     """Tasks with their prompts, and the dimensions that they measure (atomic paper, Tables 9–11 and 13)."""
@@ -88,7 +88,7 @@ async def tasks(services: ServicesDep) -> Response:
     return JSONResponse({"data": data, "dimensions": dimensions, "instrument": version})
 
 
-@router.get("/models", responses=answers_with(answers.ConnectionList), summary="List connections")
+@router.get("/models", responses=answers_with(catalog_answers.ConnectionList), summary="List connections")
 @needs(Scope.READ)
 async def models(services: ServicesDep, tenant: TenantDep) -> Response:
     """The operator's connections, and those made by `POST /v1/connections`. A model is named `connection/name`."""

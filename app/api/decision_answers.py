@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from app.api.answer import Answer
-from app.api.answers import Completeness
+from app.api.job_answers import Completeness
 from app.api.metric_answers import Correlation, GroupKeys, Metric
 
 

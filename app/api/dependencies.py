@@ -22,7 +22,7 @@ from app.limits.request_rates import RequestRates
 from app.services.api_keys import KeyDependencies
 from app.services.connection_book import ConnectionBook
 from app.services.connections import ConnectionDependencies
-from app.services.control_job import ControlDependencies
+from app.services.control_job import ControlDependencies, check_spender
 from app.services.draw_figure import FigureDesk
 from app.services.errors import NotFoundError
 from app.services.job_context import JobContexts
@@ -159,4 +159,13 @@ async def takes_a_stream(services: ServicesDep, tenant: TenantDep) -> AsyncItera
 
 
 JobId = Annotated[str, Depends(_job_id)]
+
+
+async def _spending_job_id(job_id: JobId, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> str:
+    """The job that a path names, of which the caller may have more spent."""
+    await check_spender(services.control, tenant, job_id, caller.capped_key)
+    return job_id
+
+
+SpendingJobId = Annotated[str, Depends(_spending_job_id)]
 MetadataFilter = Annotated[dict[str, str], Depends(metadata_filter)]

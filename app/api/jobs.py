@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from app.api import answers, cursors
+from app.api import cursors, job_answers, response_answers, result_answers
 from app.api.access import needs
 from app.api.comparisons import JUNIT_TYPE, junit_answer
 from app.api.cursors import After, PageLimit
@@ -16,6 +16,7 @@ from app.api.dependencies import (
     JobId,
     MetadataFilter,
     ServicesDep,
+    SpendingJobId,
     TenantDep,
     no_unknown_parameters,
     takes_a_stream,
@@ -63,7 +64,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post("", status_code=202, responses=answers_with(answers.JobDetail, 202), summary="Submit a job")
+@router.post("", status_code=202, responses=answers_with(job_answers.JobDetail, 202), summary="Submit a job")
 @needs(Scope.SUBMIT)
 async def submit(
     request: Request,
@@ -85,14 +86,14 @@ async def submit(
     return JSONResponse(view, HTTPStatus.ACCEPTED, headers)
 
 
-@router.post("/plan", responses=answers_with(answers.Plan), summary="Plan a job")
+@router.post("/plan", responses=answers_with(job_answers.Plan), summary="Plan a job")
 @needs(Scope.READ)
 async def plan(body: JobIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Says what a job would take and cost. Nothing is spent and nothing is stored."""
     return JSONResponse(await plan_job(services.planning, tenant, body.to_draft()))
 
 
-@router.get("", responses=answers_with(answers.JobList), summary="List jobs")
+@router.get("", responses=answers_with(job_answers.JobList), summary="List jobs")
 @needs(Scope.READ)
 async def list_(
     services: ServicesDep,
@@ -118,7 +119,7 @@ async def list_(
 
 @router.get(
     "/{job_id}",
-    responses=answers_with(answers.JobDetail, 200) | {304: {"description": "Not changed."}} | NOT_FOUND,
+    responses=answers_with(job_answers.JobDetail, 200) | {304: {"description": "Not changed."}} | NOT_FOUND,
     summary="Follow a job",
 )
 @needs(Scope.READ)
@@ -144,11 +145,13 @@ async def get(
 
 @router.patch(
     "/{job_id}",
-    responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
+    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
     summary="Change a job's budget",
 )
 @needs(Scope.SUBMIT)
-async def change(job_id: JobId, body: JobChangeIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def change(
+    job_id: SpendingJobId, body: JobChangeIn, services: ServicesDep, tenant: TenantDep
+) -> Response:
     """Raises or lowers the limits of a job's budget. A job that paused because of it goes on when it is resumed."""
     await change_budget(services.control, tenant, job_id, body.budget.to_budget())
     return JSONResponse(await view_job(services.engine, tenant, job_id))
@@ -170,7 +173,7 @@ async def delete(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
 
 @router.post(
     "/{job_id}/cancel",
-    responses=answers_with(answers.JobDetail) | NOT_FOUND,
+    responses=answers_with(job_answers.JobDetail) | NOT_FOUND,
     summary="Cancel a job",
 )
 @needs(Scope.SUBMIT)
@@ -182,7 +185,7 @@ async def cancel(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
 
 @router.post(
     "/{job_id}/pause",
-    responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
+    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
     summary="Pause a job",
 )
 @needs(Scope.SUBMIT)
@@ -194,11 +197,11 @@ async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Resp
 
 @router.post(
     "/{job_id}/resume",
-    responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
+    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
     summary="Resume a paused job",
 )
 @needs(Scope.SUBMIT)
-async def resume(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def resume(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A paused job goes on where it stopped; nothing is done twice."""
     await resume_job(services.control, tenant, job_id)
     return JSONResponse(await view_job(services.engine, tenant, job_id))
@@ -206,11 +209,11 @@ async def resume(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
 
 @router.post(
     "/{job_id}/retry",
-    responses=answers_with(answers.JobDetail) | NOT_FOUND | CONFLICT,
+    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
     summary="Retry what failed",
 )
 @needs(Scope.SUBMIT)
-async def retry(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Redoes only what failed or stayed unparsed in a job that is over or paused; all the rest is kept.
 
     A job in which nothing failed, or that is at work, stays as it is. A cancelled job is a 409, as is one that is
@@ -222,7 +225,7 @@ async def retry(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Resp
 
 @router.get(
     "/{job_id}/results",
-    responses=answers_with(answers.Results) | NOT_FOUND,
+    responses=answers_with(result_answers.Results) | NOT_FOUND,
     summary="Read the results",
 )
 @needs(Scope.READ)
@@ -263,7 +266,7 @@ async def distances(
 
 @router.get(
     "/{job_id}/responses",
-    responses=answers_with(answers.ResponseList) | NOT_FOUND,
+    responses=answers_with(response_answers.ResponseList) | NOT_FOUND,
     summary="Read responses",
 )
 @needs(Scope.READ)

@@ -1,4 +1,4 @@
-"""Schemas of answers about API keys; see :mod:`app.api.answers`."""
+"""Schemas of answers about API keys; see :mod:`app.api.answer`."""
 
 from datetime import datetime
 from typing import Literal

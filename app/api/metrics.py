@@ -4,6 +4,7 @@ from fastapi import APIRouter, Response
 
 from app.api.access import needs
 from app.api.dependencies import ServicesDep
+from app.api.openapi import PROBLEMS
 from app.domain.api_key import Scope
 from app.telemetry.exposition import CONTENT_TYPE
 
@@ -19,7 +20,8 @@ assay_jobs{status="running"} 2.0
     "/metrics",
     summary="What is there to watch?",
     response_class=Response,
-    responses={
+    responses=PROBLEMS
+    | {
         200: {
             "description": "Metrics of all processes in Prometheus's text format; docs/operations.md explains them.",
             "content": {"text/plain": {"schema": {"type": "string"}, "example": _EXAMPLE}},

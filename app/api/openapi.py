@@ -14,7 +14,9 @@ from app.api.problems import Problem
 Responses = dict[int | str, dict[str, Any]]
 
 _PROBLEM: dict[str, Any] = {"model": Problem, "content": {"application/problem+json": {}}}
-PROBLEMS: Responses = dict.fromkeys((400, 401, 403, 408, 413, 414, 415, 421, 422, 429, 431, 503), _PROBLEM)
+UNREAD: Responses = dict.fromkeys((414, 431), _PROBLEM)
+"""What any request is answered whose head is too long."""
+PROBLEMS: Responses = UNREAD | dict.fromkeys((400, 401, 403, 408, 413, 415, 421, 422, 429, 503), _PROBLEM)
 NOT_FOUND: Responses = {404: _PROBLEM}
 CONFLICT: Responses = {409: _PROBLEM}
 TOO_OFTEN: Responses = {429: _PROBLEM}

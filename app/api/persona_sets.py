@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
-from app.api import answers, set_answers
+from app.api import job_answers, set_answers
 from app.api.access import Caller, needs
 from app.api.cursors import After, PageLimit
 from app.api.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
@@ -54,7 +54,7 @@ SetId = Annotated[str, Depends(_set_id)]
 @router.post(
     "",
     status_code=201,
-    responses=answers_with(set_answers.PersonaSet, 201) | answers_with(answers.JobDetail, 202),
+    responses=answers_with(set_answers.PersonaSet, 201) | answers_with(job_answers.JobDetail, 202),
     openapi_extra=described_body(PersonaSetIn, *JSONL_TYPES, CSV_TYPE),
     summary="Keep personas as a set, or have some made up",
 )

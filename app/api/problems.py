@@ -23,6 +23,7 @@ from app.services.errors import (
     IdempotencyConflictError,
     NameTakenError,
     NotFoundError,
+    NotUnderCapError,
     SpendingCapError,
     TooOftenError,
     WrongStateError,
@@ -116,6 +117,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(NameTakenError, _name_taken)
     app.add_exception_handler(IdempotencyConflictError, _idempotency)
     app.add_exception_handler(SpendingCapError, _spending_cap)
+    app.add_exception_handler(NotUnderCapError, _not_under_cap)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
     app.add_exception_handler(ClientDisconnect, _vanished)
@@ -147,14 +149,15 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """What may be done at a path, by whichever route."""
+    """What may be done at a path, by whichever route. One that is just this path goes before those that would take a part of it for an id."""
     path = request.scope["path"]
-    return {
-        method
+    routes = [
+        route
         for route in iter_route_contexts(request.app.routes)
         if route.path_regex is not None and route.path_regex.match(path)
-        for method in route.methods or ()
-    }
+    ]
+    own = [route for route in routes if route.path_format == path]
+    return {method for route in own or routes for method in route.methods or ()}
 
 
 async def _validation(request: Request, error: Exception) -> Response:
@@ -240,6 +243,10 @@ async def _idempotency(request: Request, _: Exception) -> Response:
 
 async def _spending_cap(request: Request, error: Exception) -> Response:
     return problem_response(request, HTTPStatus.FORBIDDEN, "spending_cap_reached", str(error))
+
+
+async def _not_under_cap(request: Request, error: Exception) -> Response:
+    return problem_response(request, HTTPStatus.FORBIDDEN, "not_under_cap", str(error))
 
 
 async def _database(request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""Schemas of answers about question sets and persona sets; see :mod:`app.api.answers`."""
+"""Schemas of answers about question sets and persona sets; see :mod:`app.api.answer`."""
 
 from datetime import datetime
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from app.api.answer import Answer
-from app.api.answers import DiversityAnswer
+from app.api.result_answers import DiversityAnswer
 
 
 class QuestionSet(Answer):

@@ -141,6 +141,17 @@ async def change_limits(
     return Limits(*row)
 
 
+async def is_under_cap(connection: AsyncConnection, tenant: str, job_id: str, key_id: str) -> bool:
+    """Whether what a tenant's job spends counts against the cap of a key."""
+    rows = await connection.execute(
+        text(
+            "SELECT EXISTS (SELECT FROM budgets WHERE job_id = :job AND tenant = :tenant AND key_id = :key)"
+        ),
+        {"job": job_id, "tenant": tenant, "key": key_id},
+    )
+    return bool(rows.scalar_one())
+
+
 async def lock_account(connection: AsyncConnection, job_id: str) -> Account | None:
     """A job's account, locked until the transaction ends, after every recorded call has been settled."""
     found, key_id = await _lock(connection, job_id)

@@ -12,7 +12,7 @@ from app.domain.budget import NO_LIMITS, Budget
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.status import ACTIVE, JobStatus
 from app.ports import Queue
-from app.services.errors import NotFoundError, WrongStateError
+from app.services.errors import NotFoundError, NotUnderCapError, WrongStateError
 from app.services.retention import remove_job
 from app.services.run_shard import settle
 from app.services.stop_signal import FRESH_SECONDS
@@ -33,6 +33,29 @@ class ControlDependencies:
     engine: AsyncEngine
     queue: Queue
     window: int
+
+
+async def check_spender(deps: ControlDependencies, tenant: str, job_id: str, capped_key: str | None) -> None:
+    """Lets a key with a cap have more spent by its own jobs only: what others' spend would not count against its cap.
+
+    Whose job it is never changes, so what is done next may rely on this.
+
+    Args:
+        deps: What it takes.
+        tenant: Whose job it is.
+        job_id: The job that is to spend more.
+        capped_key: The API key that wants it, if there is a cap on what its jobs spend together.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+        NotUnderCapError: If the job is not one of that key's.
+    """
+    if capped_key is None:
+        return
+    await _get(deps, tenant, job_id)
+    async with deps.engine.connect() as connection:
+        if not await budgets.is_under_cap(connection, tenant, job_id, capped_key):
+            raise NotUnderCapError
 
 
 async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:

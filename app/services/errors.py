@@ -43,5 +43,15 @@ class IdempotencyConflictError(Exception):
     """The ``Idempotency-Key`` was used for another body."""
 
 
+class NotUnderCapError(Exception):
+    """The API key has a spending cap, and what the job spends does not count against it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the API key has a spending cap, and what this job spends does not count against it:"
+            " take the key that submitted it, or one without a cap"
+        )
+
+
 class SpendingCapError(Exception):
     """The spending cap of the API key does not leave enough; the message says for what."""

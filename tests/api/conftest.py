@@ -36,6 +36,13 @@ def api(running_api: Service) -> Service:
     return running_api
 
 
+@pytest.fixture
+def nothing_created(api: Service) -> Iterator[None]:
+    """Fails a test after which there is a row."""
+    yield
+    assert set(api.rows().values()) == {0}
+
+
 @pytest.fixture(scope="session")
 def stack(databases: Databases, template_database: str) -> Iterator[Service]:
     """The whole service: API, worker, sweeper, simulator."""

@@ -198,6 +198,14 @@ class TestSessions:
         assert page.status_code == 200
         assert 'action="/sign-out"' in page.text
 
+    @pytest.mark.parametrize(("scheme", "secure"), [("https", True), ("http", False)])
+    def test_behind_a_proxy_that_encrypts_its_cookie_goes_nowhere_else(
+        self, admin: dict[str, str], browser: httpx2.Client, scheme: str, secure: bool
+    ) -> None:
+        browser.headers["X-Forwarded-Proto"] = scheme
+        cookie = self.sign_in(browser, key_in(admin)).headers["set-cookie"]
+        assert ("Secure" in cookie.split("; ")) is secure
+
     def test_a_wrong_key_is_refused_and_not_repeated(
         self, admin: dict[str, str], browser: httpx2.Client
     ) -> None:
@@ -289,6 +297,29 @@ class TestLimits:
         raised = service.http.patch(path, json={"spending": {"usd_limit": 2}}, headers=admin).json()
         assert raised["spending"] == {"usd_limit": 2, "usd_spent": 1}
         assert service.post("/v1/jobs", job_body(), headers=bearer(key)).status_code == 202
+
+    def test_a_key_with_a_cap_has_nothing_spent_by_jobs_that_are_not_its_own(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        capped, other = (made(service, admin, scopes=["submit"], spending={"usd_limit": 1}) for _ in range(2))
+        theirs = [
+            service.submit(job_body(budget={"usd": 1}), headers=headers)["id"]
+            for headers in (admin, bearer(other))
+        ]
+        own = service.submit(job_body(budget={"usd": 1}), headers=bearer(capped))["id"]
+        asked = [("PATCH", "", {"budget": {"usd": 2}}), ("POST", "/resume", {}), ("POST", "/retry", {})]
+        for method, deed, body in asked:
+            for job, expected in ((theirs[0], 403), (theirs[1], 403), (own, 200)):
+                path = f"/v1/jobs/{job}{deed}"
+                answer = service.http.request(method, path, json=body, headers=bearer(capped))
+                assert answer.status_code == expected, (path, answer.text)
+                assert expected == 200 or answer.json()["code"] == "not_under_cap"
+            free = service.http.request(method, f"/v1/jobs/{theirs[1]}{deed}", json=body, headers=admin)
+            assert free.status_code == 200
+        page = service.post(f"/jobs/{theirs[0]}/retry", {}, headers=bearer(capped))
+        assert page.status_code == 403
+        for deed in ("pause", "cancel"):  # what spends less
+            assert service.post(f"/v1/jobs/{theirs[0]}/{deed}", {}, headers=bearer(capped)).status_code == 200
 
     def test_a_key_without_a_cap_gets_none_later(self, service: Service, admin: dict[str, str]) -> None:
         path = f"/v1/api-keys/{made(service, admin)['id']}"

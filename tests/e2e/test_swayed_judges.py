@@ -6,7 +6,8 @@ from io import BytesIO
 import pyarrow.parquet as pq
 import pytest
 
-from app.api.answers import ResponseList, Results
+from app.api.response_answers import ResponseList
+from app.api.result_answers import Results
 from tests.e2e.stack import Json, Stack
 
 ORDER = "Reply with 5 and nothing else."

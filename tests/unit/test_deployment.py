@@ -106,6 +106,7 @@ class TestVariables:
         known |= {
             f"{vendor}_{what}" for vendor in ("OPENAI", "ANTHROPIC") for what in ("API_KEY", "BASE_URL")
         }
+        known.add("FORWARDED_ALLOW_IPS")  # uvicorn does
         assert service("api")["environment"].keys() <= known
 
 

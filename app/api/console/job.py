@@ -19,9 +19,11 @@ from app.api.console.job_form import BUDGET, number_of
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
 from app.api.dependencies import (
+    CallerDep,
     JobId,
     Services,
     ServicesDep,
+    SpendingJobId,
     TenantDep,
     no_unknown_parameters,
     takes_a_stream,
@@ -33,7 +35,14 @@ from app.domain.status import JobStatus
 from app.reports.persona_scores import persona_scores
 from app.reports.summary import Summary
 from app.reports.targets import Targets
-from app.services.control_job import cancel_job, change_budget, pause_job, resume_job, retry_job
+from app.services.control_job import (
+    cancel_job,
+    change_budget,
+    check_spender,
+    pause_job,
+    resume_job,
+    retry_job,
+)
 from app.services.errors import NotFoundError
 from app.services.follow_job import JobState, read_state, states_after
 from app.services.job_view import find_job, view_job
@@ -48,6 +57,7 @@ WEAKEST_CELLS = 6
 Json = dict[str, Any]
 
 DEEDS = {"pause": pause_job, "resume": resume_job, "cancel": cancel_job, "retry": retry_job}
+SPENDING_DEEDS = frozenset({"resume", "retry"})
 Deed = Literal["pause", "resume", "cancel", "retry"]
 
 
@@ -70,7 +80,9 @@ async def job_page(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> R
 
 @router.post("/jobs/{job_id}/budget")
 @needs(Scope.SUBMIT)
-async def change(request: Request, job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def change(
+    request: Request, job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep
+) -> Response:
     """Changes the limits of a job's budget, and shows it again."""
     typed = await typed_by(request)
     limits = {name: number_of(typed.text(name), kind) for name, kind in BUDGET.items() if typed.text(name)}
@@ -87,8 +99,12 @@ async def change(request: Request, job_id: JobId, services: ServicesDep, tenant:
 
 @router.post("/jobs/{job_id}/{deed}")
 @needs(Scope.SUBMIT)
-async def act(job_id: JobId, deed: Deed, services: ServicesDep, tenant: TenantDep) -> Response:
+async def act(
+    job_id: JobId, deed: Deed, services: ServicesDep, tenant: TenantDep, caller: CallerDep
+) -> Response:
     """Pauses, resumes, cancels or retries a job, and shows it again."""
+    if deed in SPENDING_DEEDS:
+        await check_spender(services.control, tenant, job_id, caller.capped_key)
     await DEEDS[deed](services.control, tenant, job_id)
     return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)
 
