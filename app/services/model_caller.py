@@ -209,9 +209,8 @@ class ModelCaller:
             The turn, for :meth:`_step_back` when the call is over.
         """
         with stop.interruptible():
-            await self._chat.prepare(
-                request.model.connection
-            )  # before its price and its limits are asked for
+            # Before its price and its limits are asked for.
+            await self._chat.prepare(request.model.connection, claim.tenant)
         if not claim.budgeted:
             with stop.interruptible():
                 turn = await self._take_turn(request.model, claim)
