@@ -55,11 +55,15 @@ class ModelCallError(Exception):
 class ChatModel(Protocol):
     """Makes one attempt at one call: no retries, no rate limiting."""
 
-    async def prepare(self, connection: str) -> None:
+    async def prepare(self, connection: str, tenant: str) -> None:
         """Gets ready to call the models of a connection, so that nothing slow is left between a permit and its call.
 
+        Args:
+            connection: Its name in the job.
+            tenant: Whose job it is.
+
         Raises:
-            ModelCallError: If there is no such connection.
+            ModelCallError: If this tenant has no such connection.
         """
         ...
 
@@ -88,11 +92,11 @@ class Fingerprint:
 class RequestFingerprints(Protocol):
     """Tells requests that are the same to their provider."""
 
-    async def prepare(self, connection: str) -> None:
+    async def prepare(self, connection: str, tenant: str) -> None:
         """See :class:`ChatModel`.
 
         Raises:
-            ModelCallError: If there is no such connection.
+            ModelCallError: If this tenant has no such connection.
         """
         ...
 
@@ -124,8 +128,8 @@ class BatchRefusedError(ModelCallError):
 class BatchModel(Protocol):
     """The batch endpoints of all connections. What it raises is a :class:`ModelCallError` unless stated otherwise."""
 
-    async def prepare(self, connection: str) -> None:
-        """Gets ready to use a connection."""
+    async def prepare(self, connection: str, tenant: str) -> None:
+        """Gets ready to use a connection for a tenant's job."""
         ...
 
     def encode(self, request: ChatRequest) -> str:

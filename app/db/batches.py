@@ -23,6 +23,7 @@ class Lease:
 
     Attributes:
         id: Which batch, and ``token`` the fencing token under which it was leased.
+        tenant: Whose job it is.
         job_id: Whose calls they are.
         status: Where the job stood then.
         connection: Where it goes, and ``model`` to which model.
@@ -36,6 +37,7 @@ class Lease:
 
     id: int
     token: int
+    tenant: str
     job_id: str
     status: JobStatus
     connection: str
@@ -229,7 +231,7 @@ async def lease(connection: AsyncConnection, batch_id: int, lease_seconds: float
             " FROM jobs WHERE batches.id = :id AND jobs.id = job_id AND state <> 'ended'"
             " AND due_at <= clock_timestamp() + make_interval(secs => :announced)"
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
-            " RETURNING batches.id, lease_token, job_id, jobs.status, connection, model, calls, state, provider_id,"
+            " RETURNING batches.id, lease_token, jobs.tenant, job_id, jobs.status, connection, model, calls, state, provider_id,"
             " submissions, batches.failures, submitted_at"
         ),
         {"id": batch_id, "seconds": lease_seconds, "announced": ANNOUNCED_SECONDS},
@@ -237,8 +239,8 @@ async def lease(connection: AsyncConnection, batch_id: int, lease_seconds: float
     row = rows.first()
     if row is None:
         return None
-    id_, token, job_id, status, *rest = tuple(row)
-    return Lease(id_, token, job_id, JobStatus(status), *rest)
+    id_, token, tenant, job_id, status, *rest = tuple(row)
+    return Lease(id_, token, tenant, job_id, JobStatus(status), *rest)
 
 
 async def keep(connection: AsyncConnection, held: Lease, lease_seconds: float) -> bool:

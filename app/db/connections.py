@@ -84,14 +84,14 @@ async def delete_connection(connection: AsyncConnection, tenant: str, name: str)
     return removed.first() is not None
 
 
-# -- for workers and the sweeper, which act for all tenants: jobs that name a version have been accepted with it -----------
-
-
-async def find_version(connection: AsyncConnection, version: str) -> ConnectionRow | None:
-    """A version, whosever it is."""
-    rows = await connection.execute(select(*_COLUMNS).where(KeptConnection.version == version))
-    row = rows.first()
+async def find_version(connection: AsyncConnection, tenant: str, version: str) -> ConnectionRow | None:
+    """A tenant's version, current or not."""
+    query = select(*_COLUMNS).where(KeptConnection.tenant == tenant, KeptConnection.version == version)
+    row = (await connection.execute(query)).first()
     return None if row is None else ConnectionRow(*row)
+
+
+# -- for workers and the sweeper, which act for all tenants ----------------------------------------------------------------
 
 
 async def changed_at(connection: AsyncConnection, versions: Collection[str]) -> dict[str, datetime]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Union
 from app.domain.model import ChatReply, ChatRequest
 from app.llm import errors
 from app.llm.connections import Connection, Connections
-from app.llm.gateway import Fetch, look_up_connection, no_other
+from app.llm.gateway import Fetch, fetch_connection, no_other
 from app.ports import BATCH_LOST
 
 if TYPE_CHECKING:
@@ -33,17 +33,19 @@ class BatchGateway:
         self._retired: list[Endpoints] = []
         self._preparing = asyncio.Lock()
 
-    async def prepare(self, connection: str) -> None:
+    async def prepare(self, connection: str, tenant: str) -> None:
         """Imports what a connection needs, on a thread, and makes its client.
 
         Raises:
-            ModelCallError: If there is no such connection.
+            ModelCallError: If this tenant has no such connection.
         """
-        if self._is_ready(connection):
+        if self._is_ready(connection, tenant):
             return
         async with self._preparing:
-            if not self._is_ready(connection):
-                found = await look_up_connection(self._connections, connection, self._fetch)
+            if not self._is_ready(connection, tenant):
+                found = self._connections.usable(connection, tenant)
+                if found is None:
+                    found = await fetch_connection(connection, tenant, self._fetch)
                 await asyncio.to_thread(importlib.import_module, f"{__package__}.{found.kind}_batches")
                 if connection in self._endpoints:
                     self._retired.append(self._endpoints[connection])
@@ -54,8 +56,9 @@ class BatchGateway:
         """Has a connection be looked up anew when it is next prepared; whoever is using it goes on."""
         self._stale.add(connection)
 
-    def _is_ready(self, connection: str) -> bool:
-        return connection in self._endpoints and connection not in self._stale
+    def _is_ready(self, connection: str, tenant: str) -> bool:
+        is_made = connection in self._endpoints and connection not in self._stale
+        return is_made and self._connections.usable(connection, tenant) is not None
 
     def encode(self, request: ChatRequest) -> str:
         """See :class:`app.ports.BatchModel`, for all of these; their connections have been prepared."""

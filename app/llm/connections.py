@@ -116,6 +116,7 @@ class Connection:
         simulated: Whether it is the simulator, whose models answer by a known truth.
         batches: Whether it has the batch endpoints of its wire format.
         guard: Says to which addresses it may lead; ``None`` for all, where the operator configured it.
+        tenant: Whose jobs may call it; ``None`` for everybody's, where the operator configured it.
     """
 
     id: str
@@ -128,10 +129,15 @@ class Connection:
     simulated: bool = False
     batches: bool = False
     guard: Guard | None = None
+    tenant: str | None = None
 
     def allows(self, model: str) -> bool:
         """Whether jobs may use a model."""
         return self.models is None or model in self.models
+
+
+MOST_LEARNED = 1000
+"""How many connections of tenants a process keeps in mind; the one that was not used for longest is fetched again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +160,27 @@ class Connections:
         """The connection of an id."""
         return self.by_id.get(connection) or self._learned.get(connection)
 
+    def usable(self, connection: str, tenant: str) -> Connection | None:
+        """The connection of an id, if a tenant's jobs may call it; it is kept in mind for longer."""
+        if connection in self.by_id:
+            return self.by_id[connection]
+        found = self._learned.get(connection)
+        if found is None or found.tenant != tenant:
+            return None
+        self.learn(found)
+        return found
+
     def limits(self, connection: str, model: str) -> Limits:
         """The limits of a model; none for a connection that does not exist."""
         found = self.get(connection)
         return found.limits.of_model(model) if found else Limits()
 
     def learn(self, connection: Connection) -> None:
-        """Keeps a connection that jobs call, but cannot name."""
+        """Keeps a connection that jobs call, but cannot name, as the one that was used last."""
+        self._learned.pop(connection.id, None)
         self._learned[connection.id] = connection
+        if len(self._learned) > MOST_LEARNED:
+            del self._learned[next(iter(self._learned))]
 
     def forget(self, connection: str) -> None:
         """Forgets what was learned of a connection."""

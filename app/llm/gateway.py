@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from app.llm.chat import Chat  # with the SDKs' errors
 
 
-Fetch = Callable[[str], Awaitable[Connection | None]]
-"""Looks up a connection that the operator has not configured; the connections know it from then on."""
+Fetch = Callable[[str, str], Awaitable[Connection | None]]
+"""Looks up a tenant's connection by name and tenant; the connections know it from then on."""
 
 RETIRED_SECONDS = 600.0
 """How long a client whose connection was changed stays open for the calls that are on the wire."""
 
 
-async def no_other(_connection: str) -> None:
+async def no_other(_connection: str, _tenant: str) -> None:
     """Finds nothing: there are the operator's connections alone."""
 
 
@@ -50,18 +50,21 @@ class Gateway:
         self._chats: dict[str, Chat] = {}
         self._preparing = asyncio.Lock()
 
-    async def prepare(self, connection: str) -> None:
+    async def prepare(self, connection: str, tenant: str) -> None:
         """Imports what a connection needs, on a thread, and makes its client.
 
         Raises:
-            ModelCallError: If there is no such connection.
+            ModelCallError: If this tenant has no such connection.
         """
-        if connection in self._chats:
+        if connection in self._chats and self._connections.usable(connection, tenant):
             return
         async with self._preparing:
+            if self._connections.usable(connection, tenant) is None:
+                await fetch_connection(connection, tenant, self._fetch)
+                self.renew(connection)
             if connection not in self._chats:
-                found = await look_up_connection(self._connections, connection, self._fetch)
-                await asyncio.to_thread(importlib.import_module, _adapter(found.kind))
+                kind = find_connection(self._connections, connection).kind
+                await asyncio.to_thread(importlib.import_module, _adapter(kind))
                 self._connect(connection)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -115,21 +118,26 @@ def find_connection(connections: Connections, name: str) -> Connection:
     """
     connection = connections.get(name)
     if connection is None:
-        raise ModelCallError(
-            f"there is no connection named {name!r}", kind=FailureKind.JOB, code="unknown_connection"
-        )
+        raise _unknown(name)
     return connection
 
 
-async def look_up_connection(connections: Connections, name: str, fetch: Fetch) -> Connection:
-    """The connection of a name, fetched if it is not known yet.
+async def fetch_connection(name: str, tenant: str, fetch: Fetch) -> Connection:
+    """A tenant's connection, looked up anew.
 
     Raises:
-        ModelCallError: If there is none.
+        ModelCallError: If he has none of this name.
     """
-    if connections.get(name) is None:
-        await fetch(name)
-    return find_connection(connections, name)
+    connection = await fetch(name, tenant)
+    if connection is None:
+        raise _unknown(name)
+    return connection
+
+
+def _unknown(name: str) -> ModelCallError:
+    return ModelCallError(
+        f"there is no connection named {name!r}", kind=FailureKind.JOB, code="unknown_connection"
+    )
 
 
 def adapters(connections: Connections) -> list[str]:

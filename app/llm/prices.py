@@ -18,6 +18,9 @@ _LIBRARY = f"genai-prices {genai_prices.__version__}"
 _REFRESH_SECONDS = 60.0
 """Prices can depend on the day and the hour (a new price list, off-peak discounts), so they are looked up anew."""
 
+_MOST_KEPT = 10_000
+"""Of how many models prices are kept between two looks: plans may ask for any name."""
+
 _Pricing = Callable[[Usage], Price]
 
 
@@ -56,6 +59,8 @@ class GenaiPriceBook:
         now = monotonic()
         if now >= expires:
             pricing = _pricing(self._connections.get(connection), model)
+            if len(self._pricings) >= _MOST_KEPT:
+                self._pricings.clear()
             self._pricings[connection, model] = (now + _REFRESH_SECONDS, pricing)
         price = pricing(usage)
         if not batched or price.usd is None:

@@ -59,7 +59,7 @@ class BatchCaller:
             JobMustStopError: If the provider says that nothing can succeed.
         """
         path = key.path(claim.place)
-        await self.chat.prepare(model.connection)
+        await self.chat.prepare(model.connection, claim.tenant)
         known = self.known.get(path)
         if known is None:
             self._want(model, system, user, path, claim, claim.attempts_before + 1)

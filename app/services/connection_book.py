@@ -81,8 +81,8 @@ class ConnectionBook:
             self._operator.learn(found)
         return replace(self._operator, by_id=own | dict(self._operator.by_id))
 
-    async def fetch(self, name: str) -> Connection | None:
-        """A version of a tenant's connection with its key, by the name that a job keeps; ``None`` if it is gone.
+    async def fetch(self, name: str, tenant: str) -> Connection | None:
+        """A version of a tenant's connection with its key, by the name that his job keeps; ``None`` if he has none.
 
         Raises:
             ModelCallError: If its key can't be read.
@@ -91,7 +91,7 @@ class ConnectionBook:
         if not mark:
             return None
         async with self._engine.connect() as connection:
-            row = await kept.find_version(connection, version)
+            row = await kept.find_version(connection, tenant, version)
         if row is None or reference(row) != name:
             return None
         found = self._connection(row, self._key(row))
@@ -100,21 +100,31 @@ class ConnectionBook:
         return found
 
     async def refresh(self) -> list[str]:
-        """Fetches what was changed since it was fetched, forgets what was removed, and names both."""
+        """Fetches what was changed since it was fetched, forgets what was removed, and names both.
+
+        What the connections no longer keep in mind is named as well: nothing else is to be kept of it.
+        """
         if not self._changed_at:
             return []
         versions = {name.partition(_MARK)[2]: name for name in self._changed_at}
         async with self._engine.connect() as connection:
             now = await kept.changed_at(connection, list(versions))
-        stale = [name for version, name in versions.items() if now.get(version) != self._changed_at[name]]
+        stale = [
+            name
+            for version, name in versions.items()
+            if now.get(version) != self._changed_at[name] or self._operator.get(name) is None
+        ]
         for name in stale:
             await self._renew(name)
         return stale
 
     async def _renew(self, name: str) -> None:
         del self._changed_at[name]
+        before = self._operator.get(name)
+        if before is None or before.tenant is None:
+            return
         try:
-            found = await self.fetch(name)
+            found = await self.fetch(name, before.tenant)
         except ModelCallError as error:
             log.warning("connection not usable", connection=name, reason=str(error))
             found = None
@@ -166,6 +176,7 @@ class ConnectionBook:
             models=None if row.models is None else tuple(row.models),
             batches=row.batches,
             guard=self._guard,
+            tenant=row.tenant,
         )
 
 

@@ -221,9 +221,8 @@ class ModelCaller:
             The turn, for :meth:`_step_back` when the call is over.
         """
         with stop.interruptible(task):
-            await self._chat.prepare(
-                request.model.connection
-            )  # before its price and its limits are asked for
+            # Before its price and its limits are asked for.
+            await self._chat.prepare(request.model.connection, claim.tenant)
             if not claim.budgeted:
                 turn = await self._take_turn(request.model, claim)
                 await self._pass(request.model, tokens, stop, turn)

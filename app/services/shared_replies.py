@@ -117,7 +117,7 @@ class SharedReplies:
         request = ChatRequest(question.model, question.system, question.user, "")
         try:
             with stop.interruptible():
-                await self._requests.prepare(question.model.connection)
+                await self._requests.prepare(question.model.connection, question.claim.tenant)
             same = self._requests.fingerprint(request)
         except ModelCallError:  # the call will meet it too, and make what is right of it
             return None

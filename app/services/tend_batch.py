@@ -111,7 +111,7 @@ async def _step(deps: ShardDependencies, held: Lease) -> float:
         if held.status in ENDING:
             await _dissolve(deps, held)
         return LONGEST_BACKOFF_SECONDS  # whoever resumes the job has it looked after
-    await deps.batching.chat.prepare(held.connection)
+    await deps.batching.chat.prepare(held.connection, held.tenant)
     if held.state == "formed":
         return await _submit(deps, held)
     if held.state == "submitting":

@@ -6,7 +6,7 @@ from app.domain.model import ProviderLimits
 class NoLimits:
     """What tests take for a ``RateLimiter``, or for a ``ChatModel`` before its call, that are not about either."""
 
-    async def prepare(self, connection: str) -> None:
+    async def prepare(self, connection: str, tenant: str) -> None:
         """It is ready."""
 
     def bounds(self, connection: str, model: str) -> bool:

@@ -20,7 +20,7 @@ async def gateway() -> AsyncIterator[BatchGateway]:
         load_connections(None, {"OPENAI_API_KEY": "a key", "ANTHROPIC_API_KEY": "a key"}, None)
     )
     for connection in ("openai", "anthropic"):
-        await made.prepare(connection)
+        await made.prepare(connection, "default")
     yield made
     await made.close()
 

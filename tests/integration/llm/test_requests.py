@@ -154,7 +154,7 @@ class TestPreparing:
     async def test_leaves_nothing_to_import_or_to_make_for_the_first_call(
         self, connection: str, stub: StubProvider, gateway: Gateway, ask: Ask, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        await asyncio.gather(*(gateway.prepare(connection) for _ in range(3)))
+        await asyncio.gather(*(gateway.prepare(connection, "default") for _ in range(3)))
         monkeypatch.setattr(gateway_module, "_chat", None)
         stub.then(good(connection))
         assert (await gateway.complete(ask(connection))).text
@@ -162,13 +162,13 @@ class TestPreparing:
     async def test_imports_on_a_thread(self, gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
         threads: list[threading.Thread] = []
         monkeypatch.setattr(importlib, "import_module", lambda _: threads.append(threading.current_thread()))
-        await asyncio.gather(*(gateway.prepare("openai") for _ in range(3)))
+        await asyncio.gather(*(gateway.prepare("openai", "default") for _ in range(3)))
         (thread,) = threads
         assert thread is not threading.main_thread()
 
     async def test_of_a_connection_that_is_gone_stops_the_job(self, gateway: Gateway) -> None:
         with pytest.raises(ModelCallError) as raised:
-            await gateway.prepare("gone")
+            await gateway.prepare("gone", "default")
         assert (raised.value.kind, raised.value.code) == (FailureKind.JOB, "unknown_connection")
 
 

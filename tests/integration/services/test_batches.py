@@ -350,7 +350,7 @@ class TestControl:
             for number in range(15):
                 yield f"another-{number}", '{"model": "sim-faithful", "messages": []}'
 
-        await service.gateway.prepare("simulated")
+        await service.gateway.prepare("simulated", TENANT)
         submit = await service.gateway.upload("simulated", others())
         provider_id = await submit("another program's")
         service.simulator.configure(batch_ms=0)

@@ -12,6 +12,8 @@ from app.domain.model import ChatRequest, Model
 from app.domain.resolve import look_up_model
 from app.guard.addresses import parse_networks
 from app.guard.targets import Guard
+from app.llm import connections as llm_connections
+from app.llm.batch_gateway import BatchGateway
 from app.llm.connections import load_connections
 from app.llm.gateway import Gateway
 from app.ports import FailureKind, ModelCallError
@@ -67,9 +69,9 @@ class Worker:
         self.book = ConnectionBook(deps.engine, self.connections, deps.guard, deps.ring)
         self.gateway = Gateway(self.connections, "lean", self.book.fetch)
 
-    async def call(self, connection: str) -> None:
+    async def call(self, connection: str, tenant: str = TENANT) -> None:
         request = request_to(connection)
-        await self.gateway.prepare(connection)
+        await self.gateway.prepare(connection, tenant)
         await self.gateway.complete(request)
 
     async def look(self) -> None:
@@ -164,7 +166,7 @@ class TestNames:
             await create_connection(deps, "other", values(theirs.url), OTHER_KEY)
             worker = Worker(deps)
             await worker.call(await frozen(deps))
-            await worker.call(await frozen(deps, "other"))
+            await worker.call(await frozen(deps, "other"), "other")
         assert mine.seen[0].headers["authorization"] == f"Bearer {KEY.get_secret_value()}"
         assert theirs.seen[0].headers["authorization"] == f"Bearer {OTHER_KEY.get_secret_value()}"
         with pytest.raises(NameTakenError):
@@ -173,6 +175,22 @@ class TestNames:
         with pytest.raises(NotFoundError):
             await find_connection(deps.engine, TENANT, "lab")
         assert await find_connection(deps.engine, "other", "lab")
+
+    @pytest.mark.parametrize("met", [True, False], ids=["met by the worker", "unmet"])
+    async def test_a_worker_calls_a_version_for_no_tenant_but_its_own(
+        self, deps: ConnectionDependencies, met: bool
+    ) -> None:
+        async with StubProvider(GOOD) as theirs:
+            await create_connection(deps, "other", values(theirs.url), OTHER_KEY)
+            worker, name = Worker(deps), await frozen(deps, "other")
+            if met:
+                await worker.call(name, "other")
+            with pytest.raises(ModelCallError, match="no connection") as refused:
+                await worker.call(name)
+            with pytest.raises(ModelCallError, match="no connection"):
+                await BatchGateway(worker.connections, worker.book.fetch).prepare(name, TENANT)
+        assert refused.value.kind is FailureKind.JOB
+        assert len(theirs.seen) == met
 
     async def test_a_job_can_name_neither_a_version_nor_another_tenants_connection(
         self, deps: ConnectionDependencies
@@ -188,6 +206,26 @@ class TestNames:
             _, problem = look_up_model(ModelDraft(f"{connection}/m"), catalog)
             assert problem is not None
             assert "no connection is called" in problem
+
+
+class TestMemory:
+    async def test_a_process_keeps_those_in_mind_that_it_used_last(
+        self, deps: ConnectionDependencies, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(llm_connections, "MOST_LEARNED", 2)
+        async with StubProvider(*[GOOD] * 5) as provider:
+            for name in ("first", "second", "third"):
+                await create_connection(deps, TENANT, values(provider.url, name), KEY)
+            first, second, third = [await frozen(deps, name=name) for name in ("first", "second", "third")]
+            worker = Worker(deps)
+            for name in (first, second, first, third):
+                await worker.call(name)
+            known = [worker.connections.get(name) is not None for name in (first, second, third)]
+            assert known == [True, False, True]
+            assert await worker.book.refresh() == [second]
+            await change_connection(deps, TENANT, "second", {"api_key": OTHER_KEY})
+            await worker.call(second)  # its client was still there, with the key of before
+        assert provider.seen[-1].headers["authorization"] == f"Bearer {OTHER_KEY.get_secret_value()}"
 
 
 class TestChanges:
@@ -234,4 +272,4 @@ class TestChanges:
             await change_connection(deps, TENANT, "lab", {"base_url": f"https://93.184.215.14/v{n + 1}"})
         (row,) = await execute(deps.engine, "SELECT count(*) AS n FROM connections")
         assert row.n == MOST_VERSIONS
-        assert await Worker(deps).book.fetch(first) is None
+        assert await Worker(deps).book.fetch(first, TENANT) is None

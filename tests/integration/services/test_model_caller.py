@@ -179,7 +179,7 @@ class TestAttempts:
         script = Script([REPLY])
         held: list[tuple[str, int, int]] = []
 
-        async def prepare(connection: str) -> None:
+        async def prepare(connection: str, _tenant: str) -> None:
             held.append((connection, script.inside, script.acquired))
 
         monkeypatch.setattr(script, "prepare", prepare)
