@@ -6,6 +6,7 @@ import importlib
 import logging
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 
@@ -94,7 +95,7 @@ def load_key_ring(settings: Settings) -> KeyRing:
 
 
 class LateSegmenter:
-    """The segmenter, loaded when first used: importing NLTK, which brings scipy, takes two seconds."""
+    """The segmenter, loaded when first used: importing NLTK takes a third of a second."""
 
     def __init__(self, rules: PunktRules) -> None:
         self.name = rules.name
@@ -111,15 +112,17 @@ class LateSegmenter:
         return PunktSegmenter(self._rules)
 
 
-def import_in_background(*modules: str, then: Callable[[], None] | None = None) -> None:
+def import_in_background(*modules: str, after: float = 0.0, then: Callable[[], None] | None = None) -> None:
     """Imports modules on a thread, one after the other; whoever needs one meanwhile waits for what is left of it.
 
     Args:
         modules: Their names.
+        after: Seconds to wait first.
         then: Called on the thread when all are there, or one could not be imported.
     """
 
     def work() -> None:
+        time.sleep(after)
         try:
             for module in modules:
                 importlib.import_module(module)

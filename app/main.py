@@ -83,6 +83,8 @@ from app.telemetry.metrics import count_request
 
 log = structlog.get_logger(__name__)
 
+UNASKED_SECONDS = 1.0
+"""After so long what only some requests need is imported: not before the first answers, which would wait for it."""
 SWITCH_SECONDS = 0.0005
 """How long a thread that computes results or encodes an export keeps others waiting. At Python's own 5 ms a request's few
 steps, each of which may have to wait for it, took up to a tenth of a second."""
@@ -133,7 +135,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.state.services = services
         await _refuse_strangers(services.keyring, loaded.host)
         sys.setswitchinterval(SWITCH_SECONDS)
-        import_in_background("app.domain.punkt", "scipy.special", then=keep_what_is_imported)
+        import_in_background(
+            "app.domain.punkt", "scipy.special", after=UNASKED_SECONDS, then=keep_what_is_imported
+        )
         yield
         services.figures.close()
         await services.keyring.close()

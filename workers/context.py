@@ -52,6 +52,8 @@ from app.telemetry.board import MetricsBoard
 log = structlog.get_logger(__name__)
 
 CLOSING_SECONDS = 60.0
+UNASKED_SECONDS = 30.0
+"""After so long a worker imports what it has not needed yet: a job that comes sooner has its models' SDK imported, and no other."""
 
 
 class WorkerContext:
@@ -83,16 +85,18 @@ class WorkerContext:
         self._deps = self._run(self._stack.enter_async_context(self._dependencies(places))).result()
 
     def warm_up(self) -> None:
-        """Imports what calls need, while the worker already answers to its queue; shards wait for it.
+        """Imports what every shard needs, while the worker already answers to its queue; shards wait for it.
 
-        Imported by the first call, it would make the loop stand still, on a busy machine past the shards' leases.
+        Imported by the first call, it would make the loop stand still, on a busy machine past the shards' leases. The SDKs take
+        longer than all the rest, and few workers need all of them soon: a shard's own is imported with its first call, on a thread.
         """
-        modules = (*self._adapters, "app.domain.punkt", "app.services.finalize_job", "scipy.special")
+        modules = ("app.domain.punkt", "app.services.finalize_job", "scipy.special")
         import_in_background(*modules, then=self._warmed)
 
     def _warmed(self) -> None:
         keep_what_is_imported()
         self._warm.set()
+        import_in_background(*self._adapters, after=UNASKED_SECONDS, then=keep_what_is_imported)
 
     def stop(self) -> None:
         """Stops taking up calls; those on the wire are awaited for a while and kept, and the shards given back."""

@@ -141,7 +141,7 @@ def _unknown(name: str) -> ModelCallError:
 
 
 def adapters(connections: Connections) -> list[str]:
-    """The modules that speak the connections' wire formats. With its SDK each takes a second or more to import."""
+    """The modules that speak the connections' wire formats. With its SDK each takes half a second or more to import."""
     return [_adapter(kind) for kind in sorted({c.kind for c in connections}, reverse=True)]
 
 

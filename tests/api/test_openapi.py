@@ -75,7 +75,8 @@ class TestDocument:
     def test_problems_are_declared_as_problems(self, document: Json) -> None:
         responses = document["paths"]["/v1/jobs"]["post"]["responses"]
         for status in ("400", "413", "415", "422", "503"):
-            assert "application/problem+json" in responses[status]["content"]
+            schema = {"$ref": "#/components/schemas/Problem"}
+            assert responses[status]["content"] == {"application/problem+json": {"schema": schema}}
 
     def test_a_report_declares_all_its_media_types(self, document: Json) -> None:
         content = document["paths"]["/v1/jobs/{job_id}/report"]["get"]["responses"]["200"]["content"]

@@ -130,11 +130,18 @@ def locked_for(lock: str) -> dict[str, str]:
 
 
 class TestWorker:
-    def test_is_there_before_what_takes_long_to_import(self) -> None:
-        slow = "import sys, workers.celery_app; print({'nltk', 'scipy', 'openai', 'anthropic'} & sys.modules.keys())"
+    @pytest.mark.parametrize(
+        ("module", "slow"),
+        [
+            ("workers.celery_app", {"nltk", "scipy", "openai", "anthropic"}),
+            ("app.domain.punkt", {"scipy.stats", "scipy.sparse"}),
+        ],
+    )
+    def test_is_there_before_what_takes_long_to_import(self, module: str, slow: set[str]) -> None:
+        program = f"import sys, {module}; print({slow!r} & sys.modules.keys())"
         variables = {"DATABASE_URL": "postgresql://unused", "REDIS_URL": "redis://unused"}
         run = subprocess.run(
-            [sys.executable, "-c", slow], env=variables, capture_output=True, text=True, check=True
+            [sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True
         )
         assert run.stdout == "set()\n"
 
