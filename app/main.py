@@ -74,7 +74,7 @@ from app.services.keyring import Keyring
 from app.services.plan_job import PlanDependencies
 from app.services.read_metrics import MetricsReader
 from app.services.read_results import ResultsReader
-from app.services.recent_usage import RecentUsage
+from app.services.recent_progress import RecentProgress
 from app.services.submit_job import SubmissionDependencies
 from app.services.webhooks import WebhookDependencies
 from app.settings import PEPPER_BYTES, Settings, load_settings
@@ -142,7 +142,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         services.figures.close()
         await services.keyring.close()
         await services.results.close()
-        await services.usage.close()
+        await services.progress.close()
         await services.redis.aclose()
         for engine in (services.engine, services.every_tenant, services.probe):
             await engine.dispose()
@@ -248,7 +248,7 @@ def _services(settings: Settings) -> Services:
         contexts=contexts,
         results=ResultsReader(engine, contexts),
         figures=FigureDesk(),
-        usage=RecentUsage(engine),
+        progress=RecentProgress(engine),
         metrics=MetricsReader(every_tenant, board, queue, board.process),
         webhooks=WebhookDependencies(engine, settings.webhook_guard, ring),
         keys=KeyDependencies(engine, pepper),

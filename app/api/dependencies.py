@@ -30,7 +30,7 @@ from app.services.keyring import Keyring
 from app.services.plan_job import PlanDependencies
 from app.services.read_metrics import MetricsReader
 from app.services.read_results import ResultsReader
-from app.services.recent_usage import RecentUsage
+from app.services.recent_progress import RecentProgress
 from app.services.submit_job import SubmissionDependencies
 from app.services.webhooks import WebhookDependencies
 
@@ -61,7 +61,7 @@ class Services:
     contexts: JobContexts
     results: ResultsReader
     figures: FigureDesk
-    usage: RecentUsage
+    progress: RecentProgress
     metrics: MetricsReader
     webhooks: WebhookDependencies
     keys: KeyDependencies

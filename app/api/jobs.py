@@ -131,9 +131,10 @@ async def get(
 ) -> Response:
     """A job's state and live progress. While it is not over, `Retry-After` says when to ask again.
 
-    `usage` and `cost` of a running job are at most two seconds old, all the rest is that of now.
+    `progress`, `usage` and `cost` of a running job are at most two seconds old, all the rest is that of now; so is everything
+    of any other job.
     """
-    state = await read_state(services.engine, tenant, job_id, services.usage)
+    state = await read_state(services.engine, tenant, job_id, services.progress)
     tag = f'"{state.tag}"'
     headers = {"ETag": tag}
     if not state.is_last:

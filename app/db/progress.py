@@ -48,24 +48,36 @@ class UsageRow:
     unpriced_calls: int
 
 
+_COUNTS = text(
+    "SELECT false AS leased, sum(planned_responses), sum(responses_answered), sum(responses_failed),"
+    " sum(verdicts_due), sum(verdicts_answered), sum(verdicts_failed),"
+    " count(*) FILTER (WHERE NOT planned_exactly AND kind = 'responses'),"
+    " count(*) FILTER (WHERE kind = 'preparation')"
+    " FROM shards WHERE job_id = :job AND tenant = :tenant AND (done OR parked OR lease_token = 0)"
+    " HAVING count(*) > 0"
+    " UNION ALL SELECT coalesce(lease_expires_at > clock_timestamp(), false), planned_responses,"
+    "  r.answered, r.failed, r.due, v.answered, v.failed, 0, (kind = 'preparation')::int"
+    f" FROM shards s, {COUNTS}"
+    " WHERE job_id = :job AND tenant = :tenant AND NOT done AND NOT parked AND lease_token > 0"
+)
+
+_USAGE = text(
+    "SELECT stage, model, sum(calls)::bigint, sum(failed_calls)::bigint, sum(input_tokens)::bigint,"
+    " sum(output_tokens)::bigint, sum(cached_input_tokens)::bigint, sum(usd)::float8,"
+    " sum(unpriced_calls)::bigint FROM ("
+    " SELECT u.stage, u.model, u.tenant, u.calls, u.failed_calls, u.input_tokens, u.output_tokens,"
+    "  u.cached_input_tokens, u.usd, u.unpriced_calls FROM shard_usage u"
+    "  JOIN shards s ON s.id = u.shard_id WHERE s.job_id = :job AND s.tenant = :tenant AND (s.done OR s.parked)"
+    f" UNION ALL SELECT {USAGE_COLUMNS} FROM calls"
+    "  WHERE shard_id IN (SELECT id FROM shards WHERE job_id = :job AND tenant = :tenant"
+    "   AND NOT done AND NOT parked AND lease_token > 0) GROUP BY stage, connection, model, tenant) AS parts"
+    " GROUP BY stage, model ORDER BY stage, model"
+)
+
+
 async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> tuple[Counts, Counts]:
     """Sums over all shards of a job, and over those leased right now; both from one snapshot."""
-    rows = await connection.execute(
-        text(
-            "SELECT false AS leased, sum(planned_responses), sum(responses_answered), sum(responses_failed),"
-            " sum(verdicts_due), sum(verdicts_answered), sum(verdicts_failed),"
-            " count(*) FILTER (WHERE NOT planned_exactly AND kind = 'responses'),"
-            " count(*) FILTER (WHERE kind = 'preparation')"
-            " FROM shards WHERE job_id = :job AND tenant = :tenant AND (done OR parked OR lease_token = 0)"
-            " HAVING count(*) > 0"
-            " UNION ALL SELECT coalesce(lease_expires_at > clock_timestamp(), false), planned_responses,"
-            "  r.answered, r.failed, r.due, v.answered, v.failed, 0, (kind = 'preparation')::int"
-            f" FROM shards s, {COUNTS}"
-            " WHERE job_id = :job AND tenant = :tenant AND NOT done AND NOT parked AND lease_token > 0"
-        ),
-        {"job": job_id, "tenant": tenant},
-    )
-    parts = list(rows)
+    parts = list(await connection.execute(_COUNTS, {"job": job_id, "tenant": tenant}))
     return _sum([tuple(row)[1:] for row in parts]), _sum([tuple(row)[1:] for row in parts if row.leased])
 
 
@@ -75,19 +87,5 @@ def _sum(rows: list[tuple[int, ...]]) -> Counts:
 
 async def usage(connection: AsyncConnection, tenant: str, job_id: str) -> list[UsageRow]:
     """Calls, tokens and cost of a job by stage and model."""
-    rows = await connection.execute(
-        text(
-            "SELECT stage, model, sum(calls)::bigint, sum(failed_calls)::bigint, sum(input_tokens)::bigint,"
-            " sum(output_tokens)::bigint, sum(cached_input_tokens)::bigint, sum(usd)::float8,"
-            " sum(unpriced_calls)::bigint FROM ("
-            " SELECT u.stage, u.model, u.tenant, u.calls, u.failed_calls, u.input_tokens, u.output_tokens,"
-            "  u.cached_input_tokens, u.usd, u.unpriced_calls FROM shard_usage u"
-            "  JOIN shards s ON s.id = u.shard_id WHERE s.job_id = :job AND s.tenant = :tenant AND (s.done OR s.parked)"
-            f" UNION ALL SELECT {USAGE_COLUMNS} FROM calls"
-            "  WHERE shard_id IN (SELECT id FROM shards WHERE job_id = :job AND tenant = :tenant"
-            "   AND NOT done AND NOT parked AND lease_token > 0) GROUP BY stage, connection, model, tenant) AS parts"
-            " GROUP BY stage, model ORDER BY stage, model"
-        ),
-        {"job": job_id, "tenant": tenant},
-    )
+    rows = await connection.execute(_USAGE, {"job": job_id, "tenant": tenant})
     return [UsageRow(*row) for row in rows]

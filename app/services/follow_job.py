@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db import jobs
 from app.domain.status import JobStatus
 from app.services.job_view import view_job
-from app.services.recent_usage import RecentUsage
+from app.services.recent_progress import RecentProgress
 
 LOOK_SECONDS = 1.0
 """How soon a change shows."""
@@ -43,7 +43,7 @@ class JobState:
 
 
 async def read_state(
-    engine: AsyncEngine, tenant: str, job_id: str, recent: RecentUsage | None = None
+    engine: AsyncEngine, tenant: str, job_id: str, recent: RecentProgress | None = None
 ) -> JobState:
     """A job's state now; see :func:`app.services.job_view.view_job`.
 

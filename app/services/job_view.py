@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import batches, budgets, jobs, preparations, progress, replies
+from app.db import batches, budgets, jobs, replies
 from app.db.budgets import Account
 from app.db.engine import single_statements
 from app.db.jobs import JobRow
@@ -19,7 +19,7 @@ from app.domain.model import Stage
 from app.domain.reuse import ReuseScope
 from app.domain.status import JobStatus
 from app.services.errors import NotFoundError
-from app.services.recent_usage import RecentUsage
+from app.services.recent_progress import RecentProgress, read_progress
 from app.services.sets import PERSONA_SET, QUESTION_SET, made_set_id
 
 Json = dict[str, Any]
@@ -44,14 +44,16 @@ async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow:
     return job
 
 
-async def view_job(engine: AsyncEngine, tenant: str, job_id: str, recent: RecentUsage | None = None) -> Json:
+async def view_job(
+    engine: AsyncEngine, tenant: str, job_id: str, recent: RecentProgress | None = None
+) -> Json:
     """A job with its live progress.
 
     Args:
         engine: Where to look.
         tenant: Whose job it is.
         job_id: Which job.
-        recent: Where usage and cost are known that are good enough; without it they are those of now.
+        recent: Where progress, usage and cost are known that are good enough; without it they are those of now.
 
     Raises:
         NotFoundError: If there is none of that id.
@@ -61,22 +63,17 @@ async def view_job(engine: AsyncEngine, tenant: str, job_id: str, recent: Recent
         job = await jobs.get_job(connection, tenant, job_id)
         if job is None:
             raise NotFoundError(job_id)
-        total, leased = await progress.counts(connection, tenant, job_id)
-        steps = await preparations.counts(connection, tenant, job_id) if total.preparations else {}
-        if recent is None:
-            usage: Sequence[UsageRow] = await progress.usage(connection, tenant, job_id)
-        else:
-            usage = await recent.read(connection, job)
+        found = await (read_progress if recent is None else recent.read)(connection, job)
         budgeted = job.request.get("budget") is not None
         account = await budgets.read_account(connection, tenant, job_id) if budgeted else None
         spared = await replies.reuse(connection, tenant, job_id) if _wants_reuse(job) else None
         batched = job.request.get("execution") == Execution.BATCH
         in_batches = await batches.counts(connection, tenant, job_id) if batched else None
-    answering = {} if Stage.PERSONAS in steps else progress_json(job, total, leased)
+    answering = {} if Stage.PERSONAS in found.steps else progress_json(job, found.total, found.leased)
     return job_json(job) | {
-        "progress": preparation_json(job, steps) | answering,
-        "usage": usage_json(usage),
-        "cost": cost_json(usage),
+        "progress": preparation_json(job, found.steps) | answering,
+        "usage": usage_json(found.usage),
+        "cost": cost_json(found.usage),
         "budget": None if account is None else budget_json(account) or None,
         "reuse": None if spared is None else reuse_json(spared),
         "batches": None if in_batches is None else batches_json(in_batches),

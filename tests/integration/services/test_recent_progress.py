@@ -1,4 +1,4 @@
-"""What polls are told of a running job's usage: how old it may be, and when it may not be old at all."""
+"""What polls are told of a running job's progress: how old it may be, and when it may not be old at all."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -10,8 +10,8 @@ from app.db.engine import single_statements
 from app.db.jobs import JobRow
 from app.db.writer import ResultWriter
 from app.domain.status import JobStatus
-from app.services import recent_usage as module
-from app.services.recent_usage import RecentUsage
+from app.services import recent_progress as module
+from app.services.recent_progress import RecentProgress
 from tests.integration.jobs import call_row, claimed, new_job
 
 AN_HOUR = 3600.0
@@ -26,17 +26,18 @@ async def job(engine: AsyncEngine) -> JobRow:
 
 
 @pytest.fixture
-def recent(engine: AsyncEngine) -> RecentUsage:
-    return RecentUsage(engine)
+def recent(engine: AsyncEngine) -> RecentProgress:
+    return RecentProgress(engine)
 
 
 @pytest.fixture
-def told(engine: AsyncEngine, job: JobRow, recent: RecentUsage) -> Calls:
+def told(engine: AsyncEngine, job: JobRow, recent: RecentProgress) -> Calls:
     """How many calls a reader is told of who finds the job in this state."""
 
     async def read(status: JobStatus) -> int:
         async with single_statements(engine) as connection:
-            return sum(row.calls for row in await recent.read(connection, replace(job, status=status)))
+            found = await recent.read(connection, replace(job, status=status))
+        return sum(row.calls for row in found.usage)
 
     return read
 
@@ -71,7 +72,7 @@ class TestARunningJob:
         assert await told(JobStatus.RUNNING) == 0
 
     async def test_is_looked_at_again_behind_the_readers_back(
-        self, told: Calls, call: Call, good_for: Callable[[float, float], None], recent: RecentUsage
+        self, told: Calls, call: Call, good_for: Callable[[float, float], None], recent: RecentProgress
     ) -> None:
         good_for(0.0, AN_HOUR)
         assert await told(JobStatus.RUNNING) == 0
@@ -81,7 +82,7 @@ class TestARunningJob:
         assert await told(JobStatus.RUNNING) == 1
         await recent.close()
 
-    async def test_whose_usage_is_too_old_is_looked_at_while_the_reader_waits(
+    async def test_whose_progress_is_too_old_is_looked_at_while_the_reader_waits(
         self, told: Calls, call: Call, good_for: Callable[[float, float], None]
     ) -> None:
         good_for(0.0, 0.0)
