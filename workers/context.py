@@ -172,7 +172,7 @@ class WorkerContext:
         writer = BatchWriter(ResultWriter(vital))
         leases = LeaseKeeper(vital, settings.lease_seconds)
         budgets = BudgetKeeper(engine)
-        desk, prices = ReplyDesk(engine), GenaiPriceBook(connections)
+        desk = ReplyDesk(engine)
         caller = ModelCaller(
             chat=gateway,
             limiter=limiter,
