@@ -229,6 +229,7 @@ def _services(settings: Settings) -> Services:
         refusals=instrument.refusal,
         window=settings.shard_window,
         max_planned_calls=settings.max_planned_calls,
+        confirm_calls_above=settings.confirm_calls_above,
         prices=prices,
         book=book,
     )

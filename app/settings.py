@@ -61,6 +61,8 @@ class Settings(BaseSettings):
     """Exports and event streams that one tenant may have open at an API process; one more is a 429."""
     max_planned_calls: Annotated[int, Field(ge=1)] = 5_000_000
     """A job planned beyond this is a 422."""
+    confirm_calls_above: Annotated[int, Field(ge=0)] = 250_000
+    """A job planned beyond this has to name its calls as ``confirm_calls``, unless only the simulator is called."""
 
     shard_window: Annotated[int, Field(ge=1)] = 16
     """Shards of one job that may be announced at a time, so that a small job does not wait behind a big one."""

@@ -962,6 +962,8 @@ class JobIn(TypedDict):
     """`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is the judged text, and show by a key word that they follow ours and not its instructions."""
     budget: NotRequired[BudgetIn | None]
     """What it may spend; used up, the job pauses with `status_reason: budget_exhausted`."""
+    confirm_calls: NotRequired[int | None]
+    """How many calls you expect: a job that is planned with more is refused. Large jobs need it; the plan's `confirm_calls` says so, and what to give."""
     priority: NotRequired[Literal["low", "normal", "high"]]
     """Where its calls wait beside those of your other jobs: each step has four times the turns."""
     judging: NotRequired[JudgingIn]
@@ -1312,6 +1314,8 @@ class Plan(TypedDict):
     """Of the atomic tasks."""
     responses: int
     calls: int
+    confirm_calls: int | None
+    """What the job has to give as `confirm_calls` because of its size; `null` where it needs nothing."""
     estimated: bool
     """Whether judging is estimated; it is exact for existing texts."""
     stages: list[PlanStage]

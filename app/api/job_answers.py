@@ -165,6 +165,9 @@ class Plan(Answer):
     runs_per_cell: int | None = Field(description="Of the atomic tasks.")
     responses: int
     calls: int
+    confirm_calls: int | None = Field(
+        description="What the job has to give as `confirm_calls` because of its size; `null` where it needs nothing."
+    )
     estimated: bool = Field(description="Whether judging is estimated; it is exact for existing texts.")
     stages: list[PlanStage]
     cost: PlanCost

@@ -391,6 +391,13 @@ class JobIn(Body):
         None,
         description="What it may spend; used up, the job pauses with `status_reason: budget_exhausted`.",
     )
+    confirm_calls: int | None = Field(
+        None,
+        ge=1,
+        le=10**12,
+        description="How many calls you expect: a job that is planned with more is refused. Large jobs need it; the"
+        " plan's `confirm_calls` says so, and what to give.",
+    )
     priority: Literal["low", "normal", "high"] = Field(
         "normal",
         description="Where its calls wait beside those of your other jobs: each step has four times the turns.",
@@ -438,6 +445,7 @@ class JobIn(Body):
             reuse=NO_REUSE if self.reuse is None else self.reuse.to_reuse(),
             execution=Execution(self.execution),
             hardened=self.protocol == "hardened",
+            confirmed_calls=self.confirm_calls,
         )
 
 

@@ -150,6 +150,7 @@ class JobDraft:
         grouping: How sentences are grouped in judge calls; ``None`` for one by one.
         execution: How its calls are made.
         hardened: Whether judges are told what of their prompts is data; else the prompts are the papers'.
+        confirmed_calls: How many planned calls are known to whoever submits it; ``None`` if none were named.
     """
 
     personas: tuple[str | PersonaDraft, ...]
@@ -173,6 +174,7 @@ class JobDraft:
     persona_sets: Mapping[str, tuple[PersonaDraft, ...]] = field(default_factory=dict)
     reuse: Reuse = NO_REUSE
     hardened: bool = False
+    confirmed_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

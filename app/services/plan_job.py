@@ -14,7 +14,12 @@ from app.llm.capabilities import unsupported_parameters
 from app.llm.connections import Connections
 from app.ports import Price, PriceBook
 from app.services.sets import with_kept_sets
-from app.services.submit_job import PreparedJob, SubmissionDependencies, prepare_job
+from app.services.submit_job import (
+    PreparedJob,
+    SubmissionDependencies,
+    calls_to_confirm,
+    prepare_job,
+)
 
 FEWEST_UNITS, MOST_UNITS = 0.55, 1.5
 """How far the twelve models' sentences per response lie from their mean at most (atomic paper, Table 15)."""
@@ -54,6 +59,7 @@ def _plan(deps: PlanDependencies, draft: JobDraft) -> dict[str, Any]:
         "runs_per_cell": spec.runs or None,
         "responses": prepared.planned_responses,
         "calls": prepared.calls,
+        "confirm_calls": calls_to_confirm(deps.submission, prepared),
         "estimated": not spec.provided,
         "stages": [_stage(deps, e, spec) for e in estimates],
         "cost": _cost(deps, estimates, spec),

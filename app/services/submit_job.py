@@ -59,6 +59,7 @@ class SubmissionDependencies:
     refusals: RefusalRules
     window: int
     max_planned_calls: int
+    confirm_calls_above: int
     prices: PriceBook
     book: ConnectionBook
 
@@ -144,6 +145,12 @@ def prepare_job(deps: SubmissionDependencies, draft: JobDraft) -> PreparedJob:
     prepared = PreparedJob(resolution, planned, responses, _preparations(resolution), tuple(estimates))
     _refuse_beyond(deps.max_planned_calls, prepared.calls)
     return prepared
+
+
+def calls_to_confirm(deps: SubmissionDependencies, prepared: PreparedJob) -> int | None:
+    """The calls that have to be confirmed before a job is taken; ``None`` where there are few, or nobody charges for them."""
+    costs_nothing = all(model.simulated for model in prepared.resolution.spec.called)
+    return None if costs_nothing or prepared.calls <= deps.confirm_calls_above else prepared.calls
 
 
 def prepare_generation(deps: SubmissionDependencies, draft: PersonaGenerationDraft) -> PreparedJob:
@@ -313,6 +320,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
             if held is not None:
                 return await _earlier_job(connection, tenant, held, body_hash)
     prepared = await _prepared(deps, tenant, submission.draft)
+    _refuse_unconfirmed(deps, submission.draft, prepared)
     job_id = new_id("job")
     async with deps.engine.connect() as connection:
         await _keep_cap(deps.prices, connection, submission, prepared)
@@ -331,6 +339,28 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     if row is None:
         raise RuntimeError(f"{job_id} vanished inside its own transaction")
     return row
+
+
+def _refuse_unconfirmed(
+    deps: SubmissionDependencies, draft: JobDraft | PersonaGenerationDraft, prepared: PreparedJob
+) -> None:
+    """Refuses a job larger than whoever submits it said, or than is taken without a word."""
+    if isinstance(draft, PersonaGenerationDraft):
+        return
+    accepted = draft.confirmed_calls
+    if accepted is None and calls_to_confirm(deps, prepared) is not None:
+        accepted = deps.confirm_calls_above
+    if accepted is None or prepared.calls <= accepted:
+        return
+    unpriced = _unpriced(deps.prices, prepared.resolution)
+    cost = f"${_expected_usd(deps.prices, prepared):,.2f}" + (
+        f" and the unknown price of {unpriced}" if unpriced else ""
+    )
+    message = (
+        f"about {prepared.calls:,} calls for about {cost} are planned; more than {accepted:,} are only taken"
+        f" if they are confirmed here: {prepared.calls}"
+    )
+    raise InvalidJobError([FieldError("/confirm_calls", message)])
 
 
 async def _keep_cap(

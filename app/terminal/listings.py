@@ -72,6 +72,8 @@ def _plan_remarks(plan: Json) -> Iterator[Text]:
     yield Text(f"Cost: {dollars(low) if low == high else f'{dollars(low)} to {dollars(high)}'}")
     if plan["shortest_seconds"]:
         yield Text(f"Shortest time under the rate limits: {duration(plan['shortest_seconds'])}")
+    if plan.get("confirm_calls") is not None:
+        yield Text(f"To submit it, confirm its size: --confirm-calls {plan['confirm_calls']}")
     for warning in plan["warnings"]:
         yield Text(f"Note: {printable(warning)}", style="warning")
 

@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
-from app.terminal.outcome import exit_by, print_json, say, told_errors
+from app.terminal.outcome import CommandError, exit_by, print_json, say, told_errors
 from app.terminal.waiting import wait_for
-from persona_assay.types import JobStatus
+from persona_assay import AssayClient, ProblemError
+from persona_assay.types import Job, JobIn, JobStatus
 
 File = Annotated[
     str,
@@ -39,6 +40,12 @@ def plan(file: File, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 def submit(
     file: File,
     wait: Annotated[bool, typer.Option("--wait", help="Show the job's progress until it has ended.")] = False,
+    confirm_calls: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="How many calls you expect; a large job needs it, or asks you.", show_default=False
+        ),
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -51,7 +58,7 @@ def submit(
 
         described = read_job_file(file, sys.stdin)
         with described.places():
-            job = client.submit(described.job)
+            job = _submitted(client, described.job, confirm_calls)
         if not as_json:
             typer.echo(job["id"])
         last = wait_for(client, job, as_json=as_json) if wait else job
@@ -61,6 +68,23 @@ def submit(
             exit_by(last)
         elif sys.stderr.isatty():
             say(f"To see how it goes: assay watch {job['id']}")
+
+
+def _submitted(client: AssayClient, job: JobIn, confirm_calls: int | None) -> Job:
+    """Submits a job; where the service wants its size confirmed, and somebody is there, by asking."""
+    if confirm_calls is not None:
+        return client.submit({**job, "confirm_calls": confirm_calls})
+    try:
+        return client.submit(job)
+    except ProblemError as error:
+        unconfirmed = [field for field in error.fields if field.pointer == "/confirm_calls"]
+        if not (unconfirmed and sys.stdin.isatty()) or "confirm_calls" in job:
+            raise
+        say(f"Not submitted: {unconfirmed[0].message}.")
+        planned = client.plan(job)["calls"]
+        if not typer.confirm(f"Submit it with about {planned:,} calls?", err=True):
+            raise CommandError("nothing was submitted") from None
+    return client.submit({**job, "confirm_calls": planned})
 
 
 def watch(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:

@@ -1,7 +1,10 @@
 """`/v1/connections` over HTTP, and a job on one of them."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from typing import ClassVar
 
+import httpx2
 import psycopg
 import pytest
 
@@ -20,7 +23,13 @@ def running(databases: Databases, template_database: str) -> Iterator[Service]:
         databases.new("connections", template=template_database) as url,
         scratch_directory() as directory,
         EmbeddedValkey(directory / "valkey") as valkey,
-        serving(directory, url, valkey.url(), ASSAY_ENCRYPTION_KEYS="ab" * 32) as service,
+        serving(
+            directory,
+            url,
+            valkey.url(),
+            ASSAY_ENCRYPTION_KEYS="ab" * 32,
+            ASSAY_CONFIRM_CALLS_ABOVE="500",
+        ) as service,
     ):
         yield service
 
@@ -122,3 +131,68 @@ def test_jobs_name_its_models_and_keep_its_version(api: Service) -> None:
         assert refused.status_code == 422
         assert refused.json()["errors"][0]["pointer"].startswith("/models/0")
     assert "lab" in [connection["id"] for connection in api.get("/v1/models").json()["data"]]
+
+
+class TestLargeJobs:
+    """Above ``ASSAY_CONFIRM_CALLS_ABOVE`` calls, of which somebody is charged for some."""
+
+    LARGE: ClassVar[Json] = {
+        "personas": ["E-low"],
+        "tasks": ["essay"],
+        "models": ["lab/m-1", "simulated/sim-faithful"],
+        "judges": ["lab/m-1"],
+        "iterations": 10,
+    }
+
+    @pytest.fixture
+    def posted(self, api: Service) -> Callable[[Json], httpx2.Response]:
+        api.execute("TRUNCATE jobs CASCADE")
+        prices = {"m-1": {"input": 1, "output": 1}}
+        api.http.request("POST", "/v1/connections", json=body(models=["m-1"], prices=prices))
+        key = {"Idempotency-Key": "large"}
+        return lambda job: api.http.request("POST", "/v1/jobs", json=job, headers=key)
+
+    def test_are_taken_once_their_calls_are_confirmed(
+        self, api: Service, posted: Callable[[Json], httpx2.Response]
+    ) -> None:
+        plan = api.http.request("POST", "/v1/jobs/plan", json=self.LARGE).json()
+        assert plan["calls"] == plan["confirm_calls"] > 500
+        refused = posted(self.LARGE)
+        (error,) = refused.json()["errors"]
+        assert (refused.status_code, error["pointer"]) == (422, "/confirm_calls")
+        price = sum(stage["usd"] for stage in plan["stages"])
+        assert f"{plan['calls']:,} calls for about ${price:,.2f} are" in error["message"]
+        assert error["message"].endswith(f": {plan['calls']}")
+        assert posted(self.LARGE | {"confirm_calls": plan["calls"] - 1}).status_code == 422
+        assert api.get("/v1/jobs").json()["data"] == []
+        assert posted(self.LARGE | {"confirm_calls": plan["calls"]}).status_code == 202
+
+    def test_need_no_word_where_nobody_is_charged(
+        self, api: Service, posted: Callable[[Json], httpx2.Response]
+    ) -> None:
+        free = self.LARGE | {
+            "models": ["simulated/sim-faithful"],
+            "judges": ["simulated/sim-judge"],
+            "iterations": 20,
+        }
+        plan = api.http.request("POST", "/v1/jobs/plan", json=free).json()
+        assert plan["calls"] > 500
+        assert plan["confirm_calls"] is None
+        assert posted(free | {"confirm_calls": 5}).json()["errors"][0]["pointer"] == "/confirm_calls"
+        assert posted(free).status_code == 202
+
+    def test_are_confirmed_in_the_browser_by_who_has_seen_their_plan(
+        self, api: Service, posted: Callable[[Json], httpx2.Response]
+    ) -> None:
+        form = {"persona": "E-low", "task": "essay", "model_model_0": "lab/m-1", "judge_model_0": "lab/m-1"}
+        form |= {"instruction": "1", "iterations": "100"}
+        headers = {"Sec-Fetch-Site": "same-origin"}
+        page = api.http.request("POST", "/new", data=form | {"action": "plan"}, headers=headers).text
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', page))
+        assert hidden.keys() == {"planned", "key", "confirm_calls"}
+        form |= {"action": "submit"}
+        unseen = api.http.request("POST", "/new", data=form, headers=headers)
+        assert (unseen.status_code, api.get("/v1/jobs").json()["data"]) == (200, [])
+        assert api.http.request("POST", "/new", data=form | hidden, headers=headers).status_code == 303
+        (job,) = api.get("/v1/jobs").json()["data"]
+        assert job["spec"]["iterations"] == 100

@@ -79,6 +79,7 @@ def submission_dependencies(engine: AsyncEngine, queue: Queue, *, window: int = 
         refusals=load_atomic().refusal,
         window=window,
         max_planned_calls=1_000_000,
+        confirm_calls_above=1_000_000,
         prices=GenaiPriceBook(connections),
         book=ConnectionBook(engine, connections, Guard(), KeyRing(())),
     )

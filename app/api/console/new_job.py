@@ -54,6 +54,10 @@ KEY = re.compile(r"form_[0-9a-z]{1,64}")
 """What we put into the form ourselves."""
 
 
+CALLS = re.compile(r"[1-9][0-9]{0,11}")
+"""How many calls the plan named that was seen, if they have to be confirmed."""
+
+
 @router.post("/new")
 @needs(Scope.SUBMIT)
 async def build(request: Request, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> Response:
@@ -61,9 +65,12 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
     typed = await typed_by(request)
     form = JobForm(typed, len(services.instrument.instructions))
     version = _version(form.body)
+    is_seen = typed.text("action") == "submit" and typed.text("planned") == version
+    if is_seen and CALLS.fullmatch(typed.text("confirm_calls")):
+        form.body["confirm_calls"] = int(typed.text("confirm_calls"))
     try:
         job = JobIn.model_validate(form.body)
-        if typed.text("action") == "submit" and typed.text("planned") == version:
+        if is_seen:
             key = typed.text("key")
             return await _submitted(services, caller, job, form.body, key if KEY.fullmatch(key) else None)
         plan = await plan_job(services.planning, tenant, job.to_draft())
@@ -74,7 +81,8 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
     except InvalidJobError as error:
         found = error.errors
     else:
-        planned = {"plan": plan, "version": version, "key": new_id("form"), "body": form.body}
+        confirmed = {} if plan["confirm_calls"] is None else {"confirm_calls": plan["confirm_calls"]}
+        planned = {"plan": plan, "version": version, "key": new_id("form"), "body": form.body | confirmed}
         return await _shown(services, tenant, typed, planned=planned)
     errors = form.errors(dict.fromkeys(found))
     return await _shown(services, tenant, typed, HTTPStatus.UNPROCESSABLE_ENTITY, errors=errors)

@@ -1,5 +1,6 @@
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -16,6 +17,9 @@ from tests.unit.cli.documents import job, problem, results
 
 def assay(service: StubService, *arguments: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(app, arguments, env={"ASSAY_URL": service.url}, input=stdin)
+
+
+UNCONFIRMED = problem(422, "1 field is wrong", ("/confirm_calls", "about 300,000 calls are planned"))
 
 
 class TestSubmit:
@@ -55,6 +59,38 @@ class TestSubmit:
             "  /tasks/0  no such task",
             "  (the whole)  too large",
         ]
+
+    @pytest.mark.parametrize(("answer", "status", "posted"), [("y", 0, 2), ("n", 3, 1)])
+    def test_a_large_job_is_confirmed_by_whoever_is_there(
+        self, service: StubService, tmp_path: Path, answer: str, status: int, posted: int
+    ) -> None:
+        service.on("POST /v1/jobs", Answer(UNCONFIRMED, 422), Answer(job("queued"), 202))
+        service.on("POST /v1/jobs/plan", Answer({"calls": 300000}))
+        (tmp_path / "job.yaml").write_text("personas: [E-high]")
+        terminal, keyboard = pty.openpty()
+        os.write(terminal, f"{answer}\n".encode())
+        asked = subprocess.run(
+            [sys.executable, "-m", "app.cli", "submit", str(tmp_path / "job.yaml")],
+            env=os.environ | {"ASSAY_URL": service.url},
+            stdin=keyboard,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        os.close(terminal)
+        os.close(keyboard)
+        assert asked.returncode == status
+        assert "300,000 calls" in asked.stderr
+        bodies = [sent.body for sent in service.asked if sent.path == "/v1/jobs"]
+        assert len(bodies) == posted
+        if posted > 1:
+            assert bodies[1] == {"personas": ["E-high"], "confirm_calls": 300000}
+
+    def test_where_nobody_is_there_it_takes_the_number(self, service: StubService) -> None:
+        service.on("POST /v1/jobs", Answer(UNCONFIRMED, 422), Answer(job("queued"), 202))
+        assert assay(service, "submit", "-", stdin="{}").exit_code == 3
+        assert assay(service, "submit", "-", "--confirm-calls", "300000", stdin="{}").exit_code == 0
+        assert service.asked[-1].body == {"confirm_calls": 300000}
 
     def test_a_file_that_is_missing_is_an_error(self, service: StubService) -> None:
         result = assay(service, "submit", "nowhere.yaml")
