@@ -288,8 +288,8 @@ class Wanted:
 
     Attributes:
         cells: Only these cells, by ordinal.
-        levels: For each (cell, trait) the lowest and the highest score in the persona's level; empty where neither of the
-            following is asked for.
+        levels: For each (cell, trait) the lowest and the highest score in the persona's level; empty where nothing of
+            the following is asked for.
         out_of_character: Only responses with a score outside it.
         judges_disagree: Only responses of which one judge finds a sentence in the level and another does not, or whose
             grades lie ``apart`` or more points apart.
@@ -316,8 +316,9 @@ _SCORES = (
     " FROM verdicts v WHERE v.cell_id = r.cell_id AND v.run = r.run AND v.item = r.item AND v.tenant = :tenant"
     " AND v.score IS NOT NULL"
 )
-_IN_CHARACTER = "v.score BETWEEN levels.lowest[v.trait + 1] AND levels.highest[v.trait + 1]"
-_OUT_OF_CHARACTER = f"EXISTS (SELECT{_SCORES} AND NOT ({_IN_CHARACTER}))"
+_IN_CHARACTER = "v.score BETWEEN r.lowest[v.trait + 1] AND r.highest[v.trait + 1]"
+_OUT_OF_CHARACTER = f"EXISTS (SELECT{_SCORES} AND NOT ({_IN_CHARACTER}) OFFSET 0)"
+"""The offset keeps it, as others below, from becoming a join, for which all verdicts of a job may be read."""
 _JUDGES_DISAGREE = (
     f"(EXISTS (SELECT{_SCORES} GROUP BY v.unit, v.trait"
     f"  HAVING bool_or({_IN_CHARACTER}) AND bool_or(NOT ({_IN_CHARACTER})))"
@@ -328,10 +329,34 @@ _JUDGES_DISAGREE = (
 
 _SUSPICIOUS = (
     "(EXISTS (SELECT FROM verdicts v WHERE v.cell_id = r.cell_id AND v.run = r.run AND v.item = r.item"
-    "  AND v.tenant = :tenant AND v.suspicion IS NOT NULL)"
+    "  AND v.tenant = :tenant AND v.suspicion IS NOT NULL OFFSET 0)"
     " OR EXISTS (SELECT FROM grades g WHERE g.cell_id = r.cell_id AND g.run = r.run AND g.item = r.item"
-    "  AND g.tenant = :tenant AND g.suspicion IS NOT NULL))"
+    "  AND g.tenant = :tenant AND g.suspicion IS NOT NULL OFFSET 0))"
 )
+
+
+_IN_CELLS = "FROM responses r JOIN cells c ON c.id = r.cell_id"
+_WITH_LEVELS = " LEFT JOIN levels ON levels.cell = c.ordinal"
+
+
+def _judged(wanted: Wanted) -> list[str]:
+    """What has to be true of the responses ``r`` that judges have marked in the wanted way; empty for all responses."""
+    asked = (
+        (wanted.out_of_character, _OUT_OF_CHARACTER),
+        (wanted.judges_disagree, _JUDGES_DISAGREE),
+        (wanted.suspicious, _SUSPICIOUS),
+    )
+    return [condition for is_asked, condition in asked if is_asked]
+
+
+def _levels(wanted: Wanted) -> dict[str, Any]:
+    """The values of :data:`_LEVELS`, and how far grades have to lie apart."""
+    return {
+        "of_cells": [cell for cell, _ in wanted.levels],
+        "of_traits": [trait for _, trait in wanted.levels],
+        "lowest": [lowest for lowest, _ in wanted.levels.values()],
+        "highest": [highest for _, highest in wanted.levels.values()],
+    } | ({"apart": wanted.apart} if wanted.judges_disagree else {})
 
 
 async def response_page(
@@ -358,27 +383,17 @@ async def response_page(
         most_bytes: Of texts. The responses that go beyond it are ``over``, except the first one.
     """
     where, values = _between(tenant, job_id, wanted.cells, after, until)
-    if wanted.out_of_character:
-        where.append(_OUT_OF_CHARACTER)
-    if wanted.judges_disagree:
-        where.append(_JUDGES_DISAGREE)
-        values["apart"] = wanted.apart
-    if wanted.suspicious:
-        where.append(_SUSPICIOUS)
-    given, levels = "", ""
-    if wanted.out_of_character or wanted.judges_disagree:
-        given, levels = _LEVELS, " LEFT JOIN levels ON levels.cell = c.ordinal"
-        values |= {
-            "of_cells": [cell for cell, _ in wanted.levels],
-            "of_traits": [trait for _, trait in wanted.levels],
-            "lowest": [lowest for lowest, _ in wanted.levels.values()],
-            "highest": [highest for _, highest in wanted.levels.values()],
-        }
+    judged = _judged(wanted)
+    given, chosen = "", f"SELECT r.*, c.ordinal {_IN_CELLS} WHERE {' AND '.join(where)}"
+    if judged:
+        given, looked_at = _LEVELS, f"SELECT r.*, c.ordinal, lowest, highest {_IN_CELLS}{_WITH_LEVELS}"
+        looked_at += f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item OFFSET 0"
+        chosen = f"SELECT * FROM ({looked_at}) r WHERE {' AND '.join(judged)}"
+        values |= _levels(wanted)
     rows = await connection.execute(
         text(
             f"{given}SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM ("
-            f" SELECT r.*, c.ordinal FROM responses r JOIN cells c ON c.id = r.cell_id{levels}"
-            f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item LIMIT :limit"
+            f"{chosen} ORDER BY ordinal, r.run, r.item LIMIT :limit"
             f") page {_SO_FAR}) measured ORDER BY ordinal, run, item"
         ),
         values | {"limit": limit, "most_bytes": most_bytes},
@@ -399,8 +414,8 @@ async def position_of(
     where, values = _between(tenant, job_id, cells, after, None)
     rows = await connection.execute(
         text(
-            "SELECT c.ordinal, r.run, r.item FROM responses r JOIN cells c ON c.id = r.cell_id"
-            f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item OFFSET :before LIMIT 1"
+            f"SELECT c.ordinal, r.run, r.item {_IN_CELLS} WHERE {' AND '.join(where)}"
+            " ORDER BY c.ordinal, r.run, r.item OFFSET :before LIMIT 1"
         ),
         values | {"before": number - 1},
     )
