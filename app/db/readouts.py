@@ -208,22 +208,26 @@ async def suspicious_verdicts(
     return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
-async def checked_sentences(connection: AsyncConnection, tenant: str, job_id: str) -> list[CheckedRow]:
-    """Every verdict on a sentence that was judged in a group and alone.
+async def checked_sentences(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> AsyncIterator[CheckedRow]:
+    """Every verdict on a sentence that was judged in a group and alone, in the responses' order.
 
     A sentence that had to be asked about alone in the first place has no grouped verdict and is not among them.
     """
-    rows = await connection.execute(
+    rows = await connection.stream(
         text(
             "SELECT c.ordinal, s.run, s.item, s.trait, s.judge, v.status, v.score, s.status, s.score"
             " FROM cells c JOIN second_verdicts s ON s.cell_id = c.id"
             " JOIN verdicts v USING (cell_id, run, item, unit, trait, judge)"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND s.tenant = :tenant AND v.tenant = :tenant"
-            " AND s.alone AND v.group_size > 1"
+            " AND s.alone AND v.group_size > 1 ORDER BY c.ordinal, s.run, s.item"
         ),
         {"job": job_id, "tenant": tenant},
     )
-    return [CheckedRow(*row) for row in rows]
+    async for part in rows.partitions(FETCHED):
+        for row in part:
+            yield CheckedRow(*row)
 
 
 async def asked_alone(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, int]:
