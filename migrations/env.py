@@ -9,6 +9,7 @@ from app.db import (  # noqa: F401 - declare their tables
     connection_tables,
     key_tables,
     reply_tables,
+    set_tables,
     webhook_tables,
 )
 from app.db.tables import Base

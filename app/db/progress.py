@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.shards import COUNTS, USAGE_COLUMNS
+from app.db.shard_counts import COUNTS, USAGE_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)

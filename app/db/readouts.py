@@ -1,14 +1,14 @@
-"""What is read back: score counts for the metrics, pages of responses, rows for exports."""
+"""What results are computed from: scores, grades and tallies of a job's responses."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-Position = tuple[int, int, int]
-"""(cell ordinal, run, item): what names a response in its job."""
+FETCHED = 1_000
+"""Rows that are taken from a stream at a time: each taking costs as much as twenty rows do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,57 +77,6 @@ class ResponseTally:
     empty: int
     refused_units: int
     runs: int
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseRecord:
-    """A response as it is stored, its cell named by ordinal."""
-
-    cell: int
-    run: int
-    item: int
-    instruction: int | None
-    status: str
-    text: str | None
-    unit_starts: Sequence[int]
-    unit_ends: Sequence[int]
-    finish_reason: str | None
-    error: str | None
-    input_tokens: int | None
-    output_tokens: int | None
-    over: bool
-    """Whether it would make its page too large: it comes without text and units then."""
-
-
-Said = tuple[int, int, str, int | None, str | None, int, str | None]
-"""What is stored of a verdict on a known sentence: trait, judge, status, score, the judge's reply, group size, suspicion."""
-
-
-@dataclass(frozen=True, slots=True)
-class GradeRecord:
-    """A grade of a known response, as it is stored."""
-
-    judge: int
-    status: str
-    score: int | None
-    raw: str | None
-    error: str | None
-    suspicion: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Judgements:
-    """What judges said about one response.
-
-    Attributes:
-        units: For each verdict its unit; ordered by unit, dimension and judge.
-        said: For each verdict what else is stored of it.
-        grades: Ordered by judge.
-    """
-
-    units: Sequence[int] = ()
-    said: Sequence[Said] = ()
-    grades: Sequence[GradeRecord] = ()
 
 
 async def grades(
@@ -208,22 +157,26 @@ async def suspicious_verdicts(
     return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
-async def checked_sentences(connection: AsyncConnection, tenant: str, job_id: str) -> list[CheckedRow]:
-    """Every verdict on a sentence that was judged in a group and alone.
+async def checked_sentences(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> AsyncIterator[CheckedRow]:
+    """Every verdict on a sentence that was judged in a group and alone, in the responses' order.
 
     A sentence that had to be asked about alone in the first place has no grouped verdict and is not among them.
     """
-    rows = await connection.execute(
+    rows = await connection.stream(
         text(
             "SELECT c.ordinal, s.run, s.item, s.trait, s.judge, v.status, v.score, s.status, s.score"
             " FROM cells c JOIN second_verdicts s ON s.cell_id = c.id"
             " JOIN verdicts v USING (cell_id, run, item, unit, trait, judge)"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND s.tenant = :tenant AND v.tenant = :tenant"
-            " AND s.alone AND v.group_size > 1"
+            " AND s.alone AND v.group_size > 1 ORDER BY c.ordinal, s.run, s.item"
         ),
         {"job": job_id, "tenant": tenant},
     )
-    return [CheckedRow(*row) for row in rows]
+    async for part in rows.partitions(FETCHED):
+        for row in part:
+            yield CheckedRow(*row)
 
 
 async def asked_alone(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, int]:
@@ -266,218 +219,3 @@ async def snapshots(connection: AsyncConnection, tenant: str, job_id: str) -> li
         {"job": job_id, "tenant": tenant},
     )
     return [dict(row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's public name for it
-
-
-FETCHED = 1_000
-"""Rows that are taken from a stream at a time: each taking costs as much as twenty rows do."""
-
-_RESPONSE_COLUMNS = (
-    "ordinal, run, item, instruction, status, CASE WHEN NOT over THEN text END,"
-    " CASE WHEN NOT over THEN unit_starts END, CASE WHEN NOT over THEN unit_ends END,"
-    " finish_reason, error, input_tokens, output_tokens, over"
-)
-_OVER = (
-    "row_number() OVER so_far > 1 AND sum(coalesce(octet_length(text), 0)) OVER so_far > :most_bytes AS over"
-)
-_SO_FAR = "WINDOW so_far AS (ORDER BY ordinal, run, item ROWS UNBOUNDED PRECEDING)"
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which of a job's responses to read.
-
-    Attributes:
-        cells: Only these cells, by ordinal.
-        levels: For each (cell, trait) the lowest and the highest score in the persona's level; empty where neither of the
-            following is asked for.
-        out_of_character: Only responses with a score outside it.
-        judges_disagree: Only responses of which one judge finds a sentence in the level and another does not, or whose
-            grades lie ``apart`` or more points apart.
-        apart: See there.
-        suspicious: Only responses with a doubtful verdict or grade.
-    """
-
-    cells: Sequence[int]
-    levels: Mapping[tuple[int, int], tuple[int, int]]
-    out_of_character: bool
-    judges_disagree: bool
-    apart: int
-    suspicious: bool = False
-
-
-_LEVELS = (
-    "WITH levels AS (SELECT cell, array_agg(lowest ORDER BY trait) AS lowest, array_agg(highest ORDER BY trait) AS highest"
-    " FROM unnest(CAST(:of_cells AS int[]), CAST(:of_traits AS int[]), CAST(:lowest AS int[]), CAST(:highest AS int[]))"
-    " AS given (cell, trait, lowest, highest) GROUP BY cell) "
-)
-"""The bounds of a persona's levels, a row for each cell, so that they are not searched for each response."""
-
-_SCORES = (
-    " FROM verdicts v WHERE v.cell_id = r.cell_id AND v.run = r.run AND v.item = r.item AND v.tenant = :tenant"
-    " AND v.score IS NOT NULL"
-)
-_IN_CHARACTER = "v.score BETWEEN levels.lowest[v.trait + 1] AND levels.highest[v.trait + 1]"
-_OUT_OF_CHARACTER = f"EXISTS (SELECT{_SCORES} AND NOT ({_IN_CHARACTER}))"
-_JUDGES_DISAGREE = (
-    f"(EXISTS (SELECT{_SCORES} GROUP BY v.unit, v.trait"
-    f"  HAVING bool_or({_IN_CHARACTER}) AND bool_or(NOT ({_IN_CHARACTER})))"
-    " OR EXISTS (SELECT FROM grades g WHERE g.cell_id = r.cell_id AND g.run = r.run AND g.item = r.item"
-    "  AND g.tenant = :tenant HAVING max(g.score) - min(g.score) >= :apart))"
-)
-
-
-_SUSPICIOUS = (
-    "(EXISTS (SELECT FROM verdicts v WHERE v.cell_id = r.cell_id AND v.run = r.run AND v.item = r.item"
-    "  AND v.tenant = :tenant AND v.suspicion IS NOT NULL)"
-    " OR EXISTS (SELECT FROM grades g WHERE g.cell_id = r.cell_id AND g.run = r.run AND g.item = r.item"
-    "  AND g.tenant = :tenant AND g.suspicion IS NOT NULL))"
-)
-
-
-async def response_page(
-    connection: AsyncConnection,
-    tenant: str,
-    job_id: str,
-    wanted: Wanted,
-    *,
-    after: Position | None,
-    until: Position | None,
-    limit: int,
-    most_bytes: int,
-) -> list[ResponseRecord]:
-    """Responses in the order cell, run, item.
-
-    Args:
-        connection: Where.
-        tenant: Whose.
-        job_id: Which job's.
-        wanted: Which of them.
-        after: The last response of the page before.
-        until: The last response that is looked at; ``None`` for all.
-        limit: At most so many.
-        most_bytes: Of texts. The responses that go beyond it are ``over``, except the first one.
-    """
-    where, values = _between(tenant, job_id, wanted.cells, after, until)
-    if wanted.out_of_character:
-        where.append(_OUT_OF_CHARACTER)
-    if wanted.judges_disagree:
-        where.append(_JUDGES_DISAGREE)
-        values["apart"] = wanted.apart
-    if wanted.suspicious:
-        where.append(_SUSPICIOUS)
-    given, levels = "", ""
-    if wanted.out_of_character or wanted.judges_disagree:
-        given, levels = _LEVELS, " LEFT JOIN levels ON levels.cell = c.ordinal"
-        values |= {
-            "of_cells": [cell for cell, _ in wanted.levels],
-            "of_traits": [trait for _, trait in wanted.levels],
-            "lowest": [lowest for lowest, _ in wanted.levels.values()],
-            "highest": [highest for _, highest in wanted.levels.values()],
-        }
-    rows = await connection.execute(
-        text(
-            f"{given}SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM ("
-            f" SELECT r.*, c.ordinal FROM responses r JOIN cells c ON c.id = r.cell_id{levels}"
-            f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item LIMIT :limit"
-            f") page {_SO_FAR}) measured ORDER BY ordinal, run, item"
-        ),
-        values | {"limit": limit, "most_bytes": most_bytes},
-    )
-    return [ResponseRecord(*row) for row in rows]
-
-
-async def position_of(
-    connection: AsyncConnection,
-    tenant: str,
-    job_id: str,
-    cells: Sequence[int],
-    *,
-    after: Position | None,
-    number: int,
-) -> Position | None:
-    """Which response of these cells is the ``number``-th, from 1, after another; ``None`` where there are fewer."""
-    where, values = _between(tenant, job_id, cells, after, None)
-    rows = await connection.execute(
-        text(
-            "SELECT c.ordinal, r.run, r.item FROM responses r JOIN cells c ON c.id = r.cell_id"
-            f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item OFFSET :before LIMIT 1"
-        ),
-        values | {"before": number - 1},
-    )
-    row = rows.first()
-    return None if row is None else (row.ordinal, row.run, row.item)
-
-
-def _between(
-    tenant: str, job_id: str, cells: Sequence[int], after: Position | None, until: Position | None
-) -> tuple[list[str], dict[str, Any]]:
-    """The conditions that keep a job's responses of these cells between two of them, and their values."""
-    where = ["c.job_id = :job", "c.tenant = :tenant", "r.tenant = :tenant", "c.ordinal = ANY(:cells)"]
-    values: dict[str, Any] = {"job": job_id, "tenant": tenant, "cells": list(cells)}
-    for name, position, than in (("after", after, ">"), ("until", until, "<=")):
-        if position is not None:
-            # The first of the two is implied by the second, but only the first spares the cells outside.
-            where.append(f"c.ordinal {than[0]}= :{name}_cell")
-            where.append(f"(c.ordinal, r.run, r.item) {than} (:{name}_cell, :{name}_run, :{name}_item)")
-            values |= dict(zip((f"{name}_cell", f"{name}_run", f"{name}_item"), position, strict=True))
-    return where, values
-
-
-_OF_WANTED = (
-    " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[])) AS wanted (cell, run, item)"
-    " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell,"
-)
-"""The responses that are wanted, for what follows to be looked up for each of them."""
-
-
-def _array(numbers: Iterable[int]) -> str:
-    """An array as Postgres spells it, of integers that are cast there: the driver takes ten times as long for a long list."""
-    return f"{{{','.join(map(str, numbers))}}}"
-
-
-async def judgements_of(
-    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[Position]
-) -> dict[Position, Judgements]:
-    """Everything that judges said about these responses, each named by (cell ordinal, run, item).
-
-    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read.
-    """
-    values = {
-        "job": job_id,
-        "tenant": tenant,
-        "cells": _array(cell for cell, _, _ in responses),
-        "runs": _array(run for _, run, _ in responses),
-        "items": _array(item for _, _, item in responses),
-    }
-    verdicts = await connection.execute(
-        text(
-            "SELECT wanted.cell, wanted.run, wanted.item,"
-            " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
-            " found.sizes, found.suspicions"
-            f"{_OF_WANTED} LATERAL (SELECT array_agg(unit) AS units, array_agg(trait) AS traits,"
-            "  array_agg(judge) AS judges, array_agg(status) AS statuses, array_agg(score) AS scores,"
-            "  array_agg(raw) AS raws, array_agg(group_size) AS sizes, array_agg(suspicion) AS suspicions"
-            "  FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
-            "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
-            " WHERE found.units IS NOT NULL"
-        ),
-        values,
-    )
-    found = {
-        (cell, run, item): Judgements(units, list(zip(*said, strict=True)))
-        for cell, run, item, units, *said in verdicts
-    }
-    grades: dict[Position, list[GradeRecord]] = {}
-    rows = await connection.execute(
-        text(
-            "SELECT wanted.cell, wanted.run, wanted.item, g.judge, g.status, g.score, g.raw, g.error, g.suspicion"
-            f"{_OF_WANTED} grades g WHERE g.cell_id = c.id AND g.run = wanted.run AND g.item = wanted.item"
-            " AND g.tenant = :tenant ORDER BY g.judge"
-        ),
-        values,
-    )
-    for cell, run, item, *grade in rows:
-        grades.setdefault((cell, run, item), []).append(GradeRecord(*grade))
-    for position, graded in grades.items():
-        found[position] = replace(found.get(position, Judgements()), grades=graded)
-    return found

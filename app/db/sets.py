@@ -12,7 +12,7 @@ from sqlalchemy import case, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.tables import JobSet, PersonaSet, QuestionSet
+from app.db.set_tables import JobSet, PersonaSet, QuestionSet
 
 Table = Literal["question_sets", "persona_sets"]
 

@@ -398,52 +398,6 @@ class Preparation(Base):
     """What is missing, and why."""
 
 
-class QuestionSet(Base):
-    """An immutable set of questions by persona and task, named by its content."""
-
-    __tablename__ = "question_sets"
-    __table_args__ = (Index("ix_question_sets_newest", "tenant", "created_at", "id"),)
-
-    tenant: Mapped[str] = mapped_column(primary_key=True)
-    id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str | None]
-    content: Mapped[dict[str, Any]]
-    """Questions by task by persona description."""
-    posted: Mapped[bool]
-    """Whether somebody brought it along; else it goes with the last job that has to do with it."""
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-
-
-class PersonaSet(Base):
-    """An immutable list of personas, named by its content."""
-
-    __tablename__ = "persona_sets"
-    __table_args__ = (Index("ix_persona_sets_newest", "tenant", "created_at", "id"),)
-
-    tenant: Mapped[str] = mapped_column(primary_key=True)
-    id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str | None]
-    content: Mapped[list[Any]] = mapped_column(JSONB)
-    """Personas in their order: id, description, traits."""
-    diversity: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    """How alike generated personas are; null for those that were brought along."""
-    posted: Mapped[bool]
-    """As of a question set."""
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-
-
-class JobSet(Base):
-    """Which question sets and persona sets a job has to do with: it made them, or it named them."""
-
-    __tablename__ = "job_sets"
-    __table_args__ = (Index("ix_job_sets_set_id", "tenant", "set_id"),)
-
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
-    set_id: Mapped[str] = mapped_column(primary_key=True)
-    tenant: Mapped[str]
-    made: Mapped[bool]
-
-
 class Call(Base):
     """One attempt at one call: the accounting of everything that may have cost money."""
 

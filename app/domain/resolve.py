@@ -1,10 +1,11 @@
 """From a job's draft to its specification: looks every name up and says everything that is wrong, field by field."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from app.domain.catalog import Catalog
 from app.domain.dimension import Dimension, Scale
 from app.domain.draft import (
     DimensionDraft,
@@ -14,24 +15,21 @@ from app.domain.draft import (
     TaskDraft,
 )
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
-from app.domain.grouping import GroupedWords
 from app.domain.gym_resolve import (
     GivenStep,
-    GymCatalog,
     GymResolution,
     fields_given,
     options_given,
     resolve_gym,
 )
-from app.domain.hardening import Hardening, key_problems
-from app.domain.instrument import InstrumentRef
+from app.domain.hardening import key_problems
 from app.domain.model import Model, ModelParameters
 from app.domain.persona import MAX_PERSONAS, Persona, Trait
 from app.domain.personagym.task import GymTask
 from app.domain.plan import AtomicCell, Cell, atomic, cells_of
 from app.domain.resolve_execution import check_execution
 from app.domain.resolve_grouping import resolve_grouping
-from app.domain.reuse import KEPT_DAYS, reuse_problems
+from app.domain.reuse import reuse_problems
 from app.domain.spec import JobSpec, ProvidedResponse
 from app.domain.task import AtomicTask, ItemSource, item_count
 
@@ -48,45 +46,6 @@ MAX_ITEMS = 200_000
 
 MAX_WRITERS = 50
 """Different authors of existing texts: as many as models."""
-
-
-@dataclass(frozen=True, slots=True)
-class Catalog:
-    """What a draft's names can refer to.
-
-    Attributes:
-        instrument: The version of the words below.
-        dimensions: Built-in dimensions by id.
-        personas: Built-in personas by id.
-        persona_sets: Persona ids by set id.
-        instructions: The persona instructions in their order.
-        tasks: Atomic tasks by id.
-        gym: What PersonaGym's tasks are made of.
-        grouped: How a judge is asked about several sentences at once.
-        hardened: How a judge is told what of its prompt is data.
-        model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
-        is_simulated: Whether a connection leads to the simulator.
-        judges: Who judges where a job names nobody; none if the operator named nobody.
-        reply_days: For how many days replies are kept for other jobs.
-        batch_problem: Says why a connection can't take batches, or ``None`` if it can; asked by its id.
-        connection_id: The id under which a job keeps the connection of a name.
-    """
-
-    instrument: InstrumentRef
-    dimensions: Mapping[str, Dimension]
-    personas: Mapping[str, Persona]
-    persona_sets: Mapping[str, tuple[str, ...]]
-    instructions: tuple[str, ...]
-    tasks: Mapping[str, AtomicTask]
-    gym: GymCatalog
-    grouped: GroupedWords
-    hardened: Hardening
-    model_problem: Callable[[str, str], str | None]
-    is_simulated: Callable[[str], bool]
-    judges: tuple[ModelDraft, ...] = ()
-    reply_days: int = KEPT_DAYS
-    batch_problem: Callable[[str], str | None] = lambda _connection: None
-    connection_id: Callable[[str], str] = lambda connection: connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """From a request for personas to its specification."""
 
+from app.domain.catalog import Catalog
 from app.domain.draft import PersonaGenerationDraft
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.gym import with_sampling
 from app.domain.personagym.generation import PersonaGeneration
-from app.domain.resolve import Catalog, Resolution, look_up_model
+from app.domain.resolve import Resolution, look_up_model
 from app.domain.spec import JobSpec
 
 

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from app.domain.catalog import Catalog
 from app.domain.draft import ModelDraft
 from app.domain.grouping import GroupedWords
 from app.domain.gym_resolve import GymCatalog
 from app.domain.hardening import Hardening
 from app.domain.instrument import InstrumentRef
-from app.domain.resolve import Catalog
 from app.domain.reuse import KEPT_DAYS
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument

@@ -15,10 +15,10 @@ from app.db.jobs import JobRow
 from app.db.joint_scores import JointRow, joint_scores
 from app.db.preparations import Asks, StoredStep
 from app.db.progress import Counts, UsageRow
-from app.db.readouts import CheckedRow, ResponseTally, ScoreRow
+from app.db.readouts import ResponseTally, ScoreRow
 from app.db.replies import ReuseRow
 from app.db.sets import StoredPersonaSet
-from app.domain.grouping_check import CheckedSentence, Json, judging_check
+from app.domain.grouping_check import CheckedSentence, Json, JudgingCheck
 from app.domain.gym_results import RESPONSE_STATUSES, GymTally, gym_results
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
 from app.domain.personagym.scores import Grade
@@ -54,7 +54,7 @@ class JobRows:
     batches: list[Any]
     made: StoredStep | None
     made_set: StoredPersonaSet | None
-    checked: list[CheckedRow]
+    checked: JudgingCheck
     asked_alone: dict[str, int]
     spared: list[ReuseRow] = field(default_factory=list)
     reused_snapshots: list[Any] = field(default_factory=list)
@@ -83,13 +83,32 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await batches.submitted_batches(connection, job.tenant, job.id),
         await made_by(connection, job.tenant, job.id),
         await _made_set(connection, job),
-        await readouts.checked_sentences(connection, job.tenant, job.id) if several else [],
+        await _checked(connection, job, context) if several else JudgingCheck(),
         await readouts.asked_alone(connection, job.tenant, job.id) if several else {},
         await replies.reuse(connection, job.tenant, job.id) if wanted else [],
         await replies.snapshots(connection, job.tenant, job.id) if wanted else [],
         await joint_scores(connection, job.tenant, job.id) if len(context.spec.judges) > 1 else [],
         await read_suspicious(connection, job, context, grouped, grades),
     )
+
+
+async def _checked(connection: AsyncConnection, job: JobRow, context: JobContext) -> JudgingCheck:
+    """The sentences that were judged in a group and alone, added up as they are read."""
+    check = JudgingCheck()
+    async for row in readouts.checked_sentences(connection, job.tenant, job.id):
+        cell = context.cells[row.cell]
+        check.add(
+            CheckedSentence(
+                judge=context.spec.judges[row.judge].label,
+                task=cell.task.id,
+                scale=cell.dimensions[row.trait].scale,
+                level=cell.persona.traits[row.trait].level,
+                response=(row.cell, row.run, row.item),
+                grouped=Verdict(VerdictStatus(row.grouped), row.grouped_score),
+                alone=Verdict(VerdictStatus(row.alone), row.alone_score),
+            )
+        )
+    return check
 
 
 async def _made_set(connection: AsyncConnection, job: JobRow) -> StoredPersonaSet | None:
@@ -193,24 +212,8 @@ def _suspicion(context: JobContext, rows: JobRows) -> dict[str, Any] | None:
 
 def _check(context: JobContext, rows: JobRows) -> Json | None:
     """How far grouped verdicts agree with those on single sentences; ``None`` for a job that does not group."""
-    spec = context.spec
-    if spec.grouping is None:
-        return None
-    sentences = []
-    for row in rows.checked:
-        cell = context.cells[row.cell]
-        sentences.append(
-            CheckedSentence(
-                judge=spec.judges[row.judge].label,
-                task=cell.task.id,
-                scale=cell.dimensions[row.trait].scale,
-                level=cell.persona.traits[row.trait].level,
-                response=(row.cell, row.run, row.item),
-                grouped=Verdict(VerdictStatus(row.grouped), row.grouped_score),
-                alone=Verdict(VerdictStatus(row.alone), row.alone_score),
-            )
-        )
-    return judging_check(spec.grouping, sentences, rows.asked_alone)
+    grouping = context.spec.grouping
+    return None if grouping is None else rows.checked.to_json(grouping, rows.asked_alone)
 
 
 def is_full(counts: Counts) -> bool:

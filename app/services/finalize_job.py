@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import batches, jobs, shards
+from app.db import batches, jobs, shard_counts, shards
 from app.db.health import is_away
 from app.db.jobs import JobRow
 from app.db.retries import count_reopenings
@@ -75,7 +75,7 @@ async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> 
             return
         await shards.bar(connection, job_id)  # what is read from now on is all that there will be
         await batches.forget_waiting(connection, job_id)
-        await shards.refresh_usage(connection, job_id)
+        await shard_counts.refresh_usage(connection, job_id)
         reopenings = await count_reopenings(connection, job.tenant, job_id)
         await jobs.finalization_goes_on(connection, job_id)
     async with _known_to_be_at_work(engine, job_id):

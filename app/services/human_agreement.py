@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import annotations, readouts
+from app.db import annotations, response_pages
 from app.db.jobs import JobRow
-from app.db.readouts import Judgements, Position
+from app.db.response_pages import Judgements, Position
 from app.domain.annotation import ROWS_AT_ONCE, Annotation, Place
 from app.domain.annotation_agreement import annotation_agreement
 from app.services.job_context import JobContext, JobContexts
@@ -74,7 +74,7 @@ class HumanAgreement:
             judged: dict[Position, Judgements] = {}
             for start in range(0, len(wanted), RESPONSES_AT_ONCE):
                 part = wanted[start : start + RESPONSES_AT_ONCE]
-                judged |= await readouts.judgements_of(connection, job.tenant, job.id, part)
+                judged |= await response_pages.judgements_of(connection, job.tenant, job.id, part)
         return await asyncio.to_thread(_agreement_json, context, found, judged)
 
 

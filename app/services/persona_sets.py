@@ -9,11 +9,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import preparations, sets
 from app.db.preparations import StoredStep
+from app.domain.catalog import Catalog
 from app.domain.draft import PersonaDraft
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.persona import Persona
 from app.domain.personagym.imports import PersonaFormat, PersonasRead, read_persona_list, read_personas
-from app.domain.resolve import Catalog
 from app.services.errors import NotFoundError
 from app.services.sets import PERSONA_SET, is_persona_set_id, set_id
 

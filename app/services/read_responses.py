@@ -7,11 +7,11 @@ from itertools import repeat
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import jobs, preparations, readouts, replies
+from app.db import jobs, preparations, replies, response_pages
 from app.db.jobs import JobRow
 from app.db.preparations import StoredStep
-from app.db.readouts import GradeRecord, Judgements, Position, ResponseRecord, Said, Wanted
 from app.db.replies import Place
+from app.db.response_pages import GradeRecord, Judgements, Position, ResponseRecord, Said, Wanted
 from app.db.retries import count_reopenings
 from app.domain.gym import question_item
 from app.domain.hardening import showing
@@ -118,10 +118,10 @@ async def read_page(
     async with engine.connect() as connection:
         until: Position | None = None
         if wanted.by_judgement:
-            until = await readouts.position_of(
+            until = await response_pages.position_of(
                 connection, job.tenant, job.id, marked.cells, after=after, number=LOOKED_AT
             )
-        records = await readouts.response_page(
+        records = await response_pages.response_page(
             connection,
             job.tenant,
             job.id,
@@ -134,7 +134,7 @@ async def read_page(
         page = _fitting(context, records[:limit], most_verdicts)
         more = len(records) > len(page)
         keys = [_position(record) for record in page]
-        found = await readouts.judgements_of(connection, job.tenant, job.id, keys)
+        found = await response_pages.judgements_of(connection, job.tenant, job.id, keys)
         questions = await _questions(connection, job, context, page)
         origins: Origins = {}
         if context.spec.reuse.wanted:

@@ -8,8 +8,18 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import budgets, idempotency, jobs, sets, shards
-from app.db.jobs import JobRow, NewCell, NewJob, NewPreparation, NewResponse, NewShard, NewStep
+from app.db.jobs import JobRow
+from app.db.new_jobs import (
+    NewCell,
+    NewJob,
+    NewPreparation,
+    NewResponse,
+    NewShard,
+    NewStep,
+    insert_job,
+)
 from app.domain.budget import NANOS, Budget, nanos_of
+from app.domain.catalog import Catalog
 from app.domain.draft import JobDraft, PersonaGenerationDraft
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.execution import BATCHED_STAGES, Execution
@@ -28,7 +38,7 @@ from app.domain.plan import (
 )
 from app.domain.priority import Priority
 from app.domain.refusal import RefusalRules
-from app.domain.resolve import Catalog, Resolution, resolve
+from app.domain.resolve import Resolution, resolve
 from app.domain.resolve_generation import resolve_generation
 from app.domain.segmentation import Segmenter
 from app.domain.stage_estimate import StageEstimate
@@ -428,7 +438,7 @@ async def _insert(
 ) -> None:
     resolution = prepared.resolution
     spec = resolution.spec
-    await jobs.insert_job(
+    await insert_job(
         connection,
         NewJob(
             id=job_id,

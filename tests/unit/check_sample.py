@@ -1,12 +1,21 @@
 """A job that judged several sentences a call: what it says of how far that agrees with one by one."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.domain.dimension import Scale
 from app.domain.grouping import Grouping
-from app.domain.grouping_check import CheckedSentence, judging_check
+from app.domain.grouping_check import CheckedSentence, Json, JudgingCheck
 from app.domain.verdict import Verdict, VerdictStatus
 from app.instruments.grouped_loader import load_grouped
+
+
+def checked(grouping: Grouping, sentences: Iterable[CheckedSentence], asked_alone: Mapping[str, int]) -> Json:
+    """The check of these sentences."""
+    check = JudgingCheck()
+    for sentence in sentences:
+        check.add(sentence)
+    return check.to_json(grouping, asked_alone)
 
 
 def check_of(*pairs: tuple[int, int], judge: str = "a/judge") -> dict[str, Any]:
@@ -24,4 +33,4 @@ def check_of(*pairs: tuple[int, int], judge: str = "a/judge") -> dict[str, Any]:
         for run, (grouped, alone) in enumerate(pairs)
     ]
     grouping = Grouping(8, 0.05, 30, load_grouped(), seed=0, checked=len(pairs), drawn_from=100)
-    return judging_check(grouping, sentences, {"unparsed": 3})
+    return checked(grouping, sentences, {"unparsed": 3})

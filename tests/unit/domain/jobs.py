@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from app.domain.catalog import Catalog
 from app.domain.draft import DimensionDraft, JobDraft, ModelDraft, PersonaDraft, ResponseDraft
 from app.domain.errors import InvalidJobError
 from app.domain.gym_resolve import GymCatalog
 from app.domain.instrument import InstrumentRef
-from app.domain.resolve import Catalog, Resolution, resolve
+from app.domain.resolve import Resolution, resolve
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic

@@ -1,14 +1,17 @@
 """How far two ways of judging agree, with the arithmetic."""
 
+import pickle
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from app.domain.dimension import Scale
 from app.domain.grouping import Grouping
-from app.domain.grouping_check import CHECK_METRICS, MOST_CLUSTERS, CheckedSentence, judging_check
+from app.domain.grouping_check import CHECK_METRICS, MOST_CLUSTERS, CheckedSentence, JudgingCheck
 from app.domain.verdict import NOT_APPLICABLE, UNPARSED, Verdict, VerdictStatus
 from app.instruments.grouped_loader import load_grouped
+from tests.unit.check_sample import checked
 
 GROUPING = Grouping(5, 0.1, 2, load_grouped(), seed=3, checked=4, drawn_from=40, drawn_below=9)
 
@@ -25,7 +28,7 @@ def pair(grouped: Verdict, alone: Verdict, run: int = 0, **changes: Any) -> Chec
 
 def figures(*sentences: CheckedSentence) -> dict[str, Any]:
     """The row over all tasks."""
-    found = judging_check(GROUPING, sentences, {})["agreement"]
+    found = checked(GROUPING, sentences, {})["agreement"]
     assert isinstance(found, list)
     assert [row["task"] for row in found] == [None, *sorted({s.task for s in sentences})]
     row: dict[str, Any] = found[0]
@@ -72,7 +75,7 @@ class TestFigures:
 
     def test_dimensions_of_another_scale_have_a_row_of_their_own(self) -> None:
         wide = Scale(1, 7)
-        found = judging_check(GROUPING, [pair(score(4), score(4)), pair(score(7), score(6), scale=wide)], {})[
+        found = checked(GROUPING, [pair(score(4), score(4)), pair(score(7), score(6), scale=wide)], {})[
             "agreement"
         ]
         assert isinstance(found, list)
@@ -83,12 +86,25 @@ class TestFigures:
             ("essay", 7, 1),
         ]
 
-    def test_the_order_of_sentences_changes_nothing_however_many_responses(self) -> None:
-        sentences = [pair(score(1 + run % 5), score(3), run) for run in range(MOST_CLUSTERS + 50)]
-        assert figures(*sentences) == figures(*reversed(sentences))
+    def test_the_order_of_a_responses_sentences_changes_nothing_however_many_responses(self) -> None:
+        responses = [
+            [pair(score(1 + (run + n) % 5), score(3), run) for n in range(3)]
+            for run in range(MOST_CLUSTERS + 50)
+        ]
+        turned = [list(reversed(sentences)) for sentences in responses]
+        assert figures(*chain(*responses)) == figures(*chain(*turned))
+
+    def test_what_is_kept_of_sentences_does_not_grow_with_them(self) -> None:
+        def kept_of(responses: int) -> int:
+            check = JudgingCheck()
+            for run in range(responses):
+                check.add(pair(score(1 + run % 5), score(3), run))
+            return len(pickle.dumps(check))
+
+        assert kept_of(4 * MOST_CLUSTERS) < 1.01 * kept_of(MOST_CLUSTERS)
 
     def test_a_job_in_which_nothing_was_judged_both_ways_says_so(self) -> None:
-        assert judging_check(GROUPING, [], {"refused": 2}) == {
+        assert checked(GROUPING, [], {"refused": 2}) == {
             "sentences_per_call": 5,
             "sample": {"share": 0.1, "minimum": 2, "responses": 4, "drawn_from": 40},
             "responses": 0,

@@ -13,6 +13,7 @@ from app.db.joint_scores import JointRow
 from app.db.progress import Counts
 from app.db.readouts import ResponseTally, ScoreRow
 from app.domain.draft import ModelDraft
+from app.domain.grouping_check import JudgingCheck
 from app.domain.plan import cells_of
 from app.domain.status import JobStatus
 from app.services.compute_results import JobRows, render_results
@@ -60,7 +61,9 @@ def computed(rows: list[ScoreRow], joint: list[JointRow] | None = None) -> str:
     for row in rows:
         grouped[row.cell, row.trait, row.judge].append(row)
     tallies = {cell.ordinal: ResponseTally(cell.ordinal, 6, 0, 0, 0, 0, 6) for cell in CONTEXT.cells}
-    read = JobRows(grouped, tallies, [], {}, [], Counts(), [], [], [], None, None, [], {}, joint=joint or [])
+    read = JobRows(
+        grouped, tallies, [], {}, [], Counts(), [], [], [], None, None, JudgingCheck(), {}, joint=joint or []
+    )
     document = json.loads(render_results(JOB, CONTEXT, read)[1])
     del document["computed_at"]
     return json.dumps(document, allow_nan=False)

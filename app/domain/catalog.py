@@ -1,0 +1,53 @@
+"""What the names in a job's draft can refer to."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from app.domain.dimension import Dimension
+from app.domain.draft import ModelDraft
+from app.domain.grouping import GroupedWords
+from app.domain.gym_resolve import GymCatalog
+from app.domain.hardening import Hardening
+from app.domain.instrument import InstrumentRef
+from app.domain.persona import Persona
+from app.domain.reuse import KEPT_DAYS
+from app.domain.task import AtomicTask
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What a draft's names can refer to.
+
+    Attributes:
+        instrument: The version of the words below.
+        dimensions: Built-in dimensions by id.
+        personas: Built-in personas by id.
+        persona_sets: Persona ids by set id.
+        instructions: The persona instructions in their order.
+        tasks: Atomic tasks by id.
+        gym: What PersonaGym's tasks are made of.
+        grouped: How a judge is asked about several sentences at once.
+        hardened: How a judge is told what of its prompt is data.
+        model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
+        is_simulated: Whether a connection leads to the simulator.
+        judges: Who judges where a job names nobody; none if the operator named nobody.
+        reply_days: For how many days replies are kept for other jobs.
+        batch_problem: Says why a connection can't take batches, or ``None`` if it can; asked by its id.
+        connection_id: The id under which a job keeps the connection of a name.
+    """
+
+    instrument: InstrumentRef
+    dimensions: Mapping[str, Dimension]
+    personas: Mapping[str, Persona]
+    persona_sets: Mapping[str, tuple[str, ...]]
+    instructions: tuple[str, ...]
+    tasks: Mapping[str, AtomicTask]
+    gym: GymCatalog
+    grouped: GroupedWords
+    hardened: Hardening
+    model_problem: Callable[[str, str], str | None]
+    is_simulated: Callable[[str], bool]
+    judges: tuple[ModelDraft, ...] = ()
+    reply_days: int = KEPT_DAYS
+    batch_problem: Callable[[str], str | None] = lambda _connection: None
+    connection_id: Callable[[str], str] = lambda connection: connection
