@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -16,6 +17,9 @@ from sqlalchemy import make_url
 from embedded.postgres import EmbeddedPostgres
 from embedded.valkey import EmbeddedValkey
 from tests.databases import Databases, databases_on
+
+if TYPE_CHECKING:
+    from tests.e2e.stack import Stack
 
 hypothesis.settings.register_profile("busy machine", deadline=None)  # what takes long is no error
 hypothesis.settings.load_profile("busy machine")
@@ -95,3 +99,20 @@ def redis_url(valkey: EmbeddedValkey) -> Iterator[str]:
     yield valkey.url()
     with redis.Redis.from_url(valkey.url()) as client:
         client.flushall()
+
+
+@pytest.fixture(scope="session")
+def common_stack(databases: Databases, template_database: str) -> Iterator["Stack"]:
+    """A running service for a session's modules that need nothing special of it; jobs don't see each other.
+
+    Its Valkey is its own: the session's is emptied by other tests.
+    """
+    from tests.e2e.stack import running_stack
+
+    with (
+        databases.new("common", template=template_database) as url,
+        scratch_directory() as directory,
+        EmbeddedValkey(directory / "valkey") as queue,
+        running_stack(directory / "stack", database_url=url, redis_url=queue.url()) as running,
+    ):
+        yield running

@@ -220,7 +220,8 @@ class TestAgreement:
 
         places = [(response, n) for response in texts for n in range(2)]
         for annotator in ("anna", "ben"):
-            keep(service, *[said(*place, 3 + n % 2, annotator) for n, place in enumerate(places)])
+            kept = keep(service, *[said(*place, 3 + n % 2, annotator) for n, place in enumerate(places)])
+            assert kept.json() == {"created": len(places), "changed": 0, "unchanged": 0}
         assert agreement() == pytest.approx(1.0)
         with psycopg.connect(libpq_url(service.database_url)) as slow:
             slow.execute(

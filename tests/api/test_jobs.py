@@ -389,16 +389,17 @@ class TestCatalog:
 
 class TestConcurrentJobs:
     def test_other_requests_go_on_while_a_large_body_is_planned(self, api: Service) -> None:
-        # 3,000 texts of 40 sentences take seconds to split; polls must not wait for them.
+        # 3,000 texts of 40 sentences take seconds to split; polls must not wait for them, however slow the machine is.
         texts: list[Json] = [TEXTS[0] | {"text": "I stay at home and read. " * 40}] * 3000
         body = compact(job_body(models=None, instructions=None, responses=texts))
         with ThreadPoolExecutor(1) as pool:
             planning = pool.submit(api.send, "/v1/jobs/plan", body)
-            slowest = 0.0
+            waits = []
             while not planning.done():
-                slowest = max(slowest, api.get("/v1/jobs?limit=1").elapsed.total_seconds())
+                waits.append(api.get("/v1/jobs?limit=1").elapsed)
         assert planning.result().json()["calls"] == 120_000
-        assert slowest < 0.75
+        assert len(waits) > 20
+        assert max(waits) < planning.result().elapsed / 4
 
     def test_ids_sort_by_time(self, api: Service) -> None:
         jobs = [api.submit(job_body()) for _ in range(3)]

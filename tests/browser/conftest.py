@@ -10,11 +10,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from embedded.valkey import EmbeddedValkey
 from tests.browser.watching import Watcher
-from tests.conftest import scratch_directory
-from tests.databases import Databases
-from tests.e2e.stack import Stack, running_stack
+from tests.e2e.stack import Stack
 
 EXECUTABLES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 WINDOW_WIDTH, WINDOW_HEIGHT = 1280, 900
@@ -48,19 +45,13 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def stack(
-    chromium: str,
-    databases: Databases,
-    template_database: str,
-    valkey: EmbeddedValkey,
-) -> Iterator[Stack]:
-    """A running service for the tests of a module; none is started where there is no browser to look at it."""
-    with (
-        databases.new("browser", template=template_database) as url,
-        scratch_directory() as directory,
-        running_stack(directory, database_url=url, redis_url=valkey.url()) as running,
-    ):
-        yield running
+def stack(chromium: str, common_stack: Stack) -> Iterator[Stack]:
+    """A running service; what a module's tests set in its simulator ends with the module.
+
+    Where there is no browser to look at it, none is started.
+    """
+    with common_stack.simulator_restored():
+        yield common_stack
 
 
 @pytest.fixture

@@ -1,12 +1,16 @@
 """The console: every page in a real browser, before a real service."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
+from embedded.valkey import EmbeddedValkey
 from tests.browser.watching import Watcher, barriers, overflow, unreached
-from tests.e2e.stack import Json, Stack
+from tests.conftest import scratch_directory
+from tests.databases import Databases
+from tests.e2e.stack import Json, Stack, running_stack
 from tests.unit.reports.hostile import HOSTILE
 
 SMALL: Json = {
@@ -30,6 +34,19 @@ SLOW = {"latency_ms": 2_000, "jitter_ms": 2_000}
 """Some replies come at once, some take their time: a job is seen at work, with results."""
 QUICK = {"latency_ms": 1, "jitter_ms": 0}
 NARROW: ViewportSize = {"width": 380, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def stack(
+    chromium: str, databases: Databases, template_database: str, valkey: EmbeddedValkey
+) -> Iterator[Stack]:
+    """A running service that knows no job yet."""
+    with (
+        databases.new("console", template=template_database) as url,
+        scratch_directory() as directory,
+        running_stack(directory, database_url=url, redis_url=valkey.url()) as running,
+    ):
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,16 @@ JOB: Json = {
 }
 NAMES = ("mean", "acc_atom", "ic_atom", "rc_atom")
 COLOUR = "element => getComputedStyle(element).backgroundColor"
+CARDS = """() => [...document.querySelectorAll("details.card")].map((card) => {
+  card.open = true;
+  return {...card.dataset, where: card.querySelector(".where").innerText,
+    sentences: [...card.querySelectorAll(".s")].map((sentence) => {
+      const words = sentence.querySelector(":scope > span");
+      return {marks: [...sentence.classList], text: words.innerText, verdicts: sentence.dataset.verdicts ?? "",
+        colour: getComputedStyle(words).backgroundColor};
+    })};
+})"""
+"""All cards with their sentences as they are shown, opened: asked one by one they take a minute."""
 PRINTED_WIDTH = 700
 """Of an A4 page between its margins, in pixels."""
 
@@ -132,17 +142,13 @@ class TestServed:
             (response["model"], response["persona"], response["task"], response["run"]): response
             for response in stack.responses(job)
         }
-        cards = served.locator(".card")
-        expect(cards).to_have_count(len(said))
-        served.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-        for card in cards.all():
-            run = int(re.search(r"run (\d+)", card.locator(".where").inner_text())[1])  # type: ignore[index]
-            place = [str(card.get_attribute(f"data-{name}")) for name in ("model", "persona", "task")]
-            response = said[place[0], place[1], place[2], run]
+        cards = served.evaluate(CARDS)
+        assert len(cards) == len(said)
+        for card in cards:
+            run = int(re.search(r"run (\d+)", card["where"])[1])  # type: ignore[index]
+            response = said[card["model"], card["persona"], card["task"], run]
             low, high = targets[next(iter(response["levels"].values()))]
-            sentences = card.locator(".s")
-            assert sentences.count() == len(response["units"])
-            for shown, unit in zip(sentences.all(), response["units"], strict=True):
+            for shown, unit in zip(card["sentences"], response["units"], strict=True):
                 (verdict,) = unit["verdicts"]
                 score = verdict["score"]
                 side = (
@@ -154,11 +160,11 @@ class TestServed:
                     if score < low
                     else "above"
                 )
-                assert side in str(shown.get_attribute("class")).split()
-                assert shown.locator("> span").inner_text() == unit["text"]
-                assert shown.locator("> span").evaluate(COLOUR) == colours[side]
+                assert side in shown["marks"]
+                assert shown["text"] == unit["text"]
+                assert shown["colour"] == colours[side]
                 if verdict["raw"]:
-                    assert f"“{verdict['raw']}”" in str(shown.get_attribute("data-verdicts"))
+                    assert f"“{verdict['raw']}”" in shown["verdicts"]
 
 
 class TestReading:

@@ -96,6 +96,16 @@ class Stack:
         answer = self._simulator.post("/_sim/config", json=config)
         assert answer.status_code == 200, answer.text
 
+    @contextmanager
+    def simulator_restored(self) -> Iterator[None]:
+        """After the block the simulator's settings are those from before it."""
+        answer = self._simulator.get("/_sim/config")
+        assert answer.status_code == 200, answer.text
+        try:
+            yield
+        finally:
+            self.simulate(**answer.json())
+
     def received(self) -> int:
         """Requests that have reached the simulator so far."""
         return int(self._simulator.get("/_sim/stats").json()["received"])
