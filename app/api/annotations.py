@@ -1,14 +1,13 @@
 """`/v1/annotations`: what people say of sentences and responses; `/v1/labelling-rounds`: what they are shown."""
 
 import asyncio
-import re
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import ValidationError
+from pydantic import AfterValidator, ValidationError
 
 from app.api import annotation_answers, cursors
 from app.api.access import needs
@@ -17,6 +16,7 @@ from app.api.cursors import After, PageLimit
 from app.api.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters, takes_a_stream
 from app.api.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with, described_body
+from app.api.path_ids import id_check
 from app.api.problems import field_error
 from app.api.strict_json import StrictRoute
 from app.domain.annotation import MOST_ROWS, ROWS_AT_ONCE
@@ -30,7 +30,7 @@ from app.services.annotations import (
     keep_annotations,
     read_annotations,
 )
-from app.services.errors import NotFoundError
+from app.services.identifiers import id_form
 from app.services.labelling import RoundDraft, draw_round, show_round
 
 router = APIRouter(
@@ -47,17 +47,9 @@ ANNOTATIONS: Responses = {
         "content": {"application/json": {}, f"{CSV_TYPE}; charset=utf-8": {}},
     }
 }
-_ROUND_ID = re.compile(r"lab_[0-9a-hjkmnp-tv-z]{26}")
-
-
-async def _round_id(round_id: Annotated[str, Path(description="A round's id.")]) -> str:
-    """The round that a path names; what is no id can name none, so nothing else ever sees it."""
-    if _ROUND_ID.fullmatch(round_id) is None:
-        raise NotFoundError("such labelling round")
-    return round_id
-
-
-RoundId = Annotated[str, Depends(_round_id)]
+RoundId = Annotated[
+    str, Path(description="A round's id."), AfterValidator(id_check("labelling round", id_form("lab")))
+]
 
 
 @router.post(

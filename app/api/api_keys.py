@@ -1,11 +1,11 @@
 """`/v1/api-keys`: who may ask, and for what."""
 
-import re
 from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 from fastapi.responses import JSONResponse
+from pydantic import AfterValidator
 
 from app.api import cursors, key_answers
 from app.api.access import needs, no_pepper
@@ -13,6 +13,7 @@ from app.api.cursors import After, PageLimit
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.key_requests import ApiKeyChangeIn, ApiKeyIn, RotationIn
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
+from app.api.path_ids import id_check
 from app.api.strict_json import StrictRoute
 from app.db import api_keys
 from app.domain.api_key import Scope
@@ -25,7 +26,7 @@ from app.services.api_keys import (
     revoke_key,
     rotate_key,
 )
-from app.services.errors import NotFoundError
+from app.services.identifiers import id_form
 
 router = APIRouter(
     prefix="/v1/api-keys",
@@ -35,17 +36,7 @@ router = APIRouter(
     responses=PROBLEMS,
 )
 
-_KEY_ID = re.compile(r"key_[0-9a-hjkmnp-tv-z]{26}")
-
-
-async def _key_id(key_id: Annotated[str, Path(description="A key's id.")]) -> str:
-    """The key that a path names; what is no id can name none, so nothing else ever sees it."""
-    if _KEY_ID.fullmatch(key_id) is None:
-        raise NotFoundError("such key")
-    return key_id
-
-
-KeyId = Annotated[str, Depends(_key_id)]
+KeyId = Annotated[str, Path(description="A key's id."), AfterValidator(id_check("key", id_form("key")))]
 
 
 @router.post("", status_code=201, responses=answers_with(key_answers.NewApiKey, 201), summary="Make a key")
@@ -72,12 +63,9 @@ async def list_(
     after: After = None,
 ) -> Response:
     """Keys, newest first; ended ones too."""
-    begin = None if after is None else cursors.moment(after)
     async with services.engine.connect() as connection:
-        found = await api_keys.list_keys(connection, tenant, limit=limit + 1, after=begin)
-    return JSONResponse(
-        cursors.page(found, limit, key_json, lambda one: cursors.of_moment(one.created_at, one.id))
-    )
+        found = await api_keys.list_keys(connection, tenant, limit=limit + 1, after=cursors.beginning(after))
+    return JSONResponse(cursors.newest_first(found, limit, key_json))
 
 
 @router.get("/{key_id}", responses=answers_with(key_answers.ApiKey) | NOT_FOUND, summary="Read a key")

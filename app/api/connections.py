@@ -1,17 +1,18 @@
 """`/v1/connections`: model providers beside those in the operator's file."""
 
-import re
 from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 from fastapi.responses import JSONResponse
+from pydantic import AfterValidator
 
 from app.api import connection_answers
 from app.api.access import needs
 from app.api.connection_requests import ConnectionChangeIn, ConnectionIn
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, answers_with
+from app.api.path_ids import id_check
 from app.api.strict_json import StrictRoute
 from app.domain.api_key import Scope
 from app.services.connections import (
@@ -21,7 +22,6 @@ from app.services.connections import (
     find_connection,
     list_connections,
 )
-from app.services.errors import NotFoundError
 
 router = APIRouter(
     prefix="/v1/connections",
@@ -31,19 +31,11 @@ router = APIRouter(
     responses=PROBLEMS,
 )
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-
-
-async def _connection_name(
-    connection_name: Annotated[str, Path(description="A connection's name.", examples=["lab-vllm"])],
-) -> str:
-    """The connection that a path names; what is no name can name none, so nothing else ever sees it."""
-    if _NAME.fullmatch(connection_name) is None:
-        raise NotFoundError("such connection")
-    return connection_name
-
-
-ConnectionName = Annotated[str, Depends(_connection_name)]
+ConnectionName = Annotated[
+    str,
+    Path(description="A connection's name.", examples=["lab-vllm"]),
+    AfterValidator(id_check("connection", r"[a-z0-9][a-z0-9_-]{0,62}")),
+]
 
 
 @router.post(

@@ -4,13 +4,28 @@ import base64
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 from fastapi import Query
 
 from app.api.problems import ProblemError, wrong_field
 
 T = TypeVar("T")
+
+
+class Entry(Protocol):
+    """What is listed by its creation."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was made."""
+
+
+Made = TypeVar("Made", bound=Entry)
 
 PageLimit = Annotated[int, Query(ge=1, le=500)]
 """How many entries a page has at most."""
@@ -34,6 +49,11 @@ def page(
     return {"data": [show(entry) for entry in shown], "has_more": more, "next_cursor": following}
 
 
+def newest_first(found: Sequence[Made], limit: int, show: Callable[[Made], dict[str, Any]]) -> dict[str, Any]:
+    """A page of a list that is ordered by creation; see :func:`page`."""
+    return page(found, limit, show, lambda entry: of_moment(entry.created_at, entry.id))
+
+
 def encoded(values: list[Any]) -> str:
     """A cursor of these values."""
     return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
@@ -42,6 +62,15 @@ def encoded(values: list[Any]) -> str:
 def of_moment(created_at: datetime, id_: str) -> str:
     """The cursor behind an entry of a list that is ordered by creation."""
     return encoded([created_at.isoformat(), id_])
+
+
+def beginning(after: str | None) -> tuple[datetime, str] | None:
+    """Behind which entry of a list that is ordered by creation a page begins; ``None`` for the first page.
+
+    Raises:
+        ProblemError: If ``after`` is no cursor of such a list.
+    """
+    return None if after is None else moment(after)
 
 
 def moment(cursor: str) -> tuple[datetime, str]:

@@ -7,10 +7,12 @@ from http import HTTPStatus
 from typing import Annotated, cast
 
 from fastapi import Depends, Path, Request
+from pydantic import AfterValidator
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.api.access import Caller, caller_of
+from app.api.path_ids import id_check
 from app.api.problems import ProblemError, wrong_field
 from app.api.sessions import Signer
 from app.api.streams import Streams
@@ -24,7 +26,7 @@ from app.services.connection_book import ConnectionBook
 from app.services.connections import ConnectionDependencies
 from app.services.control_job import ControlDependencies, check_spender
 from app.services.draw_figure import FigureDesk
-from app.services.errors import NotFoundError
+from app.services.identifiers import id_form
 from app.services.job_context import JobContexts
 from app.services.keyring import Keyring
 from app.services.plan_job import PlanDependencies
@@ -90,26 +92,9 @@ async def _acting_tenant(tenant: Annotated[str, Depends(_tenant)]) -> str:
     return tenant
 
 
-_JOB_ID = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
+job_id_of = id_check("job", id_form("job"))
+"""A text that may be a job's id; any other raises :class:`app.services.errors.NotFoundError`."""
 _METADATA = re.compile(r"metadata\[([^\x00]+)\]", re.DOTALL)
-
-
-async def _job_id(
-    job_id: Annotated[str, Path(description="A job's id.", examples=["job_01kxyz0abcdefghjkmnpqrstvw"])],
-) -> str:
-    """The job that a path names; what is no id can name none, so nothing else ever sees it."""
-    return job_id_of(job_id)
-
-
-def job_id_of(text: str) -> str:
-    """A text that may be a job's id.
-
-    Raises:
-        NotFoundError: If it cannot be one.
-    """
-    if _JOB_ID.fullmatch(text) is None:
-        raise NotFoundError("such job")
-    return text
 
 
 async def metadata_filter(request: Request) -> dict[str, str]:
@@ -158,7 +143,11 @@ async def takes_a_stream(services: ServicesDep, tenant: TenantDep) -> AsyncItera
         yield
 
 
-JobId = Annotated[str, Depends(_job_id)]
+JobId = Annotated[
+    str,
+    Path(description="A job's id.", examples=["job_01kxyz0abcdefghjkmnpqrstvw"]),
+    AfterValidator(job_id_of),
+]
 
 
 async def _spending_job_id(job_id: JobId, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> str:

@@ -109,12 +109,11 @@ async def list_(
             connection,
             tenant,
             limit=limit + 1,
-            after=None if after is None else cursors.moment(after),
+            after=cursors.beginning(after),
             status=status,
             metadata=metadata,
         )
-    page = cursors.page(found, limit, job_json, lambda job: cursors.of_moment(job.created_at, job.id))
-    return JSONResponse(page)
+    return JSONResponse(cursors.newest_first(found, limit, job_json))
 
 
 @router.get(

@@ -1,13 +1,12 @@
 """`/v1/persona-sets`: immutable sets of personas, named by their content; brought along, or made up by a reasoner."""
 
-import re
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import ValidationError
+from pydantic import AfterValidator, ValidationError
 
 from app.api import job_answers, set_answers
 from app.api.access import Caller, needs
@@ -16,6 +15,7 @@ from app.api.dependencies import CallerDep, Services, ServicesDep, TenantDep, no
 from app.api.jobs import POLL_SECONDS, IdempotencyKey
 from app.api.media import CSV_TYPE, JSONL_TYPES, BodyForm, form_of, json_of, text_of
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with, described_body
+from app.api.path_ids import id_check
 from app.api.problems import wrong_field
 from app.api.requests import Line
 from app.api.set_lists import list_kept
@@ -23,7 +23,6 @@ from app.api.set_requests import GenerateIn, PersonaSetIn
 from app.api.strict_json import StrictRoute
 from app.domain.api_key import Scope
 from app.domain.personagym.imports import PersonaFormat
-from app.services.errors import NotFoundError
 from app.services.job_view import view_job
 from app.services.persona_sets import find_persona_set, keep_file, keep_personas
 from app.services.submit_job import Submission, submit_job
@@ -36,19 +35,11 @@ router = APIRouter(
     responses=PROBLEMS,
 )
 
-_SET_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
-
-
-async def _set_id(
-    set_id: Annotated[str, Path(description="A set's id, or the name of a built-in one.")],
-) -> str:
-    """The set that a path names; what is no id can name none, so nothing else ever sees it."""
-    if _SET_ID.fullmatch(set_id) is None:
-        raise NotFoundError("such persona set")
-    return set_id
-
-
-SetId = Annotated[str, Depends(_set_id)]
+SetId = Annotated[
+    str,
+    Path(description="A set's id, or the name of a built-in one."),
+    AfterValidator(id_check("persona set", r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")),
+]
 
 
 @router.post(

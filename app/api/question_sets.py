@@ -1,22 +1,22 @@
 """`/v1/question-sets`: immutable sets of PersonaGym questions, named by their content."""
 
-import re
 from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 from fastapi.responses import JSONResponse
+from pydantic import AfterValidator
 
 from app.api import set_answers
 from app.api.access import needs
 from app.api.cursors import After, PageLimit
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
+from app.api.path_ids import id_check
 from app.api.set_lists import list_kept
 from app.api.set_requests import QuestionSetIn
 from app.api.strict_json import StrictRoute
 from app.domain.api_key import Scope
-from app.services.errors import NotFoundError
 from app.services.question_sets import find_question_set, keep_questions
 
 router = APIRouter(
@@ -27,17 +27,9 @@ router = APIRouter(
     responses=PROBLEMS,
 )
 
-_SET_ID = re.compile(r"qset_[0-9a-f]{32}")
-
-
-async def _set_id(set_id: Annotated[str, Path(description="A set's id.")]) -> str:
-    """The set that a path names; what is no id can name none, so nothing else ever sees it."""
-    if _SET_ID.fullmatch(set_id) is None:
-        raise NotFoundError("such question set")
-    return set_id
-
-
-SetId = Annotated[str, Depends(_set_id)]
+SetId = Annotated[
+    str, Path(description="A set's id."), AfterValidator(id_check("question set", r"qset_[0-9a-f]{32}"))
+]
 
 
 @router.post(

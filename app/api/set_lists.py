@@ -25,13 +25,5 @@ async def list_kept(
     table: Literal["question_sets", "persona_sets"] = (
         "question_sets" if kind == "question_set" else "persona_sets"
     )
-    begin = None if after is None else cursors.moment(after)
-    found = await list_sets(services.engine, table, tenant, limit=limit + 1, after=begin)
-    return JSONResponse(
-        cursors.page(
-            found,
-            limit,
-            lambda one: summary_json(kind, one),
-            lambda one: cursors.of_moment(one.created_at, one.id),
-        )
-    )
+    found = await list_sets(services.engine, table, tenant, limit=limit + 1, after=cursors.beginning(after))
+    return JSONResponse(cursors.newest_first(found, limit, lambda one: summary_json(kind, one)))

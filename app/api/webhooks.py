@@ -1,11 +1,11 @@
 """`/v1/webhooks`: who is told when a job ends or pauses."""
 
-import re
 from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic import AfterValidator
 
 from app.api import cursors, webhook_answers
 from app.api.access import needs
@@ -13,11 +13,12 @@ from app.api.cursors import After, PageLimit
 from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import IdempotencyKey
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, TOO_OFTEN, answers_with
+from app.api.path_ids import id_check
 from app.api.strict_json import StrictRoute
 from app.api.webhook_requests import WebhookChangeIn, WebhookIn
 from app.db import webhooks
 from app.domain.api_key import Scope
-from app.services.errors import NotFoundError
+from app.services.identifiers import id_form
 from app.services.repetition import ClientKey
 from app.services.webhooks import (
     WebhookDraft,
@@ -39,17 +40,9 @@ router = APIRouter(
     responses=PROBLEMS,
 )
 
-_WEBHOOK_ID = re.compile(r"whk_[0-9a-hjkmnp-tv-z]{26}")
-
-
-async def _webhook_id(webhook_id: Annotated[str, Path(description="A webhook's id.")]) -> str:
-    """The webhook that a path names; what is no id can name none, so nothing else ever sees it."""
-    if _WEBHOOK_ID.fullmatch(webhook_id) is None:
-        raise NotFoundError("such webhook")
-    return webhook_id
-
-
-WebhookId = Annotated[str, Depends(_webhook_id)]
+WebhookId = Annotated[
+    str, Path(description="A webhook's id."), AfterValidator(id_check("webhook", id_form("whk")))
+]
 
 
 @router.post(
@@ -82,12 +75,11 @@ async def list_(
     services: ServicesDep, tenant: TenantDep, limit: PageLimit = 20, after: After = None
 ) -> Response:
     """Webhooks, newest first."""
-    begin = None if after is None else cursors.moment(after)
     async with services.engine.connect() as connection:
-        found = await webhooks.list_webhooks(connection, tenant, limit=limit + 1, after=begin)
-    return JSONResponse(
-        cursors.page(found, limit, webhook_json, lambda one: cursors.of_moment(one.created_at, one.id))
-    )
+        found = await webhooks.list_webhooks(
+            connection, tenant, limit=limit + 1, after=cursors.beginning(after)
+        )
+    return JSONResponse(cursors.newest_first(found, limit, webhook_json))
 
 
 @router.get(
@@ -163,9 +155,8 @@ async def list_deliveries(
 ) -> Response:
     """A webhook's messages, newest first: waiting, delivered or given up. Ended ones are kept for 30 days."""
     await find_webhook(services.engine, tenant, webhook_id)
-    begin = None if after is None else cursors.moment(after)
     async with services.engine.connect() as connection:
-        found = await webhooks.list_deliveries(connection, tenant, webhook_id, limit=limit + 1, after=begin)
-    return JSONResponse(
-        cursors.page(found, limit, delivery_json, lambda one: cursors.of_moment(one.created_at, one.id))
-    )
+        found = await webhooks.list_deliveries(
+            connection, tenant, webhook_id, limit=limit + 1, after=cursors.beginning(after)
+        )
+    return JSONResponse(cursors.newest_first(found, limit, delivery_json))

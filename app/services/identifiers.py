@@ -9,14 +9,19 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base 32: no letters that are taken for digits."""
 
 _TIME_BITS, _RANDOM_BITS, _BITS_PER_CHARACTER = 48, 80, 5
+_CHARACTERS = -(-(_TIME_BITS + _RANDOM_BITS) // _BITS_PER_CHARACTER)
 
 
 def new_id(prefix: str) -> str:
     """A new identifier: prefix, 48 bits of milliseconds, 80 random bits, as in a ULID."""
     number = time.time_ns() // 1_000_000 << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
-    length = -(-(_TIME_BITS + _RANDOM_BITS) // _BITS_PER_CHARACTER)
-    shifts = range((length - 1) * _BITS_PER_CHARACTER, -1, -_BITS_PER_CHARACTER)
+    shifts = range((_CHARACTERS - 1) * _BITS_PER_CHARACTER, -1, -_BITS_PER_CHARACTER)
     return f"{prefix}_" + "".join(_ALPHABET[number >> shift & 31] for shift in shifts)
+
+
+def id_form(prefix: str) -> str:
+    """The form of what :func:`new_id` makes, as a regular expression."""
+    return f"{prefix}_[{_ALPHABET}]{{{_CHARACTERS}}}"
 
 
 def response_id(job_id: str, cell: int, run: int, item: int) -> str:

@@ -42,7 +42,7 @@ class Listing:
         self._services = services
         self._tenant = tenant
         self._status = status
-        self._after = None if after is None else cursors.moment(after)
+        self._after = cursors.beginning(after)
         self._over: dict[tuple[str, datetime | None], Json] = {}
         self._room = asyncio.Semaphore(ASKED_TOGETHER)
 
