@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     """Shards that one worker process works on at a time; more than the window, so that one job can't fill it."""
     worker_nice: Annotated[int, Field(ge=0, le=19)] = 0
     """Niceness of worker processes. ``assay up`` sets 5, so that polls are answered while workers fill the machine."""
-    max_in_flight: Annotated[int, Field(ge=1)] = 256
+    max_in_flight: Annotated[int, Field(ge=1)] = 512
     """Calls in flight of one worker process to one connection, unless the operator's file says otherwise."""
     lease_seconds: Annotated[float, Field(ge=1)] = 20.0
     """How long a silent worker keeps a shard."""
