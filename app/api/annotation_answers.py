@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.answer import Answer
+from app.api.answer import Answer, Page
 from app.api.metric_answers import Metric
 
 
@@ -34,12 +34,10 @@ class Annotation(Answer):
     updated_at: datetime
 
 
-class AnnotationList(Answer):
+class AnnotationList(Page):
     """A page of annotations, in the order in which they were first given."""
 
     data: list[Annotation]
-    has_more: bool
-    next_cursor: str | None
 
 
 class AgreementWithJudge(Answer):

@@ -10,3 +10,10 @@ class Answer(BaseModel):
     """Base of all answers."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class Page(Answer):
+    """Base of lists that are read page by page; what is listed is its ``data``."""
+
+    has_more: bool
+    next_cursor: str | None

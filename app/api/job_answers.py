@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.api.answer import Answer
+from app.api.answer import Answer, Page
 from app.api.reuse_answers import ReuseAnswer
 from app.domain.priority import Priority
 from app.domain.status import JobStatus
@@ -128,12 +128,10 @@ class JobDetail(Job):
     batches: BatchProgress | None = Field(description="`null` for a job whose calls are direct.")
 
 
-class JobList(Answer):
+class JobList(Page):
     """A page of jobs, newest first."""
 
     data: list[Job]
-    has_more: bool
-    next_cursor: str | None
 
 
 class PlanStage(Answer):

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.answer import Answer
+from app.api.answer import Answer, Page
 
 
 class FormerKey(Answer):
@@ -53,9 +53,7 @@ class NewApiKey(ApiKey):
     )
 
 
-class ApiKeyList(Answer):
+class ApiKeyList(Page):
     """A page of keys, newest first."""
 
     data: list[ApiKey]
-    has_more: bool
-    next_cursor: str | None

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.answer import Answer
+from app.api.answer import Answer, Page
 from app.api.reuse_answers import Origin
 from app.api.suspicion_answers import SuspicionAnswer
 
@@ -86,9 +86,7 @@ class ResponseAnswer(Answer):
     reused: Origin | None = Field(description="Which job's text it is, if no call was made for it.")
 
 
-class ResponseList(Answer):
+class ResponseList(Page):
     """A page of responses."""
 
     data: list[ResponseAnswer]
-    has_more: bool
-    next_cursor: str | None

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.answer import Answer
+from app.api.answer import Answer, Page
 from app.api.result_answers import DiversityAnswer
 
 
@@ -31,12 +31,10 @@ class QuestionSetSummary(Answer):
     questions: int
 
 
-class QuestionSetList(Answer):
+class QuestionSetList(Page):
     """A page of question sets, newest first."""
 
     data: list[QuestionSetSummary]
-    has_more: bool
-    next_cursor: str | None
 
 
 class SetMember(Answer):
@@ -68,9 +66,7 @@ class PersonaSetSummary(Answer):
     personas: int
 
 
-class PersonaSetList(Answer):
+class PersonaSetList(Page):
     """A page of persona sets, newest first."""
 
     data: list[PersonaSetSummary]
-    has_more: bool
-    next_cursor: str | None

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.answer import Answer
+from app.api.answer import Answer, Page
 
 
 class Webhook(Answer):
@@ -36,12 +36,10 @@ class NewWebhook(Webhook):
     )
 
 
-class WebhookList(Answer):
+class WebhookList(Page):
     """A page of webhooks, newest first."""
 
     data: list[Webhook]
-    has_more: bool
-    next_cursor: str | None
 
 
 class Delivery(Answer):
@@ -65,9 +63,7 @@ class Delivery(Answer):
     ended_at: datetime | None
 
 
-class DeliveryList(Answer):
+class DeliveryList(Page):
     """A page of messages, newest first."""
 
     data: list[Delivery]
-    has_more: bool
-    next_cursor: str | None
