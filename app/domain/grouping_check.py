@@ -30,6 +30,8 @@ CHECK_METRICS = (
     "acc_difference",
 )
 
+COUNTS = ("sentences", "responses", "left_out", "suspicious")
+
 MOST_CLUSTERS = 1_000
 """More responses are resampled in so many parts: memory stays bounded, and an interval gains nothing beyond."""
 
@@ -50,6 +52,7 @@ class CheckedSentence:
         response: (cell, run, item).
         grouped: The verdict with other sentences in the same call; always one that counts.
         alone: The verdict on the sentence alone, whatever it is.
+        suspicious: Whether the grouped verdict is doubtful (:mod:`app.domain.injection`).
     """
 
     judge: str
@@ -59,6 +62,7 @@ class CheckedSentence:
     response: tuple[int, int, int]
     grouped: Verdict
     alone: Verdict
+    suspicious: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class CheckFigures:
         sentences: Sentences judged both ways.
         responses: Responses that they are from.
         left_out: Sentences without a readable verdict alone; they are in none of the metrics.
+        suspicious: Sentences whose grouped verdict is doubtful; they are in all of the metrics.
         exact_agreement: Share with the same score, or found not applicable both ways, 0–1.
         mean_absolute_difference: Of those scored both ways, in points of the scale; 0 is perfect.
         mean_difference: Grouped minus alone, in points.
@@ -81,6 +86,7 @@ class CheckFigures:
     sentences: int
     responses: int
     left_out: int
+    suspicious: int
     exact_agreement: Metric
     mean_absolute_difference: Metric
     mean_difference: Metric
@@ -127,7 +133,7 @@ def judging_check(
 
 def _figures_json(figures: CheckFigures) -> Json:
     metrics = {name: metric_json(getattr(figures, name)) for name in CHECK_METRICS}
-    counts = {name: getattr(figures, name) for name in ("sentences", "responses", "left_out")}
+    counts = {name: getattr(figures, name) for name in COUNTS}
     return counts | metrics
 
 
@@ -153,6 +159,7 @@ def check_figures(
         sentences=len(sentences),
         responses=len({s.response for s in sentences}),
         left_out=len(sentences) - len(pairs.same),
+        suspicious=sum(s.suspicious for s in sentences),
         exact_agreement=sample.mean(pairs.same, (0.0, 1.0), NO_SENTENCE),
         mean_absolute_difference=joint.mean(np.abs(first - second), (0.0, width), NO_SCORE),
         mean_difference=joint.mean(first - second, (-width, width), NO_SCORE),

@@ -208,6 +208,7 @@ def _check(context: JobContext, rows: JobRows) -> Json | None:
                 response=(row.cell, row.run, row.item),
                 grouped=Verdict(VerdictStatus(row.grouped), row.grouped_score),
                 alone=Verdict(VerdictStatus(row.alone), row.alone_score),
+                suspicious=row.suspicious,
             )
         )
     return judging_check(spec.grouping, sentences, rows.asked_alone)
