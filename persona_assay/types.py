@@ -1004,6 +1004,8 @@ class JudgingAgreement(TypedDict):
     responses: int
     left_out: int
     """Without a readable verdict alone; in none of the figures."""
+    suspicious: NotRequired[int | None]
+    """Whose grouped verdict has a `suspicion`; in all of the figures. Missing in results from before it was counted."""
     exact_agreement: Metric
     mean_absolute_difference: Metric
     mean_difference: Metric

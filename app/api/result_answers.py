@@ -110,6 +110,10 @@ class JudgingAgreement(Answer):
     sentences: int = Field(description="Judged both ways.")
     responses: int
     left_out: int = Field(description="Without a readable verdict alone; in none of the figures.")
+    suspicious: int | None = Field(
+        None,
+        description="Whose grouped verdict has a `suspicion`; in all of the figures. Missing in results from before it was counted.",
+    )
     exact_agreement: Metric
     mean_absolute_difference: Metric
     mean_difference: Metric = Field(description="Grouped minus alone, in points of the scale.")

@@ -43,7 +43,10 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRow:
-    """Both verdicts of one judge on a sentence for one trait: status and score in a group, and alone."""
+    """Both verdicts of one judge on a sentence for one trait: status and score in a group, and alone.
+
+    ``suspicious`` is whether the one that counts, in the group, is doubtful; the other has no mark of its own.
+    """
 
     cell: int
     run: int
@@ -54,6 +57,7 @@ class CheckedRow:
     grouped_score: int | None
     alone: str
     alone_score: int | None
+    suspicious: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,8 @@ async def checked_sentences(
     """
     rows = await connection.stream(
         text(
-            "SELECT c.ordinal, s.run, s.item, s.trait, s.judge, v.status, v.score, s.status, s.score"
+            "SELECT c.ordinal, s.run, s.item, s.trait, s.judge, v.status, v.score, s.status, s.score,"
+            " v.suspicion IS NOT NULL"
             " FROM cells c JOIN second_verdicts s ON s.cell_id = c.id"
             " JOIN verdicts v USING (cell_id, run, item, unit, trait, judge)"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND s.tenant = :tenant AND v.tenant = :tenant"

@@ -30,6 +30,8 @@ CHECK_METRICS = (
     "acc_difference",
 )
 
+COUNTS = ("sentences", "responses", "left_out", "suspicious")
+
 MOST_CLUSTERS = 1_000
 """More responses are resampled in so many parts: memory stays bounded, and an interval gains nothing beyond."""
 
@@ -54,6 +56,7 @@ class CheckedSentence:
         response: Which response it is from.
         grouped: The verdict with other sentences in the same call; always one that counts.
         alone: The verdict on the sentence alone, whatever it is.
+        suspicious: Whether the grouped verdict is doubtful (:mod:`app.domain.injection`).
     """
 
     judge: str
@@ -63,6 +66,7 @@ class CheckedSentence:
     response: Position
     grouped: Verdict
     alone: Verdict
+    suspicious: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class CheckFigures:
         sentences: Sentences judged both ways.
         responses: Responses that they are from.
         left_out: Sentences without a readable verdict alone; they are in none of the metrics.
+        suspicious: Sentences whose grouped verdict is doubtful; they are in all of the metrics.
         exact_agreement: Share with the same score, or found not applicable both ways, 0–1.
         mean_absolute_difference: Of those scored both ways, in points of the scale; 0 is perfect.
         mean_difference: Grouped minus alone, in points.
@@ -85,6 +90,7 @@ class CheckFigures:
     sentences: int
     responses: int
     left_out: int
+    suspicious: int
     exact_agreement: Metric
     mean_absolute_difference: Metric
     mean_difference: Metric
@@ -160,12 +166,14 @@ class _Group:
 
     findings: Counter[_Finding] = field(default_factory=Counter)
     sentences: int = 0
+    suspicious: int = 0
     responses: int = 0
     last: int = 0
 
     def add(self, sentence: CheckedSentence, response: int) -> None:
         """Takes a sentence of the ``response``-th response, from 1."""
         self.sentences += 1
+        self.suspicious += sentence.suspicious
         if response != self.last:
             self.last = response
             self.responses += 1
@@ -183,7 +191,7 @@ def _hit(sentence: CheckedSentence, verdict: Verdict) -> bool | None:
 
 def _figures_json(figures: CheckFigures) -> Json:
     metrics = {name: metric_json(getattr(figures, name)) for name in CHECK_METRICS}
-    counts = {name: getattr(figures, name) for name in ("sentences", "responses", "left_out")}
+    counts = {name: getattr(figures, name) for name in COUNTS}
     return counts | metrics
 
 
@@ -205,6 +213,7 @@ def _check_figures(group: _Group, width: float, weights: FloatArray) -> CheckFig
         sentences=group.sentences,
         responses=group.responses,
         left_out=group.sentences - sample.size,
+        suspicious=group.suspicious,
         exact_agreement=sample.mean(same, (0.0, 1.0), NO_SENTENCE),
         mean_absolute_difference=joint.mean(np.abs(first - second), (0.0, width), NO_SCORE),
         mean_difference=joint.mean(first - second, (-width, width), NO_SCORE),

@@ -144,6 +144,7 @@ JUDGING_CHECK_COLUMNS = (
     Column("sentences", _INTEGER, "Sentences judged both with others in one call and alone."),
     Column("responses", _INTEGER, "Responses that they are from."),
     Column("left_out", _INTEGER, "Those without a readable verdict alone, which are in no figure."),
+    Column("suspicious", _INTEGER, "Those whose grouped verdict is doubtful, which are in all figures."),
     *(
         column
         for name in CHECK_METRICS

@@ -211,7 +211,7 @@ def _judging_check_row(one: Mapping[str, Any]) -> Row:
     metrics = [one[name] for name in CHECK_METRICS]
     return (
         *(one["judge"], one["task"], one["scale"]["minimum"], one["scale"]["maximum"]),
-        *(one["sentences"], one["responses"], one["left_out"]),
+        *(one["sentences"], one["responses"], one["left_out"], one.get("suspicious")),
         *(
             value
             for metric in metrics

@@ -106,6 +106,7 @@ async def _checked(connection: AsyncConnection, job: JobRow, context: JobContext
                 response=(row.cell, row.run, row.item),
                 grouped=Verdict(VerdictStatus(row.grouped), row.grouped_score),
                 alone=Verdict(VerdictStatus(row.alone), row.alone_score),
+                suspicious=row.suspicious,
             )
         )
     return check
