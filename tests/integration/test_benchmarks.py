@@ -35,6 +35,14 @@ class TestTransports:
             assert report["ratio_to_aiohttp"][scenario]["aiohttp"] == 1
 
 
+class TestHotPath:
+    def test_sets_a_judged_call_beside_bare_aiohttp(self) -> None:
+        tiny = ["--calls", "40", "--in-flight", "4", "--repetitions", "1", "--latency-ms", "1"]
+        report = run_benchmark("hot_path", *tiny)
+        assert report["cpu_us_per_call"].keys() == {"judged", "aiohttp"}
+        assert report["ratio_to_aiohttp"] > 0
+
+
 class TestPeers:
     def test_sets_the_service_and_a_script_side_by_side_and_says_who_is_not_installed(
         self, tmp_path: Path
