@@ -179,7 +179,8 @@ async def _refuse_ended(request: Request, caller: Caller) -> None:
     try:
         ended = caller.holder is None and await keyring.any_exist()
         if caller.holder is not None:
-            await keyring.holder_by(caller.holder.prefix)
+            now = await keyring.holder_by(caller.holder.prefix)
+            ended = caller.in_session and now.sign_outs != caller.holder.sign_outs
     except KeyRefusedError:
         ended = True
     except Exception as error:
@@ -187,7 +188,7 @@ async def _refuse_ended(request: Request, caller: Caller) -> None:
             raise
         return
     if ended:
-        raise ConnectionError("the key has ended")
+        raise ConnectionError("the key, or its session, has ended")
 
 
 async def _refusal(request: Request, error: Exception) -> Response:

@@ -74,8 +74,12 @@ class Keyring:
         """Whether a key was ever made, revoked ones included: from then on nobody does without."""
         return self._exist.value is True or await self._exist.get()
 
-    async def holder_of(self, key: str) -> Holder:
+    async def holder_of(self, key: str, *, anew: bool = False) -> Holder:
         """Who shows a key.
+
+        Args:
+            key: What was shown.
+            anew: Whether to ask, and not to rely on what is known: another process may have ended its sessions just now.
 
         Raises:
             KeyRefusedError: If it is none, or lives no more.
@@ -87,6 +91,8 @@ class Keyring:
             raise KeyRefusedError(str(error)) from error
         if self._pepper is None:
             raise NoPepperError
+        if anew and prefix in self._found:
+            self._found[prefix].forget()
         found = await self._find(prefix)
         if found is None or not is_key_of(key, found.digest, self._pepper):
             raise KeyRefusedError("there is no such key")

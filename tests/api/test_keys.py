@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -256,6 +257,24 @@ class TestSessions:
         assert browser.get("/v1/jobs").status_code == 401
         assert service.get("/v1/jobs", headers=stolen).status_code == 401
         assert service.get("/v1/jobs", headers=admin).status_code == 200  # the key itself lives
+
+    def test_a_stream_ends_when_its_session_is_signed_out(
+        self, service: Service, admin: dict[str, str], browser: httpx2.Client
+    ) -> None:
+        job = service.submit(job_body(), headers=admin)
+        self.sign_in(browser, key_in(admin))
+        stolen = {"Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"}
+        with (
+            httpx2.Client(base_url=service.url, timeout=60, trust_env=False) as client,
+            client.stream("GET", f"/v1/jobs/{job['id']}/events", headers=stolen) as response,
+        ):
+            lines = response.iter_lines()
+            assert next(lines).startswith("retry")
+            browser.post("/sign-out")
+            time.sleep(2 * KNOWN_SECONDS)  # so that it is asked again who listens
+            service.post(f"/v1/jobs/{job['id']}/pause", headers=admin)
+            with pytest.raises(httpx2.RemoteProtocolError):
+                assert not [line for line in lines if "paused" in line]
 
     def test_who_signs_in_again_is_known_again(self, admin: dict[str, str], browser: httpx2.Client) -> None:
         for _ in range(2):

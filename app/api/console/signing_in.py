@@ -35,7 +35,7 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
     typed = await typed_by(request)
     following = _here(typed.text("next"))
     try:
-        holder = await services.keyring.holder_of(typed.text("key"))
+        holder = await services.keyring.holder_of(typed.text("key"), anew=True)
     except KeyRefusedError as error:
         problem = f"{error}.".capitalize()
         return page("sign_in.html.j2", HTTPStatus.UNAUTHORIZED, following=following, problem=problem)

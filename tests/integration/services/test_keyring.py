@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import connect
 from app.domain.api_key import POSSIBLE, Scope, compose
-from app.services.api_keys import KeyDependencies, KeyDraft, create_key, revoke_key
+from app.services.api_keys import KeyDependencies, KeyDraft, create_key, end_sessions, revoke_key
 from app.services.keyring import AT_ONCE, KeyRefusedError, Keyring
 from tests.integration.jobs import TENANT
 
@@ -70,6 +70,15 @@ async def test_a_real_key_is_answered_while_unknown_ones_come_and_come(
             await asyncio.gather(*strangers)
     assert refused > STRANGERS
     assert refused / len(questions) > AT_ONCE / 5  # one by one they would be as many
+
+
+async def test_who_shows_a_key_anew_is_told_what_another_process_just_changed(
+    keyring: Keyring, keys: KeyDependencies
+) -> None:
+    key = await create_key(keys, TENANT, KeyDraft("a key", [Scope.READ]))
+    holder = await keyring.holder_of(key["key"])
+    await end_sessions(keys.engine, TENANT, key["id"], holder.sign_outs)
+    assert (await keyring.holder_of(key["key"], anew=True)).sign_outs == holder.sign_outs + 1
 
 
 async def test_those_who_ask_at_once_get_each_his_own_answer(keyring: Keyring, keys: KeyDependencies) -> None:
