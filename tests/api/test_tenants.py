@@ -189,3 +189,16 @@ class TestTheSame:
         assert [each["id"] for each in two.send("admin", "GET", path).json()["data"]] == [
             two.world.names[name]
         ]
+
+    def test_event_is_told_to_the_webhooks_of_each_one_alone(self, two: Two) -> None:
+        hook = {"url": "http://127.0.0.1:9/", "events": ["job.paused"]}
+        hooks = {
+            whose: two.send(whose, "POST", "/v1/webhooks", json=hook).json()["id"]
+            for whose in ("admin", "other")
+        }
+        for whose in hooks:
+            job = two.send(whose, "POST", "/v1/jobs", json=job_body()).json()["id"]
+            assert two.send(whose, "POST", f"/v1/jobs/{job}/pause").status_code == 200
+            told = "SELECT count(*) FROM webhook_deliveries WHERE webhook_id = '{}' AND job_id = '{}'"
+            counted = {name: two.world.service.count(told.format(id_, job)) for name, id_ in hooks.items()}
+            assert counted == {name: int(name == whose) for name in hooks}

@@ -1,0 +1,46 @@
+"""What the jobs of one API key spend together when their calls go out in batches."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.model import Usage
+from app.domain.status import JobStatus
+from app.ports import Price
+from app.services.api_keys import KeyChanges, change_key
+from app.services.control_job import resume_job
+from tests.integration.jobs import TENANT
+from tests.integration.services.test_batches import Service, batched_job, service, simulator
+from tests.integration.services.test_spending_caps import new_key, taken
+
+__all__ = ["service", "simulator"]
+
+CENT = 0.01
+
+
+class CentACall:
+    """A ``PriceBook`` for which no count of tokens is needed."""
+
+    def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
+        """Always the same."""
+        return Price(CENT, "operator")
+
+
+async def test_no_batch_carries_them_over_it_and_a_raised_one_lets_them_end(
+    engine: AsyncEngine, service: Service
+) -> None:
+    object.__setattr__(service.deps, "batching", replace(service.deps.batching, prices=CentACall()))
+    key = await new_key(engine, 20 * CENT)
+    jobs = [await batched_job(service, capped_key=key) for _ in range(2)]
+    for job in jobs:
+        assert (await service.until(job, JobStatus.PAUSED)).status_reason == "spending_cap_reached"
+    asked = sum(service.asked(job).total() for job in jobs)
+    assert await taken(engine, key) == pytest.approx(asked * CENT)
+    assert asked == 20
+    await change_key(engine, TENANT, key, KeyChanges(None, None, changes_requests=False, usd=1000 * CENT))
+    for job in jobs:
+        await resume_job(service.control, TENANT, job.id)
+        assert (await service.completed(job)).completeness == "full"
+        assert set(service.asked(job).values()) == {1}
+    assert await taken(engine, key) == pytest.approx(sum(service.asked(job).total() for job in jobs) * CENT)
