@@ -184,6 +184,7 @@ class _Finder:
         self._ask = ask
         self._wanted: dict[str, asyncio.Future[FoundKey | None]] = {}
         self._asking: asyncio.Task[None] | None = None
+        self._questions: set[asyncio.Task[None]] = set()
 
     async def find(self, prefix: str) -> FoundKey | None:
         """The key of a prefix, as it is now or a little later."""
@@ -198,7 +199,11 @@ class _Finder:
         try:
             while self._wanted:
                 prefixes = list(islice(self._wanted, AT_ONCE))
-                await self._answer({prefix: self._wanted.pop(prefix) for prefix in prefixes})
+                asked = {prefix: self._wanted.pop(prefix) for prefix in prefixes}
+                question = asyncio.create_task(self._answer(asked))
+                self._questions.add(question)
+                question.add_done_callback(self._questions.discard)
+                await asyncio.wait({question}, timeout=PATIENCE_SECONDS)  # one that hangs holds up no other
         finally:
             self._asking = None
 

@@ -1,12 +1,12 @@
 """Keys looked up while somebody tries one after the other that nobody made."""
 
 import asyncio
-import contextlib
 import secrets
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import connect
@@ -14,6 +14,7 @@ from app.domain.api_key import POSSIBLE, Scope, compose
 from app.services.api_keys import KeyDependencies, KeyDraft, create_key, end_sessions, revoke_key
 from app.services.keyring import AT_ONCE, KeyRefusedError, Keyring
 from tests.integration.jobs import TENANT
+from tests.observe import eventually
 
 PEPPER = b"a pepper for tests, of more than 32 bytes"
 STRANGERS = 2 * AT_ONCE
@@ -21,8 +22,8 @@ STRANGERS = 2 * AT_ONCE
 
 @pytest.fixture
 async def narrow(database_url: str) -> AsyncIterator[AsyncEngine]:
-    """What keys are looked up by: one connection, for which others would soon wait in vain."""
-    engine = connect(database_url, pool_size=1, max_overflow=0)
+    """What keys are looked up by: few connections, for which others would soon wait in vain."""
+    engine = connect(database_url, pool_size=2, max_overflow=0)
     yield engine
     await engine.dispose()
 
@@ -44,11 +45,11 @@ async def test_a_real_key_is_answered_while_unknown_ones_come_and_come(
 ) -> None:
     questions: list[str] = []
     event.listen(narrow.sync_engine, "before_cursor_execute", lambda *args: questions.append(args[2]))
-    refused = 0
+    refused, over = 0, False
 
     async def try_on() -> None:
         nonlocal refused
-        while True:
+        while not over:
             try:
                 await keyring.holder_of(compose(secrets.randbelow(POSSIBLE)))
             except KeyRefusedError:
@@ -64,10 +65,8 @@ async def test_a_real_key_is_answered_while_unknown_ones_come_and_come(
             with pytest.raises(KeyRefusedError, match="revoked"):
                 await keyring.holder_of(key["key"])
     finally:
-        for stranger in strangers:
-            stranger.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.gather(*strangers)
+        over = True
+        await asyncio.gather(*strangers)
     assert refused > STRANGERS
     assert refused / len(questions) > AT_ONCE / 5  # one by one they would be as many
 
@@ -86,6 +85,29 @@ async def test_those_who_ask_at_once_get_each_his_own_answer(keyring: Keyring, k
     holders = await asyncio.gather(*(keyring.holder_of(key["key"]) for key in [*made, *made]))
     expected = [(key["id"], f"team-{n}") for n, key in enumerate(made)]
     assert [(holder.key_id, holder.tenant) for holder in holders] == [*expected, *expected]
+
+
+async def test_a_question_that_hangs_holds_up_no_other(
+    narrow: AsyncEngine, keyring: Keyring, keys: KeyDependencies
+) -> None:
+    one, other = [await create_key(keys, TENANT, KeyDraft(f"key {n}", [Scope.READ])) for n in range(2)]
+    asked = 0
+
+    @event.listens_for(narrow.sync_engine, "before_cursor_execute", retval=True)
+    def hang_the_first(*args: Any) -> tuple[str, Any]:
+        nonlocal asked
+        statement, parameters = args[2:4]
+        asked += 1
+        held = "FROM api_keys CROSS JOIN (SELECT pg_advisory_xact_lock(1)) AS held"
+        return statement.replace("FROM api_keys", held, 1) if asked == 1 else statement, parameters
+
+    async with keys.engine.begin() as connection:
+        await connection.execute(text("SELECT pg_advisory_xact_lock(1)"))
+        hanging = asyncio.create_task(keyring.holder_of(one["key"]))
+        assert await asyncio.to_thread(eventually, lambda: asked == 1)
+        assert (await keyring.holder_of(other["key"])).key_id == other["id"]
+        assert not hanging.done()
+    assert (await hanging).key_id == one["id"]
 
 
 async def test_a_database_that_is_away_refuses_nobody_for_good(
