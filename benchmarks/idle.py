@@ -17,8 +17,8 @@ from benchmarks.whole_job import Json, machine
 from embedded.services import StackConfig
 from embedded.supervisor import Supervisor
 
-SETTLE_SECONDS = 20.0
-"""Workers import in the background after they are ready, and everything shows its metrics once."""
+SETTLE_SECONDS = 45.0
+"""Half a minute after they are ready workers import what they have not needed yet."""
 
 
 def main() -> None:

@@ -81,6 +81,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     return written(tmp_path_factory.mktemp("report"), found.results, found.responses)
 
 
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The same with half the runs. Axe looks at every part of a page, and there are as many kinds of them."""
+    found = sample(iterations=1)
+    return written(tmp_path_factory.mktemp("half"), found.results, found.responses)
+
+
 @pytest.fixture
 def report(offline: Page, file: str) -> Page:
     """That report, opened."""
@@ -195,9 +202,10 @@ def texts(figure: Locator) -> list[str]:
 
 class TestForEverybody:
     @pytest.mark.parametrize("scheme", ["light", "dark"])
-    def test_axe_finds_nothing_serious(self, report: Page, scheme: str) -> None:
-        report.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        assert barriers(report) == []
+    def test_axe_finds_nothing_serious(self, offline: Page, half: str, scheme: str) -> None:
+        offline.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        offline.goto(half)
+        assert barriers(offline) == []
 
     def test_a_figure_takes_the_readers_colours(self, report: Page) -> None:
         dots = report.get_by_role("img", name=re.compile("The models’ atomic metrics")).locator(
