@@ -48,6 +48,7 @@ def cases(api: Service, directory: Path, *options: str) -> int:
     fixed = ["--no-color", "--no-shrink"]  # all checks are on, but for what the configuration says
     patient = ["--request-timeout", PATIENCE, "--max-response-time", PATIENCE]
     left_out = [word for name in LEFT_OUT for word in ("--exclude-name", name)]
+    FINDINGS.unlink(missing_ok=True)
     document = directory / "openapi.json"
     document.write_bytes(api.get("/openapi.json").content)
     run = subprocess.run(
@@ -87,7 +88,7 @@ class TestDocument:
     @pytest.mark.timeout(5400)
     def test_ten_thousand_requests_find_nothing(self, guarded_api: Service, tmp_path: Path) -> None:
         seed, _ = seeded(1)
-        options = ["-n", "130", "--continue-on-failure", "--seed", str(seed), "--generation-database", "none"]
+        options = ["-n", "150", "--continue-on-failure", "--seed", str(seed), "--generation-database", "none"]
         made = cases(guarded_api, tmp_path, *options)
         assert made >= 10_000
         report("schemathesis", seed=seed, n=made, of=made)
