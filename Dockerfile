@@ -24,8 +24,9 @@ ENV PATH=/opt/assay/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     OPENBLAS_NUM_THREADS=1 \
+    MPLCONFIGDIR=/tmp/matplotlib \
     ASSAY_HOST=0.0.0.0
-# ASSAY_HOST says where the API listens: it does not start there as long as there is no API key.
+# ASSAY_HOST says where the API listens: it does not start there as long as there is no API key. Matplotlib keeps a list of fonts.
 # By number, so that an orchestrator can see that it is not root. Nothing is written but to /tmp.
 USER 10001:10001
 WORKDIR /tmp

@@ -1,11 +1,11 @@
-"""What a page does that it must not: errors in its console, uncaught exceptions, requests to elsewhere."""
+"""What a page does that it must not: errors in its console, uncaught exceptions, dialogs, requests to elsewhere."""
 
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Route
+from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Route
 
 NUMBER_STOPS = """() => {
   const groups = new Set();
@@ -42,6 +42,7 @@ class Watcher:
         context.route(lambda url: not self._is_own(url), self._refuse)
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
+        page.on("dialog", self._dismiss)
 
     def expect(self, words: str) -> None:
         """Takes out the complaints that contain these words, of which there is one at least."""
@@ -57,6 +58,10 @@ class Watcher:
     def _refuse(self, route: Route) -> None:
         self.complaints.append(f"request to elsewhere: {route.request.url}")
         route.abort()
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
