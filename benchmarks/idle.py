@@ -17,7 +17,7 @@ from benchmarks.whole_job import Json, machine
 from embedded.services import StackConfig
 from embedded.supervisor import Supervisor
 
-SETTLE_SECONDS = 45.0
+SETTLE_SECONDS = 60.0
 """Half a minute after they are ready workers import what they have not needed yet."""
 
 
