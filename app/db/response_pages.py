@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import repeat
+from typing import Any, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -11,8 +12,7 @@ Position = tuple[int, int, int]
 """(cell ordinal, run, item): what names a response in its job."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseRecord:
+class ResponseRecord(NamedTuple):
     """A response as it is stored, its cell named by ordinal."""
 
     cell: int
@@ -241,12 +241,29 @@ def _array(numbers: Iterable[int]) -> str:
     return f"{{{','.join(map(str, numbers))}}}"
 
 
+def _said(
+    traits: Sequence[int] | None,
+    judges: Sequence[int] | None,
+    statuses: Sequence[str],
+    scores: Sequence[int | None],
+    raws: Sequence[str | None],
+    sizes: Sequence[int] | None,
+    suspicions: Sequence[str | None] | None,
+) -> list[Said]:
+    """A response's verdicts from arrays of which some are missing where all verdicts have what most have."""
+    number = len(statuses)
+    of_whom = traits or repeat(0, number), judges or repeat(0, number)
+    how = sizes or repeat(1, number), suspicions or repeat(None, number)
+    return list(zip(*of_whom, statuses, scores, raws, *how, strict=True))
+
+
 async def judgements_of(
     connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[Position]
 ) -> dict[Position, Judgements]:
     """Everything that judges said about these responses, each named by (cell ordinal, run, item).
 
-    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read.
+    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read. Four of
+    the arrays come only where they say anything: most jobs have one dimension and one judge who is asked sentence by sentence.
     """
     values = {
         "job": job_id,
@@ -260,9 +277,12 @@ async def judgements_of(
             "SELECT wanted.cell, wanted.run, wanted.item,"
             " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
             " found.sizes, found.suspicions"
-            f"{_OF_WANTED} LATERAL (SELECT array_agg(unit) AS units, array_agg(trait) AS traits,"
-            "  array_agg(judge) AS judges, array_agg(status) AS statuses, array_agg(score) AS scores,"
-            "  array_agg(raw) AS raws, array_agg(group_size) AS sizes, array_agg(suspicion) AS suspicions"
+            f"{_OF_WANTED} LATERAL (SELECT array_agg(unit) AS units, array_agg(status) AS statuses,"
+            "  array_agg(score) AS scores, array_agg(raw) AS raws,"
+            "  CASE WHEN max(trait) > 0 THEN array_agg(trait) END AS traits,"
+            "  CASE WHEN max(judge) > 0 THEN array_agg(judge) END AS judges,"
+            "  CASE WHEN max(group_size) > 1 THEN array_agg(group_size) END AS sizes,"
+            "  CASE WHEN count(suspicion) > 0 THEN array_agg(suspicion) END AS suspicions"
             "  FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
             "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
             " WHERE found.units IS NOT NULL"
@@ -270,8 +290,7 @@ async def judgements_of(
         values,
     )
     found = {
-        (cell, run, item): Judgements(units, list(zip(*said, strict=True)))
-        for cell, run, item, units, *said in verdicts
+        (cell, run, item): Judgements(units, _said(*arrays)) for cell, run, item, units, *arrays in verdicts
     }
     grades: dict[Position, list[GradeRecord]] = {}
     rows = await connection.execute(

@@ -85,9 +85,9 @@ class ResponseGrade:
     suspicion: Suspicion | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JudgedResponse:
-    """A response and all that was found about it.
+    """A response and all that was found about it. Not frozen, for the same reason as its sentences.
 
     Attributes:
         id: Unique; stable over retries.

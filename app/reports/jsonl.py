@@ -64,7 +64,21 @@ def _encode_verdicts(rows: Sequence[VerdictRow]) -> bytes:
         _fields(list(islice(names, size)), around)
         for size, around in zip(PART_SIZES, ("{%s, ", "%s, ", "%s}\n"), strict=True)
     )
-    return encoded(rows, (of_response, of_unit, of_verdict))
+    return encoded(rows, (of_response, _sentence(of_unit), of_verdict))
+
+
+def _sentence(of_unit: Encoder) -> Encoder:
+    """The encoder of a sentence's part of a row: three counts and a text, or nothing. No other part is as often new."""
+    names = [column.name for column in VERDICT_COLUMNS[PART_SIZES[0] :][: PART_SIZES[1]]]
+    form = ", ".join(f"{encode_basestring(name)}: %s" for name in names) + ", "
+
+    def encode(row: Row) -> bytes:
+        index, start, end, text = row
+        if not isinstance(text, str):
+            return of_unit(row)
+        return _bytes(form % (index, start, end, encode_basestring(text)))
+
+    return encode
 
 
 def _fields(names: Sequence[str], around: str) -> Encoder:

@@ -63,8 +63,8 @@ def _characters(response: JudgedResponse, rows: int) -> int:
     return of_units + of_verdicts + of_grades + rows * (len(response.item_text) + len(response.error or ""))
 
 
-_Known = dict[tuple[int, ReplyOrigin | None], tuple[UnitVerdict, Row]]
-"""The verdicts' parts of the rows of a chunk, by the verdict's identity and whose text the response is. Most judges say the same few
+_Known = dict[ReplyOrigin | None, dict[int, tuple[UnitVerdict, Row]]]
+"""The verdicts' parts of the rows of a chunk, by whose text the response is and the verdict's identity. Most judges say the same few
 words, and equal verdicts are mostly one object. It is kept with its row, so that no other object gets its id."""
 
 
@@ -72,13 +72,13 @@ def _verdict_rows(response: JudgedResponse, known: _Known) -> list[VerdictRow]:
     """A response's rows; at least one for each dimension."""
     rows: list[VerdictRow] = []
     said = {dimension: _of_response(response, dimension) for dimension in response.levels}
+    of_verdicts = known.setdefault(response.reused, {})
     for unit in response.units or (None,):
         of_unit = _NO_UNIT if unit is None else (unit.index, unit.start, unit.end, unit.text)
         if unit is not None and unit.verdicts:
             for verdict in unit.verdicts:
-                key = id(verdict), response.reused
-                if (found := known.get(key)) is None:
-                    found = known[key] = (verdict, _of_verdict(verdict, "sentence", response))
+                if (found := of_verdicts.get(id(verdict))) is None:
+                    found = of_verdicts[id(verdict)] = (verdict, _of_verdict(verdict, "sentence", response))
                 rows.append((said[verdict.dimension], of_unit, found[1]))
         else:
             rows += [(part, of_unit, _of_verdict(None, "sentence", response)) for part in said.values()]

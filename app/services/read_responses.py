@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import count
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -274,8 +274,7 @@ def _judged(
     item = _item(cell, record, questions)
     position = _position(record)
     texts = texts_at(record.text or "", record.unit_starts, record.unit_ends)
-    given = _by_unit(found, len(texts), verdicts[record.cell], position, origins)
-    spans = zip(record.unit_starts, record.unit_ends, texts, given, strict=True)
+    given = _by_unit(found, len(texts), verdicts, position, origins)
     return JudgedResponse(
         id=response_id(job.id, *position),
         model=spec.models[cell.model].label,
@@ -294,7 +293,7 @@ def _judged(
         usage=None
         if record.input_tokens is None or record.output_tokens is None
         else Usage(record.input_tokens, record.output_tokens),
-        units=tuple([JudgedUnit(n, *span) for n, span in enumerate(spans)]),
+        units=tuple(map(JudgedUnit, count(), record.unit_starts, record.unit_ends, texts, given)),
         question=item.text if of_gym else None,
         grades=tuple(
             _grade(context, record.text or "", grade, origins.get((*position, None, None, grade.judge)))
@@ -305,17 +304,20 @@ def _judged(
 
 
 def _by_unit(
-    found: Judgements, units: int, known: "_OfCell", position: Position, origins: Origins
+    found: Judgements, units: int, known: "_Verdicts", position: Position, origins: Origins
 ) -> Sequence[tuple[UnitVerdict, ...]]:
     """Each unit's verdicts; a big export has hundreds of thousands, of which most are one for each unit."""
+    cell, _, _ = position
     if origins:
         places = [(*position, unit, *said[:2]) for unit, said in zip(found.units, found.said, strict=True)]
-        keys = list(zip(found.said, map(origins.get, places), strict=True))
+        verdicts = [
+            known[cell, origins.get(place)][said] for place, said in zip(places, found.said, strict=True)
+        ]
     else:
-        keys = list(zip(found.said, repeat(None)))
-    verdicts = [known[key] for key in keys]
+        called_for = known[cell, None]
+        verdicts = [called_for[said] for said in found.said]
     if found.units == list(range(units)):
-        return [(verdict,) for verdict in verdicts]
+        return list(zip(verdicts, strict=True))
     of_units: dict[int, list[UnitVerdict]] = {}
     for unit, verdict in zip(found.units, verdicts, strict=True):
         of_units.setdefault(unit, []).append(verdict)
@@ -349,30 +351,32 @@ def _suspicion(stored: str | None) -> Suspicion | None:
     return None if stored is None else Suspicion(stored)
 
 
-class _Verdicts(dict[int, "_OfCell"]):
-    """The verdicts of a page by cell."""
+class _Verdicts(dict[tuple[int, ReplyOrigin | None], "_OfCell"]):
+    """The verdicts of a page by cell and whose replies they are."""
 
     def __init__(self, context: JobContext) -> None:
         super().__init__()
         self._context = context
 
-    def __missing__(self, ordinal: int) -> "_OfCell":
-        found = self[ordinal] = _OfCell(self._context, self._context.cells[ordinal])
+    def __missing__(self, key: tuple[int, ReplyOrigin | None]) -> "_OfCell":
+        ordinal, reused = key
+        found = self[key] = _OfCell(self._context, self._context.cells[ordinal], reused)
         return found
 
 
-class _OfCell(dict[tuple[Said, ReplyOrigin | None], UnitVerdict]):
-    """A cell's verdicts by what is stored of them and whose reply it is; each is made when it is first looked up."""
+class _OfCell(dict[Said, UnitVerdict]):
+    """A cell's verdicts of one origin by what is stored of them; each is made when it is first looked up."""
 
-    def __init__(self, context: JobContext, cell: Cell) -> None:
+    def __init__(self, context: JobContext, cell: Cell, reused: ReplyOrigin | None) -> None:
         super().__init__()
         self._context = context
         self._cell = cell
+        self._reused = reused
 
-    def __missing__(self, key: tuple[Said, ReplyOrigin | None]) -> UnitVerdict:
-        (trait, judge, status, score, raw, group_size, suspicion), reused = key
+    def __missing__(self, said: Said) -> UnitVerdict:
+        trait, judge, status, score, raw, group_size, suspicion = said
         dimension, level = self._cell.dimensions[trait], self._cell.persona.traits[trait].level
-        verdict = self[key] = UnitVerdict(
+        verdict = self[said] = UnitVerdict(
             judge=self._context.spec.judges[judge].label,
             dimension=dimension.id,
             status=VerdictStatus(status),
@@ -380,7 +384,7 @@ class _OfCell(dict[tuple[Said, ReplyOrigin | None], UnitVerdict]):
             raw=raw,
             in_character=None if score is None else dimension.scale.level_of(score) == level,
             group_size=group_size,
-            reused=reused,
+            reused=self._reused,
             suspicion=_suspicion(suspicion),
         )
         return verdict
