@@ -232,6 +232,8 @@ class BatchProgress(TypedDict):
     calls_in_open: int
     calls_waiting: int
     """Calls that are in no batch yet."""
+    cut_for_budget: int
+    """Batches with fewer calls than waited, because the budget, or the key's cap, did not cover more at their worst."""
 
 
 class UsdBudget(TypedDict):
