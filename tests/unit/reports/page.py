@@ -68,3 +68,8 @@ async def page_of(
     responses = list(responses)
     document = results or results_of(responses)
     return Page(await html_report(document, stream(responses), distances, published))
+
+
+def shape(page: Page) -> list[tuple[str, list[str]]]:
+    """What a page is made of, whatever its texts are."""
+    return sorted((tag, sorted(attrs)) for tag, attrs in page.elements)

@@ -14,7 +14,7 @@ from app.domain.judged import JudgedResponse
 from app.reports.html import html_report
 from app.web.templates import source
 from tests.unit.reports.hostile import HOSTILE
-from tests.unit.reports.page import Page, page_of
+from tests.unit.reports.page import Page, page_of, shape
 from tests.unit.reports.sample import Sample, response_of, results_of, sample, stream
 
 
@@ -116,10 +116,6 @@ class TestHostileTexts:
         assert "(98,800 more characters)" in page.text
         many = response_of(" ".join(["No."] * 500), *[("No.", 1)] * 500)
         assert "… and 420 more sentences, not shown here." in (await page_of([many])).text
-
-
-def shape(page: Page) -> list[tuple[str, list[str]]]:
-    return sorted((tag, sorted(attrs)) for tag, attrs in page.elements)
 
 
 class TestSize:
