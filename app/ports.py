@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from app.domain.model import ChatReply, ChatRequest, ProviderLimits, Usage
 
@@ -125,6 +126,22 @@ class BatchRefusedError(ModelCallError):
     """A provider has looked at a batch and turned it down as a whole; nothing in it was called."""
 
 
+class AnswersIncompleteError(ModelCallError):
+    """Fewer answers of a batch came than its provider counts."""
+
+
+class UploadedBatch(NamedTuple):
+    """A batch's calls, ready to be submitted.
+
+    Attributes:
+        file_id: Of the file with them at the provider; ``None`` where the calls go with the submission.
+        submit: Submits the batch under a name of ours, and returns its id at the provider.
+    """
+
+    file_id: str | None
+    submit: Callable[[str], Awaitable[str]]
+
+
 class BatchModel(Protocol):
     """The batch endpoints of all connections. What it raises is a :class:`ModelCallError` unless stated otherwise."""
 
@@ -141,15 +158,33 @@ class BatchModel(Protocol):
         ...
 
     async def upload(
-        self, connection: str, calls: AsyncIterator[tuple[str, str]]
-    ) -> Callable[[str], Awaitable[str]]:
+        self, connection: str, file_name: str, calls: AsyncIterator[tuple[str, str]]
+    ) -> UploadedBatch:
         """Sends, or only keeps, a batch's calls: custom ids and what :meth:`encode` made.
 
-        Returns:
-            Submits the batch under a name of ours, and returns its id at the provider.
+        Args:
+            connection: Where.
+            file_name: What the file with them is called at the provider, if it has files.
+            calls: The calls.
 
         Raises:
             BatchTooLargeError: If there are too many; so does what is returned.
+        """
+        ...
+
+    async def delete_file(
+        self, connection: str, file_name: str, file_id: str | None, since: datetime
+    ) -> bool:
+        """Deletes the file of an upload, whether that was interrupted or not.
+
+        Args:
+            connection: Where.
+            file_name: What it is called.
+            file_id: Its id at the provider, if that is known.
+            since: When it was made, at the earliest.
+
+        Returns:
+            Whether nothing is left of it; ``False`` where none of that name is to be found, or not yet.
         """
         ...
 
@@ -181,7 +216,11 @@ class BatchModel(Protocol):
         ...
 
     def answers(self, connection: str, provider_id: str) -> AsyncGenerator[tuple[str, str]]:
-        """Custom ids and answers of a batch that has ended, in any order."""
+        """Custom ids and answers of a batch that has ended, in any order.
+
+        Raises:
+            AnswersIncompleteError: After the last one, if there were fewer than the provider counts.
+        """
         ...
 
 
@@ -270,6 +309,10 @@ class Queue(Protocol):
 
     async def announce_batches(self, batch_ids: Sequence[int]) -> None:
         """Tells the workers that these batches are to be looked after."""
+        ...
+
+    async def announce_files(self, file_ids: Sequence[UUID]) -> None:
+        """Tells the workers that these files of batches are to be deleted at their providers."""
         ...
 
     async def length(self) -> int | None:

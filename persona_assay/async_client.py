@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import httpx2
 
-from persona_assay import operations
+from persona_assay import administration, operations
 from persona_assay.calls import Call, Page
 from persona_assay.draft import Draft
 from persona_assay.exchange import (
@@ -126,28 +126,28 @@ class AsyncAssayClient:
     draw_labelling_round = _method(operations.draw_labelling_round)
     labelling_round = _method(operations.labelling_round)
 
-    create_webhook = _method(operations.create_webhook)
-    webhook = _method(operations.webhook)
-    webhooks = _method(operations.webhooks)
-    iter_webhooks = _listing(operations.webhooks)
-    change_webhook = _method(operations.change_webhook)
-    rotate_webhook_secret = _method(operations.rotate_webhook_secret)
-    delete_webhook = _method(operations.delete_webhook)
-    test_webhook = _method(operations.test_webhook)
-    webhook_deliveries = _method(operations.webhook_deliveries)
-    iter_webhook_deliveries = _listing(operations.webhook_deliveries)
-    create_api_key = _method(operations.create_api_key)
-    api_key = _method(operations.api_key)
-    api_keys = _method(operations.api_keys)
-    iter_api_keys = _listing(operations.api_keys)
-    change_api_key = _method(operations.change_api_key)
-    rotate_api_key = _method(operations.rotate_api_key)
-    revoke_api_key = _method(operations.revoke_api_key)
-    create_connection = _method(operations.create_connection)
-    connection = _method(operations.connection)
-    connections = _method(operations.connections)
-    change_connection = _method(operations.change_connection)
-    delete_connection = _method(operations.delete_connection)
+    create_webhook = _method(administration.create_webhook)
+    webhook = _method(administration.webhook)
+    webhooks = _method(administration.webhooks)
+    iter_webhooks = _listing(administration.webhooks)
+    change_webhook = _method(administration.change_webhook)
+    rotate_webhook_secret = _method(administration.rotate_webhook_secret)
+    delete_webhook = _method(administration.delete_webhook)
+    test_webhook = _method(administration.test_webhook)
+    webhook_deliveries = _method(administration.webhook_deliveries)
+    iter_webhook_deliveries = _listing(administration.webhook_deliveries)
+    create_api_key = _method(administration.create_api_key)
+    api_key = _method(administration.api_key)
+    api_keys = _method(administration.api_keys)
+    iter_api_keys = _listing(administration.api_keys)
+    change_api_key = _method(administration.change_api_key)
+    rotate_api_key = _method(administration.rotate_api_key)
+    revoke_api_key = _method(administration.revoke_api_key)
+    create_connection = _method(administration.create_connection)
+    connection = _method(administration.connection)
+    connections = _method(administration.connections)
+    change_connection = _method(administration.change_connection)
+    delete_connection = _method(administration.delete_connection)
 
     personas = _method(operations.personas)
     tasks = _method(operations.tasks)

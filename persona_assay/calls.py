@@ -1,6 +1,7 @@
 """A call of the service: what is sent and how the answer is read. Nothing here sends, so both clients share it."""
 
 import json
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -130,6 +131,16 @@ class Call(Generic[T_co]):
     def after(self, cursor: str) -> "Call[T_co]":
         """The same list from where a page has ended."""
         return replace(self, query={**self.query, "after": cursor})
+
+
+def given(**parameters: str | int | None) -> dict[str, str]:
+    """The query's parameters that have a value."""
+    return {name: str(value) for name, value in parameters.items() if value is not None}
+
+
+def repetition_key(wanted: str | None) -> dict[str, str]:
+    """The header by which a repeated call is known; a new key unless one is wanted."""
+    return {"Idempotency-Key": wanted or uuid.uuid4().hex}
 
 
 def read_json(answer: Answer) -> Any:

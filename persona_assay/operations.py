@@ -1,37 +1,26 @@
-"""Every operation of the service's ``/v1`` as a call. The clients' methods of these names make the calls."""
+"""Every operation of the service's ``/v1`` that measures, as a call; :mod:`persona_assay.administration` has the others.
 
-import uuid
+The clients' methods of these names make the calls.
+"""
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from persona_assay.calls import Call, read_bytes, read_json, read_nothing
+from persona_assay.calls import Call, given, read_bytes, read_json, read_nothing, repetition_key
 from persona_assay.types import (
     AnnotationList,
-    ApiKey,
-    ApiKeyChangeIn,
-    ApiKeyIn,
-    ApiKeyList,
     Baselines,
     Comparison,
-    ConnectionChangeIn,
-    ConnectionIn,
     ConnectionList,
-    Delivery,
-    DeliveryList,
     Gate,
     JobDetail,
-    JobEvent,
     JobIn,
     JobList,
     JobStatus,
     KeptAnnotations,
-    KeptConnection,
-    KeptConnectionList,
     LabellingRound,
     LabellingRoundIn,
     ModelIn,
-    NewApiKey,
-    NewWebhook,
     PersonaList,
     PersonaSet,
     PersonaSetList,
@@ -43,9 +32,6 @@ from persona_assay.types import (
     RunDistances,
     SideIn,
     TaskList,
-    Webhook,
-    WebhookChangeIn,
-    WebhookList,
 )
 
 ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
@@ -71,7 +57,7 @@ def submit(job: JobIn, *, idempotency_key: str | None = None) -> Call[JobDetail]
     Returns:
         The accepted job.
     """
-    return Call("POST", "/v1/jobs", read_json, body=job, headers=_key(idempotency_key))
+    return Call("POST", "/v1/jobs", read_json, body=job, headers=repetition_key(idempotency_key))
 
 
 def plan(job: JobIn) -> Call[Plan]:
@@ -95,7 +81,7 @@ def jobs(
         metadata: Only jobs that carry all these labels.
     """
     labels = {f"metadata[{key}]": value for key, value in (metadata or {}).items()}
-    query = _given(limit=limit, after=after, status=status) | labels
+    query = given(limit=limit, after=after, status=status) | labels
     return Call("GET", "/v1/jobs", read_json, query=query)
 
 
@@ -108,8 +94,8 @@ def change_budget(
     job_id: str, *, usd: float | None = None, calls: int | None = None, tokens: int | None = None
 ) -> Call[JobDetail]:
     """Changes limits of a job's budget, of the kinds that it was submitted with; what is left out stays."""
-    given = {"usd": usd, "calls": calls, "tokens": tokens}
-    body = {"budget": {name: limit for name, limit in given.items() if limit is not None}}
+    limits = {"usd": usd, "calls": calls, "tokens": tokens}
+    body = {"budget": {name: limit for name, limit in limits.items() if limit is not None}}
     return Call("PATCH", JOB, read_json, {"job_id": job_id}, body=body)
 
 
@@ -150,7 +136,7 @@ def distances(
     job_id: str, *, persona: str, task: str, model: str | None = None, dimension: str | None = None
 ) -> Call[RunDistances]:
     """How far the runs of a cell are apart; model and dimension may be left out where there is only one."""
-    query = _given(persona=persona, task=task, model=model, dimension=dimension)
+    query = given(persona=persona, task=task, model=model, dimension=dimension)
     return Call("GET", f"{JOB}/distances", read_json, {"job_id": job_id}, query)
 
 
@@ -184,7 +170,7 @@ def responses(
         "judges_disagree": judges_disagree,
         "suspicious": suspicious,
     }
-    query = _given(model=model, persona=persona, task=task, after=after, limit=limit)
+    query = given(model=model, persona=persona, task=task, after=after, limit=limit)
     query |= {name: "true" for name, is_wanted in only.items() if is_wanted}
     return Call("GET", f"{JOB}/responses", read_json, {"job_id": job_id}, query)
 
@@ -224,7 +210,7 @@ def figure(
         theme: Light unless given, but in an SVG whichever the reader prefers.
     """
     names = {"job_id": job_id, "name": name, "file_format": file_format}
-    query = _given(model=model, theme=theme)
+    query = given(model=model, theme=theme)
     return Call("GET", f"{JOB}/figures/{{name}}.{{file_format}}", read_bytes, names, query)
 
 
@@ -283,7 +269,7 @@ def keep_persona_file(
     """Keeps the personas of a JSON Lines or CSV file as a set; pointers in errors begin with ``/lines/<number>``."""
     headers = {"Content-Type": LINES[form]}
     return Call(
-        "POST", "/v1/persona-sets", read_json, query=_given(name=name), content=text.encode(), headers=headers
+        "POST", "/v1/persona-sets", read_json, query=given(name=name), content=text.encode(), headers=headers
     )
 
 
@@ -302,7 +288,7 @@ def generate_personas(
         The job that does it; once it has ended, its ``links`` have the ``persona_set``.
     """
     body = {"generate": {"count": count, "reasoner": reasoner}} | ({} if name is None else {"name": name})
-    return Call("POST", "/v1/persona-sets", read_json, body=body, headers=_key(idempotency_key))
+    return Call("POST", "/v1/persona-sets", read_json, body=body, headers=repetition_key(idempotency_key))
 
 
 def persona_set(set_id: str) -> Call[PersonaSet]:
@@ -312,7 +298,7 @@ def persona_set(set_id: str) -> Call[PersonaSet]:
 
 def persona_sets(*, limit: int = 20, after: str | None = None) -> Call[PersonaSetList]:
     """A page of kept persona sets, newest first, without their personas."""
-    return Call("GET", "/v1/persona-sets", read_json, query=_given(limit=limit, after=after))
+    return Call("GET", "/v1/persona-sets", read_json, query=given(limit=limit, after=after))
 
 
 def keep_questions(questions: Questions, *, name: str | None = None) -> Call[QuestionSet]:
@@ -328,7 +314,7 @@ def question_set(set_id: str) -> Call[QuestionSet]:
 
 def question_sets(*, limit: int = 20, after: str | None = None) -> Call[QuestionSetList]:
     """A page of question sets, newest first, without their questions."""
-    return Call("GET", "/v1/question-sets", read_json, query=_given(limit=limit, after=after))
+    return Call("GET", "/v1/question-sets", read_json, query=given(limit=limit, after=after))
 
 
 # -- what people say ----------------------------------------------------------------------------------------------
@@ -354,13 +340,13 @@ def annotations(
     *, job: str | None = None, annotator: str | None = None, limit: int = 50, after: str | None = None
 ) -> Call[AnnotationList]:
     """A page of annotations, in the order in which they were first given."""
-    query = _given(job=job, annotator=annotator, limit=limit, after=after)
+    query = given(job=job, annotator=annotator, limit=limit, after=after)
     return Call("GET", "/v1/annotations", read_json, query=query)
 
 
 def annotations_csv(*, job: str | None = None, annotator: str | None = None) -> Call[bytes]:
     """All annotations as CSV, in the form that `keep_annotation_file` takes."""
-    query = _given(job=job, annotator=annotator, format="csv")
+    query = given(job=job, annotator=annotator, format="csv")
     return Call("GET", "/v1/annotations", read_bytes, query=query)
 
 
@@ -372,137 +358,6 @@ def draw_labelling_round(wanted: LabellingRoundIn) -> Call[LabellingRound]:
 def labelling_round(round_id: str) -> Call[LabellingRound]:
     """What was drawn of how much, and how much each annotator has answered."""
     return Call("GET", "/v1/labelling-rounds/{round_id}", read_json, {"round_id": round_id})
-
-
-# -- webhooks -----------------------------------------------------------------------------------------------------
-
-WEBHOOK = "/v1/webhooks/{webhook_id}"
-
-
-def create_webhook(
-    url: str,
-    *,
-    events: Sequence[JobEvent] | None = None,
-    description: str | None = None,
-    idempotency_key: str | None = None,
-) -> Call[NewWebhook]:
-    """Has a receiver told of jobs. The answer alone has the secret by which it knows the messages.
-
-    Args:
-        url: Where to post.
-        events: What to tell of; all events unless given.
-        description: For people.
-        idempotency_key: Makes further calls with the same key and values the same one for 24 hours; a new key unless
-            given.
-    """
-    given = {"url": url, "events": events, "description": description}
-    body = {name: value for name, value in given.items() if value is not None}
-    return Call("POST", "/v1/webhooks", read_json, body=body, headers=_key(idempotency_key))
-
-
-def webhook(webhook_id: str) -> Call[Webhook]:
-    """A webhook, without its secret."""
-    return Call("GET", WEBHOOK, read_json, {"webhook_id": webhook_id})
-
-
-def webhooks(*, limit: int = 20, after: str | None = None) -> Call[WebhookList]:
-    """A page of webhooks, newest first."""
-    return Call("GET", "/v1/webhooks", read_json, query=_given(limit=limit, after=after))
-
-
-def change_webhook(webhook_id: str, change: WebhookChangeIn) -> Call[Webhook]:
-    """Changes a webhook, or switches it on or off; what is left out stays."""
-    return Call("PATCH", WEBHOOK, read_json, {"webhook_id": webhook_id}, body=change)
-
-
-def rotate_webhook_secret(webhook_id: str) -> Call[NewWebhook]:
-    """Gives a webhook another secret, which only this answer has; for a day the one before it signs as well."""
-    return Call(
-        "POST", f"{WEBHOOK}/rotate-secret", read_json, {"webhook_id": webhook_id}, is_repeatable=False
-    )
-
-
-def delete_webhook(webhook_id: str) -> Call[None]:
-    """Removes a webhook, and what it has not yet been told."""
-    return Call("DELETE", WEBHOOK, read_nothing, {"webhook_id": webhook_id})
-
-
-def test_webhook(webhook_id: str) -> Call[Delivery]:
-    """Sends a webhook a test; `webhook_deliveries` says how it went."""
-    return Call("POST", f"{WEBHOOK}/test", read_json, {"webhook_id": webhook_id}, is_repeatable=False)
-
-
-def webhook_deliveries(webhook_id: str, *, limit: int = 20, after: str | None = None) -> Call[DeliveryList]:
-    """A page of what a webhook was told, newest first."""
-    query = _given(limit=limit, after=after)
-    return Call("GET", f"{WEBHOOK}/deliveries", read_json, {"webhook_id": webhook_id}, query)
-
-
-# -- API keys -----------------------------------------------------------------------------------------------------
-
-API_KEYS = "/v1/api-keys"
-API_KEY = f"{API_KEYS}/{{key_id}}"
-
-
-def create_api_key(wanted: ApiKeyIn) -> Call[NewApiKey]:
-    """Makes a key, which only this answer has. With the first one, nobody is let in without a key any more."""
-    return Call("POST", API_KEYS, read_json, body=wanted, is_repeatable=False)
-
-
-def api_key(key_id: str) -> Call[ApiKey]:
-    """What a key may do, and what became of it."""
-    return Call("GET", API_KEY, read_json, {"key_id": key_id})
-
-
-def api_keys(*, limit: int = 20, after: str | None = None) -> Call[ApiKeyList]:
-    """A page of keys, newest first."""
-    return Call("GET", API_KEYS, read_json, query=_given(limit=limit, after=after))
-
-
-def change_api_key(key_id: str, change: ApiKeyChangeIn) -> Call[ApiKey]:
-    """Changes what is named of a key."""
-    return Call("PATCH", API_KEY, read_json, {"key_id": key_id}, body=change)
-
-
-def rotate_api_key(key_id: str, *, overlap_seconds: int = 86_400) -> Call[NewApiKey]:
-    """Makes another key in a key's place; the former one is taken for so long."""
-    body = {"overlap_seconds": overlap_seconds}
-    return Call("POST", f"{API_KEY}/rotate", read_json, {"key_id": key_id}, body=body, is_repeatable=False)
-
-
-def revoke_api_key(key_id: str) -> Call[ApiKey]:
-    """Ends a key for good."""
-    return Call("DELETE", API_KEY, read_json, {"key_id": key_id})
-
-
-# -- connections --------------------------------------------------------------------------------------------------
-
-CONNECTION = "/v1/connections/{connection_name}"
-
-
-def create_connection(connection: ConnectionIn) -> Call[KeptConnection]:
-    """Lets jobs name a provider's models. Its key is in no answer, this one included."""
-    return Call("POST", "/v1/connections", read_json, body=connection, is_repeatable=False)
-
-
-def connection(connection_name: str) -> Call[KeptConnection]:
-    """A connection that was made over the API, without its key."""
-    return Call("GET", CONNECTION, read_json, {"connection_name": connection_name})
-
-
-def connections() -> Call[KeptConnectionList]:
-    """All connections that were made over the API; `models` has the operator's as well."""
-    return Call("GET", "/v1/connections", read_json)
-
-
-def change_connection(connection_name: str, change: ConnectionChangeIn) -> Call[KeptConnection]:
-    """Changes a connection, or its key; what is left out stays."""
-    return Call("PATCH", CONNECTION, read_json, {"connection_name": connection_name}, body=change)
-
-
-def delete_connection(connection_name: str) -> Call[None]:
-    """Removes a connection and its keys; jobs that still call it pause."""
-    return Call("DELETE", CONNECTION, read_nothing, {"connection_name": connection_name})
 
 
 # -- what there is ------------------------------------------------------------------------------------------------
@@ -531,17 +386,9 @@ def baselines(
     task: str | None = None,
 ) -> Call[Baselines]:
     """The two papers' published figures in the form of results."""
-    query = _given(source=source, model=model, persona=persona, task=task)
+    query = given(source=source, model=model, persona=persona, task=task)
     return Call("GET", "/v1/baselines", read_json, query=query)
-
-
-def _given(**parameters: str | int | None) -> dict[str, str]:
-    return {name: str(value) for name, value in parameters.items() if value is not None}
 
 
 def _gate_query(thresholds: Sequence[str], interval: IntervalKind) -> dict[str, str | Sequence[str]]:
     return {"threshold": list(thresholds), "interval": interval}
-
-
-def _key(given: str | None) -> dict[str, str]:
-    return {"Idempotency-Key": given or uuid.uuid4().hex}

@@ -144,6 +144,49 @@ class ApiKeyList(TypedDict):
     data: list[ApiKey]
 
 
+class RcAtom(TypedDict):
+    """RC_atom, and its two parts: over the pairs of runs that share the persona instruction, and over those that do not."""
+
+    value: float | None
+    n: int
+    reason: NotRequired[str | None]
+    ci95: NotRequired[list[float] | None]
+    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    ci95_reason: NotRequired[str | None]
+    """Why there is no interval."""
+    ci95_runs: NotRequired[list[float] | None]
+    """In totals: the interval for these very cells, if their runs were repeated."""
+    ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    left_out: NotRequired[int | None]
+    """In totals: cells, or personas, that lack the metric."""
+    within_instruction: float | None
+    within_instruction_n: int
+    within_instruction_reason: NotRequired[str | None]
+    within_instruction_ci95: NotRequired[list[float] | None]
+    within_instruction_ci95_reason: NotRequired[str | None]
+    within_instruction_ci95_runs: NotRequired[list[float] | None]
+    within_instruction_ci95_runs_reason: NotRequired[str | None]
+    across_instructions: float | None
+    across_instructions_n: int
+    across_instructions_reason: NotRequired[str | None]
+    across_instructions_ci95: NotRequired[list[float] | None]
+    across_instructions_ci95_reason: NotRequired[str | None]
+    across_instructions_ci95_runs: NotRequired[list[float] | None]
+    across_instructions_ci95_runs_reason: NotRequired[str | None]
+
+
+class CellMetrics(TypedDict):
+    """The six metrics of a cell or total."""
+
+    mean: Metric
+    acc: Metric
+    rc: Metric
+    acc_atom: Metric
+    ic_atom: Metric
+    rc_atom: RcAtom
+
+
 class BaselineCell(TypedDict):
     """One published cell: model × persona × task × dimension."""
 
@@ -155,7 +198,7 @@ class BaselineCell(TypedDict):
     level: str
     simulated: bool
     runs: int
-    metrics: dict[str, Metric]
+    metrics: CellMetrics
 
 
 class BaselineScores(TypedDict):
@@ -195,7 +238,7 @@ class BaselineTotal(TypedDict):
     by: list[str]
     cells: int
     simulated: bool
-    metrics: dict[str, Metric]
+    metrics: CellMetrics
 
 
 class Correlation(TypedDict):
@@ -232,6 +275,8 @@ class BatchProgress(TypedDict):
     calls_in_open: int
     calls_waiting: int
     """Calls that are in no batch yet."""
+    cut_for_budget: int
+    """Batches with fewer calls than waited, because the budget, or the key's cap, did not cover more at their worst."""
 
 
 class UsdBudget(TypedDict):
@@ -321,7 +366,7 @@ class CellResult(TypedDict):
     runs_used: int
     """Runs with a scored sentence, of the judge who could use the fewest."""
     generation: ResponseStatuses
-    metrics: dict[str, Metric]
+    metrics: CellMetrics
     units: UnitCounts
     scores: NotRequired[dict[str, int]]
     """How many sentences got each score."""
@@ -1520,7 +1565,7 @@ class TotalResult(TypedDict):
     """Names of the keys that make the group."""
     cells: int
     simulated: bool
-    metrics: dict[str, Metric]
+    metrics: CellMetrics
     units: UnitCounts
 
 

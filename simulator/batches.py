@@ -7,7 +7,7 @@ A batch takes as long as the setting says, and its requests are spread evenly ov
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -22,7 +22,7 @@ Converse = Callable[[Request], tuple[int, str]]
 Json = dict[str, object]
 
 _CHAT, _MESSAGES = b"/v1/chat/completions", b"/v1/messages"
-_FILE = re.compile(rb"/v1/files/(?P<id>[\w-]+)/content")
+_FILE = re.compile(rb"/v1/files/(?P<id>[\w-]+)(?P<content>/content)?")
 _BATCH = re.compile(
     rb"(?P<list>/v1/batches|/v1/messages/batches)(/(?P<id>[\w-]+)(/(?P<action>cancel|results))?)?"
 )
@@ -71,6 +71,8 @@ class Batches:
         self._state = state
         self._converse = converse
         self._files: dict[str, bytes] = {}
+        self._uploads: dict[str, Json] = {}
+        self._uploaded = 0
         self._batches: dict[str, Batch] = {}
 
     @staticmethod
@@ -85,10 +87,13 @@ class Batches:
             ProviderError: There is no such thing, or the request is malformed.
         """
         posted = request.method == b"POST"
-        if request.path == b"/v1/files" and posted:
-            return self._keep_file(request)
+        if request.path == b"/v1/files":
+            return json.dumps(
+                self._keep_file(request) if posted else _list_of(reversed(self._uploads.values()))
+            )
         if found := _FILE.fullmatch(request.path):
-            return self._file(found["id"].decode()).decode()
+            name = found["id"].decode()
+            return self._file(name).decode() if found["content"] else self._change_file(request, name)
         found = _BATCH.fullmatch(request.path)
         if found is None:
             raise ProviderError("unknown_path", "Invalid URL")
@@ -109,17 +114,33 @@ class Batches:
 
     def _list(self, show: Callable[[Batch], Json]) -> str:
         kind = "batch_" if show is _show_openai else "msgbatch_"
-        newest_first = [b for b in reversed(self._batches.values()) if b.id.startswith(kind)]
-        return json.dumps({"object": "list", "data": [show(b) for b in newest_first], "has_more": False})
+        newest_first = [batch for batch in reversed(self._batches.values()) if batch.id.startswith(kind)]
+        return json.dumps(_list_of(show(batch) for batch in newest_first))
+
+    def _change_file(self, request: Request, name: str) -> str:
+        """Deletes an uploaded file; nothing else can be done with it."""
+        if request.method != b"DELETE" or name not in self._uploads:
+            raise ProviderError("unknown_path", f"No such File object: {name}")
+        del self._uploads[name], self._files[name]
+        return json.dumps({"id": name, "object": "file", "deleted": True})
 
     # -- making them -----------------------------------------------------------------------------------------------
 
-    def _keep_file(self, request: Request) -> str:
-        content = _file_part(request)
-        name = f"file-sim{len(self._files):08x}"
+    def _keep_file(self, request: Request) -> Json:
+        filename, content = _file_part(request)
+        self._uploaded += 1
+        name = f"file-sim{self._uploaded:08x}"
         self._files[name] = content
-        about = {"id": name, "object": "file", "bytes": len(content), "created_at": int(time.time())}
-        return json.dumps(about | {"filename": "calls.jsonl", "purpose": "batch", "status": "processed"})
+        self._uploads[name] = about = {
+            "id": name,
+            "object": "file",
+            "bytes": len(content),
+            "created_at": int(time.time()),
+            "filename": filename,
+            "purpose": "batch",
+            "status": "processed",
+        }
+        return about
 
     def _file(self, name: str) -> bytes:
         if name not in self._files:
@@ -191,6 +212,10 @@ class Batches:
             if lines and not batch.failed:
                 batch.details[member] = name = f"file-{member}-{batch.id}"
                 self._files[name] = "".join(lines).encode()
+
+
+def _list_of(entries: Iterable[Json]) -> Json:
+    return {"object": "list", "data": list(entries), "has_more": False}
 
 
 def _identity(custom_id: str) -> str:
@@ -319,12 +344,13 @@ def _object(body: bytes) -> Json:
     return members
 
 
-def _file_part(request: Request) -> bytes:
-    """The file in a form (RFC 7578)."""
+def _file_part(request: Request) -> tuple[str, bytes]:
+    """The file in a form (RFC 7578), and its name."""
     found = re.search(rb'boundary="?([^";]+)', request.headers.get(b"content-type", b""))
     parts = request.body.split(b"--" + found[1]) if found else []
     for part in parts:
         head, _, content = part.partition(b"\r\n\r\n")
         if b'name="file"' in head:
-            return content.removesuffix(b"\r\n")
+            named = re.search(rb'filename="([^"]*)"', head)
+            return named[1].decode() if named else "", content.removesuffix(b"\r\n")
     raise ProviderError("malformed", "file: Field required", parameter="file")

@@ -2,12 +2,13 @@
 
 import os
 from typing import Any
+from uuid import UUID
 
 import structlog
 from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
 
 from app.bootstrap import configure_logging
-from app.queue.celery_app import FINALIZE_JOB, RUN_SHARD, TEND_BATCH, make_celery
+from app.queue.celery_app import DELETE_BATCH_FILE, FINALIZE_JOB, RUN_SHARD, TEND_BATCH, make_celery
 from app.queue.sender import CeleryQueue
 from app.settings import load_settings
 from workers.context import WorkerContext
@@ -29,6 +30,12 @@ def run_shard(shard_id: int) -> None:
 def tend_batch(batch_id: int) -> None:
     """Looks after one batch."""
     context.tend_batch(batch_id)
+
+
+@app.task(name=DELETE_BATCH_FILE)
+def delete_batch_file(file_id: str) -> None:
+    """Deletes one file of a batch at its provider."""
+    context.delete_batch_file(UUID(file_id))
 
 
 @app.task(name=FINALIZE_JOB)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import CancelledError, Future
 from typing import Any
+from uuid import UUID
 
 import structlog
 import uvloop
@@ -33,6 +34,7 @@ from app.llm.gateway import Gateway, adapters
 from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
 from app.services.aside import Aside, Finalize, FinalizingQueue, finalizing
+from app.services.batch_files import delete_batch_file
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
 from app.services.connection_book import ConnectionBook
@@ -127,11 +129,11 @@ class WorkerContext:
 
     def tend_batch(self, batch_id: int) -> None:
         """Looks after a batch; blocks the calling thread until it needs nothing for now, or the worker stops."""
-        tending = self._run(tend_batch(self._ready, batch_id))
-        self._tending.add(tending)
-        tending.add_done_callback(self._tending.discard)
-        with contextlib.suppress(CancelledError):
-            tending.result()
+        self._tend(tend_batch(self._ready, batch_id))
+
+    def delete_batch_file(self, file_id: UUID) -> None:
+        """Deletes a file of a batch at its provider; blocks the calling thread until that is done, or the worker stops."""
+        self._tend(delete_batch_file(self._ready, file_id))
 
     def finalize_job(self, job_id: str) -> None:
         """Finalizes a job; blocks the calling thread."""
@@ -143,6 +145,13 @@ class WorkerContext:
         if self._deps is None:
             raise RuntimeError("the worker has not been started")
         return self._deps
+
+    def _tend(self, work: Coroutine[Any, Any, None]) -> None:
+        tending = self._run(work)
+        self._tending.add(tending)
+        tending.add_done_callback(self._tending.discard)
+        with contextlib.suppress(CancelledError):
+            tending.result()
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> "Future[Any]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)

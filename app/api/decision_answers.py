@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from app.api.answer import Answer
 from app.api.job_answers import Completeness
-from app.api.metric_answers import Correlation, GroupKeys, Metric
+from app.api.metric_answers import CellMetrics, Correlation, GroupKeys, Metric
 
 
 class BaselineSource(Answer):
@@ -30,7 +30,7 @@ class BaselineCell(BaseModel):
     level: str
     simulated: bool
     runs: int
-    metrics: dict[str, Metric]
+    metrics: CellMetrics
 
 
 class BaselineTotal(GroupKeys):
@@ -40,7 +40,7 @@ class BaselineTotal(GroupKeys):
     by: list[str]
     cells: int
     simulated: bool
-    metrics: dict[str, Metric]
+    metrics: CellMetrics
 
 
 class BaselineScores(BaseModel):

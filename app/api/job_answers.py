@@ -115,6 +115,9 @@ class BatchProgress(Answer):
     ended: int
     calls_in_open: int
     calls_waiting: int = Field(description="Calls that are in no batch yet.")
+    cut_for_budget: int = Field(
+        description="Batches with fewer calls than waited, because the budget, or the key's cap, did not cover more at their worst."
+    )
 
 
 class JobDetail(Job):

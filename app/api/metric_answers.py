@@ -24,6 +24,36 @@ class Metric(BaseModel):
     left_out: int | None = Field(None, description="In totals: cells, or personas, that lack the metric.")
 
 
+class RcAtom(Metric):
+    """RC_atom, and its two parts: over the pairs of runs that share the persona instruction, and over those that do not."""
+
+    within_instruction: float | None
+    within_instruction_n: int
+    within_instruction_reason: str | None = None
+    within_instruction_ci95: tuple[float, float] | None = None
+    within_instruction_ci95_reason: str | None = None
+    within_instruction_ci95_runs: tuple[float, float] | None = None
+    within_instruction_ci95_runs_reason: str | None = None
+    across_instructions: float | None
+    across_instructions_n: int
+    across_instructions_reason: str | None = None
+    across_instructions_ci95: tuple[float, float] | None = None
+    across_instructions_ci95_reason: str | None = None
+    across_instructions_ci95_runs: tuple[float, float] | None = None
+    across_instructions_ci95_runs_reason: str | None = None
+
+
+class CellMetrics(BaseModel):
+    """The six metrics of a cell or total."""
+
+    mean: Metric
+    acc: Metric
+    rc: Metric
+    acc_atom: Metric
+    ic_atom: Metric
+    rc_atom: RcAtom
+
+
 class GroupKeys(BaseModel):
     """What the cells of a total have in common; of these keys those that its `by` names."""
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from app.api.annotation_answers import HumanAgreement
 from app.api.answer import Answer
 from app.api.job_answers import Completeness, Cost, JobUsage
-from app.api.metric_answers import Correlation, GroupKeys, LengthEffect, Metric
+from app.api.metric_answers import CellMetrics, Correlation, GroupKeys, LengthEffect, Metric
 from app.api.reuse_answers import ReuseAnswer
 from app.api.suspicion_answers import SuspicionSummary
 
@@ -56,7 +56,7 @@ class CellResult(BaseModel):
     runs: int
     runs_used: int = Field(description="Runs with a scored sentence, of the judge who could use the fewest.")
     generation: ResponseStatuses
-    metrics: dict[str, Metric]
+    metrics: CellMetrics
     units: UnitCounts
     scores: dict[str, int] = Field(
         {},
@@ -73,7 +73,7 @@ class TotalResult(GroupKeys):
     by: list[str] = Field(description="Names of the keys that make the group.", examples=[["model", "task"]])
     cells: int
     simulated: bool
-    metrics: dict[str, Metric]
+    metrics: CellMetrics
     units: UnitCounts
 
 

@@ -20,6 +20,7 @@ class KnownCall:
         id: Under which it will be recorded.
         path: What it is for.
         attempt: Which attempt it is.
+        waits: How many of those before it met a rate limit.
         answer: What the provider said; ``None`` as long as its batch has not ended.
         batch_id: Its batch, if it is in one.
         submitted_at: When the batch was submitted.
@@ -29,6 +30,7 @@ class KnownCall:
     id: UUID
     path: str
     attempt: int
+    waits: int
     answer: str | None
     batch_id: int | None
     submitted_at: datetime | None
@@ -45,6 +47,7 @@ class WantedCall:
     path: str
     custom_id: str
     attempt: int
+    waits: int
     request: str
     tokens: int
     nanos: int
@@ -54,7 +57,7 @@ async def known_calls(connection: AsyncConnection, held: Claim) -> list[KnownCal
     """What a shard has asked for, with the answers of the batches that have ended."""
     rows = await connection.execute(
         text(
-            "SELECT c.id, path, attempt, CASE WHEN state = 'ended' THEN answer END, batch_id, submitted_at,"
+            "SELECT c.id, path, attempt, waits, CASE WHEN state = 'ended' THEN answer END, batch_id, submitted_at,"
             " EXTRACT(epoch FROM ended_at - submitted_at)::float8"
             " FROM batch_calls c LEFT JOIN batches ON batches.id = batch_id WHERE shard_id = :shard"
         ),
@@ -97,11 +100,11 @@ async def _insert(connection: AsyncConnection, held: Claim, wanted: Sequence[Wan
     }
     await connection.execute(
         text(
-            "INSERT INTO batch_calls (tenant, job_id, shard_id, id, connection, model, path, custom_id, attempt, request,"
+            "INSERT INTO batch_calls (tenant, job_id, shard_id, id, connection, model, path, custom_id, attempt, waits, request,"
             "  tokens, nanos)"
             " SELECT :tenant, :job, :shard, * FROM unnest(CAST(:id AS uuid[]), CAST(:connection AS text[]),"
             "  CAST(:model AS text[]), CAST(:path AS text[]), CAST(:custom_id AS text[]),"
-            "  CAST(:attempt AS smallint[]), CAST(:request AS text[]), CAST(:tokens AS bigint[]),"
+            "  CAST(:attempt AS smallint[]), CAST(:waits AS smallint[]), CAST(:request AS text[]), CAST(:tokens AS bigint[]),"
             "  CAST(:nanos AS bigint[])) ON CONFLICT (shard_id, path) DO NOTHING"
         ),
         columns | {"tenant": held.tenant, "job": held.job_id, "shard": held.shard_id},

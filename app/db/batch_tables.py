@@ -49,6 +49,10 @@ class Batch(Base):
     """How often it was begun to be submitted; with its id its name at the provider."""
     failures: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     """How often in a row the provider could not be asked, or did not take it."""
+    errors: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    """How often in a row an error of ours kept it from being looked after."""
+    cut: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether a budget left no room for more calls that waited."""
     formed_at: Mapped[datetime] = mapped_column(server_default=func.now())
     submitted_at: Mapped[datetime | None]
     """When it was last begun to be submitted."""
@@ -96,5 +100,33 @@ class BatchCall(Base):
     tokens: Mapped[int] = mapped_column(BigInteger)
     nanos: Mapped[int] = mapped_column(BigInteger)
     """Tokens and billionths of a dollar that it takes at worst."""
+    waits: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    """How many of the attempts before this one met a rate limit."""
     answer: Mapped[str | None]
     """The provider's words on it, as JSON text; empty where it said nothing."""
+
+
+class BatchFile(Base):
+    """A file with a batch's calls that a provider may have; its row is there before the file, and goes after it.
+
+    ``id`` is in the file's name at the provider, so that it can be found where its upload was interrupted.
+    """
+
+    __tablename__ = "batch_files"
+    __table_args__ = (
+        Index("ix_batch_files_batch_id", "batch_id"),
+        Index("ix_batch_files_unneeded", "due_at", postgresql_where=text("batch_id IS NULL")),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    tenant: Mapped[str]
+    connection: Mapped[str]
+    batch_id: Mapped[int | None] = mapped_column(ForeignKey("batches.id", ondelete="SET NULL"))
+    """Null once the file is needed no more."""
+    file_id: Mapped[str | None]
+    """Its id at the provider, if that is known."""
+    made_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    due_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    """When it is to be deleted, or that is to be tried again."""
+    failures: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    """How often the provider could not be asked to delete it."""

@@ -1,4 +1,4 @@
-"""Batches: forming, leasing, sending on their way, collecting and ending."""
+"""Batches that are formed: leasing, sending on their way, collecting and ending."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.budget import Amount
+from app.db import batch_files
 from app.domain.status import JobStatus
 
 ANNOUNCED_SECONDS = 10.0
@@ -32,6 +32,7 @@ class Lease:
         provider_id: Its id at the provider, if that is known.
         submissions: How often it was begun to be submitted.
         failures: How often in a row the provider did not take it or was away.
+        errors: How often in a row an error of ours got in the way.
         submitted_at: When it was last begun to be submitted.
     """
 
@@ -47,16 +48,8 @@ class Lease:
     provider_id: str | None
     submissions: int
     failures: int
+    errors: int
     submitted_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Calls of a job to one model that wait for a batch."""
-
-    connection: str
-    model: str
-    calls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,83 +61,17 @@ class Counts:
         calls: Calls in them.
         waiting: Calls that are in none yet.
         ended: Those that have ended.
+        cut: Those that a budget had to be cut for.
     """
 
     open: int
     calls: int
     waiting: int
     ended: int
+    cut: int
 
 
-# -- forming ----------------------------------------------------------------------------------------------------------
-
-
-async def waiting(connection: AsyncConnection, job_id: str) -> list[Group]:
-    """The calls of a job that wait for a batch, by model."""
-    rows = await connection.execute(
-        text(
-            "SELECT connection, model, count(*) FROM batch_calls WHERE job_id = :job AND batch_id IS NULL"
-            " GROUP BY connection, model ORDER BY connection, model"
-        ),
-        {"job": job_id},
-    )
-    return [Group(*row) for row in rows]
-
-
-async def all_parked(connection: AsyncConnection, job_id: str) -> bool:
-    """Whether no shard of a job will ask for further calls before a batch has ended."""
-    rows = await connection.execute(
-        text(
-            "SELECT NOT EXISTS (SELECT FROM shards WHERE job_id = :job AND NOT done AND (answered OR NOT parked))"
-        ),
-        {"job": job_id},
-    )
-    return bool(rows.scalar_one())
-
-
-async def first_waiting(
-    connection: AsyncConnection, job_id: str, group: Group, most: int
-) -> list[tuple[UUID, Amount]]:
-    """The calls that have waited longest, with what each takes at worst."""
-    rows = await connection.execute(
-        text(
-            "SELECT id, tokens, nanos FROM batch_calls WHERE job_id = :job AND connection = :connection"
-            " AND model = :model AND batch_id IS NULL ORDER BY id LIMIT :most"
-        ),
-        {"job": job_id, "connection": group.connection, "model": group.model, "most": most},
-    )
-    return [(row.id, Amount(1, row.tokens, row.nanos)) for row in rows]
-
-
-async def form(connection: AsyncConnection, job_id: str, group: Group, calls: Sequence[UUID]) -> int:
-    """Puts waiting calls into a batch, and reserves what they take at worst if the job has a budget.
-
-    The caller holds the lock on the job's row, and has seen that they fit the budget.
-
-    Returns:
-        The batch's id.
-    """
-    rows = await connection.execute(
-        text(
-            "INSERT INTO batches (tenant, job_id, connection, model, calls)"
-            " SELECT tenant, id, :connection, :model, :calls FROM jobs WHERE id = :job RETURNING id"
-        ),
-        {"job": job_id, "connection": group.connection, "model": group.model, "calls": len(calls)},
-    )
-    batch_id = int(rows.scalar_one())
-    await connection.execute(
-        text("UPDATE batch_calls SET batch_id = :batch WHERE id = ANY(:ids)"),
-        {"batch": batch_id, "ids": list(calls)},
-    )
-    await connection.execute(
-        text(
-            "INSERT INTO reservations (call_id, tenant, job_id, shard_id, lease_token, tokens, nanos)"
-            " SELECT c.id, c.tenant, c.job_id, shard_id, 0, c.tokens, c.nanos FROM batch_calls c"
-            "  JOIN budgets ON budgets.job_id = c.job_id WHERE batch_id = :batch ON CONFLICT DO NOTHING"
-        ),
-        {"batch": batch_id},
-    )
-    return batch_id
+# -- taking back and splitting ------------------------------------------------------------------------------------------
 
 
 async def dissolve(connection: AsyncConnection, lease: Lease) -> None:
@@ -232,7 +159,7 @@ async def lease(connection: AsyncConnection, batch_id: int, lease_seconds: float
             " AND due_at <= clock_timestamp() + make_interval(secs => :announced)"
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " RETURNING batches.id, lease_token, jobs.tenant, job_id, jobs.status, connection, model, calls, state, provider_id,"
-            " submissions, batches.failures, submitted_at"
+            " submissions, batches.failures, errors, submitted_at"
         ),
         {"id": batch_id, "seconds": lease_seconds, "announced": ANNOUNCED_SECONDS},
     )
@@ -255,16 +182,28 @@ async def keep(connection: AsyncConnection, held: Lease, lease_seconds: float) -
     return rows.first() is not None
 
 
-async def release(connection: AsyncConnection, held: Lease, seconds: float, *, failed: bool = False) -> None:
-    """Gives a batch back, to be looked after again in some seconds."""
+async def release(
+    connection: AsyncConnection, held: Lease, seconds: float, *, failed: bool = False, erred: bool = False
+) -> None:
+    """Gives a batch back, to be looked after again in some seconds.
+
+    Args:
+        connection: Where.
+        held: The batch.
+        seconds: In how many.
+        failed: Whether the provider did not serve it.
+        erred: Whether an error of ours got in the way.
+    """
     await connection.execute(
         text(
             "UPDATE batches SET lease_expires_at = NULL,"
             " due_at = clock_timestamp() + make_interval(secs => :seconds),"
-            " failures = CASE WHEN :failed THEN least(failures + 1, 30000) WHEN state = 'formed' THEN failures ELSE 0 END"
+            " failures = CASE WHEN :failed THEN least(failures + 1, 30000)"
+            "  WHEN state = 'formed' OR :erred THEN failures ELSE 0 END,"
+            " errors = CASE WHEN :erred THEN least(errors + 1, 30000) ELSE 0 END"
             " WHERE id = :id AND lease_token = :token AND state <> 'ended'"
         ),
-        {"id": held.id, "token": held.token, "seconds": seconds, "failed": failed},
+        {"id": held.id, "token": held.token, "seconds": seconds, "failed": failed, "erred": erred},
     )
 
 
@@ -320,13 +259,16 @@ async def submitted(connection: AsyncConnection, held: Lease, provider_id: str) 
 
 
 async def not_submitted(connection: AsyncConnection, held: Lease) -> None:
-    """Notes that the provider has not got the batch, or has refused it as a whole."""
-    await connection.execute(
+    """Notes that the provider has not got the batch, or has refused it as a whole. The next submission has a file of its own."""
+    rows = await connection.execute(
         text(
             "UPDATE batches SET state = 'formed', provider_id = NULL WHERE id = :id AND lease_token = :token"
+            " RETURNING id"
         ),
         {"id": held.id, "token": held.token},
     )
+    if rows.first() is not None:
+        await batch_files.release(connection, held.id)
 
 
 async def known_ids(connection: AsyncConnection, connection_id: str) -> set[str]:
@@ -420,6 +362,7 @@ async def end(connection: AsyncConnection, held: Lease, unanswered: str) -> bool
     )
     if rows.first() is None:
         return False
+    await batch_files.release(connection, held.id)
     await connection.execute(
         text("UPDATE batch_calls SET answer = :words WHERE batch_id = :batch AND answer IS NULL"),
         {"batch": held.id, "words": unanswered},
@@ -480,7 +423,7 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> Count
             "SELECT count(*) FILTER (WHERE state <> 'ended'),"
             " coalesce(sum(calls) FILTER (WHERE state <> 'ended'), 0),"
             " (SELECT count(*) FROM batch_calls WHERE job_id = :job AND tenant = :tenant AND batch_id IS NULL),"
-            " count(*) FILTER (WHERE state = 'ended')"
+            " count(*) FILTER (WHERE state = 'ended'), count(*) FILTER (WHERE cut)"
             " FROM batches WHERE job_id = :job AND tenant = :tenant"
         ),
         {"job": job_id, "tenant": tenant},

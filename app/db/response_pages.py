@@ -201,17 +201,17 @@ async def position_of(
     after: Position | None,
     number: int,
 ) -> Position | None:
-    """Which response of these cells is the ``number``-th, from 1, after another; ``None`` where there are fewer."""
+    """Which response of these cells is the ``number``-th, from 1, after another; ``None`` where none follows it."""
     where, values = _between(tenant, job_id, cells, after, None)
     rows = await connection.execute(
         text(
             f"SELECT c.ordinal, r.run, r.item {_IN_CELLS} WHERE {' AND '.join(where)}"
-            " ORDER BY c.ordinal, r.run, r.item OFFSET :before LIMIT 1"
+            " ORDER BY c.ordinal, r.run, r.item OFFSET :before LIMIT 2"
         ),
         values | {"before": number - 1},
     )
-    row = rows.first()
-    return None if row is None else (row.ordinal, row.run, row.item)
+    found = rows.all()
+    return (found[0].ordinal, found[0].run, found[0].item) if found[1:] else None
 
 
 def _between(

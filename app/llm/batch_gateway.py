@@ -2,7 +2,7 @@
 
 import asyncio
 import importlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Union
 
@@ -10,7 +10,7 @@ from app.domain.model import ChatReply, ChatRequest
 from app.llm import errors
 from app.llm.connections import Connection, Connections
 from app.llm.gateway import Fetch, fetch_connection, no_other
-from app.ports import BATCH_LOST
+from app.ports import BATCH_LOST, UploadedBatch
 
 if TYPE_CHECKING:
     from app.llm.anthropic_batches import AnthropicBatches
@@ -71,10 +71,16 @@ class BatchGateway:
         return self._endpoints[connection].decode(answer)
 
     async def upload(
-        self, connection: str, calls: AsyncIterator[tuple[str, str]]
-    ) -> Callable[[str], Awaitable[str]]:
+        self, connection: str, file_name: str, calls: AsyncIterator[tuple[str, str]]
+    ) -> UploadedBatch:
         """Sends, or only keeps, a batch's calls."""
-        return await self._endpoints[connection].upload(calls)
+        return await self._endpoints[connection].upload(file_name, calls)
+
+    async def delete_file(
+        self, connection: str, file_name: str, file_id: str | None, since: datetime
+    ) -> bool:
+        """Deletes an uploaded file; whether nothing is left of it."""
+        return await self._endpoints[connection].delete_file(file_name, file_id, since)
 
     async def find(
         self, connection: str, name: str, calls: int, since: datetime, known: Collection[str]

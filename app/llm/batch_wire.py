@@ -6,10 +6,12 @@ import json
 from collections.abc import AsyncIterator, Iterator
 
 import aiohttp
+import httpx2
 from pydantic import SecretStr
 
 from app.llm import errors
 from app.llm.transports.sdk import Faults
+from app.ports import AnswersIncompleteError, FailureKind
 from app.telemetry.redaction import traces_of
 
 ASK_SECONDS = 60.0
@@ -40,7 +42,8 @@ async def asking(
         failure = errors.timed_out(seconds or ASK_SECONDS)
     except faults.status as error:
         failure = errors.refused(error.status_code, error.body, error.response.headers, key)
-    except (faults.connection, aiohttp.ClientError, OSError) as error:
+    except (faults.connection, aiohttp.ClientError, httpx2.HTTPError, OSError) as error:
+        # The SDKs wrap what breaks a request off, but not what breaks off the reading of a streamed answer.
         failure = errors.not_connected(error, key)
     raise failure
 
@@ -86,6 +89,21 @@ def answers_in(line: str, key: SecretStr | None = None) -> Iterator[tuple[str, s
         if isinstance(answer, dict) and isinstance(answer.get("custom_id"), str):
             shown = line if key is None else traces_of(key.get_secret_value()).pieces_removed(line)
             yield answer["custom_id"], shown.replace("\0", "")
+
+
+def check_whole(read: int, promised: int) -> None:
+    """Checks that as many answers came as the provider counts.
+
+    Raises:
+        AnswersIncompleteError: If there were fewer.
+    """
+    if read < promised:
+        raise AnswersIncompleteError(
+            f"{read} of {promised} answers came",
+            kind=FailureKind.RETRY,
+            code="answers_incomplete",
+            maybe_paid=True,
+        )
 
 
 def object_of(answer: str) -> dict[str, object]:

@@ -1,24 +1,25 @@
 """OpenAI's batch endpoints (https://platform.openai.com/docs/guides/batch), and those of every server that has them too."""
 
 import asyncio
+import contextlib
 import json
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from datetime import datetime
 from http import HTTPStatus
 from typing import IO, Literal
 
+from openai import AsyncOpenAI
 from openai.types import Batch
 from pydantic import SecretStr
 
-from app.domain.model import ChatReply, ChatRequest
+from app.domain.model import ChatReply
 from app.llm import batch_wire, errors, wire
-from app.llm.batch_wire import asking
+from app.llm.batch_endpoints import BatchEndpoints, too_large
 from app.llm.connections import Connection
 from app.llm.keyless import keyless
 from app.llm.openai_chat import OpenAIChat
-from app.llm.transports.sdk import guarded, http_client
-from app.ports import BatchRefusedError, BatchTooLargeError, FailureKind, ModelCallError
+from app.ports import BatchRefusedError, BatchTooLargeError, FailureKind, ModelCallError, UploadedBatch
 
 MOST_BYTES = 190_000_000
 """Of a file; OpenAI takes 200 MB."""
@@ -27,26 +28,19 @@ OUR_NAME = "persona_assay_batch"
 """Key of the batches' metadata under which ours have their names."""
 
 _ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
+_PURPOSE: Literal["batch"] = "batch"
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _ENQUEUED_LIMIT = "token_limit_exceeded"
 """Code of a batch that was turned down because too many tokens are waiting already, its own included."""
 
-_TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
+class OpenAIBatches(BatchEndpoints[AsyncOpenAI]):
+    """The batch endpoints of one connection of kind ``openai``."""
 
-class OpenAIBatches:
-    """The batch endpoints of one connection of kind ``openai``; to be built on the loop that it runs on."""
+    chat = OpenAIChat
 
     def __init__(self, connection: Connection) -> None:
-        self._key = connection.api_key
-        transport = guarded(connection.guard)
-        self._client = OpenAIChat.client(
-            connection, http_client(connection.api_key, transport, bounded=False)
-        )
-
-    def encode(self, request: ChatRequest) -> str:
-        """See :class:`app.ports.BatchModel`; likewise the others."""
-        return batch_wire.encoded(OpenAIChat.body(request))
+        super().__init__(connection, OpenAIChat.client)
 
     def decode(self, answer: str) -> ChatReply:
         """The reply in a line of an output or error file."""
@@ -62,20 +56,18 @@ class OpenAIBatches:
         message = wire.short_text(fault.get("message")) or "the batch ended without it"
         raise errors.unanswered(code, errors.readable(message, self._key))
 
-    async def upload(self, calls: AsyncIterator[tuple[str, str]]) -> Callable[[str], Awaitable[str]]:
-        """Uploads a file; a batch of it is made by what is returned."""
+    async def upload(self, name: str, calls: AsyncIterator[tuple[str, str]]) -> UploadedBatch:
+        """Uploads a file under a name; a batch of it is made by what is returned."""
         with tempfile.TemporaryFile() as file:
             await _write(file, calls)
             try:
-                async with asking(self._key, OpenAIChat.faults, seconds=batch_wire.UPLOAD_SECONDS):
-                    uploaded = await self._client.files.create(file=("calls.jsonl", file), purpose="batch")
+                async with self._asking(batch_wire.UPLOAD_SECONDS):
+                    uploaded = await self._client.files.create(file=(name, file), purpose=_PURPOSE)
             except ModelCallError as error:
-                if error.status == _TOO_LARGE:
-                    raise BatchTooLargeError(str(error), for_now=False) from None
-                raise
+                raise too_large(error) from None
 
         async def submit(name: str) -> str:
-            async with asking(self._key, OpenAIChat.faults):
+            async with self._asking():
                 batch = await self._client.batches.create(
                     input_file_id=uploaded.id,
                     endpoint=_ENDPOINT,
@@ -84,11 +76,33 @@ class OpenAIBatches:
                 )
             return batch.id
 
-        return submit
+        return UploadedBatch(uploaded.id, submit)
+
+    async def delete_file(self, name: str, file_id: str | None, since: datetime) -> bool:
+        """Deletes a file; one whose id is not known is looked for by its name."""
+        found = file_id or await self._find_file(name, since)
+        if found is None:
+            return False
+        try:
+            async with self._asking():
+                await self._client.files.delete(found)
+        except ModelCallError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+        return True
+
+    async def _find_file(self, name: str, since: datetime) -> str | None:
+        async with self._asking():
+            async for file in self._client.files.list(purpose=_PURPOSE, order="desc"):
+                if file.created_at < since.timestamp():
+                    return None
+                if file.filename == name:
+                    return file.id
+        return None
 
     async def find(self, name: str, calls: int, since: datetime, known: Collection[str]) -> str | None:  # noqa: ARG002 - names suffice
         """The batch that carries a name; they are listed newest first."""
-        async with asking(self._key, OpenAIChat.faults):
+        async with self._asking():
             async for batch in self._client.batches.list(limit=100):
                 if batch.created_at < since.timestamp():
                     return None
@@ -103,35 +117,37 @@ class OpenAIBatches:
             raise _refused(batch, self._key)
         return batch.status in _ENDED
 
-    async def cancel(self, provider_id: str) -> None:
-        """Asks for a cancellation; one that comes too late is no error."""
-        try:
-            async with asking(self._key, OpenAIChat.faults):
-                await self._client.batches.cancel(provider_id)
-        except ModelCallError as error:
-            if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT}:
-                raise
+    async def _cancel(self, provider_id: str) -> None:
+        await self._client.batches.cancel(provider_id)
 
     async def answers(self, provider_id: str) -> AsyncGenerator[tuple[str, str]]:
-        """The lines of the output file and the error file, as far as there are such."""
-        batch = await self._retrieve(provider_id)
-        for file_id in (batch.output_file_id, batch.error_file_id):
-            if not file_id:
-                continue
-            async with (
-                asking(self._key, OpenAIChat.faults, seconds=None),
-                self._client.files.with_streaming_response.content(file_id) as content,
-            ):
-                async for line in batch_wire.lines(content.iter_bytes()):
-                    for answer in batch_wire.answers_in(line, self._key):
-                        yield answer
+        """The lines of the output file and the error file, as far as there are such.
 
-    async def close(self) -> None:
-        """Closes all connections."""
-        await self._client.close()
+        What is paid for is in the first one. A way that ends a file early without saying so is found out by the count.
+        """
+        batch = await self._retrieve(provider_id)
+        promised = batch.request_counts.completed if batch.request_counts else 0
+        for file_id, least in ((batch.output_file_id, promised), (batch.error_file_id, 0)):
+            read = 0
+            async with contextlib.aclosing(self._lines(file_id)) as lines:
+                async for line in lines:
+                    for answer in batch_wire.answers_in(line, self._key):
+                        read += 1
+                        yield answer
+            batch_wire.check_whole(read, least)
+
+    async def _lines(self, file_id: str | None) -> AsyncGenerator[str]:
+        if not file_id:
+            return
+        async with (
+            self._asking(None),
+            self._client.files.with_streaming_response.content(file_id) as content,
+        ):
+            async for line in batch_wire.lines(content.iter_bytes()):
+                yield line
 
     async def _retrieve(self, provider_id: str) -> Batch:
-        async with asking(self._key, OpenAIChat.faults):
+        async with self._asking():
             return await self._client.batches.retrieve(provider_id)
 
 

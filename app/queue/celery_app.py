@@ -8,6 +8,8 @@ FINALIZE_JOB = "assay.finalize_job"
 """Payload: a job's id."""
 TEND_BATCH = "assay.tend_batch"
 """Payload: a batch's id."""
+DELETE_BATCH_FILE = "assay.delete_batch_file"
+"""Payload: the id of a file's row."""
 QUEUE = "assay"
 
 

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+from uuid import UUID
 
 import structlog
 from celery import Celery
 from kombu.exceptions import KombuError
 
-from app.queue.celery_app import FINALIZE_JOB, QUEUE, RUN_SHARD, TEND_BATCH
+from app.queue.celery_app import DELETE_BATCH_FILE, FINALIZE_JOB, QUEUE, RUN_SHARD, TEND_BATCH
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +47,11 @@ class CeleryQueue:
         """Tells the workers that these batches are to be looked after; see :class:`app.ports.Queue`."""
         if batch_ids:
             await self._patiently(lambda: self._send(TEND_BATCH, batch_ids))
+
+    async def announce_files(self, file_ids: Sequence[UUID]) -> None:
+        """Tells the workers that these files are to be deleted; see :class:`app.ports.Queue`."""
+        if file_ids:
+            await self._patiently(lambda: self._send(DELETE_BATCH_FILE, [str(id_) for id_ in file_ids]))
 
     async def length(self) -> int | None:
         """How many messages wait for a worker; see :class:`app.ports.Queue`."""

@@ -4,7 +4,8 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from hashlib import sha256
 from typing import Any
 
@@ -37,6 +38,8 @@ CELL_PLOTS = 12
 OPEN_CARDS = 6
 """Responses that are unfolded at first, and on paper."""
 WEAKEST_CELLS = 5
+_PAGES = ThreadPoolExecutor(1, thread_name_prefix="reports")
+"""A page takes seconds of a core: so many at a time, and none on the threads that everything else uses."""
 RESPONSES_A_STEP = 50
 """After so many responses, some 5 ms, whoever else uses the event loop gets a turn."""
 
@@ -64,7 +67,8 @@ async def html_report(
         selection.add(make_card(response, targets))
         if selection.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
-    return await asyncio.to_thread(_render, results, targets, selection, distances, baselines)
+    rendering = partial(_render, results, targets, selection, distances, baselines)
+    return await asyncio.get_running_loop().run_in_executor(_PAGES, rendering)
 
 
 def _texts(results: Json) -> int:

@@ -64,7 +64,10 @@ def is_shown(row: Json) -> bool:
 def decides(row: Json) -> bool:
     """Whether the difference of the main metric over all tasks is more than chance.
 
-    That test alone is chosen before there are figures, and so needs no correction for the number of the others.
+    That test alone is chosen before there are figures, and so needs no correction for the number of the other tests. Nor does
+    it for the number of models: that the two highest are chosen by their figures makes it no easier for the first to be ahead
+    of the second (Gutmann and Maymin 1987, "Is the selected population the best?"). Of equal models, the more there are, the
+    closer together the two highest are.
     """
     return _is_beyond_chance(row, row["p_value"])
 

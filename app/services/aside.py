@@ -4,6 +4,7 @@ import asyncio
 import importlib
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
+from uuid import UUID
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -90,6 +91,10 @@ class FinalizingQueue:
     async def announce_batches(self, batch_ids: Sequence[int]) -> None:
         """Tells all workers; see :class:`app.ports.Queue`."""
         await self._queue.announce_batches(batch_ids)
+
+    async def announce_files(self, file_ids: Sequence[UUID]) -> None:
+        """Tells all workers; see :class:`app.ports.Queue`."""
+        await self._queue.announce_files(file_ids)
 
     async def length(self) -> int | None:
         """How many messages wait for a worker; see :class:`app.ports.Queue`."""

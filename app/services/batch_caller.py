@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from uuid import UUID
 
 from app.db.batch_calls import KnownCall, WantedCall
@@ -13,12 +14,12 @@ from app.ports import BatchModel, FailureKind, ModelCallError, PriceBook
 from app.services.batch_writer import Batch, BatchWriter
 from app.services.call_rows import Attempt, CallKey, answered_row, unanswered_row, worst_case
 from app.services.identifiers import new_uuid
-from app.services.model_caller import CallFailedError, JobMustStopError
+from app.services.model_caller import MAX_RATE_LIMITED_ATTEMPTS, CallFailedError, JobMustStopError
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from app.telemetry.metrics import count_call
 
 MOST_ROUNDS = 4
-"""Attempts at a call that fails in a way that may pass: each is a batch, and may take a day."""
+"""Attempts at a call that fails in a way that may pass, rate limits not counted: each is a batch, and may take a day."""
 
 MOST_CUSTOM_ID = 64
 """Characters that Anthropic takes; it takes letters, digits, ``_`` and ``-`` only."""
@@ -62,17 +63,19 @@ class BatchCaller:
         await self.chat.prepare(model.connection, claim.tenant)
         known = self.known.get(path)
         if known is None:
-            self._want(model, system, user, path, claim, claim.attempts_before + 1)
+            self._want(model, system, user, path, claim, claim.attempts_before + 1, waits=0)
             raise DeferredError(StopReason.BATCH)
         if known.answer is None:
             raise DeferredError(StopReason.BATCH)
         try:
             return self._read(known, known.answer, model, key, claim)
         except ModelCallError as error:
-            last = known.attempt - claim.attempts_before >= MOST_ROUNDS
+            waits = known.waits + (error.status == HTTPStatus.TOO_MANY_REQUESTS)
+            tried = known.attempt - claim.attempts_before
+            last = tried - waits >= MOST_ROUNDS or tried >= MAX_RATE_LIMITED_ATTEMPTS
             if error.kind is FailureKind.ITEM or (error.kind is FailureKind.RETRY and last):
                 raise CallFailedError(f"{error.code}: {error}") from error
-            self._want(model, system, user, path, claim, known.attempt + 1)
+            self._want(model, system, user, path, claim, known.attempt + 1, waits=waits)
             if error.kind is FailureKind.JOB:
                 fatal = JobMustStopError(error.code, str(error), f"{model.connection}/{model.name}")
                 stop.fail(fatal)
@@ -112,7 +115,15 @@ class BatchCaller:
         count_call(row.connection, row.model, row.stage, row.outcome, row.latency_ms / 1000, row.usd)
 
     def _want(
-        self, model: Model, system: str | None, user: str, path: str, claim: AnyClaim, attempt: int
+        self,
+        model: Model,
+        system: str | None,
+        user: str,
+        path: str,
+        claim: AnyClaim,
+        attempt: int,
+        *,
+        waits: int,
     ) -> None:
         request = ChatRequest(model, system, user, f"{claim.job_id}/{path}/a{attempt}")
         call = new_uuid()
@@ -129,6 +140,7 @@ class BatchCaller:
                 path=path,
                 custom_id=_custom_id(request.request_id, call),
                 attempt=attempt,
+                waits=waits,
                 request=words,
                 tokens=most.tokens,
                 nanos=most.nanos,

@@ -1,13 +1,14 @@
 """Shards whose calls go out in batches: run from what was answered, and parked until more is."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
+import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db import batch_calls, batches, budgets, jobs
-from app.db.batches import Group
+from app.db import batch_calls, batch_forming, budgets, jobs
+from app.db.batch_forming import Group, Waiting
 from app.db.shards import AnyClaim, Claim
 from app.domain.budget import Amount
 from app.domain.execution import Execution
@@ -17,6 +18,13 @@ from app.services.budget_keeper import pause_exhausted
 from app.services.job_context import JobContext
 from app.services.model_caller import JobMustStopError
 from app.services.shard_work import ShardDependencies
+
+log = structlog.get_logger(__name__)
+
+FIRST_WAIT_SECONDS = 30.0
+"""How long a batch waits of whose calls one has met a rate limit; each further time in a row twice as long."""
+
+LONGEST_WAIT_SECONDS = 600.0
 
 
 @contextlib.asynccontextmanager
@@ -64,8 +72,8 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
     Returns:
         The batches to tell the queue of, after the transaction has committed.
     """
-    groups = await batches.waiting(connection, job_id)
-    complete = bool(groups) and await batches.all_parked(connection, job_id)
+    groups = await batch_forming.waiting(connection, job_id)
+    complete = bool(groups) and await batch_forming.all_parked(connection, job_id)
     due = [(group, size) for group in groups for size in _sizes(group.calls, most_calls, complete=complete)]
     if not due:
         return []
@@ -77,8 +85,8 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
     for group, size in due:
         if group in short:
             continue
-        calls = await batches.first_waiting(connection, job_id, group, size)
-        amounts = [amount for _, amount in calls]
+        calls = await batch_forming.first_waiting(connection, job_id, group, size)
+        amounts = [call.most for call in calls]
         count = len(calls) if account is None else account.affordable(amounts, beside)
         if account is not None and count < len(calls):
             short.add(group)
@@ -87,10 +95,22 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
                 continue  # what is on its way at its worst case comes back cheaper, and pays for a larger batch
         if count:
             beside = sum(amounts[:count], beside)
-            formed.append(await batches.form(connection, job_id, group, [id_ for id_, _ in calls[:count]]))
+            formed.append(await _form(connection, job_id, group, calls[:count], cut=count < len(calls)))
     if short and not formed and not await budgets.any_outstanding(connection, job_id, of_key=capped):
         await pause_exhausted(connection, job_id, capped=capped)
     return formed
+
+
+async def _form(
+    connection: AsyncConnection, job_id: str, group: Group, calls: Sequence[Waiting], *, cut: bool
+) -> int:
+    """Forms a batch, which waits the longer the more often in a row a call of it met a rate limit."""
+    if cut:
+        log.warning("batch cut for a budget", job=job_id, calls=len(calls), waiting=group.calls)
+    waits = max(call.waits for call in calls)
+    seconds = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2.0 ** min(waits - 1, 10)) if waits else 0.0
+    ids = [call.id for call in calls]
+    return await batch_forming.form(connection, job_id, group, ids, seconds=seconds, cut=cut)
 
 
 def _sizes(calls: int, most: int, *, complete: bool) -> list[int]:

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.comparison import Comparison, Figure, LeftOut, Place, compare, comparison_json, figures_of
 from app.domain.errors import FieldError, InvalidJobError
+from app.instruments.published import published_cells
 from app.services.baselines import NOTE, BaselineFilter, baselines
 from app.services.errors import WrongStateError
 from app.services.item_figures import read_item_figures
@@ -132,7 +133,8 @@ def _model(pointer: str, wanted: str | None, models: list[str]) -> str:
 def _baseline(pointer: str, model: str) -> _Side:
     document: Json = json.loads(baselines(BaselineFilter(source="atomic", model=model)))
     if not document["cells"]:
-        message = "no published cells are of such a model; GET /v1/baselines lists those that are"
+        known = ", ".join(sorted({cell.model for cell in published_cells()}))
+        message = f"no published cells are of such a model, but of {known}"
         raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
     about = {"job": None, "baseline": model, "model": model, "completeness": "full", "simulated": False}
     return _Side(about, figures_of(document, model), {}, None, None)

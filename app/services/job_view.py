@@ -249,6 +249,7 @@ def batches_json(counts: batches.Counts) -> Json:
         "ended": counts.ended,
         "calls_in_open": counts.calls,
         "calls_waiting": counts.waiting,
+        "cut_for_budget": counts.cut,
     }
 
 

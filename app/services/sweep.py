@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import batches, health, idempotency, jobs, shards
+from app.db import batch_files, batches, health, idempotency, jobs, shards
 from app.db.batch_calls import jobs_that_wait
 from app.db.engine import single_statements
 from app.db.health import is_away
@@ -52,8 +52,11 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
         if frozen:
             log.warning("frozen workers disconnected", connections=frozen)
         await idempotency.forget_keys(connection)
-        if not await jobs.any_unfinished(connection):  # all that an idle service is asked
-            return Swept(0, 0)
+        files = await batch_files.due(connection)
+        unfinished = await jobs.any_unfinished(connection)
+    await queue.announce_files(files)
+    if not unfinished:  # all that an idle service is asked
+        return Swept(0, 0)
     waiting = await queue.length()
     async with engine.begin() as connection:
         active = await jobs.active_jobs(connection)

@@ -8,18 +8,27 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from http import HTTPStatus
 from uuid import UUID
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db import batches, jobs, shards
+from app.db import batch_files, batches, jobs, shards
 from app.db.batches import Lease
 from app.db.health import is_away
 from app.domain.status import ACTIVE, ENDING, JobStatus
-from app.ports import BATCH_LOST, BatchRefusedError, BatchTooLargeError, FailureKind, ModelCallError
+from app.ports import (
+    BATCH_LOST,
+    AnswersIncompleteError,
+    BatchRefusedError,
+    BatchTooLargeError,
+    FailureKind,
+    ModelCallError,
+    UploadedBatch,
+)
+from app.services.batch_files import CLOCK_SKEW, file_name
+from app.services.identifiers import new_uuid
 from app.services.model_caller import JobMustStopError
 from app.services.run_shard import INTERNAL_ERROR, MAX_SHARD_FAILURES, halt_job, settle
 from app.services.shard_work import ShardDependencies
@@ -31,14 +40,11 @@ CHUNK = 500
 
 RENEWALS_PER_LEASE = 4
 LONGEST_BACKOFF_SECONDS = 600.0
-CLOCK_SKEW = timedelta(minutes=5)
-"""How far the provider's clock may be behind the database's."""
-
 FEWEST_CALLS = 10
 """A batch of no more calls is not split for tokens that are enqueued now."""
 
-MOST_FAILURES_AT_THE_END = 30
-"""So often in a row a batch of a job that ends is asked for in vain; then it is given up."""
+MOST_FAILURES = 30
+"""So often in a row a batch of a job that ends is asked for in vain, or answers that its provider counts; then they are given up."""
 
 MOST_SUBMISSIONS = 3
 """So often a batch is submitted that its provider turns down as a whole, for reasons that may pass; then the job stops."""
@@ -88,21 +94,21 @@ async def _keep(deps: ShardDependencies, held: Lease) -> None:
 
 async def _tend(deps: ShardDependencies, held: Lease) -> None:
     try:
-        seconds, failed = await _step(deps, held), False
+        seconds, failed, erred = await _step(deps, held), False, False
     except _LeaseLostError:
         return
     except BatchTooLargeError as error:
-        seconds, failed = await _make_smaller(deps, held, error), False
+        seconds, failed, erred = await _make_smaller(deps, held, error), False, False
     except ModelCallError as error:
-        seconds, failed = await _provider_failed(deps, held, error), True
+        seconds, failed, erred = await _provider_failed(deps, held, error), True, False
     except Exception as error:
-        if not is_away(error):
+        erred = not is_away(error)
+        if erred:
             log.exception("batch not looked after")
-            await _count_failure(deps, held, error)
-            await _give_up_at_the_end(deps, held)
-        seconds, failed = _back_off(deps, held.failures), True
+            await _our_failure(deps, held, error)
+        seconds, failed = _back_off(deps, held.errors), False
     async with deps.engine.begin() as connection:
-        await batches.release(connection, held, seconds, failed=failed)
+        await batches.release(connection, held, seconds, failed=failed, erred=erred)
 
 
 async def _step(deps: ShardDependencies, held: Lease) -> float:
@@ -127,13 +133,15 @@ async def _submit(deps: ShardDependencies, held: Lease) -> float:
         behind = await batches.is_behind(connection, held)
     if behind:  # where the provider does not even take the other one, nothing is uploaded in vain
         return deps.batching.poll_seconds
-    submit = await deps.batching.chat.upload(held.connection, _requests(deps, held))
+    uploaded = await _upload(deps, held)
     async with deps.engine.begin() as connection:
         number = await batches.begin_submission(connection, held)
+        if number is None:
+            await batch_files.release(connection, held.id)
     if number is None:
         return deps.batching.poll_seconds
     try:
-        provider_id = await submit(_name(held, number))
+        provider_id = await uploaded.submit(_name(held, number))
     except ModelCallError as error:
         if _was_not_taken(error):
             await _not_submitted(deps, held)
@@ -145,6 +153,21 @@ async def _submit(deps: ShardDependencies, held: Lease) -> float:
         await batches.submitted(connection, held, provider_id)
     log.info("batch submitted", calls=held.calls, model=f"{held.connection}/{held.model}")
     return deps.batching.poll_seconds
+
+
+async def _upload(deps: ShardDependencies, held: Lease) -> UploadedBatch:
+    """Has the provider take the calls. What it may keep of them is noted before, so that nothing is left there."""
+    id_ = new_uuid()
+    async with deps.engine.begin() as connection:
+        await _check(deps, connection, held)
+        await batch_files.begin(connection, held.id, id_)
+    uploaded = await deps.batching.chat.upload(held.connection, file_name(id_), _requests(deps, held))
+    async with deps.engine.begin() as connection:
+        if uploaded.file_id is None:
+            await batch_files.forget(connection, id_)
+        else:
+            await batch_files.uploaded(connection, id_, uploaded.file_id)
+    return uploaded
 
 
 def _was_not_taken(error: ModelCallError) -> bool:
@@ -248,15 +271,22 @@ async def _collect(deps: ShardDependencies, held: Lease, provider_id: str) -> No
     """Keeps all answers, some at a time, and then ends the batch."""
     seen = ours = 0
     chunk: list[tuple[str, str]] = []
-    async with contextlib.aclosing(deps.batching.chat.answers(held.connection, provider_id)) as answers:
-        async for answer in answers:
-            chunk.append(answer)
-            if len(chunk) == CHUNK:
-                seen, ours = seen + len(chunk), ours + await _store(deps, held, chunk)
-                chunk = []
+    incomplete = False
+    try:
+        async with contextlib.aclosing(deps.batching.chat.answers(held.connection, provider_id)) as answers:
+            async for answer in answers:
+                chunk.append(answer)
+                if len(chunk) == CHUNK:
+                    seen, ours = seen + len(chunk), ours + await _store(deps, held, chunk)
+                    chunk = []
+    except AnswersIncompleteError:
+        if held.failures < MOST_FAILURES:
+            raise  # they are read again, from the beginning
+        incomplete = True
     seen, ours = seen + len(chunk), ours + await _store(deps, held, chunk)
     # Another's batch, taken for ours after a crash: where ours is, and whether it is paid, nobody knows.
-    await _end(deps, held, BATCH_LOST if seen and not ours else "")
+    # Nor does anybody where answers that the provider counts are not to be had.
+    await _end(deps, held, BATCH_LOST if incomplete or (seen and not ours) else "")
     log.info("batch ended", calls=held.calls, answers=ours)
 
 
@@ -305,7 +335,7 @@ async def _provider_failed(deps: ShardDependencies, held: Lease, error: ModelCal
 
 async def _give_up_at_the_end(deps: ShardDependencies, held: Lease) -> None:
     """Ends a batch that can't be reached, of a job that waits only for it; its calls count as perhaps paid."""
-    if held.status in ENDING and held.failures >= MOST_FAILURES_AT_THE_END:
+    if held.status in ENDING and held.failures + held.errors >= MOST_FAILURES:
         await _end(deps, held, BATCH_LOST)
 
 
@@ -313,9 +343,10 @@ def _fatal(held: Lease, code: str, message: str) -> JobMustStopError:
     return JobMustStopError(code, message, f"{held.connection}/{held.model}")
 
 
-async def _count_failure(deps: ShardDependencies, held: Lease, error: Exception) -> None:
+async def _our_failure(deps: ShardDependencies, held: Lease, error: Exception) -> None:
     """After so many errors of ours the job is paused instead of trying for ever."""
-    if held.failures + 1 < MAX_SHARD_FAILURES:
+    await _give_up_at_the_end(deps, held)
+    if held.errors + 1 < MAX_SHARD_FAILURES:
         return
     with contextlib.suppress(Exception):
         async with deps.engine.begin() as connection:

@@ -131,12 +131,20 @@ def problem_view(problem: ProblemError) -> Text:
     """A refusal of the service, field by field."""
     text = Text(f"Error: {printable(problem.args[0])}", style="error")
     for field in problem.fields:
-        text.append(f"\n  {printable(field.pointer) or '(the whole)'}", style="id")
+        text.append(f"\n  {printable(_place(field.pointer)) or '(the whole)'}", style="id")
         text.append(f"  {printable(field.message)}", style="default")
     hint = _hint(problem)
     if hint:
         text.append(f"\n{hint}", style="hint")
     return text
+
+
+def _place(pointer: str) -> str:
+    """Where at a terminal a value was given: the parameters of a query are options there, of the same names."""
+    name, _, position = pointer.removeprefix("/query/").partition("/")
+    if not pointer.startswith("/query/"):
+        return pointer
+    return f"--{name} (number {int(position) + 1})" if position.isdecimal() else f"--{name}"
 
 
 def _hint(problem: ProblemError) -> str:

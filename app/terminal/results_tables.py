@@ -103,7 +103,8 @@ def _verdict_agreement(found: Sequence[Json], notes: Footnotes) -> Table:
         table.add_column(header, justify="right", no_wrap=True)
     for group in found:
         alphas = [_coefficient("α", group[name], notes) for name in ("alpha_ordinal", "alpha_interval")]
-        name = _words(group[group["by"][0]]) if group["by"] else "all"
+        # A task and a dimension can have one name.
+        name = " ".join(f"{kind} {_words(group[kind])}" for kind in group["by"]) or "all"
         for position, pair in enumerate(group["pairs"]):
             table.add_row(
                 name if position == 0 else "",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from httpx2 import ServerSentEvent
 
-from persona_assay import AssayClient, operations
+from persona_assay import AssayClient, administration, operations
 from persona_assay.calls import Answer, Call
 from persona_assay.exchange import Listener, Watch
 from tests.api.client_types import PATH, openapi, source
@@ -64,11 +64,11 @@ def document() -> Json:
 
 def builders() -> dict[str, Callable[..., Call[Any]]]:
     """What makes a call, by the method's name."""
-    found = inspect.getmembers(operations, inspect.isfunction)
     return {
         name: made
-        for name, made in found
-        if made.__module__ == operations.__name__ and not name.startswith("_")
+        for module in (operations, administration)
+        for name, made in inspect.getmembers(module, inspect.isfunction)
+        if made.__module__ == module.__name__ and not name.startswith("_")
     }
 
 

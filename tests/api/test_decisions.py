@@ -85,6 +85,14 @@ class TestComparisons:
         for side, wrong in sides:
             assert pointers(stack.post("/v1/comparisons", {"a": good, "b": side})) == wrong
 
+    def test_an_unknown_published_model_is_answered_with_those_that_there_are(
+        self, stack: Service, finished: Json
+    ) -> None:
+        sides = {"a": {"job": finished["id"], "model": "shy"}, "b": {"baseline": "GPT-9"}}
+        (error,) = stack.post("/v1/comparisons", sides).json()["errors"]
+        assert "GPT-4o" in error["message"]
+        assert "Claude" in error["message"]
+
     def test_jobs_that_are_not_there_or_not_over_are_refused(self, api: Service) -> None:
         queued = api.submit(job_body())["id"]
         for job, status in ((NO_JOB, 404), ("nonsense", 404), (queued, 409)):

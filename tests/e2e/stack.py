@@ -115,6 +115,11 @@ class Stack:
         lines = self._simulator.get("/_sim/ledger").text.splitlines()
         return [json.loads(line) for line in lines if f'"request_id":"{job_id}/' in line]
 
+    def uploads(self) -> list[str]:
+        """The names of the files that the simulator, as a provider, has been given and still has."""
+        answer = self._simulator.get("/v1/files", headers={"authorization": "Bearer any"})
+        return [file["filename"] for file in answer.json()["data"]]
+
     def after_calls(self, calls: int) -> None:
         """Waits until the simulator has received so many requests from now on."""
         target = self.received() + calls

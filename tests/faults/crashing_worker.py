@@ -14,11 +14,14 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
+import app.services.batch_files as batch_files_module
 import app.services.finalize_job as finalize_module
 import app.services.model_caller as model_caller_module
-from app.db import batch_calls, batches, jobs, shards
+from app.db import batch_calls, batch_files, batches, jobs, shards
 from app.db.writer import CallRow, ResultWriter
+from app.llm.batch_gateway import BatchGateway
 from app.llm.gateway import Gateway
+from app.ports import UploadedBatch
 from app.queue.sender import CeleryQueue
 from app.services.batch_writer import BatchWriter
 from app.services.lease_keeper import LeaseKeeper
@@ -103,6 +106,23 @@ def around_sending() -> None:
     Gateway.complete = complete  # type: ignore[method-assign]
 
 
+def around_uploading() -> None:
+    original = BatchGateway.upload
+
+    async def upload(self: BatchGateway, connection: str, file_name: str, calls: Any) -> UploadedBatch:
+        pass_by("upload", "before")
+        uploaded = await original(self, connection, file_name, calls)
+        pass_by("upload", "after")
+
+        async def submit(name: str) -> str:
+            pass_by("create", "before")
+            return await uploaded.submit(name)
+
+        return uploaded._replace(submit=submit)
+
+    BatchGateway.upload = upload  # type: ignore[method-assign]
+
+
 def around_holding() -> None:
     original = LeaseKeeper.holding
 
@@ -131,9 +151,14 @@ around(shards, "finish", ("first", "end", "before"), ("then", "end", "within"))
 around(shards, "refill", ("first", "refill", "before"), ("then", "refill", "within"))
 # What ended is committed and what was refilled with it too, but nobody has been told.
 around(CeleryQueue, "announce_shards", ("first", "end", "after"), ("then", "refill", "after"))
+around(batch_files, "begin", ("first", "file", "before"), ("then", "file", "within"))
+around_uploading()
+around(batch_files, "uploaded", ("first", "uploaded", "before"), ("then", "uploaded", "within"))
+around(batches, "begin_submission", ("first", "begin", "before"), ("then", "begin", "within"))
 around(batches, "submitted", ("first", "submit", "before"), ("then", "submit", "within"))
 around(batches, "store_answers", ("first", "collect", "before"), ("then", "collect", "within"))
 around(batches, "end", ("then", "collected", "within"))
+around(batch_files_module, "_delete", ("first", "delete", "before"), ("then", "delete", "after"))
 around(batch_calls, "replace", ("first", "exchange", "before"), ("then", "exchange", "within"))
 around(jobs, "store_result", ("then", "finalize", "within"))
 around(finalize_module, "finalize_job", ("first", "finalize", "before"), ("then", "finalize", "after"))

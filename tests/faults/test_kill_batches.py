@@ -7,8 +7,16 @@ import pytest
 from tests.conftest import scratch_directory
 from tests.e2e.test_batches import POLLED_OFTEN, asked, body, measured
 from tests.faults.service import Service, running_service
+from tests.observe import eventually
 
 MOMENTS = (
+    ("file", "before"),
+    ("file", "within"),
+    ("upload", "before"),
+    ("upload", "after"),
+    ("begin", "before"),
+    ("begin", "within"),
+    ("create", "before"),
     ("submit", "before"),
     ("submit", "within"),
     ("collect", "before"),
@@ -17,7 +25,11 @@ MOMENTS = (
     ("exchange", "before"),
     ("exchange", "within"),
 )
+WITH_FILES = (("uploaded", "before"), ("uploaded", "within"), ("delete", "before"), ("delete", "after"))
+"""Moments that there are only where the calls are uploaded as a file."""
+
 CRASH_SECONDS = 120.0
+DELETION_SECONDS = 180.0
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +48,7 @@ class TestKilled:
     def test_at_any_moment_of_a_batch_costs_nothing_twice(self, service: Service, connection: str) -> None:
         direct = service.submit(body(connection, "direct"))
         service.ended(direct, 300)
-        for point, moment in MOMENTS:
+        for point, moment in MOMENTS + (WITH_FILES if connection == "simulated" else ()):
             service.settled().arm(point, moment, 1)
             batched = service.submit(body(connection, "batch"))
             assert service.crashed(CRASH_SECONDS), f"nobody died {moment} {point}"
@@ -44,3 +56,4 @@ class TestKilled:
             assert measured(service.results(batched)) == measured(service.results(direct))
             assert asked(service, batched).keys() == asked(service, direct).keys(), (point, moment)
             assert set(asked(service, batched).values()) == {1}, (point, moment)
+        assert eventually(lambda: not service.uploads(), DELETION_SECONDS)

@@ -1,5 +1,6 @@
 """Which figures a job has: each one's name, what it says in words, and how it is drawn."""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -29,6 +30,8 @@ ATOMIC_COLUMNS = {
 _GRADES = (1, 5)
 CELL_ROWS, CELL_TASKS = 60, 8
 """Personas and tasks of which scores are drawn cell by cell, at most; as in a heat map."""
+GYM_TASKS = 7
+"""Tasks beside whose scores there is room for the PersonaScore; the paper has five."""
 LINES = 120
 """Bars by level and model: of the paper's twelve models 36."""
 
@@ -54,16 +57,18 @@ def persona_scores_plot(gym: PersonaScores | None) -> Plot | None:
     """The models' PersonaScores and task scores with their intervals; ``None`` where no model has one."""
     if gym is None:
         return None
+    tasks = _lowest_tasks(gym)
     found = {
-        total["model"]: [total["persona_score"], *(total["tasks"][t] for t in gym.tasks)]
+        total["model"]: [total["persona_score"], *(total["tasks"][task] for task in tasks)]
         for total in gym.models
     }
     rows = [Row(model, [_point(metric) for metric in metrics]) for model, metrics in found.items()]
     said = "; ".join(f"{model}: {_said(**_point_json(metrics[0]))}" for model, metrics in found.items())
-    columns = [_grade("PersonaScore"), *map(_grade, gym.tasks)]
-    return _intervals(
-        "persona_scores", "PersonaScores, 1 to 5, with 95 % intervals over personas", said, columns, rows
-    )
+    columns = [_grade("PersonaScore"), *map(_grade, tasks)]
+    title = "PersonaScores, 1 to 5, with 95 % intervals over personas"
+    if len(tasks) < len(gym.tasks):
+        title += f": the {len(tasks)} of {len(gym.tasks):,} tasks with the lowest scores"
+    return _intervals("persona_scores", title, said, columns, rows)
 
 
 def published_plot(found: Standings) -> Plot | None:
@@ -161,6 +166,16 @@ def _intervals(
 
 def _grade(name: str) -> Column:
     return Column(name.replace("_", " "), *_GRADES)
+
+
+def _lowest_tasks(gym: PersonaScores) -> Sequence[str]:
+    """The tasks, in their order, of which a model has the lowest scores, as many as there is room for."""
+
+    def lowest(task: str) -> tuple[float, int]:
+        values = [value for total in gym.models if (value := total["tasks"][task]["value"]) is not None]
+        return min(values, default=math.inf), gym.tasks.index(task)
+
+    return sorted(sorted(gym.tasks, key=lowest)[:GYM_TASKS], key=gym.tasks.index)
 
 
 def _point(metric: Json) -> Point:

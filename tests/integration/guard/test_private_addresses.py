@@ -68,7 +68,7 @@ async def _openai_batch(url: str, guard: Guard) -> None:
     batches = OpenAIBatches(Connection("c", "openai", url, guard=guard))
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(batches.close)
-        await batches.upload(_calls())
+        await batches.upload("calls.jsonl", _calls())
 
 
 async def _openai_results(url: str, guard: Guard) -> None:

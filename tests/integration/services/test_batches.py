@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Any
 from unittest.mock import AsyncMock
@@ -21,9 +21,10 @@ from app.domain.status import JobStatus
 from app.llm.batch_gateway import BatchGateway
 from app.llm.connections import load_connections
 from app.llm.prices import GenaiPriceBook
-from app.ports import FailureKind, ModelCallError
+from app.ports import FailureKind, ModelCallError, UploadedBatch
 from app.services import sweep as sweep_module
 from app.services import tend_batch as tend_batch_module
+from app.services.batch_files import delete_batch_file
 from app.services.control_job import cancel_job, change_budget, pause_job, resume_job, retry_job
 from app.services.model_caller import JobMustStopError
 from app.services.run_shard import halt_job
@@ -63,12 +64,15 @@ class Service(Worker):
         await sweep(self.engine, self.queue, 4, self.deps.batching.most_calls)
         waiting = (self.queue.shards, self.queue.batches, self.queue.finals)
         (self.queue.shards, self.queue.batches, self.queue.finals) = ([], [], [])
+        files, self.queue.files = self.queue.files, []
         for shard_id in dict.fromkeys(waiting[0]):
             await self.run(shard_id)
         for batch_id in dict.fromkeys(waiting[1]):
             await tend_batch(self.deps, batch_id)
         for job_id in dict.fromkeys(waiting[2]):
             await self.finalize_by_id(job_id)
+        for file_id in files:
+            await delete_batch_file(self.deps, file_id)
 
     async def until(self, job: JobRow, *statuses: JobStatus) -> JobRow:
         for _ in range(ROUNDS):
@@ -202,16 +206,16 @@ class TestDeath:
         upload = service.gateway.upload
         died: list[str] = []
 
-        async def dying(where: str, calls: AsyncIterator[tuple[str, str]]) -> Callable[[str], Awaitable[str]]:
-            submit = await upload(where, calls)
+        async def dying(where: str, name: str, calls: AsyncIterator[tuple[str, str]]) -> UploadedBatch:
+            uploaded = await upload(where, name, calls)
 
             async def submit_later(name: str) -> str:
                 if not died:
                     died.append(name)
                     raise DiedError
-                return await submit(name)
+                return await uploaded.submit(name)
 
-            return submit_later
+            return uploaded._replace(submit=submit_later)
 
         monkeypatch.setattr(service.gateway, "upload", dying)
         job = await batched_job(service, connection)
@@ -225,22 +229,22 @@ class TestDeath:
         upload = service.gateway.upload
         sent: list[list[str]] = []
 
-        async def dying(where: str, calls: AsyncIterator[tuple[str, str]]) -> Callable[[str], Awaitable[str]]:
+        async def dying(where: str, name: str, calls: AsyncIterator[tuple[str, str]]) -> UploadedBatch:
             requests = [request async for _, request in calls]
 
             async def given() -> AsyncIterator[tuple[str, str]]:
                 for number, request in enumerate(requests):
                     yield f"another-{number}", request
 
-            submit = await upload(where, given())
+            uploaded = await upload(where, name, given())
 
             async def submit_anothers(name: str) -> str:
                 monkeypatch.undo()
                 sent.append(requests)
-                await submit(name)
+                await uploaded.submit(name)
                 raise DiedError
 
-            return submit_anothers
+            return uploaded._replace(submit=submit_anothers)
 
         monkeypatch.setattr(service.gateway, "upload", dying)
         job = await batched_job(service, "simulated-anthropic")
@@ -336,6 +340,7 @@ class TestControl:
         paused = await service.until(job, JobStatus.PAUSED)
         assert paused.status_reason == "budget_exhausted"
         assert service.asked(job).total() == 20
+        assert await scalar(engine, "SELECT count(*) FROM batches WHERE cut") > 0
         await change_budget(service.control, TENANT, job.id, Budget(calls=10_000))
         await resume_job(service.control, TENANT, job.id)
         assert (await service.completed(job)).completeness == "full"
@@ -351,8 +356,8 @@ class TestControl:
                 yield f"another-{number}", '{"model": "sim-faithful", "messages": []}'
 
         await service.gateway.prepare("simulated", TENANT)
-        submit = await service.gateway.upload("simulated", others())
-        provider_id = await submit("another program's")
+        uploaded = await service.gateway.upload("simulated", "others.jsonl", others())
+        provider_id = await uploaded.submit("another program's")
         service.simulator.configure(batch_ms=0)
         job = await batched_job(service, iterations=10)
         for _ in range(ROUNDS):
@@ -399,18 +404,16 @@ class TestFailingProvider:
     ) -> None:
         upload = service.gateway.upload
 
-        async def failing(
-            where: str, calls: AsyncIterator[tuple[str, str]]
-        ) -> Callable[[str], Awaitable[str]]:
-            submit = await upload(where, calls)
+        async def failing(where: str, name: str, calls: AsyncIterator[tuple[str, str]]) -> UploadedBatch:
+            uploaded = await upload(where, name, calls)
 
             async def submit_and_fail(name: str) -> str:
                 monkeypatch.undo()
                 if made:
-                    await submit(name)
+                    await uploaded.submit(name)
                 raise ModelCallError("HTTP 502", kind=FailureKind.RETRY, code="http_502", status=502)
 
-            return submit_and_fail
+            return uploaded._replace(submit=submit_and_fail)
 
         monkeypatch.setattr(service.gateway, "upload", failing)
         job = await batched_job(service, connection)

@@ -66,8 +66,10 @@ class TestMarkedByJudges:
         page, after = await read_page(engine, job, context, wanted, after=None, limit=10)
         assert (page, after) == ([], (0, 1, 0))
         page, after = await read_page(engine, job, context, wanted, after=after, limit=10)
-        assert ([response.run for response in page], after) == ([2], (0, 3, 0))
-        assert await read_page(engine, job, context, wanted, after=after, limit=10) == ([], None)
+        assert ([response.run for response in page], after) == (
+            [2],
+            None,
+        )  # the last that there are to look at
 
 
 @pytest.fixture

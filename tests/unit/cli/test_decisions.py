@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.stub_service import Answer, StubService
+from tests.unit.cli.documents import problem
 from tests.unit.cli.test_cli import assay
 
 SIDE = {"job": "job_1", "baseline": None, "model": "m", "completeness": "full", "simulated": True}
@@ -127,6 +128,15 @@ class TestGate:
         result = assay(service, "gate", *arguments)
         assert result.exit_code == 3
         assert "Usage: " in result.stderr
+
+    def test_what_is_wrong_is_named_as_it_was_typed(self, service: StubService) -> None:
+        pointers = {"/query/threshold": "give one", "/query/threshold/1": "no such metric"}
+        refusal = Answer(problem(422, "The thresholds cannot be used.", *pointers.items()), 422)
+        service.on("GET /v1/jobs/job_1/gate?interval=personas", refusal)
+        stderr = assay(service, "gate", "job_1").stderr
+        assert "--threshold  give one" in stderr
+        assert "--threshold (number 2)  no such metric" in stderr
+        assert "/query" not in stderr
 
     def test_a_service_that_refuses_is_an_error_and_no_verdict(self, service: StubService) -> None:
         result = assay(service, "gate", "job_1", "-t", "acc>=1")

@@ -81,6 +81,12 @@ class TestVerdictAgreement:
         assert first.split()[-2:] == ["0.67", "3"]  # 2 of 3 alike
         assert sum("j/b – j/c" in line for line in lines) == 3  # all, one task, one dimension
 
+    def test_a_task_and_a_dimension_of_one_name_are_told_apart(self) -> None:
+        found = agreement_of(joint((1, 1), (4, 5), task="humour", dimension="humour"))
+        lines = [line.split() for line in shown(results() | {"verdict_agreement": found}).splitlines()]
+        names = [words[:2] for words in lines if "humour" in words]
+        assert names == [["task", "humour"], ["dimension", "humour"]]
+
     def test_what_is_missing_has_its_reason(self) -> None:
         text = shown(results() | {"verdict_agreement": agreement_of(joint((4, 4)))})
         assert "α is missing: all scores of units with two of them are the same one" in text

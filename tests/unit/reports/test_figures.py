@@ -118,6 +118,20 @@ class TestWhatTheyShow:
         parts = widths["accent"] + widths["below"]
         assert max(parts) == pytest.approx(min(parts), abs=0.05)
 
+    def test_of_many_graded_tasks_those_with_the_lowest_scores_are_drawn_and_the_others_counted(self) -> None:
+        scores = {"task-100": 1, "task-007": 2}
+        responses = [
+            graded_response(scores.get(task, 5), task=task) for task in (f"task-{n:03}" for n in range(223))
+        ]
+        results = {"cells": [], "totals": [], "simulated": True, **gym_results_of(responses)}
+        content = drawn(results, "persona_scores")
+        shown = texts(content)
+        assert {"PersonaScore", "task-007", "task-100"} <= set(shown)
+        assert sum(text.startswith("task-") for text in shown) == 7
+        title = parsed(content).findtext(f"{SVG}title")
+        assert title is not None
+        assert title.endswith(": the 7 of 223 tasks with the lowest scores")
+
     def test_persona_scores_are_drawn_and_stand_among_table_1(self) -> None:
         responses = [graded_response(score, persona=f"gym-{score}") for score in (2, 3, 4)]
         results = {"cells": [], "totals": [], "simulated": True, **gym_results_of(responses)}

@@ -6,8 +6,8 @@ import pytest
 
 from app.reports.html import html_report
 from tests.unit.reports.hostile import HOSTILE
+from tests.unit.reports.page import Page, shape
 from tests.unit.reports.sample import results_of, stream
-from tests.unit.reports.test_html import Page, shape
 
 MADE: dict[str, Any] = {
     "id": "pset_0123456789abcdef0123456789abcdef",

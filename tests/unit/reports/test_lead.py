@@ -2,12 +2,15 @@
 
 from itertools import product
 
+import numpy as np
 import pytest
 
-from app.reports.lead import lead
+from app.domain.statistics.paired import sign_flip_p_value
+from app.reports.lead import SIGNIFICANT, lead
 from tests.unit.reports.sample import response_of, results_of
 
 ONE, OTHER = "simulated/steady", "simulated/drifting"
+JOBS, PERSONAS = 2_000, 10
 
 
 def test_a_lead_is_shown_where_every_persona_has_it() -> None:
@@ -39,6 +42,29 @@ def test_a_lead_over_other_personas_is_not_shown_where_both_have_figures() -> No
     assert found.row is not None
     assert (found.row["difference"], found.row["pairs"], found.left_out) == (-0.5, 1, 9)
     assert not found.shown
+
+
+@pytest.mark.parametrize(
+    ("equal", "worse", "most"),
+    [
+        pytest.param(2, 0, 0.06, id="two"),
+        pytest.param(3, 0, 0.025, id="three"),
+        pytest.param(12, 0, 0.01, id="twelve"),
+        pytest.param(2, 10, 0.06, id="two far ahead of ten"),
+    ],
+)
+def test_of_equal_models_the_highest_is_not_said_to_be_ahead_more_often_than_chance_allows(
+    equal: int, worse: int, most: float
+) -> None:
+    # The expected shares are 0.05, 0.016, 0.002 and 0.05; the interval, which must be beyond 0 too, only lowers them.
+    draws = np.random.default_rng(1)
+    false_alarms = 0
+    for _ in range(JOBS):
+        figures = draws.normal(size=(equal + worse, PERSONAS))
+        figures[equal:] -= 3
+        second, first = np.argsort(figures.mean(axis=1))[-2:]
+        false_alarms += sign_flip_p_value(figures[first] - figures[second], seed=0) < SIGNIFICANT
+    assert false_alarms / JOBS <= most
 
 
 @pytest.mark.parametrize("ranked", [[], [ONE]])

@@ -19,10 +19,10 @@ from app.terminal.results_tables import results_view
 from app.web.visible import visible
 from tests.unit.cli.documents import results
 from tests.unit.reports.hostile import payloads
+from tests.unit.reports.page import Page
 from tests.unit.reports.sample import Sample, response_of, results_of, stream
 from tests.unit.reports.test_exports import from_csv, from_jsonl, from_parquet, joined
 from tests.unit.reports.test_figures import SVG, drawn, parsed, texts
-from tests.unit.reports.test_html import Page
 
 PAYLOADS = payloads()
 TEXTS = ("persona", "item_text", "item", "unit_text", "raw", "response_error")

@@ -4,8 +4,8 @@ from app.domain.annotation import Annotation, Answer, Place
 from app.domain.annotation_agreement import annotation_agreement
 from app.reports.html import html_report
 from tests.unit.reports.hostile import HOSTILE
+from tests.unit.reports.page import Page
 from tests.unit.reports.sample import sample, stream
-from tests.unit.reports.test_html import Page
 
 
 def agreement(dimension: str, judge: str) -> list[dict[str, object]]:

@@ -12,8 +12,8 @@ from app.reports.html import html_report
 from app.reports.persona_scores import PERSONA_ROWS, persona_scores, score_step
 from app.reports.selection import SAMPLE
 from tests.unit.gym_sample import JUDGES, graded_response, gym_results_of
+from tests.unit.reports.page import Page, shape
 from tests.unit.reports.sample import response_of, results_of, stream
-from tests.unit.reports.test_html import Page, shape
 
 STEADY, DRIFTING = "simulated/steady", "simulated/drifting"
 

@@ -1,0 +1,153 @@
+"""The operations of the service's ``/v1`` by which it is set up: webhooks, API keys and connections, each as a call."""
+
+from collections.abc import Sequence
+
+from persona_assay.calls import Call, given, read_json, read_nothing, repetition_key
+from persona_assay.types import (
+    ApiKey,
+    ApiKeyChangeIn,
+    ApiKeyIn,
+    ApiKeyList,
+    ConnectionChangeIn,
+    ConnectionIn,
+    Delivery,
+    DeliveryList,
+    JobEvent,
+    KeptConnection,
+    KeptConnectionList,
+    NewApiKey,
+    NewWebhook,
+    Webhook,
+    WebhookChangeIn,
+    WebhookList,
+)
+
+# -- webhooks -----------------------------------------------------------------------------------------------------
+
+WEBHOOK = "/v1/webhooks/{webhook_id}"
+
+
+def create_webhook(
+    url: str,
+    *,
+    events: Sequence[JobEvent] | None = None,
+    description: str | None = None,
+    idempotency_key: str | None = None,
+) -> Call[NewWebhook]:
+    """Has a receiver told of jobs. The answer alone has the secret by which it knows the messages.
+
+    Args:
+        url: Where to post.
+        events: What to tell of; all events unless given.
+        description: For people.
+        idempotency_key: Makes further calls with the same key and values the same one for 24 hours; a new key unless
+            given.
+    """
+    wanted = {"url": url, "events": events, "description": description}
+    body = {name: value for name, value in wanted.items() if value is not None}
+    return Call("POST", "/v1/webhooks", read_json, body=body, headers=repetition_key(idempotency_key))
+
+
+def webhook(webhook_id: str) -> Call[Webhook]:
+    """A webhook, without its secret."""
+    return Call("GET", WEBHOOK, read_json, {"webhook_id": webhook_id})
+
+
+def webhooks(*, limit: int = 20, after: str | None = None) -> Call[WebhookList]:
+    """A page of webhooks, newest first."""
+    return Call("GET", "/v1/webhooks", read_json, query=given(limit=limit, after=after))
+
+
+def change_webhook(webhook_id: str, change: WebhookChangeIn) -> Call[Webhook]:
+    """Changes a webhook, or switches it on or off; what is left out stays."""
+    return Call("PATCH", WEBHOOK, read_json, {"webhook_id": webhook_id}, body=change)
+
+
+def rotate_webhook_secret(webhook_id: str) -> Call[NewWebhook]:
+    """Gives a webhook another secret, which only this answer has; for a day the one before it signs as well."""
+    return Call(
+        "POST", f"{WEBHOOK}/rotate-secret", read_json, {"webhook_id": webhook_id}, is_repeatable=False
+    )
+
+
+def delete_webhook(webhook_id: str) -> Call[None]:
+    """Removes a webhook, and what it has not yet been told."""
+    return Call("DELETE", WEBHOOK, read_nothing, {"webhook_id": webhook_id})
+
+
+def test_webhook(webhook_id: str) -> Call[Delivery]:
+    """Sends a webhook a test; `webhook_deliveries` says how it went."""
+    return Call("POST", f"{WEBHOOK}/test", read_json, {"webhook_id": webhook_id}, is_repeatable=False)
+
+
+def webhook_deliveries(webhook_id: str, *, limit: int = 20, after: str | None = None) -> Call[DeliveryList]:
+    """A page of what a webhook was told, newest first."""
+    query = given(limit=limit, after=after)
+    return Call("GET", f"{WEBHOOK}/deliveries", read_json, {"webhook_id": webhook_id}, query)
+
+
+# -- API keys -----------------------------------------------------------------------------------------------------
+
+API_KEYS = "/v1/api-keys"
+API_KEY = f"{API_KEYS}/{{key_id}}"
+
+
+def create_api_key(wanted: ApiKeyIn) -> Call[NewApiKey]:
+    """Makes a key, which only this answer has. With the first one, nobody is let in without a key any more."""
+    return Call("POST", API_KEYS, read_json, body=wanted, is_repeatable=False)
+
+
+def api_key(key_id: str) -> Call[ApiKey]:
+    """What a key may do, and what became of it."""
+    return Call("GET", API_KEY, read_json, {"key_id": key_id})
+
+
+def api_keys(*, limit: int = 20, after: str | None = None) -> Call[ApiKeyList]:
+    """A page of keys, newest first."""
+    return Call("GET", API_KEYS, read_json, query=given(limit=limit, after=after))
+
+
+def change_api_key(key_id: str, change: ApiKeyChangeIn) -> Call[ApiKey]:
+    """Changes what is named of a key."""
+    return Call("PATCH", API_KEY, read_json, {"key_id": key_id}, body=change)
+
+
+def rotate_api_key(key_id: str, *, overlap_seconds: int = 86_400) -> Call[NewApiKey]:
+    """Makes another key in a key's place; the former one is taken for so long."""
+    body = {"overlap_seconds": overlap_seconds}
+    return Call("POST", f"{API_KEY}/rotate", read_json, {"key_id": key_id}, body=body, is_repeatable=False)
+
+
+def revoke_api_key(key_id: str) -> Call[ApiKey]:
+    """Ends a key for good."""
+    return Call("DELETE", API_KEY, read_json, {"key_id": key_id})
+
+
+# -- connections --------------------------------------------------------------------------------------------------
+
+CONNECTION = "/v1/connections/{connection_name}"
+
+
+def create_connection(connection: ConnectionIn) -> Call[KeptConnection]:
+    """Lets jobs name a provider's models. Its key is in no answer, this one included."""
+    return Call("POST", "/v1/connections", read_json, body=connection, is_repeatable=False)
+
+
+def connection(connection_name: str) -> Call[KeptConnection]:
+    """A connection that was made over the API, without its key."""
+    return Call("GET", CONNECTION, read_json, {"connection_name": connection_name})
+
+
+def connections() -> Call[KeptConnectionList]:
+    """All connections that were made over the API; `models` has the operator's as well."""
+    return Call("GET", "/v1/connections", read_json)
+
+
+def change_connection(connection_name: str, change: ConnectionChangeIn) -> Call[KeptConnection]:
+    """Changes a connection, or its key; what is left out stays."""
+    return Call("PATCH", CONNECTION, read_json, {"connection_name": connection_name}, body=change)
+
+
+def delete_connection(connection_name: str) -> Call[None]:
+    """Removes a connection and its keys; jobs that still call it pause."""
+    return Call("DELETE", CONNECTION, read_nothing, {"connection_name": connection_name})
