@@ -120,7 +120,7 @@ class BatchWriter:
                 self._pending -= batch.size
                 if self.has_room:
                     self._room.set()
-                if not self._pending:
+                if self._open is None:
                     self._idle.set()
 
     async def _settle(self, batch: Batch) -> None:

@@ -92,6 +92,20 @@ class TestBatchWriter:
             rows.add(claim, response_row(claim))
         assert await scalar(engine, "SELECT count(*) FROM responses") == 1
 
+    async def test_leaving_writes_what_came_into_a_batch_that_was_opened_without_rows(
+        self, engine: AsyncEngine
+    ) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        writer = CountingWriter(engine)
+        rows = BatchWriter(writer)
+        async with rows.running():
+            first = rows.add(claim, response_row(claim))
+            await writer.started.wait()
+            rows.add(claim)
+            first.done.add_done_callback(lambda _: rows.add(claim, verdict_row(claim)))
+            await first.durable(claim)
+        assert await scalar(engine, "SELECT count(*) FROM verdicts") == 1
+
     async def test_a_stale_claim_is_told_and_a_valid_one_in_the_same_batch_is_not(
         self, engine: AsyncEngine
     ) -> None:
