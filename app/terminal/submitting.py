@@ -1,15 +1,18 @@
 """The commands that start a job and see how it goes: `assay plan`, `submit`, `watch`, `status` and `jobs`."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
 from app.terminal.outcome import CommandError, exit_by, print_json, say, told_errors
 from app.terminal.waiting import wait_for
-from persona_assay import AssayClient, ProblemError
+from persona_assay import ProblemError
 from persona_assay.types import Job, JobIn, JobStatus
+
+if TYPE_CHECKING:
+    from persona_assay import AssayClient
 
 File = Annotated[
     str,
@@ -70,7 +73,7 @@ def submit(
             say(f"To see how it goes: assay watch {job['id']}")
 
 
-def _submitted(client: AssayClient, job: JobIn, confirm_calls: int | None) -> Job:
+def _submitted(client: "AssayClient", job: JobIn, confirm_calls: int | None) -> Job:
     """Submits a job; where the service wants its size confirmed, and somebody is there, by asking."""
     if confirm_calls is not None:
         return client.submit({**job, "confirm_calls": confirm_calls})
