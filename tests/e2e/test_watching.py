@@ -86,7 +86,9 @@ def first_line(process: subprocess.Popen[str]) -> str:
 
 class TestRestarts:
     def test_nobody_who_waits_notices_that_the_api_was_killed(self, stack: Stack) -> None:
-        stack.simulate(latency_ms=600_000)
+        stack.simulate(
+            latency_ms=5_000
+        )  # calls on the wire when the job is paused are awaited before it goes on
         with assay(stack, "submit", "-", "--wait") as submit:
             job_id = first_line(submit)
             stack.act(job_id, "pause")  # so that it is not over before the API is
