@@ -142,7 +142,7 @@ _ALONE = _words("""
     examiner examiners grade graded grader graders grades grading guideline guidelines ignore ignoring instruction instructions
     judge judged judgement judges judging judgment llm llms override overriding overrule prompt prompts rate rated rater raters
     rates rating ratings reviewer reviewers rubric rubrics s0 s00 s000 score scored scorer scorers scores scoring sys verdict
-    c f h j l n r w y
+    c e f h j l n r u w y
 """)
 """Words that few sentences have, and letters that a spaced word leaves over, but hardly an apostrophe or an abbreviation."""
 
@@ -161,7 +161,7 @@ _PAIRS = (
         "best full greatest highest lowest max maximum minimum perfect top",
         "mark marks number numbers option options point points value",
     ),
-    ("mark", "favorably favourably generously highly leniently very"),
+    ("mark", "favorably favourably generously highly leniently one very"),
     (_TEXT_WORDS, "assigned deserves earns get given have marked merits receive warrants"),
     # Orders to leave instructions aside.
     (

@@ -50,6 +50,28 @@ class TestConnections:
                 assert [answer.body for answer in got] == bodies
             assert server.connections == 50
 
+    async def test_are_free_for_others_once_a_deadline_has_passed(
+        self, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also after the pool was closed in between; who waits for a place has a deadline, too."""
+        monkeypatch.setattr(pool_module, "MAX_CONNECTIONS", 2)
+        clock = asyncio.get_running_loop().time
+        told = asyncio.Event()
+
+        async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await told.wait()
+            await echoes(reader, writer)
+
+        async with RawServer(hangs) as server:
+            pool = open_pool(server)
+            for _ in range(2):
+                calls = [pool.exchange(request(b"x"), clock() + 0.05) for _ in range(4)]
+                late = await asyncio.gather(*calls, return_exceptions=True)
+                assert [type(error) for error in late] == [TimeoutError] * 4
+                await pool.close()
+            told.set()
+            assert (await pool.exchange(request(b"x"), soon())).body == b"x"
+
     async def test_are_no_more_than_the_bound(
         self, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
