@@ -164,7 +164,7 @@ class Door:
         await self._app(scope, receive, send)
 
 
-class _EndedError(ConnectionError):
+class _EndedError(Exception):
     """Who asked would not be let in any more."""
 
 
