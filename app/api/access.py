@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.api import sessions
 from app.api.pages import SIGNED_IN, wants_page
 from app.api.problems import ProblemError, answer_to
+from app.api.same_origin import SAFE
 from app.db.health import is_away
 from app.domain.addresses import is_loopback
 from app.domain.api_key import Scope as KeyScope
@@ -151,29 +152,58 @@ class Door:
                 return
             request.state.caller = caller
             SIGNED_IN.set(caller.in_session)
-            send = _to_who_may(request, caller, send)
+            answer = _ToWhoMay(request, caller, send)
+            try:
+                await self._app(scope, receive, answer.send)
+            except _EndedError as error:
+                if answer.begun:
+                    raise  # so that the server breaks it off
+                refusal = _unauthenticated(str(error), "invalid_token")
+                await (await _refusal(request, refusal))(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
 
-def _to_who_may(request: Request, caller: Caller, send: Send) -> Send:
-    """What to send by: an answer that takes long, such as a stream of events, breaks off where its key has ended."""
-    checked = time.monotonic()
+class _EndedError(Exception):
+    """Who asked would not be let in any more."""
 
-    async def to_who_may(message: MutableMapping[str, Any]) -> None:
-        nonlocal checked
-        if time.monotonic() - checked >= KNOWN_SECONDS:
-            await _refuse_ended(request, caller)
-            checked = time.monotonic()
-        await send(message)
 
-    return to_who_may
+class _ToWhoMay:
+    """What to send by: an answer that takes long, such as a stream of events, breaks off where its key has ended.
+
+    One that has not begun is refused instead, but for what was done and not only read: whoever ends his own key, or its sessions,
+    is told so, and who puts another key in its place is given that, however long it took.
+
+    Attributes:
+        begun: Whether anything of the answer was sent.
+    """
+
+    def __init__(self, request: Request, caller: Caller, send: Send) -> None:
+        self.begun = False
+        self._request = request
+        self._caller = caller
+        self._send = send
+        self._checked = time.monotonic()
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Sends a part.
+
+        Raises:
+            _EndedError: If it may not be sent.
+        """
+        if time.monotonic() - self._checked >= KNOWN_SECONDS:
+            if self.begun or self._request.method in SAFE:
+                await _refuse_ended(self._request, self._caller)
+            self._checked = time.monotonic()
+        self.begun = True
+        await self._send(message)
 
 
 async def _refuse_ended(request: Request, caller: Caller) -> None:
     """Asks once more who it is; while the database is away, nobody's key ends.
 
     Raises:
-        ConnectionError: If he would not be let in any more.
+        _EndedError: If he would not be let in any more.
     """
     keyring: Keyring = request.app.state.services.keyring
     try:
@@ -188,7 +218,7 @@ async def _refuse_ended(request: Request, caller: Caller) -> None:
             raise
         return
     if ended:
-        raise ConnectionError("the key, or its session, has ended")
+        raise _EndedError("the key, or its session, has ended")
 
 
 async def _refusal(request: Request, error: Exception) -> Response:

@@ -109,8 +109,9 @@ def _plain(text: str) -> str:
 
 _FOREIGN_LETTER = re.compile(
     "[^\\x00-\\x7f\u200d\ufe0f¡-§©«¬®-±·»¿\u2010-\u2027\u2030-\u205e€\u2190-\u245f\u2500-\u2775\u2794-\u2bff\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff]"
+    "|[\\x00-\\x7f][\u200d\ufe0f]"
 )
-"""What is neither ASCII nor a mark or a picture that has no letter in it, however it is composed."""
+"""What is neither ASCII nor a mark or a picture that has no letter in it, however it is composed; or what composes pictures, but parts a word."""
 
 _DIGIT = b"0"
 _RARE_SIGN = b"<"

@@ -230,6 +230,7 @@ class _Known(Generic[T]):
 
     def forget(self) -> None:
         self._asked = float("-inf")
+        self._asking = None  # what is being asked may be answered as it was before
 
     async def get(self) -> T:
         """The answer, asked for at most once a second and by one at a time."""
@@ -244,16 +245,20 @@ class _Known(Generic[T]):
             error = asking.exception()
             if error is not None and not (self._has_value and is_away(error)):
                 raise error
+        elif self._asking is asking:
+            self._asking = None  # it hangs, and the next who comes may be answered
         return self._known()
 
     async def _refresh(self) -> T:
         begun = time.monotonic()
         value = await self._ask()
-        self.value, self._has_value, self._asked = value, True, begun
+        if begun > self._asked:  # else who asked later was answered before
+            self.value, self._has_value, self._asked = value, True, begun
         return value
 
     def _done(self, asked: asyncio.Task[T]) -> None:
-        self._asking = None
+        if self._asking is asked:
+            self._asking = None
         if not asked.cancelled():
             asked.exception()  # seen: it is not reported as never retrieved
 

@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -281,6 +283,58 @@ class TestSessions:
             self.sign_in(browser, key_in(admin))
             assert browser.get("/v1/jobs").status_code == 200
             browser.post("/sign-out")
+
+    @pytest.mark.parametrize(
+        ("method", "path", "expected"),
+        [
+            ("POST", "/sign-out", 303),
+            ("POST", "/v1/api-keys/{}/rotate", 200),
+            ("DELETE", "/v1/api-keys/{}", 200),
+        ],
+    )
+    def test_who_ends_his_own_key_is_told_so_however_long_it_takes(
+        self,
+        service: Service,
+        admin: dict[str, str],
+        browser: httpx2.Client,
+        method: str,
+        path: str,
+        expected: int,
+    ) -> None:
+        key = made(service, admin, scopes=["admin"])
+        self.sign_in(browser, key["key"])
+        body = {"overlap_seconds": 0} if path.endswith("rotate") else None
+        lock = f"SELECT FROM api_keys WHERE id = '{key['id']}' FOR UPDATE"
+        with held_up(
+            service, lock, lambda: browser.request(method, path.format(key["id"]), json=body)
+        ) as answer:
+            time.sleep(1.5 * KNOWN_SECONDS)
+        assert answer.result().status_code == expected
+        assert browser.get("/v1/jobs").status_code == 401
+
+    def test_an_answer_that_has_not_begun_when_its_key_ends_is_refused(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        key = made(service, admin)
+        lock = "LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE"
+        with held_up(service, lock, lambda: service.get("/v1/jobs", headers=bearer(key))) as answer:
+            service.http.delete(f"/v1/api-keys/{key['id']}", headers=admin)
+            time.sleep(1.5 * KNOWN_SECONDS)
+        refused = answer.result()
+        assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+
+
+@contextmanager
+def held_up(
+    service: Service, lock: str, ask: Callable[[], httpx2.Response]
+) -> Iterator[Future[httpx2.Response]]:
+    """The answer to a request that has come to a lock, which is held until the end."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with ThreadPoolExecutor(1) as thread, psycopg.connect(libpq_url(service.database_url)) as other:
+        other.execute(lock.encode())
+        answer = thread.submit(ask)
+        assert eventually(lambda: service.count(waiting) > 0, 60)
+        yield answer
 
 
 def key_in(header: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.engine import connect
 from app.domain.api_key import POSSIBLE, Scope, compose
 from app.services.api_keys import KeyDependencies, KeyDraft, create_key, end_sessions, revoke_key
-from app.services.keyring import AT_ONCE, KeyRefusedError, Keyring
+from app.services.keyring import AT_ONCE, KNOWN_SECONDS, KeyRefusedError, Keyring
 from tests.integration.jobs import TENANT
 from tests.observe import eventually
 
@@ -87,27 +87,49 @@ async def test_those_who_ask_at_once_get_each_his_own_answer(keyring: Keyring, k
     assert [(holder.key_id, holder.tenant) for holder in holders] == [*expected, *expected]
 
 
-async def test_a_question_that_hangs_holds_up_no_other(
-    narrow: AsyncEngine, keyring: Keyring, keys: KeyDependencies
-) -> None:
-    one, other = [await create_key(keys, TENANT, KeyDraft(f"key {n}", [Scope.READ])) for n in range(2)]
-    asked = 0
+@pytest.fixture
+def hanging(narrow: AsyncEngine) -> dict[str, int]:
+    """How many questions were asked, and which of them, from 1, waits for a lock that a test holds."""
+    asked = {"n": 0, "hangs": 0}
 
     @event.listens_for(narrow.sync_engine, "before_cursor_execute", retval=True)
-    def hang_the_first(*args: Any) -> tuple[str, Any]:
-        nonlocal asked
+    def hang(*args: Any) -> tuple[str, Any]:
         statement, parameters = args[2:4]
-        asked += 1
+        asked["n"] += "FROM api_keys" in statement
         held = "FROM api_keys CROSS JOIN (SELECT pg_advisory_xact_lock(1)) AS held"
-        return statement.replace("FROM api_keys", held, 1) if asked == 1 else statement, parameters
+        hangs = asked["n"] == asked["hangs"]
+        return statement.replace("FROM api_keys", held, 1) if hangs else statement, parameters
 
+    return asked
+
+
+async def test_a_question_that_hangs_holds_up_no_other(
+    keyring: Keyring, keys: KeyDependencies, hanging: dict[str, int]
+) -> None:
+    one, other = [await create_key(keys, TENANT, KeyDraft(f"key {n}", [Scope.READ])) for n in range(2)]
+    hanging["hangs"] = 1
     async with keys.engine.begin() as connection:
         await connection.execute(text("SELECT pg_advisory_xact_lock(1)"))
-        hanging = asyncio.create_task(keyring.holder_of(one["key"]))
-        assert await asyncio.to_thread(eventually, lambda: asked == 1)
+        waiting = asyncio.create_task(keyring.holder_of(one["key"]))
+        assert await asyncio.to_thread(eventually, lambda: hanging["n"] == 1)
         assert (await keyring.holder_of(other["key"])).key_id == other["id"]
-        assert not hanging.done()
-    assert (await hanging).key_id == one["id"]
+        assert not waiting.done()
+    assert (await waiting).key_id == one["id"]
+
+
+async def test_a_question_that_hangs_lets_no_revoked_key_live_on(
+    keyring: Keyring, keys: KeyDependencies, hanging: dict[str, int]
+) -> None:
+    key = await create_key(keys, TENANT, KeyDraft("a key", [Scope.READ]))
+    await keyring.holder_of(key["key"])
+    hanging["hangs"] = 2
+    await asyncio.sleep(KNOWN_SECONDS)
+    async with keys.engine.begin() as connection:
+        await connection.execute(text("SELECT pg_advisory_xact_lock(1)"))
+        assert (await keyring.holder_of(key["key"])).key_id == key["id"]  # as it was known
+        await revoke_key(keys.engine, TENANT, key["id"])
+        with pytest.raises(KeyRefusedError, match="revoked"):
+            await keyring.holder_of(key["key"])
 
 
 async def test_a_database_that_is_away_refuses_nobody_for_good(
