@@ -43,6 +43,7 @@ def service() -> Iterator[Service]:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)  # a death takes some ten seconds to be noticed
 class TestKilled:
     @pytest.mark.parametrize("connection", ["simulated", "simulated-anthropic"])
     def test_at_any_moment_of_a_batch_costs_nothing_twice(self, service: Service, connection: str) -> None:
