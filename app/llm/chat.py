@@ -67,7 +67,7 @@ class Chat(ABC):
         Raises:
             ModelCallError: If there was none.
         """
-        body = Body(request, self.body, self._forms)
+        body = Body(request, self._forms)
         reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
         limits = self._limits.news(request.model.name, reply.headers)
         return keyless(self.read(wire.json_object(reply), reply.headers, self._key, limits), self._key)

@@ -6,6 +6,7 @@ up, is given up.
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from enum import StrEnum
@@ -94,7 +95,11 @@ class StopSignal:
     @property
     def is_confirmed(self) -> bool:
         """Whether a call may start without waiting for anything."""
-        return self.reason is None and time.monotonic() - self._seen_active_at <= FRESH_SECONDS
+        return self.reason is None and self._is_fresh
+
+    @property
+    def _is_fresh(self) -> bool:
+        return time.monotonic() - self._seen_active_at <= FRESH_SECONDS
 
     async def confirmed(self) -> None:
         """Waits until the job is known to have been active within the last :data:`FRESH_SECONDS`.
@@ -105,7 +110,7 @@ class StopSignal:
             StoppedError: If stopped before; a stop during it ends the stretch that is waited in.
         """
         self.check()
-        while time.monotonic() - self._seen_active_at > FRESH_SECONDS:
+        while not self._is_fresh:
             self._seen.clear()
             await self._seen.wait()
 
@@ -142,8 +147,8 @@ class StopSignal:
         return _Flight(self, self._flying, task or current_task())
 
 
-class _Stretch:
-    """What ends by a stop."""
+class _Stay(ABC):
+    """Keeps a task among those that are cancelled when it is time, and tells that cancellation from any other."""
 
     __slots__ = ("_signal", "_task", "_tasks")
 
@@ -154,39 +159,43 @@ class _Stretch:
         self._tasks = tasks
         self._task = task
 
+    @abstractmethod
+    def _ended(self) -> StoppedError | None:
+        """What to raise in place of a cancellation, if it was ours."""
+
     def __enter__(self) -> None:
-        self._signal.check()
         self._tasks.add(self._task)
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         self._tasks.discard(self._task)
         if kind is not None and issubclass(kind, asyncio.CancelledError):
-            reason = self._signal.reason
-            if reason is not None:
+            ended = self._ended()
+            if ended is not None:
                 self._task.uncancel()
-                raise StoppedError(reason) from None
+                raise ended from None
 
 
-class _Flight:
-    """What ends by giving up only; otherwise as :class:`_Stretch`."""
+class _Stretch(_Stay):
+    """What ends by a stop."""
 
-    __slots__ = ("_signal", "_task", "_tasks")
-
-    def __init__(
-        self, signal: StopSignal, tasks: set[asyncio.Task[object]], task: asyncio.Task[object]
-    ) -> None:
-        self._signal = signal
-        self._tasks = tasks
-        self._task = task
+    __slots__ = ()
 
     def __enter__(self) -> None:
-        self._tasks.add(self._task)
+        self._signal.check()
+        super().__enter__()
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        self._tasks.discard(self._task)
-        if kind is not None and self._signal.given_up and issubclass(kind, asyncio.CancelledError):
-            self._task.uncancel()
-            raise AbandonedError(self._signal.reason) from None
+    def _ended(self) -> StoppedError | None:
+        reason = self._signal.reason
+        return None if reason is None else StoppedError(reason)
+
+
+class _Flight(_Stay):
+    """What ends by giving up only."""
+
+    __slots__ = ()
+
+    def _ended(self) -> StoppedError | None:
+        return AbandonedError(self._signal.reason) if self._signal.given_up else None
 
 
 def current_task() -> asyncio.Task[object]:

@@ -20,18 +20,16 @@ class Body(NamedTuple):
 
     Attributes:
         request: What is asked.
-        write: The wire format.
-        forms: What is known of its bodies.
+        forms: Of the connection.
     """
 
     request: ChatRequest
-    write: Write
     forms: "BodyForms"
 
     @property
     def fields(self) -> dict[str, object]:
         """As an SDK takes it."""
-        return self.write(self.request)
+        return self.forms.write(self.request)
 
     @property
     def content(self) -> bytes:
@@ -46,12 +44,12 @@ class Body(NamedTuple):
 class BodyForms:
     """The bodies of one connection's calls, as JSON, of which all but the prompts is written once for a model.
 
-    Args:
+    Attributes:
         write: The wire format.
     """
 
     def __init__(self, write: Write) -> None:
-        self._write = write
+        self.write = write
         self._known: dict[tuple[int, bool], _Form] = {}
 
     def fill(self, request: ChatRequest) -> bytes:
@@ -62,7 +60,7 @@ class BodyForms:
         if form is None:
             if len(self._known) >= MOST_FORMS:
                 self._known.clear()
-            form = self._known[known] = _form(self._write, request)
+            form = self._known[known] = _form(self.write, request)
         before, between, after = form.parts
         user = encode_basestring(request.user)
         if system is None:

@@ -34,7 +34,7 @@ class TestBody:
         for model in (PLAIN, RICH):
             for system in (None, *WORDS):
                 for user in WORDS:
-                    body = Body(ChatRequest(model, system, user, "id"), write, forms)
+                    body = Body(ChatRequest(model, system, user, "id"), forms)
                     assert body.content.decode() == json.dumps(
                         body.fields, ensure_ascii=False, separators=(",", ":")
                     )
@@ -44,4 +44,4 @@ class TestBody:
     )
     def test_cannot_be_made_of_half_a_character(self, write: Write, request_: ChatRequest) -> None:
         with pytest.raises(ValueError, match="surrogates"):
-            _ = Body(request_, write, BodyForms(write)).content
+            _ = Body(request_, BodyForms(write)).content
