@@ -1,14 +1,16 @@
 """Writes results in batches, under the fence: by COPY into the tables, or around the rows that are there already."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
 from uuid import UUID
 
 import psycopg
+from psycopg import pq
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db.copying import converse, copy_text
 from app.db.replies import ReplyRow, ReusedRow, keep
 
 
@@ -153,8 +155,23 @@ Held = tuple[int, int]
 when it has lost the lease without knowing and claims it anew."""
 
 Connection = psycopg.AsyncConnection[tuple[object, ...]]
-Cursor = psycopg.AsyncCursor[tuple[object, ...]]
-Put = Callable[[Cursor, str, str, Sequence[Row]], Awaitable[None]]
+
+_CHECK = "SELECT id, lease_token, done FROM shards WHERE id = ANY('{{{ids}}}') ORDER BY id FOR SHARE"
+"""The claims that hold, locked against a new claim until the commit."""
+
+_COPY = ("COPY {table} ({columns}) FROM STDIN",)
+"""Puts rows into a table, none of which may be there."""
+
+_COPY_NEW = (
+    "CREATE TEMPORARY TABLE new_{table} ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA",
+    "COPY new_{table} ({columns}) FROM STDIN",
+    "INSERT INTO {table} ({columns}) SELECT {columns} FROM new_{table} ON CONFLICT DO NOTHING",
+)
+"""Puts those rows into a table that are not there; more than twice the work.
+
+They pass through a table of the written columns alone, without their constraints: what else the table has by then, it
+fills in itself.
+"""
 
 
 class ResultWriter:
@@ -184,57 +201,61 @@ class ResultWriter:
             raw = await borrowed.get_raw_connection()
             connection = cast("Connection", raw.driver_connection)
             try:
-                return await _write(connection, batch, _copy)
+                return await _write(connection, batch, _COPY)
             except psycopg.errors.UniqueViolation:
                 # Rare: a shard was taken over from a worker that still wrote, or a commit's answer got lost.
-                return await _write(connection, batch, _insert_new)
+                return await _write(connection, batch, _COPY_NEW)
 
 
-async def _write(connection: Connection, batch: Mapping[Held, Sequence[Row]], put: Put) -> set[Held]:
-    """One transaction; the claims that were stale."""
-    async with connection.transaction(), connection.cursor() as cursor:
-        existing, stale = await _check(cursor, batch.keys())
-        rows: dict[type[Row], list[Row]] = {kind: [] for kind in (*TABLES, ReplyRow)}
-        for held, of_claim in batch.items():
-            for row in of_claim:
-                if held not in stale or (isinstance(row, CallRow | ReplyRow) and held[0] in existing):
-                    rows[type(row)].append(row)
-        for kind, table in TABLES.items():
-            if rows[kind]:
-                await put(cursor, table, ", ".join(kind._fields), rows[kind])
-        if rows[ReplyRow]:
-            await keep(cursor, cast("list[ReplyRow]", rows[ReplyRow]))
+async def _write(
+    connection: Connection, batch: Mapping[Held, Sequence[Row]], put: Sequence[str]
+) -> set[Held]:
+    """One transaction, of one message unless replies are kept; the claims that were stale."""
+    rows = _by_kind(batch)
+    kinds = [kind for kind in TABLES if kind in rows]
+    copies = [copy_text(rows[kind]) for kind in kinds]  # before anything is locked
+    stale: set[Held] = set()
+
+    def read(shards: pq.abc.PGresult) -> list[bytes]:
+        nonlocal rows, stale
+        existing, valid = _current(shards)
+        stale = set(batch) - valid
+        if not stale:
+            return copies
+        rows = _by_kind(batch, stale, existing)
+        return [copy_text(rows.get(kind, ())) for kind in kinds]
+
+    statements = [_CHECK.format(ids=",".join(str(shard_id) for shard_id, _ in batch))]
+    for kind in kinds:
+        statements += [form.format(table=TABLES[kind], columns=", ".join(kind._fields)) for form in put]
+    if ReplyRow not in rows:
+        await converse(connection, statements, read)
         return stale
+    async with connection.transaction(), connection.cursor() as cursor:
+        await converse(connection, statements, read)
+        if ReplyRow in rows:
+            await keep(cursor, cast("list[ReplyRow]", rows[ReplyRow]))
+    return stale
 
 
-async def _check(cursor: Cursor, claims: Collection[Held]) -> tuple[set[int], set[Held]]:
-    """The shards that still exist, share-locked, and the claims that do not hold any more."""
-    await cursor.execute(
-        "SELECT id, lease_token, done FROM shards WHERE id = ANY(%s) ORDER BY id FOR SHARE",
-        ([shard_id for shard_id, _ in claims],),
-    )
-    found = cast("list[tuple[int, int, bool]]", await cursor.fetchall())
-    valid = {(shard_id, token) for shard_id, token, done in found if not done}
-    return {shard_id for shard_id, _, _ in found}, set(claims) - valid
+def _by_kind(
+    batch: Mapping[Held, Sequence[Row]], stale: Collection[Held] = (), existing: Collection[int] = ()
+) -> dict[type[Row], list[Row]]:
+    """The rows that may be written: of a stale claim those alone that account for what was paid, while there is its shard."""
+    rows: dict[type[Row], list[Row]] = {}
+    for held, of_claim in batch.items():
+        for row in of_claim:
+            if held not in stale or (isinstance(row, CallRow | ReplyRow) and held[0] in existing):
+                rows.setdefault(type(row), []).append(row)
+    return rows
 
 
-async def _copy(cursor: Cursor, table: str, columns: str, rows: Sequence[Row]) -> None:
-    """Puts rows into a table, none of which may be there."""
-    async with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
-        for row in rows:
-            await copy.write_row(row)
-
-
-async def _insert_new(cursor: Cursor, table: str, columns: str, rows: Sequence[Row]) -> None:
-    """Puts those rows into a table that are not there; more than twice the work.
-
-    They pass through a table of the written columns alone, without their constraints: what else the table has by then,
-    it fills in itself.
-    """
-    await cursor.execute(
-        f"CREATE TEMPORARY TABLE new_{table} ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA"
-    )
-    await _copy(cursor, f"new_{table}", columns, rows)
-    await cursor.execute(
-        f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new_{table} ON CONFLICT DO NOTHING"
-    )
+def _current(shards: pq.abc.PGresult) -> tuple[set[int], set[Held]]:
+    """The shards that still exist, and the claims that hold."""
+    existing, valid = set(), set()
+    for row in range(shards.ntuples):
+        shard_id, token, done = [shards.get_value(row, column) for column in range(3)]
+        existing.add(int(shard_id or 0))
+        if done == b"f":
+            valid.add((int(shard_id or 0), int(token or 0)))
+    return existing, valid

@@ -1,23 +1,26 @@
 import asyncio
 import os
 import signal
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import psycopg
 import pytest
+from psycopg import pq
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import writer
 from app.db.engine import connect
 from app.db.migrate import upgrade
-from app.db.writer import Cursor, Held, ResultWriter, Row
+from app.db.writer import Held, ResultWriter, Row
 from app.services import batch_writer
 from app.services.batch_writer import BatchWriter, StaleClaimError
 from embedded.postgres import EmbeddedPostgres
 from tests.conftest import scratch_directory
+from tests.databases import libpq_url
 from tests.integration.jobs import call_row, claimed, expire, new_job, response_row, scalar, take, verdict_row
+
+END_FROZEN = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'frozen'"
 
 
 class CountingWriter(ResultWriter):
@@ -62,26 +65,24 @@ class TestBatchWriter:
     async def test_rows_outlive_a_process_that_stood_still_in_mid_transaction(
         self, engine: AsyncEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The server ends such a transaction by itself."""
+        """While the server waits for the rows somebody else ends the transaction, as the sweeper does."""
         claim = await claimed(engine, (await new_job(engine)).id)
-        frozen = connect(database_url, pool_size=1)
-        check = writer._check
-        stood: list[bool] = []
+        frozen = connect(database_url, pool_size=1, application_name="frozen")
+        current = writer._current
+        ended: list[object] = []
 
-        async def standing_still(cursor: Cursor, claims: Collection[Held]) -> tuple[set[int], set[Held]]:
-            found = await check(cursor, claims)
-            if not stood:
-                stood.append(True)
-                await cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 100")
-                time.sleep(0.5)  # noqa: ASYNC251 - the whole process
-            return found
+        def standing_still(shards: pq.abc.PGresult) -> tuple[set[int], set[Held]]:
+            if not ended:
+                with psycopg.connect(libpq_url(database_url), autocommit=True) as other:
+                    ended.extend(other.execute(END_FROZEN).fetchall())
+            return current(shards)
 
-        monkeypatch.setattr(writer, "_check", standing_still)
+        monkeypatch.setattr(writer, "_current", standing_still)
         rows = BatchWriter(ResultWriter(frozen))
         async with rows.running():
             await rows.add(claim, call_row(claim), response_row(claim)).durable(claim)
         await frozen.dispose()
-        assert stood
+        assert ended == [(True,)]
         assert await scalar(engine, "SELECT count(*) FROM calls") == 1
         assert await scalar(engine, "SELECT count(*) FROM responses") == 1
 
