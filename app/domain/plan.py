@@ -141,9 +141,9 @@ def gym(cells: Iterable[Cell]) -> list[GymCell]:
 def shards_of(spec: JobSpec, cells: Sequence[Cell]) -> list[ShardPlan]:
     """Cuts the generating cells' runs into shards of about :data:`CALLS_PER_SHARD` calls."""
     return [
-        ShardPlan(cell.ordinal, start, stop, (stop - start) * responses_per_run(cell))
+        ShardPlan(cell.ordinal, runs[0], runs[-1] + 1, len(runs) * responses_per_run(cell))
         for cell in cells
-        for start, stop in _slices(range(cell.runs), _runs_per_shard(spec, cell))
+        for runs in _slices(range(cell.runs), _runs_per_shard(spec, cell))
     ]
 
 
@@ -162,14 +162,11 @@ def shards_of_provided(
     for response in provided:
         of_cell = runs.setdefault(response.cell, {})
         of_cell[response.run] = of_cell.get(response.run, 0) + 1
-    shards: list[ShardPlan] = []
-    for ordinal in sorted(runs):
-        of_cell = runs[ordinal]
-        for start, stop in _slices(sorted(of_cell), _runs_per_shard(spec, cells[ordinal])):
-            shards.append(
-                ShardPlan(ordinal, start, stop, sum(n for run, n in of_cell.items() if start <= run < stop))
-            )
-    return shards
+    return [
+        ShardPlan(ordinal, some[0], some[-1] + 1, sum(of_cell[run] for run in some))
+        for ordinal, of_cell in sorted(runs.items())
+        for some in _slices(sorted(of_cell), _runs_per_shard(spec, cells[ordinal]))
+    ]
 
 
 def _runs_per_shard(spec: JobSpec, cell: Cell) -> int:
@@ -182,10 +179,8 @@ def _runs_per_shard(spec: JobSpec, cell: Cell) -> int:
     return max(1, round(CALLS_PER_SHARD / calls_per_run))
 
 
-def _slices(runs: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
-    for first in range(0, len(runs), size):
-        chunk = runs[first : first + size]
-        yield chunk[0], chunk[-1] + 1
+def _slices(runs: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    return (runs[first : first + size] for first in range(0, len(runs), size))
 
 
 def estimate(spec: JobSpec, cells: Sequence[Cell]) -> list[StageEstimate]:

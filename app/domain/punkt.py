@@ -28,6 +28,12 @@ with _as_if_not_installed("scipy.stats", "scipy.sparse"):
 _SEEN_IN_LOWER_CASE = 1 << 5
 """Punkt's orthographic context of a word that was seen inside a sentence in lower case."""
 
+_END_BEFORE_WORD = re.compile(r"[.?!](?=([ \n]+)[A-Za-z0-9])")
+_PLAIN_WORD = re.compile(r"(?:[A-Za-z]+-)*([A-Za-z]{2,})")
+"""Nothing but letters, perhaps with hyphens between them; none that may be an initial."""
+
+_SENTENCE_END = re.compile("[.?!]")
+
 
 class _Token(PunktToken):  # type: ignore[misc] # nltk has no types
     """A token whose patterns run on ``re``: three times as fast as NLTK's, which check a wall-clock limit."""
@@ -72,6 +78,7 @@ class PunktSegmenter:
         parameters.ortho_context = _WordContexts.fromkeys(rules.sentence_starters, _SEEN_IN_LOWER_CASE)
         parameters.collocations = set(product(rules.never_final, rules.sentence_starters))
         self.name = rules.name
+        self._abbreviations = parameters.abbrev_types
         self._punkt = PunktSentenceTokenizer(parameters, lang_vars=_English(), token_cls=_Token)
 
     def segment(self, text: str) -> tuple[Unit, ...]:
@@ -80,7 +87,7 @@ class PunktSegmenter:
         # Each — became two characters; how many of the second ones precede an offset is how far it has moved.
         added = [match.start() + count for count, match in enumerate(re.finditer("—", text), 1)]
         units: list[Unit] = []
-        for start, end in self._punkt.span_tokenize(normalised):
+        for start, end in self._spans(normalised):
             sentence = normalised[start:end].strip()
             if sentence:
                 first = normalised.index(sentence, start)
@@ -88,3 +95,28 @@ class PunktSegmenter:
                 span = (first - bisect_left(added, first), last - bisect_left(added, last))
                 units.append(Unit(len(units), *span, sentence))
         return tuple(units)
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """What Punkt's ``span_tokenize`` gives for a whole text, in a sixth of its time for ordinary prose.
+
+        A sentence ends after a plain word that is no abbreviation and before another word, whatever else is around. So what stands
+        between two such ends can be split by itself, and need not be where it holds no other sign that may end a sentence.
+        """
+        start = looked = 0
+        for end in _END_BEFORE_WORD.finditer(text):
+            stop = end.start()
+            space = max(text.rfind(" ", looked, stop), text.rfind("\n", looked, stop))
+            looked = end.end()
+            word = _PLAIN_WORD.fullmatch(text, space + 1, stop)
+            if word is not None and self._abbreviations.isdisjoint((word[0].lower(), word[1].lower())):
+                yield from self._spans_between(text, start, looked)
+                start = end.end(1)
+        yield from self._spans_between(text, start, len(text.rstrip()))
+
+    def _spans_between(self, text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """The spans of what stands between two ends of sentences; the second one may be the text's own."""
+        if _SENTENCE_END.search(text, start, stop - 1) is None:
+            yield start, stop
+            return
+        for first, last in self._punkt.span_tokenize(text[start:stop]):
+            yield start + first, start + last

@@ -34,8 +34,17 @@ class ClientKey:
             IdempotencyConflictError: If the key came with another body.
         """
         held = await idempotency.find_key(connection, tenant, self.key)
-        if held is None:
-            return None
+        return None if held is None else self.made_by(held)
+
+    def made_by(self, held: tuple[str, str]) -> str:
+        """The id of what an earlier request with the key made.
+
+        Args:
+            held: That id, and the hash of that request's body.
+
+        Raises:
+            IdempotencyConflictError: If it was another body.
+        """
         made, body_hash = held
         if body_hash != self.body_hash:
             raise IdempotencyConflictError

@@ -48,7 +48,7 @@ from app.services.connection_book import ConnectionBook
 from app.services.errors import IdempotencyConflictError, SpendingCapError
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
-from app.services.repetition import hash_of
+from app.services.repetition import ClientKey
 from app.services.sets import sets_named, with_kept_sets
 
 Position = tuple[int, int, int]
@@ -323,25 +323,25 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
         IdempotencyConflictError: If the key came with another body within the last day.
         SpendingCapError: If the cap of the API key does not leave enough for it.
     """
-    body_hash = hash_of(submission.request)
-    if submission.idempotency_key is not None:
+    client_key = ClientKey.of(submission.idempotency_key, submission.request)
+    if client_key is not None:
         async with deps.engine.connect() as connection:
-            held = await idempotency.find_key(connection, tenant, submission.idempotency_key)
-            if held is not None:
-                return await _earlier_job(connection, tenant, held, body_hash)
+            made = await client_key.made_before(connection, tenant)
+            if made is not None:
+                return await _earlier_job(connection, tenant, made)
     prepared = await _prepared(deps, tenant, submission.draft)
     _refuse_unconfirmed(deps, submission.draft, prepared)
     job_id = new_id("job")
     async with deps.engine.connect() as connection:
         await _keep_cap(deps.prices, connection, submission, prepared)
         await _insert(connection, tenant, job_id, submission, prepared)
-        if submission.idempotency_key is not None:
+        if client_key is not None:
             held = await idempotency.claim_key(
-                connection, tenant, submission.idempotency_key, body_hash, job_id=job_id
+                connection, tenant, client_key.key, client_key.body_hash, job_id=job_id
             )
             if held is not None:
                 await connection.rollback()
-                return await _earlier_job(connection, tenant, held, body_hash)
+                return await _earlier_job(connection, tenant, client_key.made_by(held))
         announced = await shards.refill(connection, job_id, deps.window)
         row = await jobs.get_job(connection, tenant, job_id)
         await connection.commit()
@@ -421,12 +421,7 @@ async def _prepared(
     return await asyncio.to_thread(prepare_job, deps, complete)
 
 
-async def _earlier_job(
-    connection: AsyncConnection, tenant: str, held: tuple[str, str], body_hash: str
-) -> JobRow:
-    job_id, earlier_hash = held
-    if earlier_hash != body_hash:
-        raise IdempotencyConflictError
+async def _earlier_job(connection: AsyncConnection, tenant: str, job_id: str) -> JobRow:
     row = await jobs.get_job(connection, tenant, job_id)
     if row is None:
         raise IdempotencyConflictError

@@ -15,7 +15,7 @@ GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "sentences.yaml"
 SEGMENTER = PunktSegmenter(load_atomic().segmentation)
 
 PIECES = st.sampled_from(
-    ["I", "like", "Dr", "U.S", "e.g", "p.m", "...", ".", "!", "?", " ", "\n", "—", "\u2019", "“", "”", '"', "'", ")", "(", ",",
+    ["I", "like", "well-known", ". The ", "Dr", "U.S", "e.g", "p.m", "...", ".", "!", "?", " ", "\n", "—", "\u2019", "“", "”", '"', "'", ")", "(", ",",
      "1", "2.5", "#", "😊", "--", "\u00a0", "\u200b", "É"]
 )  # fmt: skip
 TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=40).map("".join))
