@@ -4,8 +4,8 @@ import asyncio
 import hashlib
 import importlib
 import json
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from app.domain.model import ChatReply, ChatRequest
 from app.llm.connections import Connection, ConnectionKind, Connections
@@ -67,14 +67,14 @@ class Gateway:
                 await asyncio.to_thread(importlib.import_module, _adapter(kind))
                 self._connect(connection)
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    def complete(self, request: ChatRequest) -> Coroutine[Any, Any, ChatReply]:
         """The model's answer, by one HTTP call.
 
         Raises:
             ModelCallError: If there was none.
         """
         chat = self._chats.get(request.model.connection) or self._connect(request.model.connection)
-        return await chat.complete(request)
+        return chat.complete(request)
 
     def fingerprint(self, request: ChatRequest) -> Fingerprint:
         """What makes a request the same as another: its provider's address, and the body that it is sent."""

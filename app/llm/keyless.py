@@ -11,14 +11,13 @@ def keyless(reply: ChatReply, key: SecretStr | None) -> ChatReply:
     if key is None:
         return reply
     removed = traces_of(key.get_secret_value()).pieces_removed
-    text = removed(reply.text)
-    names = [
-        said and removed(said)
-        for said in (reply.model_snapshot, reply.system_fingerprint, reply.provider_request_id)
-    ]
-    snapshot, fingerprint, request_id = names
+    said = (reply.text, reply.model_snapshot, reply.system_fingerprint, reply.provider_request_id)
+    shown = tuple([words and removed(words) for words in said])
+    if shown == said:
+        return reply
+    text, snapshot, fingerprint, request_id = shown
     return reply._replace(
-        text=text,
+        text=text or "",
         model_snapshot=snapshot,
         system_fingerprint=fingerprint,
         provider_request_id=request_id,

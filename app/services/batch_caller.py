@@ -16,7 +16,7 @@ from app.services.call_rows import Attempt, CallKey, answered_row, unanswered_ro
 from app.services.identifiers import new_uuid
 from app.services.model_caller import MAX_RATE_LIMITED_ATTEMPTS, CallFailedError, JobMustStopError
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
-from app.telemetry.metrics import count_call
+from app.telemetry.metrics import calls_of
 
 MOST_ROUNDS = 4
 """Attempts at a call that fails in a way that may pass, rate limits not counted: each is a batch, and may take a day."""
@@ -112,7 +112,8 @@ class BatchCaller:
     def _account(self, claim: AnyClaim, row: CallRow) -> None:
         batch = self.writer.add(claim, row)
         self.written[id(batch)] = batch
-        count_call(row.connection, row.model, row.stage, row.outcome, row.latency_ms / 1000, row.usd)
+        counted = calls_of(row.connection, row.model)
+        counted.ended(row.stage, row.outcome, row.latency_ms / 1000, row.usd)
 
     def _want(
         self,

@@ -98,11 +98,8 @@ class FairQueue:
         self._begin()
         return Turn(self)
 
-    async def turn(self, tenant: str, job: str, priority: Priority) -> Turn:
-        """Waits until it is this job's turn. Whoever is given it must end it."""
-        at_once = self.turn_at_once()
-        if at_once is not None:
-            return at_once
+    async def turn_in_line(self, tenant: str, job: str, priority: Priority) -> Turn:
+        """Waits until it is this job's turn, where none was to be had at once. Whoever is given it must end it."""
         granted = self._loop.create_future()
         self._join(tenant, job, priority, granted)
         try:

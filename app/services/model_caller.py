@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
+from typing import NamedTuple
 from uuid import UUID
 
 from app.db.budgets import Wanted
@@ -34,7 +35,8 @@ from app.services.call_rows import (
 from app.services.fair_queue import FairQueue, Turn
 from app.services.identifiers import new_uuid
 from app.services.stop_signal import AbandonedError, StopSignal, current_task
-from app.telemetry.metrics import LIMITER_UNAVAILABLE, calls_of, count_call, count_pause, waiting
+from app.telemetry.metrics import LIMITER_UNAVAILABLE, calls_of, count_pause, waiting
+from app.telemetry.tallies import Calls
 
 FIRST_BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 60.0
@@ -74,6 +76,18 @@ class CallFailedError(Exception):
     """The item's call failed for good; the job goes on."""
 
 
+class _Way(NamedTuple):
+    """What all calls to a model pass.
+
+    Attributes:
+        queue: Where they wait for their turn.
+        counted: Where they are counted.
+    """
+
+    queue: FairQueue
+    counted: Calls
+
+
 class ModelCaller:
     """Makes calls for shards. One a process.
 
@@ -108,7 +122,7 @@ class ModelCaller:
         self._deadline = deadline_seconds
         self._in_flight = in_flight
         self._budgets = budgets
-        self._queues: dict[tuple[str, str], FairQueue] = {}
+        self._ways: dict[tuple[str, str], _Way] = {}
         self._written: dict[tuple[str, str, Stage], float] = {}
         self._telling: set[asyncio.Task[None]] = set()
 
@@ -182,29 +196,29 @@ class ModelCaller:
         self, request: ChatRequest, sent: Attempt, stop: StopSignal, task: asyncio.Task[object]
     ) -> ChatReply:
         """Sends a call, and accounts for it whatever becomes of it: its reservation is settled by its row."""
-        counted = calls_of(request.model.connection, request.model.name)
+        counted = self._way(request.model).counted
         started = time.perf_counter()
         counted.in_flight += 1
         try:
             with stop.on_the_wire(task):
                 reply = await self._chat.complete(request)
         except AbandonedError:
-            self._account(lost_row(sent, _milliseconds(started), ABANDONED), sent)
+            self._account(lost_row(sent, _milliseconds(started), ABANDONED), sent, counted)
             raise
         except ModelCallError as error:
-            self._account(unanswered_row(sent, _milliseconds(started), error), sent)
+            self._account(unanswered_row(sent, _milliseconds(started), error), sent, counted)
             raise
         except Exception:
-            self._account(lost_row(sent, _milliseconds(started), INTERNAL_ERROR), sent)
+            self._account(lost_row(sent, _milliseconds(started), INTERNAL_ERROR), sent, counted)
             raise
         finally:
             counted.in_flight -= 1
-        self._account(answered_row(sent, _milliseconds(started), reply, self._prices), sent)
+        self._account(answered_row(sent, _milliseconds(started), reply, self._prices), sent, counted)
         return reply
 
-    def _account(self, row: CallRow, sent: Attempt) -> None:
+    def _account(self, row: CallRow, sent: Attempt, counted: Calls) -> None:
         self._writer.add(sent.claim, row)
-        count_call(row.connection, row.model, row.stage, row.outcome, row.latency_ms / 1000, row.usd)
+        counted.ended(row.stage, row.outcome, row.latency_ms / 1000, row.usd)
 
     async def _clear(
         self,
@@ -251,17 +265,17 @@ class ModelCaller:
 
     async def _take_turn(self, model: Model, claim: AnyClaim) -> Turn:
         """Waits for a call's turn in this process and a place among the calls in flight of all processes."""
+        queue, counted = self._way(model)
         if not self._writer.has_room:
-            with waiting("writer", model.connection, model.name):
+            with waiting("writer", counted):
                 await self._writer.wait_for_room()
-        queue = self._queue(model)
         turn = queue.turn_at_once()
         if turn is None:
-            with waiting("process", model.connection, model.name):
-                turn = await queue.turn(claim.tenant, claim.job_id, claim.priority)
+            with waiting("process", counted):
+                turn = await queue.turn_in_line(claim.tenant, claim.job_id, claim.priority)
         if self._limiter.bounds(model.connection, model.name):
             try:
-                with waiting("shared", model.connection, model.name):
+                with waiting("shared", counted):
                     await self._patiently(lambda: self._limiter.enter(model.connection, model.name))
             except BaseException:
                 turn.end()
@@ -303,7 +317,7 @@ class ModelCaller:
         clock = asyncio.get_running_loop().time
         while True:
             if not self._limiter.lets_all_pass(model.connection, model.name):
-                with waiting("rate", model.connection, model.name):
+                with waiting("rate", self._way(model).counted):
                     await self._patiently(lambda: self._limiter.acquire(model.connection, model.name, tokens))
             granted = clock()
             await stop.confirmed()
@@ -311,11 +325,12 @@ class ModelCaller:
             if clock() - granted <= PERMIT_SECONDS:
                 return
 
-    def _queue(self, model: Model) -> FairQueue:
+    def _way(self, model: Model) -> _Way:
         name = (model.connection, model.name)
-        if name not in self._queues:
-            self._queues[name] = FairQueue(self._in_flight(*name))
-        return self._queues[name]
+        way = self._ways.get(name)
+        if way is None:
+            way = self._ways[name] = _Way(FairQueue(self._in_flight(*name)), calls_of(*name))
+        return way
 
     async def _patiently(self, permit: Callable[[], Awaitable[None]]) -> None:
         """Asks for a permit until the limiter can be reached."""

@@ -124,7 +124,7 @@ class Responses(ABC):
             row = self._answered_row(run, item, reply)
         return await self._store(row)
 
-    async def _ask(
+    def _ask(
         self,
         model: Model,
         system: str | None,
@@ -133,12 +133,12 @@ class Responses(ABC):
         key: CallKey,
         usable: Callable[[ChatReply], bool],
         place: tuple[str | int, ...] = (),
-    ) -> ChatReply:
+    ) -> Coroutine[Any, Any, ChatReply]:
         """A model's reply; for a job that wants to be spared calls perhaps one that is there already."""
         if not self.spares:
-            return await self.deps.caller.call(model, system, user, key=key, claim=self.claim, stop=self.stop)
+            return self.deps.caller.call(model, system, user, key=key, claim=self.claim, stop=self.stop)
         question = Question(model, system, user, key, self.claim, place, usable)
-        return await self.deps.replies.reply(question, self.spec.reuse, self.stop)
+        return self.deps.replies.reply(question, self.spec.reuse, self.stop)
 
     def _place(self, run: int, item: Item) -> tuple[str | int, ...]:
         """What no other text of the job shares with this one, and the same text of another job does."""

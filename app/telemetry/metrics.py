@@ -85,38 +85,19 @@ def calls_of(connection: str, model: str) -> Calls:
     return _CALLS.of(connection, model)
 
 
-def count_call(
-    connection: str, model: str, stage: str, outcome: str, seconds: float, usd: float | None
-) -> None:
-    """Counts an attempt at a call.
-
-    Args:
-        connection: Where it went.
-        model: Which model was called.
-        stage: The stage of the job.
-        outcome: ``ok``, ``retry``, ``item`` or ``job``.
-        seconds: How long it took.
-        usd: What it cost; ``None`` where that is unknown.
-    """
-    calls = _CALLS.of(connection, model)
-    calls.outcomes[stage, outcome] += 1
-    calls.seconds.add(seconds)
-    calls.usd += usd or 0.0
-
-
 class waiting:  # noqa: N801 - used like a function
     """Measures a wait, also one that is given up.
 
     Args:
         limiter: What is waited for.
-        connection: Where the call goes.
-        model: Which model is called.
+        calls: Where it is counted.
     """
 
-    __slots__ = ("_for", "_started")
+    __slots__ = ("_calls", "_limiter", "_started")
 
-    def __init__(self, limiter: str, connection: str, model: str) -> None:
-        self._for = (limiter, connection, model)
+    def __init__(self, limiter: str, calls: Calls) -> None:
+        self._limiter = limiter
+        self._calls = calls
         self._started = time.perf_counter()
 
     def __enter__(self) -> None:
@@ -126,8 +107,7 @@ class waiting:  # noqa: N801 - used like a function
         """Ends."""
         seconds = time.perf_counter() - self._started
         if seconds >= SHORTEST_WAIT_SECONDS:
-            limiter, connection, model = self._for
-            _CALLS.of(connection, model).waited(limiter, seconds)
+            self._calls.waited(self._limiter, seconds)
 
 
 def count_pause(connection: str, model: str) -> None:

@@ -55,7 +55,7 @@ class Traces:
 
     def pieces_removed(self, text: str) -> str:
         """A text without any piece of a long secret; a short one, which may be a word of it, stays."""
-        if not self._may_have_pieces(text):
+        if len(text) < PIECE or not self._may_have_pieces(text):
             return text
         starts = [n for n in range(len(text) - PIECE + 1) if text[n : n + PIECE] in self._pieces]
         return "".join(_without(text, starts))

@@ -70,6 +70,20 @@ class Calls:
         self.waits: dict[str, Seconds] = {}
         self.usd = 0.0
 
+    def ended(self, stage: str, outcome: str, seconds: float, usd: float | None) -> None:
+        """Counts an attempt at a call.
+
+        Args:
+            stage: The stage of the job.
+            outcome: ``ok``, ``retry``, ``item`` or ``job``.
+            seconds: How long it took.
+            usd: What it cost; ``None`` where that is unknown.
+        """
+        self.outcomes[stage, outcome] += 1
+        self.seconds.add(seconds)
+        if usd:
+            self.usd += usd
+
     def waited(self, limiter: str, seconds: float) -> None:
         """Counts a wait."""
         known = self.waits.get(limiter)

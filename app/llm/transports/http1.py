@@ -171,8 +171,12 @@ class HttpConnection(asyncio.Protocol):
 
     def _check_framing(self) -> None:
         """Refuses what parsers disagree about, in addition to what llhttp refuses (two lengths, both framings)."""
-        codings = [value.lower() for name, value in self._headers if name == b"transfer-encoding"]
-        lengths = [value for name, value in self._headers if name == b"content-length"]
+        codings, lengths = [], []
+        for name, value in self._headers:
+            if name == b"content-length":
+                lengths.append(value)
+            elif name == b"transfer-encoding":
+                codings.append(value.lower())
         self._framed = bool(codings or lengths)
         if codings not in ([], [b"chunked"]) or len(lengths) + len(codings) > 1:
             self._fail(LostConnectionError("no HTTP reply: its framing is ambiguous"))

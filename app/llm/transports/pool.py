@@ -51,7 +51,8 @@ class Pool:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._loop = asyncio.get_running_loop()
-        self._room = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._taken = 0
+        self._room = asyncio.Event()
         self._idle: dict[HttpConnection, None] = {}
         self._busy: dict[HttpConnection, float] = {}
         self._expiry: asyncio.TimerHandle | None = None
@@ -74,11 +75,11 @@ class Pool:
             ReplyTooLongError: If the reply is longer than an answer can be.
             TimeoutError: If there was no whole reply in time.
         """
-        if self._room.locked():
+        while self._taken >= MAX_CONNECTIONS:
+            self._room.clear()
             async with asyncio.timeout_at(until):
-                await self._room.acquire()
-        else:
-            await self._room.acquire()
+                await self._room.wait()
+        self._taken += 1
         try:
             connection = self._reusable()
             if connection is None:
@@ -94,7 +95,8 @@ class Pool:
             self._keep(connection)
             return reply
         finally:
-            self._room.release()
+            self._taken -= 1
+            self._room.set()
 
     def _look(self) -> None:
         """Gives up what is late."""

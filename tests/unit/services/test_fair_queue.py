@@ -11,6 +11,12 @@ from app.services import fair_queue
 from app.services.fair_queue import FEWEST_AT_LIMITER, FairQueue, Turn
 
 
+async def a_turn(
+    queue: FairQueue, job: str = "j", *, tenant: str = "t", priority: Priority = Priority.NORMAL
+) -> Turn:
+    return queue.turn_at_once() or await queue.turn_in_line(tenant, job, priority)
+
+
 @dataclass
 class Line:
     """A queue with one place in flight, and who has had it, in order."""
@@ -25,7 +31,7 @@ class Line:
         self.tasks += [asyncio.create_task(self._call(tenant, job, priority)) for _ in range(number)]
 
     async def _call(self, tenant: str, job: str, priority: Priority) -> None:
-        turn = await self.queue.turn(tenant, job, priority)
+        turn = await a_turn(self.queue, job, tenant=tenant, priority=priority)
         turn.passed()
         self.served.append(job)
         await asyncio.sleep(0)
@@ -112,7 +118,7 @@ class TestPlaces:
 
         async def call() -> None:
             nonlocal most, now
-            turn = await queue.turn("t", "j", Priority.NORMAL)
+            turn = await a_turn(queue)
             turn.passed()
             now += 1
             most = max(most, now)
@@ -125,9 +131,9 @@ class TestPlaces:
 
     async def test_a_call_that_was_stopped_leaves_its_place_to_others(self) -> None:
         queue = FairQueue(1)
-        first = await queue.turn("t", "j", Priority.NORMAL)
-        stopped = asyncio.create_task(queue.turn("t", "j", Priority.NORMAL))
-        waiting = asyncio.create_task(queue.turn("t", "j", Priority.NORMAL))
+        first = await a_turn(queue)
+        stopped = asyncio.create_task(a_turn(queue))
+        waiting = asyncio.create_task(a_turn(queue))
         await asyncio.sleep(0)
         stopped.cancel()
         first.end()
@@ -136,9 +142,9 @@ class TestPlaces:
 
     async def test_a_call_that_is_stopped_with_its_turn_given_passes_it_on(self) -> None:
         queue = FairQueue(1)
-        first = await queue.turn("t", "j", Priority.NORMAL)
-        stopped = asyncio.create_task(queue.turn("t", "j", Priority.NORMAL))
-        waiting = asyncio.create_task(queue.turn("t", "j", Priority.NORMAL))
+        first = await a_turn(queue)
+        stopped = asyncio.create_task(a_turn(queue))
+        waiting = asyncio.create_task(a_turn(queue))
         await asyncio.sleep(0)
         first.end()  # gives the turn to the one that is stopped before it runs again
         stopped.cancel()
@@ -151,7 +157,7 @@ class TestLimiter:
         queue, turns = FairQueue(100), list[Turn]()
 
         async def call(job: str) -> None:
-            turns.append(await queue.turn("t", job, Priority.NORMAL))
+            turns.append(await a_turn(queue, job))
 
         big = [asyncio.create_task(call("big")) for _ in range(50)]
         await asyncio.sleep(0)
@@ -171,11 +177,11 @@ class TestLimiter:
         monkeypatch.setattr("app.services.fair_queue.time.monotonic", lambda: now)
         queue = FairQueue(1000)
         for _ in range(40):
-            turn = await queue.turn("t", "j", Priority.NORMAL)
+            turn = await a_turn(queue)
             turn.passed()
             turn.end()
         now = 101.5
-        waiting = [asyncio.create_task(queue.turn("t", "j", Priority.NORMAL)) for _ in range(60)]
+        waiting = [asyncio.create_task(a_turn(queue)) for _ in range(60)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert sum(task.done() for task in waiting) == 40

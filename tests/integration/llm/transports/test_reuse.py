@@ -269,7 +269,7 @@ class TestCancelling:
             pool, "_loop", type("Loop", (), {"getaddrinfo": getaddrinfo, "time": lambda _: 0.0})()
         )
         await self.cancel(pool, resolving)
-        assert (pool._room._value, pool._resolving.locked()) == (pool_module.MAX_CONNECTIONS, False)
+        assert (pool._taken, pool._resolving.locked()) == (0, False)
 
     async def test_while_waiting_for_room_leaves_it_to_the_next(
         self, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
@@ -311,7 +311,7 @@ class TestAddresses:
         pool = Pool(Server(host, 1))
         with pytest.raises(NotConnectedError):
             await pool.exchange(request(b"x"), soon())
-        assert pool._room._value == pool_module.MAX_CONNECTIONS
+        assert pool._taken == 0
         await pool.close()
 
     async def test_that_never_answer_are_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
