@@ -37,7 +37,13 @@ def service(databases: Databases, template_database: str) -> Iterator[Service]:
         databases.new("keys", template=template_database) as url,
         scratch_directory() as directory,
         EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url(), ASSAY_HOSTS="assay.example, Lab.example") as running,
+        guarded(
+            directory,
+            url,
+            valkey.url(),
+            ASSAY_HOSTS="assay.example, Lab.example",
+            ASSAY_LOG_LEVEL="INFO",
+        ) as running,
     ):
         yield running
 
@@ -139,6 +145,7 @@ class TestLife:
             service.post(f"/v1/jobs/{job['id']}/pause", headers=admin)
             with pytest.raises(httpx2.RemoteProtocolError):  # it breaks off: an export must not look whole
                 assert not [line for line in lines if "paused" in line]
+        assert_told_as_broken_off(service, f"/v1/jobs/{job['id']}/events")
 
     def test_it_is_noted_when_one_was_last_used(self, service: Service, admin: dict[str, str]) -> None:
         key = made(service, admin)
@@ -166,6 +173,16 @@ class TestLife:
         answer = service.post("/v1/api-keys", {"name": "x", "scopes": ["read"]} | wrong, headers=admin)
         assert answer.status_code == 422
         assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def assert_told_as_broken_off(service: Service, path: str) -> None:
+    """The log says once that an answer was broken off, and takes it for nobody's error."""
+    assert service.log is not None
+    written = service.log.read_text()
+    events = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
+    told = [event for event in events if event.get("path") == path]
+    assert [(event["event"], event["level"]) for event in told] == [("answer broken off", "info")]
+    assert "EndedError" not in written
 
 
 def rotated(service: Service, admin: dict[str, str], key: Json, **body: int) -> Json:
@@ -277,6 +294,7 @@ class TestSessions:
             service.post(f"/v1/jobs/{job['id']}/pause", headers=admin)
             with pytest.raises(httpx2.RemoteProtocolError):
                 assert not [line for line in lines if "paused" in line]
+        assert_told_as_broken_off(service, f"/v1/jobs/{job['id']}/events")
 
     def test_who_signs_in_again_is_known_again(self, admin: dict[str, str], browser: httpx2.Client) -> None:
         for _ in range(2):
