@@ -431,6 +431,7 @@ class TestStrangers:
         assert done.returncode != 0
         assert "not on 0.0.0.0" in done.stderr
         assert "assay keys create" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 class TestHosts:
