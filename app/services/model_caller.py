@@ -52,6 +52,9 @@ LONGEST_WAIT_FOR_LIMITER_SECONDS = 1.0
 PERMIT_SECONDS = 0.1
 """How long after it was given a permit of the rate limiter may be used."""
 
+MOST_IDLE = 1000
+"""Of how many models what is only known of them, and not needed at the moment, is kept."""
+
 NEWEST_SHARE = 0.05
 """Weight of the newest reply in the mean length of a model's replies."""
 
@@ -313,9 +316,12 @@ class ModelCaller:
 
     def _queue(self, model: Model) -> FairQueue:
         name = (model.connection, model.name)
-        if name not in self._queues:
-            self._queues[name] = FairQueue(self._in_flight(*name))
-        return self._queues[name]
+        queue = self._queues.get(name)
+        if queue is None:
+            if len(self._queues) >= MOST_IDLE:
+                self._queues = {other: line for other, line in self._queues.items() if not line.is_idle}
+            queue = self._queues[name] = FairQueue(self._in_flight(*name))
+        return queue
 
     async def _patiently(self, permit: Callable[[], Awaitable[None]]) -> None:
         """Asks for a permit until the limiter can be reached."""
@@ -339,7 +345,11 @@ class ModelCaller:
         """Learns from a reply what such calls take, and what the provider says of its limits."""
         if reply.usage is not None:
             name = (model.connection, model.name, stage)
-            mean = self._written.get(name, float(reply.usage.output_tokens))
+            mean = self._written.get(name)
+            if mean is None:
+                if len(self._written) >= MOST_IDLE:
+                    self._written.clear()
+                mean = float(reply.usage.output_tokens)
             self._written[name] = mean + NEWEST_SHARE * (reply.usage.output_tokens - mean)
             beyond = reply.usage.input_tokens + reply.usage.output_tokens - tokens
             if beyond > 0:
