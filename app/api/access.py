@@ -235,7 +235,7 @@ async def _caller(request: Request) -> Caller:
     if not await keyring.any_exist():
         return _without_keys(request)
     shown = request.headers.get("authorization")
-    session = None if shown is not None else request.cookies.get(sessions.COOKIE)
+    session = None if shown is not None else sessions.shown_in(request)
     try:
         if shown is not None:
             holder = await keyring.holder_of(_bearer(shown))

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from app.api.sessions import COOKIE
+from app.api.sessions import COOKIE, HOST_COOKIE
 from app.cli import app
 from app.domain.api_key import Scope
 from app.services.keyring import KNOWN_SECONDS
@@ -218,13 +218,26 @@ class TestSessions:
         assert page.status_code == 200
         assert 'action="/sign-out"' in page.text
 
-    @pytest.mark.parametrize(("scheme", "secure"), [("https", True), ("http", False)])
-    def test_behind_a_proxy_that_encrypts_its_cookie_goes_nowhere_else(
-        self, admin: dict[str, str], browser: httpx2.Client, scheme: str, secure: bool
+    @pytest.mark.parametrize(
+        ("scheme", "name", "secure"), [("https", HOST_COOKIE, True), ("http", COOKIE, False)]
+    )
+    def test_behind_a_proxy_that_encrypts_its_cookie_goes_nowhere_else_and_comes_from_nowhere_else(
+        self, admin: dict[str, str], browser: httpx2.Client, scheme: str, name: str, secure: bool
     ) -> None:
         browser.headers["X-Forwarded-Proto"] = scheme
-        cookie = self.sign_in(browser, key_in(admin)).headers["set-cookie"]
-        assert ("Secure" in cookie.split("; ")) is secure
+        began = self.sign_in(browser, key_in(admin)).headers["set-cookie"].split("; ")
+        session = began[0].removeprefix(f"{name}=")
+        for planted, status in ((COOKIE, 200 if name == COOKIE else 401), (name, 200)):
+            browser.cookies.clear()
+            shown = {"Cookie": f"{planted}={session}"}
+            assert browser.get("/v1/jobs", headers=shown).status_code == status
+        ended = browser.post("/sign-out", headers={"Cookie": f"{name}={session}"})
+        forgotten = ended.headers["set-cookie"].split("; ")
+        assert forgotten[0] == f'{name}=""'
+        for cookie in (began, forgotten):  # a browser takes that name only with these
+            assert "Path=/" in cookie
+            assert ("Secure" in cookie) is secure
+            assert not [part for part in cookie if part.startswith("Domain")]
 
     def test_a_wrong_key_is_refused_and_not_repeated(
         self, admin: dict[str, str], browser: httpx2.Client
