@@ -1,5 +1,6 @@
 """What every process does first: logging, the operator's file; and what it does late, because it takes long."""
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -13,13 +14,22 @@ from collections.abc import Callable, Iterator
 import structlog
 
 from app.domain.segmentation import PunktRules, Segmenter, Unit
-from app.llm.connections import Connections, load_connections
-from app.settings import Settings, environment
+from app.llm.connections import Connections, ConnectionsError, load_connections
+from app.settings import Settings, StartError, environment
 from app.telemetry.redaction import redact_logging, redacted
 from app.vault.keyring import KeyRing, parse_keys
 
 _QUOTING = frozenset({"psycopg", "sqlalchemy"})
 """Packages whose exceptions quote what they were given."""
+
+
+@contextlib.contextmanager
+def told_start() -> Iterator[None]:
+    """Ends a process that can't start with the reason, and without a traceback: it is nothing that our code could do better."""
+    try:
+        yield
+    except StartError as error:
+        raise SystemExit(f"Error: {error}") from error
 
 
 def configure_logging(settings: Settings) -> None:
@@ -77,21 +87,25 @@ def load_operator_connections(settings: Settings) -> Connections:
     """The connections of the operator's file and of the environment.
 
     Raises:
-        OSError: If the file can't be read.
-        ConnectionsError: If it, or a variable, is unusable.
+        StartError: If the file can't be read, or it or a variable is unusable.
     """
-    text = settings.config.read_text(encoding="utf-8") if settings.config is not None else None
-    return load_connections(text, environment(), settings.simulator_url)
+    try:
+        return load_connections(settings.read_config(), environment(), settings.simulator_url)
+    except ConnectionsError as error:
+        where = "the environment" if settings.config is None else f"ASSAY_CONFIG ({settings.config})"
+        raise StartError(f"{where}: {error}") from error
 
 
 def load_key_ring(settings: Settings) -> KeyRing:
     """What the keys of connections are encrypted with.
 
     Raises:
-        OSError: If the file can't be read.
-        ValueError: If a key is none.
+        StartError: If their file can't be read, or a key is none.
     """
-    return KeyRing(parse_keys(settings.read_encryption_keys()))
+    try:
+        return KeyRing(parse_keys(settings.read_encryption_keys()))
+    except ValueError as error:
+        raise StartError(f"ASSAY_ENCRYPTION_KEYS: {error}") from error
 
 
 class LateSegmenter:

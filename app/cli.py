@@ -121,9 +121,7 @@ def migrate(
                 "DATABASE_URL is not set: it names the database whose tables are brought up to date"
             )
 
-        from app.db.migrate import upgrade  # noqa: PLC0415
-
-        left_to_do = upgrade(settings.database_url)
+        left_to_do = _migrate(settings.database_url)
         if as_json:
             print_json({"migrated": True, "tenant_wall": left_to_do is None})
         else:
@@ -147,17 +145,26 @@ def _settings(given: Json) -> "Settings":
     Raises:
         CommandError: One is wrong; the message names it.
     """
-    from pydantic import ValidationError  # noqa: PLC0415
-
-    from app.settings import Settings  # noqa: PLC0415
+    from app.settings import StartError, load_settings  # noqa: PLC0415
 
     try:
-        return Settings(**given)
-    except ValidationError as error:
-        wrong = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-        raise CommandError(
-            "these settings (variables ASSAY_…) are wrong:\n  " + "\n  ".join(wrong)
-        ) from error
+        return load_settings(**given)
+    except StartError as error:
+        raise CommandError(str(error)) from error
+
+
+def _migrate(database_url: str) -> str | None:
+    """Brings a database's tables up to date; what is left to do is that of :func:`app.db.migrate.upgrade`.
+
+    Raises:
+        CommandError: It can't be done now.
+    """
+    from app.db.migrate import MigrationError, upgrade  # noqa: PLC0415
+
+    try:
+        return upgrade(database_url)
+    except MigrationError as error:
+        raise CommandError(str(error)) from error
 
 
 def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) -> "StackConfig":
@@ -201,20 +208,21 @@ def _key_store() -> Iterator[KeyStore]:
             settings = settings.model_copy(update={"key_pepper_file": own})
         yield KeyStore(database_url, _pepper(settings))
         return
-    from app.db.migrate import upgrade  # noqa: PLC0415
     from embedded.postgres import database_of  # noqa: PLC0415
 
     settings = _with_pepper(settings)
     with _stack_errors(), database_of(settings.data_dir.absolute()) as url:
-        upgrade(url)
+        _migrate(url)
         yield KeyStore(url, _pepper(settings))
 
 
 def _pepper(settings: "Settings") -> bytes | None:
+    from app.settings import StartError  # noqa: PLC0415
+
     try:
         return settings.read_key_pepper()
-    except (OSError, ValueError) as error:
-        raise CommandError(f"ASSAY_KEY_PEPPER_FILE: {error}") from error
+    except StartError as error:
+        raise CommandError(str(error)) from error
 
 
 def _refuse_strangers(settings: "Settings") -> None:

@@ -77,7 +77,7 @@ from app.services.read_results import ResultsReader
 from app.services.recent_progress import RecentProgress
 from app.services.submit_job import SubmissionDependencies
 from app.services.webhooks import WebhookDependencies
-from app.settings import PEPPER_BYTES, Settings, load_settings
+from app.settings import PEPPER_BYTES, Settings, StartError, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import count_request
 
@@ -164,6 +164,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(KnownHost, names=loaded.known_hosts)
     app.add_middleware(Limits, most_bytes=loaded.max_body_bytes, seconds=loaded.upload_seconds)
     app.add_middleware(RequestContext)
+    app.add_middleware(ToldStart)
     problems.install(app)
     patch_fastapi(app, redirect_from_root_to_docs=False)  # /docs without anything from the internet
     for router in (*RESOURCES, *PAGES):
@@ -177,7 +178,7 @@ async def _refuse_strangers(keyring: Keyring, host: str) -> None:
     A server that was not told by ``ASSAY_HOST`` where it listens starts, and refuses each request from elsewhere.
 
     Raises:
-        NoKeysError: If there are none.
+        StartError: If there are none.
     """
     if is_loopback(host):
         return
@@ -189,11 +190,7 @@ async def _refuse_strangers(keyring: Keyring, host: str) -> None:
         log.warning("whether there are keys is not known yet", error=type(error).__name__)
         return
     if not exist:
-        raise NoKeysError(no_keys_yet(f"listens on a loopback address only, not on {host}"))
-
-
-class NoKeysError(Exception):
-    """A service without keys would listen for other machines."""
+        raise StartError(no_keys_yet(f"listens on a loopback address only, not on {host}"))
 
 
 def _services(settings: Settings) -> Services:
@@ -297,3 +294,21 @@ class RequestContext:
                 status=status,
                 ms=milliseconds,
             )
+
+
+class ToldStart:
+    """Has the server say why the application does not start, without the traceback that the framework gives it instead."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles the application's life, or one request."""
+
+        async def told(message: MutableMapping[str, Any]) -> None:
+            error = sys.exc_info()[1]  # which the framework is just handling
+            if message["type"] == "lifespan.startup.failed" and isinstance(error, StartError):
+                message["message"] = str(error)
+            await send(message)
+
+        await self._app(scope, receive, told if scope["type"] == "lifespan" else send)

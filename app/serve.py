@@ -11,6 +11,8 @@ from uvicorn.config import HTTP_PROTOCOLS
 from uvicorn.main import main
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from app.bootstrap import told_start
+
 HEAD_SECONDS = 10.0
 """After so long a connection is closed on which no whole head has come: its first, or another one after an answer."""
 HEAD_BYTES = 64 * 1024
@@ -90,4 +92,5 @@ class BoundedHttp(HttpToolsProtocol):
 
 if __name__ == "__main__":
     HTTP_PROTOCOLS["auto"] = "app.serve:BoundedHttp"
-    main()
+    with told_start():
+        main()

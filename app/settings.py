@@ -1,12 +1,13 @@
 """The only reader of the environment. Everything deeper is given plain values."""
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.domain.reuse import KEPT_DAYS
@@ -15,6 +16,20 @@ from app.guard.targets import Guard
 
 PEPPER_BYTES = 32
 """Fewest that the pepper of API keys has."""
+
+_DRIVER = "postgresql+psycopg://"
+_REDIS = ("redis://", "rediss://", "unix://")
+
+
+class StartError(Exception):
+    """A process can't start; the message says why and names the variable, but does not repeat what is in it: that may be a secret."""
+
+
+class MissingSettingError(StartError):
+    """A process needs a variable that is not set."""
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(f"{variable} is not set; `assay up` sets it for the processes that it starts")
 
 
 class Settings(BaseSettings):
@@ -113,8 +128,24 @@ class Settings(BaseSettings):
             return None
         for plain in ("postgresql://", "postgres://"):
             if url.startswith(plain):
-                return "postgresql+psycopg://" + url.removeprefix(plain)
+                return _DRIVER + url.removeprefix(plain)
+        if not url.startswith(_DRIVER):
+            raise ValueError("must be a URL that begins with postgresql://")
         return url
+
+    @field_validator("redis_url")
+    @classmethod
+    def _of_redis(cls, url: str | None) -> str | None:
+        if url is not None and not url.startswith(_REDIS):
+            raise ValueError(f"must be a URL that begins with {', '.join(_REDIS)}")
+        return url
+
+    @field_validator("log_level")
+    @classmethod
+    def _known_level(cls, level: str) -> str:
+        if level.upper() not in logging.getLevelNamesMapping():
+            raise ValueError("must be a level, such as DEBUG, INFO, WARNING or ERROR")
+        return level
 
     @field_validator("allowed_networks")
     @classmethod
@@ -126,11 +157,20 @@ class Settings(BaseSettings):
         """The keys that connections' keys are encrypted with; empty if there are none.
 
         Raises:
-            OSError: If their file can't be read.
+            StartError: If their file can't be read.
         """
         if self.encryption_keys is not None:
             return self.encryption_keys.get_secret_value()
-        return "" if self.encryption_keys_file is None else self.encryption_keys_file.read_text("ascii")
+        file = self.encryption_keys_file
+        return "" if file is None else _text("ASSAY_ENCRYPTION_KEYS_FILE", file)
+
+    def read_config(self) -> str | None:
+        """The operator's file; ``None`` if there is none.
+
+        Raises:
+            StartError: If it can't be read.
+        """
+        return None if self.config is None else _text("ASSAY_CONFIG", self.config)
 
     @property
     def connection_guard(self) -> Guard:
@@ -157,16 +197,16 @@ class Settings(BaseSettings):
         """What API keys are hashed with; ``None`` if it is not set.
 
         Raises:
-            OSError: If its file can't be read.
-            ValueError: If its file holds too little.
+            StartError: If its file can't be read, or holds too little.
         """
         if self.key_pepper is not None:
             return self.key_pepper.get_secret_value().encode()
         if self.key_pepper_file is None:
             return None
-        pepper = self.key_pepper_file.read_bytes().strip()
+        variable = "ASSAY_KEY_PEPPER_FILE"
+        pepper = _content(variable, self.key_pepper_file).strip()
         if len(pepper) < PEPPER_BYTES:
-            raise ValueError(f"{self.key_pepper_file} holds less than {PEPPER_BYTES} bytes")
+            raise StartError(f"{variable}: {self.key_pepper_file} holds less than {PEPPER_BYTES} bytes")
         return pepper
 
     def require_database_url(self) -> str:
@@ -190,16 +230,46 @@ class Settings(BaseSettings):
         return self.redis_url
 
 
-class MissingSettingError(Exception):
-    """A process needs a variable that is not set."""
+def _content(variable: str, file: Path) -> bytes:
+    """What is in the file that a variable names.
 
-    def __init__(self, variable: str) -> None:
-        super().__init__(f"{variable} is not set; `assay up` sets it for the processes that it starts")
+    Raises:
+        StartError: It can't be read.
+    """
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise StartError(f"{variable}: {error}") from error
 
 
-def load_settings() -> Settings:
-    """The settings, from the environment."""
-    return Settings()
+def _text(variable: str, file: Path) -> str:
+    """The text in the file that a variable names.
+
+    Raises:
+        StartError: It can't be read, or is none.
+    """
+    try:
+        return _content(variable, file).decode()
+    except UnicodeDecodeError:
+        raise StartError(f"{variable}: {file} is not UTF-8") from None
+
+
+def load_settings(**given: Any) -> Settings:
+    """The settings, from the environment unless they are given.
+
+    Raises:
+        StartError: Some are wrong; the message names them.
+    """
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        wrong = [_wrong(str(each["loc"][0]), each["msg"]) for each in error.errors(include_input=False)]
+    raise StartError("these settings are wrong:\n  " + "\n  ".join(wrong))
+
+
+def _wrong(name: str, reason: str) -> str:
+    variable = name if name.isupper() else f"ASSAY_{name.upper()}"
+    return f"{variable}: {reason.removeprefix('Value error, ')}"
 
 
 def environment() -> Mapping[str, str]:

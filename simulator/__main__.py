@@ -41,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ValueError as problem:
         sys.exit(f"simulator: {problem}")
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(config, options))
+        try:
+            runner.run(_serve(config, options))
+        except OSError as problem:
+            sys.exit(f"simulator: {problem}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from uuid import UUID
 import structlog
 from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
 
-from app.bootstrap import configure_logging
+from app.bootstrap import configure_logging, told_start
 from app.queue.celery_app import DELETE_BATCH_FILE, FINALIZE_JOB, RUN_SHARD, TEND_BATCH, make_celery
 from app.queue.sender import CeleryQueue
 from app.settings import load_settings
@@ -15,8 +15,9 @@ from workers.context import WorkerContext
 
 log = structlog.get_logger(__name__)
 
-settings = load_settings()
-app = make_celery(settings.require_redis_url())
+with told_start():
+    settings = load_settings()
+    app = make_celery(settings.require_redis_url())
 context = WorkerContext(settings, CeleryQueue(app))
 
 
@@ -49,7 +50,8 @@ def _start(sender: Any, **_: Any) -> None:
     configure_logging(settings)
     os.nice(settings.worker_nice)
     try:
-        context.start(places=sender.concurrency)
+        with told_start():
+            context.start(places=sender.concurrency)
     except Exception as error:
         # Celery goes on after an exception in a signal, and such a worker would swallow every message.
         log.exception("the worker can't start")

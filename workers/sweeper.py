@@ -14,7 +14,7 @@ import structlog
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.bootstrap import configure_logging, load_key_ring
+from app.bootstrap import configure_logging, load_key_ring, told_start
 from app.db.engine import connect
 from app.db.health import is_away
 from app.queue.celery_app import make_celery
@@ -86,6 +86,7 @@ async def _sweep_until(
 
 
 if __name__ == "__main__":
-    loaded = load_settings()
-    configure_logging(loaded)
-    asyncio.run(run(loaded))
+    with told_start():
+        loaded = load_settings()
+        configure_logging(loaded)
+        asyncio.run(run(loaded))

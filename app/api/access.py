@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api import sessions
 from app.api.pages import SIGNED_IN, wants_page
-from app.api.problems import ProblemError, answer_to
+from app.api.problems import BrokenOffError, ProblemError, answer_to
 from app.api.same_origin import SAFE
 from app.db.health import is_away
 from app.domain.addresses import is_loopback
@@ -157,14 +157,14 @@ class Door:
                 await self._app(scope, receive, answer.send)
             except _EndedError as error:
                 if answer.begun:
-                    raise  # so that the server breaks it off
+                    raise
                 refusal = _unauthenticated(str(error), "invalid_token")
                 await (await _refusal(request, refusal))(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
 
-class _EndedError(Exception):
+class _EndedError(BrokenOffError):
     """Who asked would not be let in any more."""
 
 
@@ -235,7 +235,7 @@ async def _caller(request: Request) -> Caller:
     if not await keyring.any_exist():
         return _without_keys(request)
     shown = request.headers.get("authorization")
-    session = None if shown is not None else request.cookies.get(sessions.COOKIE)
+    session = None if shown is not None else sessions.shown_in(request)
     try:
         if shown is not None:
             holder = await keyring.holder_of(_bearer(shown))

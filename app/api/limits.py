@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.problems import RETRY_SECONDS, ProblemError, problem_response
+from app.api.problems import RETRY_SECONDS, BrokenOffError, ProblemError, problem_response
 
 MOST_HEADERS = 100
 HEADER_BYTES = 32 * 1024
@@ -124,6 +124,6 @@ def _to_readers(send: Send) -> Send:
             async with asyncio.timeout(STALLED_SECONDS):
                 await send(message)
         except TimeoutError as error:
-            raise ConnectionError("the reader takes nothing") from error
+            raise BrokenOffError("the reader takes nothing") from error
 
     return to_reader

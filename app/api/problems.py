@@ -1,5 +1,6 @@
 """Every error as RFC 9457 ``application/problem+json``."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -74,6 +75,13 @@ class ProblemError(HTTPException):
         self.errors = tuple(errors)
 
 
+class BrokenOffError(Exception):
+    """An answer goes no further though it has begun: whoever reads it is to see that it is not whole.
+
+    It goes all the way up to the server, which closes the connection.
+    """
+
+
 def wrong_field(pointer: str, message: str) -> ProblemError:
     """The error that one field of a request is wrong."""
     return ProblemError(
@@ -122,6 +130,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(PoolTimeoutError, _database)
     app.add_exception_handler(ClientDisconnect, _vanished)
     app.add_exception_handler(Exception, _unexpected)
+    logging.getLogger("uvicorn.error").addFilter(_is_no_break)
 
 
 async def answer_to(request: Request, error: Exception) -> Response:
@@ -270,10 +279,23 @@ async def _vanished(request: Request, _: Exception) -> Response:
     return problem_response(request, HTTPStatus.BAD_REQUEST, "body_incomplete", "the body broke off")
 
 
+def _is_no_break(record: logging.LogRecord) -> bool:
+    """Whether the server writes it down; to the server, an answer that was broken off is an application that failed."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], BrokenOffError)
+
+
 async def _unexpected(request: Request, error: Exception) -> Response:
+    if isinstance(error, BrokenOffError):
+        return _broken_off(request, error)
     response = _internal_error(request, error)
     response.headers["X-Request-Id"] = _id_of(request)  # answered outside of RequestContext
     return response
+
+
+def _broken_off(request: Request, error: BrokenOffError) -> Response:
+    """What nobody receives: another answer has begun."""
+    log.info("answer broken off", path=request.url.path, request=_id_of(request), reason=str(error))
+    return problem_response(request, HTTPStatus.BAD_REQUEST, "broken_off", str(error))
 
 
 def _internal_error(request: Request, error: Exception) -> Response:

@@ -14,6 +14,8 @@ from fastapi import Request, Response
 from app.services.keyring import Holder, KeyRefusedError
 
 COOKIE = "assay_session"
+HOST_COOKIE = f"__Host-{COOKIE}"
+"""Its name over TLS. Browsers take that only from this very host, and so no other name of its domain can put its own session in place."""
 LASTS_SECONDS = 12 * 3600
 
 
@@ -71,6 +73,11 @@ def session_over() -> KeyRefusedError:
     return KeyRefusedError("sign in again: the session is over")
 
 
+def shown_in(request: Request) -> str | None:
+    """The cookie, if the browser shows one."""
+    return request.cookies.get(_name(request))
+
+
 def read(request: Request, cookie: str) -> Session:
     """What a cookie says; see :meth:`Signer.read`."""
     return _signer(request).read(cookie)
@@ -79,15 +86,28 @@ def read(request: Request, cookie: str) -> Session:
 def begin(request: Request, response: Response, holder: Holder) -> None:
     """Has the browser remember a key that was shown."""
     cookie = _signer(request).sign(Session(holder.prefix, holder.sign_outs), int(time.time()) + LASTS_SECONDS)
-    secure = request.url.scheme == "https"
     response.set_cookie(
-        COOKIE, cookie, max_age=LASTS_SECONDS, secure=secure, httponly=True, samesite="strict"
+        _name(request),
+        cookie,
+        max_age=LASTS_SECONDS,
+        secure=_is_encrypted(request),
+        httponly=True,
+        samesite="strict",
     )
 
 
-def end(response: Response) -> None:
+def end(request: Request, response: Response) -> None:
     """Has the browser forget it."""
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    response.delete_cookie(_name(request), secure=_is_encrypted(request), httponly=True, samesite="strict")
+
+
+def _name(request: Request) -> str:
+    return HOST_COOKIE if _is_encrypted(request) else COOKIE
+
+
+def _is_encrypted(request: Request) -> bool:
+    """Whether the browser speaks TLS, as far as a proxy says so: else it would not take such a cookie, or not send it."""
+    return request.url.scheme == "https"
 
 
 def _signer(request: Request) -> Signer:

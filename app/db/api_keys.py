@@ -1,7 +1,7 @@
 """API keys: kept, found by what of them is no secret, rotated and revoked."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -30,8 +30,8 @@ USED_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRow:
-    """A row of ``api_keys`` without its digests; ``nanos_taken`` includes what is reserved for calls on their way."""
+class KeptKey:
+    """A row of ``api_keys`` without its digests."""
 
     id: str
     tenant: str
@@ -42,12 +42,18 @@ class KeyRow:
     former_expires_at: datetime | None
     requests_per_minute: int | None
     nanos_limit: int | None
-    nanos_taken: int
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
     sign_outs: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow(KeptKey):
+    """A key with what its jobs took of its cap; ``nanos_taken`` includes what is reserved for calls on their way."""
+
+    nanos_taken: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ class FoundKey:
         expires_at: When that key ends; ``None`` for never.
     """
 
-    row: KeyRow
+    row: KeptKey
     digest: bytes
     expires_at: datetime | None
 
@@ -68,8 +74,9 @@ class FoundKey:
         return f"FoundKey({self.row.id!r})"  # nothing to try keys against in a log
 
 
-_COMPUTED: Mapping[str, ColumnElement[int]] = {"nanos_taken": literal_column(TAKEN_BY_KEY)}
-_KEY = [_COMPUTED[name] if name in _COMPUTED else getattr(ApiKey, name) for name in KeyRow.__slots__]
+_KEPT = [getattr(ApiKey, field.name) for field in fields(KeptKey)]
+_TAKEN: ColumnElement[int] = literal_column(TAKEN_BY_KEY)
+_KEY = [*_KEPT, _TAKEN]
 
 
 async def are_kept(connection: AsyncConnection) -> bool:
@@ -93,16 +100,19 @@ async def insert_key(connection: AsyncConnection, values: Mapping[str, Any]) -> 
 
 
 async def find_by_prefixes(connection: AsyncConnection, prefixes: Collection[str]) -> dict[str, FoundKey]:
-    """The keys that begin so, whosever they are, or began so before they were rotated, by how they begin."""
+    """The keys that begin so, whosever they are, or began so before they were rotated, by how they begin.
+
+    What their jobs took is not summed: requests ask for a key every second, and for its cap where they spend.
+    """
     wanted = any_(literal(list(prefixes), ARRAY(Text)))
     rows = await connection.execute(
-        select(*_KEY, ApiKey.digest, ApiKey.former_digest).where(
+        select(*_KEPT, ApiKey.digest, ApiKey.former_digest).where(
             or_(ApiKey.prefix == wanted, ApiKey.former_prefix == wanted)
         )
     )
     found: dict[str, FoundKey] = {}
     for values in rows:
-        row = KeyRow(*values[: len(_KEY)])
+        row = KeptKey(*values[: len(_KEPT)])
         found[row.prefix] = FoundKey(row, values.digest, row.expires_at)
         if row.former_prefix is not None:
             ends = [end for end in (row.former_expires_at, row.expires_at) if end is not None]

@@ -2,8 +2,15 @@
 
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
+from sqlalchemy.exc import DBAPIError
 
+from app.db.health import is_away
 from app.db.tenant_wall import raise_wall
+
+
+class MigrationError(Exception):
+    """The tables can't be brought up to date now; the message says why."""
 
 
 def alembic_config(database_url: str) -> Config:
@@ -22,9 +29,19 @@ def upgrade(database_url: str) -> str | None:
 
     Returns:
         What is left for somebody else to do before tenants are kept apart; see :func:`app.db.tenant_wall.raise_wall`.
+
+    Raises:
+        MigrationError: If the database is away or busy, or was migrated by a later release.
     """
-    command.upgrade(alembic_config(database_url), "head")
-    return raise_wall(database_url)
+    try:
+        command.upgrade(alembic_config(database_url), "head")
+        return raise_wall(database_url)
+    except CommandError as error:
+        raise MigrationError(f"the database is none that this release can migrate: {error}") from error
+    except DBAPIError as error:
+        if not is_away(error):
+            raise
+        raise MigrationError(f"the database can't be used: {str(error.orig).splitlines()[0]}") from error
 
 
 def check(database_url: str) -> None:

@@ -1,8 +1,10 @@
 """The batch endpoints of all connections, each in its wire format."""
 
 import asyncio
+import contextlib
 import importlib
-from collections.abc import AsyncGenerator, AsyncIterator, Collection
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Union
 
@@ -10,6 +12,7 @@ from app.domain.model import ChatReply, ChatRequest
 from app.llm import errors
 from app.llm.connections import Connection, Connections
 from app.llm.gateway import Fetch, fetch_connection, no_other
+from app.llm.retired import Retired
 from app.ports import BATCH_LOST, UploadedBatch
 
 if TYPE_CHECKING:
@@ -30,7 +33,8 @@ class BatchGateway:
         self._fetch = fetch
         self._endpoints: dict[str, Endpoints] = {}
         self._stale: set[str] = set()
-        self._retired: list[Endpoints] = []
+        self._users: Counter[Endpoints] = Counter()
+        self._retired: Retired[Endpoints] = Retired(self._users.__contains__)
         self._preparing = asyncio.Lock()
 
     async def prepare(self, connection: str, tenant: str) -> None:
@@ -48,7 +52,7 @@ class BatchGateway:
                     found = await fetch_connection(connection, tenant, self._fetch)
                 await asyncio.to_thread(importlib.import_module, f"{__package__}.{found.kind}_batches")
                 if connection in self._endpoints:
-                    self._retired.append(self._endpoints[connection])
+                    self._retired.add(self._endpoints[connection])
                 self._endpoints[connection] = _endpoints(found)
                 self._stale.discard(connection)
 
@@ -74,36 +78,57 @@ class BatchGateway:
         self, connection: str, file_name: str, calls: AsyncIterator[tuple[str, str]]
     ) -> UploadedBatch:
         """Sends, or only keeps, a batch's calls."""
-        return await self._endpoints[connection].upload(file_name, calls)
+        with self._used(connection) as endpoints:
+            return await endpoints.upload(file_name, calls)
 
     async def delete_file(
         self, connection: str, file_name: str, file_id: str | None, since: datetime
     ) -> bool:
         """Deletes an uploaded file; whether nothing is left of it."""
-        return await self._endpoints[connection].delete_file(file_name, file_id, since)
+        with self._used(connection) as endpoints:
+            return await endpoints.delete_file(file_name, file_id, since)
 
     async def find(
         self, connection: str, name: str, calls: int, since: datetime, known: Collection[str]
     ) -> str | None:
         """The id of a batch that may have been submitted without our learning of it."""
-        return await self._endpoints[connection].find(name, calls, since, known)
+        with self._used(connection) as endpoints:
+            return await endpoints.find(name, calls, since, known)
 
     async def has_ended(self, connection: str, provider_id: str) -> bool:
         """Whether all that will be answered in a batch is there."""
-        return await self._endpoints[connection].has_ended(provider_id)
+        with self._used(connection) as endpoints:
+            return await endpoints.has_ended(provider_id)
 
     async def cancel(self, connection: str, provider_id: str) -> None:
         """Has the provider answer no more calls of a batch."""
-        await self._endpoints[connection].cancel(provider_id)
+        with self._used(connection) as endpoints:
+            await endpoints.cancel(provider_id)
 
-    def answers(self, connection: str, provider_id: str) -> AsyncGenerator[tuple[str, str]]:
+    async def answers(self, connection: str, provider_id: str) -> AsyncGenerator[tuple[str, str]]:
         """Custom ids and answers of a batch that has ended."""
-        return self._endpoints[connection].answers(provider_id)
+        with self._used(connection) as endpoints:
+            async with contextlib.aclosing(endpoints.answers(provider_id)) as answers:
+                async for answer in answers:
+                    yield answer
 
     async def close(self) -> None:
         """Closes all connections."""
-        for endpoints in (*self._retired, *self._endpoints.values()):
+        await self._retired.close()
+        for endpoints in self._endpoints.values():
             await endpoints.close()
+
+    @contextlib.contextmanager
+    def _used(self, connection: str) -> Iterator[Endpoints]:
+        """Keeps a client open, also one whose connection is changed meanwhile: an upload may take half an hour."""
+        endpoints = self._endpoints[connection]
+        self._users[endpoints] += 1
+        try:
+            yield endpoints
+        finally:
+            self._users[endpoints] -= 1
+            if not self._users[endpoints]:
+                del self._users[endpoints]
 
 
 def _endpoints(connection: Connection) -> Endpoints:

@@ -54,12 +54,11 @@ def encoded(body: dict[str, object]) -> str:
     Raises:
         ModelCallError: If no JSON can express it.
     """
-    try:
+    with contextlib.suppress(ValueError):  # raised in its place, ours would keep it, and it the text
         text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         text.encode()
-    except ValueError:
-        raise errors.unencodable() from None
-    return text
+        return text
+    raise errors.unencodable()
 
 
 async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.domain.model import ChatReply, ChatRequest
 from app.llm.connections import Connection, ConnectionKind, Connections
+from app.llm.retired import Retired
 from app.llm.transports import TransportKind
 from app.ports import FailureKind, Fingerprint, ModelCallError
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 Fetch = Callable[[str, str], Awaitable[Connection | None]]
 """Looks up a tenant's connection by name and tenant; the connections know it from then on."""
-
-RETIRED_SECONDS = 600.0
-"""How long a client whose connection was changed stays open for the calls that are on the wire."""
 
 
 async def no_other(_connection: str, _tenant: str) -> None:
@@ -45,8 +43,7 @@ class Gateway:
         self._connections = connections
         self._transport = transport
         self._fetch = fetch
-        self._retired: list[Chat] = []
-        self._ending: set[asyncio.Task[None]] = set()
+        self._retired: Retired[Chat] = Retired()
         self._chats: dict[str, Chat] = {}
         self._preparing = asyncio.Lock()
 
@@ -86,8 +83,8 @@ class Gateway:
 
     async def close(self) -> None:
         """Closes all connections; the next call opens new ones."""
-        chats, self._chats = [*self._retired, *self._chats.values()], {}
-        self._retired.clear()
+        await self._retired.close()
+        chats, self._chats = list(self._chats.values()), {}
         for chat in chats:
             await chat.close()
 
@@ -95,15 +92,7 @@ class Gateway:
         """Has the next call make a new client; calls on the wire are still answered by the old one."""
         chat = self._chats.pop(connection, None)
         if chat is not None:
-            self._retired.append(chat)
-            asyncio.get_running_loop().call_later(RETIRED_SECONDS, self._end, chat)
-
-    def _end(self, chat: "Chat") -> None:
-        if chat in self._retired:
-            self._retired.remove(chat)
-            ending = asyncio.ensure_future(chat.close())
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+            self._retired.add(chat)
 
     def _connect(self, name: str) -> "Chat":
         self._chats[name] = chat = _chat(find_connection(self._connections, name), self._transport)

@@ -58,7 +58,10 @@ class GenaiPriceBook:
         expires, pricing = self._pricings.get((connection, model), (0.0, _unknown))
         now = monotonic()
         if now >= expires:
-            pricing = _pricing(self._connections.get(connection), model)
+            known = self._connections.get(connection)
+            if known is None:  # at this moment: it may be looked up anew with the next call
+                return _unknown(usage)
+            pricing = _pricing(known, model)
             if len(self._pricings) >= _MOST_KEPT:
                 self._pricings.clear()
             self._pricings[connection, model] = (now + _REFRESH_SECONDS, pricing)
@@ -73,9 +76,7 @@ def _batch_share(connection: Connection | None, model: str) -> float:
     return BATCH_SHARE if own is None else own.batch_share
 
 
-def _pricing(connection: Connection | None, model: str) -> _Pricing:
-    if connection is None:
-        return _unknown
+def _pricing(connection: Connection, model: str) -> _Pricing:
     if model in connection.prices:
         return _by_rates([_operator_rates(connection.prices[model])], "operator")
     if connection.simulated:

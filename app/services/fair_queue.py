@@ -91,6 +91,11 @@ class FairQueue:
         self._passed = 0
         self._passed_before = 0
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody has a turn or waits for one."""
+        return not (self._in_flight or self._waiting)
+
     def turn_at_once(self) -> Turn | None:
         """A turn, if nobody waits for one and there is room. Whoever is given it must end it."""
         if self._waiting or not self._has_room():

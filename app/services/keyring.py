@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import api_keys
-from app.db.api_keys import USED_SECONDS, FoundKey, KeyRow
+from app.db.api_keys import USED_SECONDS, FoundKey, KeptKey
 from app.db.health import is_away
 from app.domain.api_key import MalformedKeyError, Scope, is_key_of, is_over, prefix_of
 from app.services.api_keys import NoPepperError
@@ -155,7 +155,7 @@ class Keyring:
         async with self._engine.connect() as connection:
             return await api_keys.find_by_prefixes(connection, prefixes)
 
-    def _note_use(self, row: KeyRow) -> None:
+    def _note_use(self, row: KeptKey) -> None:
         """Has it noted that a key is used, at most once a minute; no request waits for it."""
         now = time.monotonic()
         if now - self._used.get(row.id, float("-inf")) < USED_SECONDS:

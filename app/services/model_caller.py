@@ -54,6 +54,9 @@ LONGEST_WAIT_FOR_LIMITER_SECONDS = 1.0
 PERMIT_SECONDS = 0.1
 """How long after it was given a permit of the rate limiter may be used."""
 
+MOST_IDLE = 1000
+"""Of how many models what is only known of them, and not needed at the moment, is kept."""
+
 NEWEST_SHARE = 0.05
 """Weight of the newest reply in the mean length of a model's replies."""
 
@@ -265,10 +268,10 @@ class ModelCaller:
 
     async def _take_turn(self, model: Model, claim: AnyClaim) -> Turn:
         """Waits for a call's turn in this process and a place among the calls in flight of all processes."""
-        queue, counted = self._way(model)
         if not self._writer.has_room:
-            with waiting("writer", counted):
+            with waiting("writer", self._way(model).counted):
                 await self._writer.wait_for_room()
+        queue, counted = self._way(model)  # not before the wait: what is idle may be forgotten
         turn = queue.turn_at_once()
         if turn is None:
             with waiting("process", counted):
@@ -329,6 +332,8 @@ class ModelCaller:
         name = (model.connection, model.name)
         way = self._ways.get(name)
         if way is None:
+            if len(self._ways) >= MOST_IDLE:
+                self._ways = {other: way for other, way in self._ways.items() if not way.queue.is_idle}
             way = self._ways[name] = _Way(FairQueue(self._in_flight(*name)), calls_of(*name))
         return way
 
@@ -354,7 +359,11 @@ class ModelCaller:
         """Learns from a reply what such calls take, and what the provider says of its limits."""
         if reply.usage is not None:
             name = (model.connection, model.name, stage)
-            mean = self._written.get(name, float(reply.usage.output_tokens))
+            mean = self._written.get(name)
+            if mean is None:
+                if len(self._written) >= MOST_IDLE:
+                    self._written.clear()
+                mean = float(reply.usage.output_tokens)
             self._written[name] = mean + NEWEST_SHARE * (reply.usage.output_tokens - mean)
             beyond = reply.usage.input_tokens + reply.usage.output_tokens - tokens
             if beyond > 0:

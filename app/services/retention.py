@@ -1,19 +1,22 @@
-"""Removes what is not kept for ever: jobs, by request or by age, and replies that are too old to be used again."""
+"""Removes what is not kept for ever: jobs, by request or by age, replies that are too old to be used again, idempotency keys."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from functools import partial
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import budgets, jobs, replies, retention, sets
+from app.db import budgets, idempotency, jobs, replies, retention, sets
 from app.db.health import is_away
 
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 60.0
 """How long after there was nothing to remove it is looked for anew."""
+KEYS_SECONDS = 3600.0
+"""The same for idempotency keys: past their day they are not found any more, whether they are there or not."""
 
 
 async def remove_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
@@ -95,25 +98,42 @@ async def forget_replies(engine: AsyncEngine, days: int) -> bool:
         return await replies.forget_old(connection, days) == replies.FORGOTTEN_AT_ONCE
 
 
-async def keep_forgetting(engine: AsyncEngine, reply_days: int) -> None:
-    """Removes old replies, until it is cancelled."""
+async def forget_keys(engine: AsyncEngine) -> bool:
+    """Removes the idempotency keys whose day has passed; after that there are none."""
+    async with engine.begin() as connection:
+        await idempotency.forget_keys(connection)
+    return False
+
+
+async def keep_forgetting(what: str, forget: Callable[[], Awaitable[bool]], seconds: float) -> None:
+    """Forgets what is old, until it is cancelled.
+
+    Args:
+        what: For the log.
+        forget: Forgets some; whether there may be more.
+        seconds: How long after there was no more it is looked for anew.
+    """
     while True:
-        more = False
+        rest = LOOK_SECONDS
         try:
-            more = await forget_replies(engine, reply_days)
+            rest = 0.0 if await forget() else seconds
         except Exception as error:
             if is_away(error):
-                log.warning("forgetting replies failed; trying again", error=str(error))
+                log.warning("forgetting failed; trying again", what=what, error=str(error))
             else:
-                log.exception("forgetting replies failed; trying again")
-        if not more:
-            await asyncio.sleep(LOOK_SECONDS)
+                log.exception("forgetting failed; trying again", what=what)
+        await asyncio.sleep(rest)
 
 
 @contextlib.asynccontextmanager
 async def removing(engine: AsyncEngine, keep_days: int | None, reply_days: int) -> AsyncIterator[None]:
-    """Within, old replies are removed, and expired jobs where ``keep_days`` is given."""
-    tasks = [asyncio.create_task(keep_forgetting(engine, reply_days))]
+    """Within, old replies and idempotency keys are removed, and expired jobs where ``keep_days`` is given."""
+    tasks = [
+        asyncio.create_task(
+            keep_forgetting("replies", partial(forget_replies, engine, reply_days), LOOK_SECONDS)
+        ),
+        asyncio.create_task(keep_forgetting("idempotency keys", partial(forget_keys, engine), KEYS_SECONDS)),
+    ]
     if keep_days is not None:
         tasks.append(asyncio.create_task(keep_removing(engine, keep_days)))
     try:

@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import batch_files, batches, health, idempotency, jobs, shards
+from app.db import batch_files, batches, health, jobs, shards
 from app.db.batch_calls import jobs_that_wait
 from app.db.engine import single_statements
 from app.db.health import is_away
@@ -51,7 +51,6 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
         frozen = await health.disconnect_frozen_workers(connection, FROZEN_SECONDS)
         if frozen:
             log.warning("frozen workers disconnected", connections=frozen)
-        await idempotency.forget_keys(connection)
         files = await batch_files.due(connection)
         unfinished = await jobs.any_unfinished(connection)
     await queue.announce_files(files)

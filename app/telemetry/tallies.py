@@ -96,21 +96,19 @@ class CallTallies(Collector):
     """The calls to all models.
 
     Args:
-        labels: Under which names a model is shown.
+        labels: Under which names a model is shown: few, however many models there are.
     """
 
     def __init__(self, labels: Callable[[str, str], Labels]) -> None:
         self._labels = labels
-        self._known: dict[Labels, Calls] = {}
         self._shown: dict[Labels, Calls] = {}
 
     def of(self, connection: str, model: str) -> Calls:
         """The calls to a model; several may be shown, and so counted, as one."""
-        known = self._known.get((connection, model))
-        if known is None:
-            known = self._shown.setdefault(self._labels(connection, model), Calls())
-            self._known[connection, model] = known
-        return known
+        known = self._shown.get((connection, model))
+        if known is not None:
+            return known
+        return self._shown.setdefault(self._labels(connection, model), Calls())
 
     def collect(self) -> Iterator[Metric]:
         """Part of prometheus_client's Collector."""

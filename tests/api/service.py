@@ -110,12 +110,19 @@ def verify(response: httpx2.Response) -> None:
 
 
 class Service:
-    """A running API, its database, and a client; and the API's process, where it is our own child."""
+    """A running API, its database, and a client; and the API's process and log, where it is our own child."""
 
-    def __init__(self, url: str, database_url: str, process: subprocess.Popen[bytes] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        database_url: str,
+        process: subprocess.Popen[bytes] | None = None,
+        log: Path | None = None,
+    ) -> None:
         self.url = url
         self.database_url = database_url
         self.process = process
+        self.log = log
         self.http = httpx2.Client(
             base_url=url, timeout=60, trust_env=False, event_hooks={"response": [verify]}
         )
@@ -189,7 +196,8 @@ def serving(directory: Path, database_url: str, redis_url: str, **environment: s
         **environment,
     }
     command = [sys.executable, "-m", "app.serve", "--factory", "app.main:create_app", "--host", "127.0.0.1"]
-    with (directory / "api.log").open("wb") as log:
+    log_file = directory / "api.log"
+    with log_file.open("wb") as log:
         process = subprocess.Popen(
             [*command, "--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "3"],
             env={**os.environ, **variables},
@@ -197,9 +205,9 @@ def serving(directory: Path, database_url: str, redis_url: str, **environment: s
             stderr=log,
         )
     try:
-        service = Service(f"http://127.0.0.1:{port}", database_url, process)
+        service = Service(f"http://127.0.0.1:{port}", database_url, process, log_file)
         with service.http:
-            _await_listening(service, process, directory / "api.log")
+            _await_listening(service, process, log_file)
             yield service
     finally:
         process.terminate()

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from app.api.sessions import COOKIE
+from app.api.sessions import COOKIE, HOST_COOKIE
 from app.cli import app
 from app.domain.api_key import Scope
 from app.services.keyring import KNOWN_SECONDS
@@ -37,7 +37,13 @@ def service(databases: Databases, template_database: str) -> Iterator[Service]:
         databases.new("keys", template=template_database) as url,
         scratch_directory() as directory,
         EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url(), ASSAY_HOSTS="assay.example, Lab.example") as running,
+        guarded(
+            directory,
+            url,
+            valkey.url(),
+            ASSAY_HOSTS="assay.example, Lab.example",
+            ASSAY_LOG_LEVEL="INFO",
+        ) as running,
     ):
         yield running
 
@@ -139,6 +145,7 @@ class TestLife:
             service.post(f"/v1/jobs/{job['id']}/pause", headers=admin)
             with pytest.raises(httpx2.RemoteProtocolError):  # it breaks off: an export must not look whole
                 assert not [line for line in lines if "paused" in line]
+        assert_told_as_broken_off(service, f"/v1/jobs/{job['id']}/events")
 
     def test_it_is_noted_when_one_was_last_used(self, service: Service, admin: dict[str, str]) -> None:
         key = made(service, admin)
@@ -166,6 +173,16 @@ class TestLife:
         answer = service.post("/v1/api-keys", {"name": "x", "scopes": ["read"]} | wrong, headers=admin)
         assert answer.status_code == 422
         assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def assert_told_as_broken_off(service: Service, path: str) -> None:
+    """The log says once that an answer was broken off, and takes it for nobody's error."""
+    assert service.log is not None
+    written = service.log.read_text()
+    events = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
+    told = [event for event in events if event.get("path") == path]
+    assert [(event["event"], event["level"]) for event in told] == [("answer broken off", "info")]
+    assert "EndedError" not in written
 
 
 def rotated(service: Service, admin: dict[str, str], key: Json, **body: int) -> Json:
@@ -201,13 +218,26 @@ class TestSessions:
         assert page.status_code == 200
         assert 'action="/sign-out"' in page.text
 
-    @pytest.mark.parametrize(("scheme", "secure"), [("https", True), ("http", False)])
-    def test_behind_a_proxy_that_encrypts_its_cookie_goes_nowhere_else(
-        self, admin: dict[str, str], browser: httpx2.Client, scheme: str, secure: bool
+    @pytest.mark.parametrize(
+        ("scheme", "name", "secure"), [("https", HOST_COOKIE, True), ("http", COOKIE, False)]
+    )
+    def test_behind_a_proxy_that_encrypts_its_cookie_goes_nowhere_else_and_comes_from_nowhere_else(
+        self, admin: dict[str, str], browser: httpx2.Client, scheme: str, name: str, secure: bool
     ) -> None:
         browser.headers["X-Forwarded-Proto"] = scheme
-        cookie = self.sign_in(browser, key_in(admin)).headers["set-cookie"]
-        assert ("Secure" in cookie.split("; ")) is secure
+        began = self.sign_in(browser, key_in(admin)).headers["set-cookie"].split("; ")
+        session = began[0].removeprefix(f"{name}=")
+        for planted, status in ((COOKIE, 200 if name == COOKIE else 401), (name, 200)):
+            browser.cookies.clear()
+            shown = {"Cookie": f"{planted}={session}"}
+            assert browser.get("/v1/jobs", headers=shown).status_code == status
+        ended = browser.post("/sign-out", headers={"Cookie": f"{name}={session}"})
+        forgotten = ended.headers["set-cookie"].split("; ")
+        assert forgotten[0] == f'{name}=""'
+        for cookie in (began, forgotten):  # a browser takes that name only with these
+            assert "Path=/" in cookie
+            assert ("Secure" in cookie) is secure
+            assert not [part for part in cookie if part.startswith("Domain")]
 
     def test_a_wrong_key_is_refused_and_not_repeated(
         self, admin: dict[str, str], browser: httpx2.Client
@@ -277,6 +307,7 @@ class TestSessions:
             service.post(f"/v1/jobs/{job['id']}/pause", headers=admin)
             with pytest.raises(httpx2.RemoteProtocolError):
                 assert not [line for line in lines if "paused" in line]
+        assert_told_as_broken_off(service, f"/v1/jobs/{job['id']}/events")
 
     def test_who_signs_in_again_is_known_again(self, admin: dict[str, str], browser: httpx2.Client) -> None:
         for _ in range(2):
@@ -413,6 +444,7 @@ class TestStrangers:
         assert done.returncode != 0
         assert "not on 0.0.0.0" in done.stderr
         assert "assay keys create" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 class TestHosts:

@@ -1,15 +1,19 @@
-"""Connections on which no head comes."""
+"""Connections on which no head comes, or whose reader takes nothing."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
+from fastapi import FastAPI
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import serve
+from app.api import limits, problems
 from app.serve import BoundedHttp
 from embedded.supervisor import free_port
 from tests.observe import eventually
@@ -27,16 +31,25 @@ async def slow_application(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.fixture
 async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
     monkeypatch.setattr(serve, "HEAD_SECONDS", 0.3)
+    async with serving(slow_application) as free:
+        yield free
+
+
+@asynccontextmanager
+async def serving(application: ASGIApp) -> AsyncIterator[int]:
+    """The port at which an application is served."""
     free = free_port("127.0.0.1", 0)
     config = uvicorn.Config(
-        slow_application, port=free, http=BoundedHttp, lifespan="off", log_config=None, timeout_keep_alive=60
+        application, port=free, http=BoundedHttp, lifespan="off", log_config=None, timeout_keep_alive=60
     )
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve())
     await asyncio.to_thread(eventually, lambda: server.started)
-    yield free
-    server.should_exit = True
-    await running
+    try:
+        yield free
+    finally:
+        server.should_exit = True
+        await running
 
 
 async def told(port: int, *pieces: bytes) -> bytes:
@@ -77,3 +90,35 @@ class TestBoundedHttp:
 
     async def test_requests_that_come_together_are_each_answered(self, port: int) -> None:
         assert (await told(port, WHOLE * 3)).count(b"HTTP/1.1 200 ") == 3
+
+
+class TestStalledReaders:
+    async def test_one_is_left_without_an_error_of_ours(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        monkeypatch.setattr(limits, "STALLED_SECONDS", 0.2)
+        ended = asyncio.Event()
+
+        async def endless() -> AsyncIterator[bytes]:
+            while True:
+                yield b"x" * 65536
+
+        async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                await application(scope, receive, send)
+            finally:
+                ended.set()
+
+        application = FastAPI()
+        application.add_middleware(limits.Limits, most_bytes=1000, seconds=60)
+        problems.install(application)
+        application.get("/")(lambda: StreamingResponse(endless()))
+        async with serving(watched) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+            writer.write(WHOLE)
+            async with asyncio.timeout(30):
+                await ended.wait()
+                whole = await reader.read()
+            writer.close()
+        assert not whole.endswith(b"0\r\n\r\n")  # it does not look whole
+        assert not [record for record in caplog.records if record.levelno >= logging.ERROR]

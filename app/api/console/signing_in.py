@@ -48,13 +48,13 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
 
 @router.post("/sign-out")
 @needs(Scope.READ)
-async def sign_out(services: ServicesDep, caller: CallerDep, tenant: TenantDep) -> Response:
+async def sign_out(request: Request, services: ServicesDep, caller: CallerDep, tenant: TenantDep) -> Response:
     """Ends all sessions of the key, wherever their cookies are, and has the browser forget it."""
     if caller.holder is not None:
         await end_sessions(services.engine, tenant, caller.holder.key_id, caller.holder.sign_outs)
         services.keyring.forget()
     response = RedirectResponse(SIGN_IN, HTTPStatus.SEE_OTHER)
-    sessions.end(response)
+    sessions.end(request, response)
     return response
 
 

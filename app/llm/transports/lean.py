@@ -62,11 +62,13 @@ class LeanTransport:
         Raises:
             ModelCallError: If there was none.
         """
+        # Raised outside of the handlers: an exception's context could hold the request, and with it the key.
         try:
             content = body.content
         except ValueError:
-            raise errors.unencodable() from None
-        # Raised outside of the handlers: an exception's context could hold the request, and with it the key.
+            content = b""
+        if not content:
+            raise errors.unencodable()
         try:
             until = self._loop.time() + deadline_seconds
             line = self._line or await self._open(until)

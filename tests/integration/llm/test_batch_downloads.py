@@ -1,17 +1,21 @@
 """Answers of a batch whose way breaks off: with an error, or as if that were the end."""
 
+import asyncio
 import json
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import pytest
 from pydantic import SecretStr
 
+from app.llm import retired
 from app.llm.batch_gateway import BatchGateway
 from app.llm.connections import Connection, Connections
 from app.ports import AnswersIncompleteError, FailureKind, ModelCallError
 from tests.integration.llm.conftest import KEY
 from tests.integration.llm.stub_provider import Answer, StubProvider
+from tests.observe import eventually
 
 Kind = Literal["openai", "anthropic"]
 
@@ -83,3 +87,26 @@ async def test_a_file_of_openai_that_is_gone_counts_as_deleted(stub: StubProvide
     finally:
         await gateway.close()
     assert stub.seen[0].line == "DELETE /v1/files/file-1 HTTP/1.1"
+
+
+async def test_a_client_whose_connection_was_changed_is_closed_once_its_last_call_has_ended(
+    stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retired, "RETIRED_SECONDS", 0.02)
+    stub.then(Answer.of_json(ABOUT["openai"]), Answer(body="".join(LINES).encode()))
+    gateway = BatchGateway(
+        Connections({"openai": Connection("openai", "openai", f"{stub.url}/v1", SecretStr(KEY))})
+    )
+    await gateway.prepare("openai", "default")
+    client = gateway._endpoints["openai"]._client
+    async with aclosing(gateway.answers("openai", "batch_1")) as answers:
+        read = [await anext(answers)]
+        gateway.renew("openai")
+        await gateway.prepare("openai", "default")
+        assert gateway._endpoints["openai"]._client is not client
+        await asyncio.sleep(0.1)
+        assert not client.is_closed()
+        read += [answer async for answer in answers]
+    assert [custom_id for custom_id, _ in read] == ["c0", "c1", "c2"]
+    assert await asyncio.to_thread(eventually, client.is_closed)
+    await gateway.close()

@@ -126,6 +126,7 @@ class TestFailures:
         with pytest.raises(ModelCallError) as raised:
             await gateway.complete(ask(user="\ud800"))
         assert (raised.value.kind, raised.value.code, stub.seen) == (ITEM, "unencodable_request", [])
+        assert (raised.value.__cause__, raised.value.__context__) == (None, None)
 
     async def test_of_a_connection_that_does_not_exist_stop_the_job(self, gateway: Gateway, ask: Ask) -> None:
         with pytest.raises(ModelCallError, match="'nowhere'") as raised:

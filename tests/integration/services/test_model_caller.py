@@ -85,7 +85,7 @@ class Bench:
         self.stop = StopSignal()
         self.callers: dict[int, ModelCaller] = {}
 
-    async def call(self, script: Script, *, attempts: int = 3) -> ChatReply:
+    async def call(self, script: Script, *, attempts: int = 3, model: Model = MODEL) -> ChatReply:
         caller = self.callers.setdefault(
             id(script),
             ModelCaller(
@@ -99,7 +99,7 @@ class Bench:
                 budgets=BudgetKeeper(self.engine),
             ),
         )
-        return await caller.call(MODEL, "Be.", "Speak.", key=KEY, claim=self.claim, stop=self.stop)
+        return await caller.call(model, "Be.", "Speak.", key=KEY, claim=self.claim, stop=self.stop)
 
     async def accounts(self) -> list[tuple[int, str, str | None, int | None, float | None]]:
         await asyncio.sleep(0)
@@ -119,6 +119,30 @@ async def bench(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
     writer = BatchWriter(ResultWriter(engine))
     async with writer.running():
         yield Bench(engine, writer, claim)
+
+
+class TestModels:
+    async def test_however_many_there_were_few_idle_ones_are_kept(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(model_caller, "MOST_IDLE", 3)
+        go_on = asyncio.Event()
+
+        async def late() -> ChatReply:
+            await go_on.wait()
+            return REPLY
+
+        script = Script([late, *[REPLY] * 10])
+        held = asyncio.create_task(bench.call(script))
+        await script.started.wait()
+        for number in range(10):
+            await bench.call(script, model=Model(f"writer{number}", "simulated", f"writer{number}"))
+        (caller,) = bench.callers.values()
+        assert len(caller._ways) <= 3
+        assert len(caller._written) <= 3
+        assert (MODEL.connection, MODEL.name) in caller._ways  # its place is taken
+        go_on.set()
+        assert await held is REPLY
 
 
 class TestAttempts:

@@ -83,6 +83,21 @@ class TestRemoving:
                 await asyncio.sleep(0.02)
         assert await rows(worker.engine) == dict.fromkeys(TABLES, 0)
 
+    async def test_yesterdays_idempotency_keys_are_forgotten(self, worker: Worker) -> None:
+        job = await ended(worker, 1)
+        await execute(
+            worker.engine,
+            "INSERT INTO idempotency_keys (tenant, key, body_hash, job_id, created_at) VALUES"
+            " ('t', 'old', '', :job, now() - interval '25 hours'), ('t', 'new', '', :job, now())",
+            job=job.id,
+        )
+        async with removing(worker.engine, None, 30):
+            for _ in range(500):
+                if await scalar(worker.engine, "SELECT count(*) FROM idempotency_keys") == 1:
+                    break
+                await asyncio.sleep(0.02)
+        assert await scalar(worker.engine, "SELECT key FROM idempotency_keys") == "new"
+
     async def test_a_job_that_cannot_be_removed_keeps_no_other_from_it(
         self, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:

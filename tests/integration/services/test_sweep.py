@@ -96,17 +96,6 @@ class TestSweep:
             assert await asyncio.wait_for(self.swept(engine, window=4), 5) == ([], [])
         assert await scalar(engine, "SELECT count(*) FROM shards WHERE announced_at IS NOT NULL") == 4
 
-    async def test_yesterdays_idempotency_keys_are_forgotten(self, engine: AsyncEngine) -> None:
-        job = await new_job(engine)
-        await execute(
-            engine,
-            "INSERT INTO idempotency_keys (tenant, key, body_hash, job_id, created_at) VALUES"
-            " ('t', 'old', '', :job, now() - interval '25 hours'), ('t', 'new', '', :job, now())",
-            job=job.id,
-        )
-        await self.swept(engine)
-        assert await scalar(engine, "SELECT key FROM idempotency_keys") == "new"
-
     async def test_an_error_with_one_job_holds_up_no_other(
         self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -272,7 +272,7 @@ class TestUp:
     def test_a_wrong_variable_is_named(self) -> None:
         result = CliRunner().invoke(app, ["up"], env={"ASSAY_WORKERS": "many"})
         assert result.exit_code == 3
-        assert "workers: Input should be a valid integer" in result.stderr
+        assert "ASSAY_WORKERS: Input should be a valid integer" in result.stderr
 
 
 class TestDemo:

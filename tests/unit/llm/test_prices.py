@@ -33,6 +33,16 @@ class TestOperatorPrices:
         assert found.usd == pytest.approx((1000 * 1 + 100 * 2) / 1e6)
 
 
+class TestUnknownConnections:
+    def test_have_prices_as_soon_as_they_are_known(self) -> None:
+        connections = Connections({})
+        book = GenaiPriceBook(connections)
+        assert book.price("it@1", "m", Usage(1000, 100)) == Price(None, None)
+        own = {"m": ModelPrices(input=1, output=2)}
+        connections.learn(Connection("it@1", "openai", OPENAI, prices=own, tenant="t"))
+        assert book.price("it@1", "m", Usage(1000, 100)).usd == pytest.approx((1000 * 1 + 100 * 2) / 1e6)
+
+
 class TestBatchPrices:
     @staticmethod
     def batched(base_url: str, model: str, own: ModelPrices | None = None) -> float | None:
