@@ -9,8 +9,8 @@ in front; so does one that begins with an apostrophe, which makes this reversibl
 leading apostrophe from every text field that has one. Numbers are never changed.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from app.domain.judged import JudgedResponse
@@ -23,15 +23,15 @@ from app.reports.columns import (
 )
 from app.reports.rows import (
     PART_SIZES,
-    Encoder,
+    Chunk,
     Row,
     Value,
-    VerdictRow,
     cell_rows,
     chunks,
     encoded,
     judging_check_rows,
     persona_score_rows,
+    written,
 )
 
 LINE_END = "\r\n"
@@ -40,11 +40,11 @@ FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # noqa: RUF001 - the full-width signs
 _ESCAPED_STARTS = frozenset("'" + FORMULA_STARTS)
 
 
-async def rows(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[bytes]:
+async def rows(pages: AsyncIterator[Sequence[JudgedResponse]]) -> AsyncIterator[bytes]:
     """One line for each verdict, after a line of column names; see ``VERDICT_COLUMNS``."""
     yield _header(VERDICT_COLUMNS)
-    async for chunk in chunks(responses):
-        yield await asyncio.to_thread(_encode_verdicts, chunk)
+    async for part in written(pages, _encode_page):
+        yield part
 
 
 def cells(results: Mapping[str, Any]) -> bytes:
@@ -67,22 +67,26 @@ def _header(columns: tuple[Column, ...]) -> bytes:
 
 
 def _encode(columns: tuple[Column, ...], rows: Iterable[Row]) -> bytes:
-    line = _fields(len(columns), LINE_END)
-    return b"".join([line(row) for row in rows])
+    return b"".join(_encode_part(_form(len(columns), LINE_END), rows))
 
 
-def _encode_verdicts(rows: Sequence[VerdictRow]) -> bytes:
-    of_response, of_unit, of_verdict = (
-        _fields(size, after) for size, after in zip(PART_SIZES, (",", ",", LINE_END), strict=True)
-    )
-    return encoded(rows, (of_response, of_unit, of_verdict))
+def _encode_page(page: Sequence[JudgedResponse]) -> Iterator[bytes]:
+    return map(_encode_verdicts, chunks(page))
 
 
-def _fields(number: int, after: str) -> Encoder:
-    """Turns so many values into as many fields of a line, with what comes after them."""
-    form = ",".join(["%s"] * number) + after
+def _encode_verdicts(chunk: Chunk) -> bytes:
+    forms = [_form(size, after) for size, after in zip(PART_SIZES, (",", ",", ",", LINE_END), strict=True)]
+    return encoded(chunk, [partial(_encode_part, form) for form in forms])
+
+
+def _form(number: int, after: str) -> str:
+    """So many fields of a line, with what comes after them."""
+    return ",".join(["%s"] * number) + after
+
+
+def _encode_part(form: str, rows: Iterable[Row]) -> list[bytes]:
     # Counts are left to the form, which makes text of them in a third of the time.
-    return lambda row: (form % tuple([v if type(v) is int else _field(v) for v in row])).encode()
+    return [(form % tuple([v if type(v) is int else _field(v) for v in row])).encode() for row in rows]
 
 
 def _field(value: Value) -> str:

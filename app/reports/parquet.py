@@ -1,7 +1,6 @@
 """Parquet exports, written and handed on row group by row group."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +15,17 @@ from app.reports.columns import (
     Column,
     ColumnType,
 )
-from app.reports.rows import Row, cell_rows, chunks, judging_check_rows, persona_score_rows
+from app.reports.rows import (
+    GROUP_CHARACTERS,
+    GROUP_ROWS,
+    Chunk,
+    Row,
+    cell_rows,
+    chunks,
+    judging_check_rows,
+    persona_score_rows,
+    written,
+)
 
 _ARROW_TYPES = {
     ColumnType.TEXT: pa.string(),
@@ -68,8 +77,22 @@ class _Table:
     def add(self, rows: Sequence[Row]) -> bytes:
         """Writes rows as one row group and returns the file's next bytes."""
         columns = zip(*rows, strict=True) if rows else ((),) * len(self._schema)
-        arrays = [pa.array(v, field.type) for v, field in zip(columns, self._schema, strict=True)]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+        return self._write([pa.array(v, field.type) for v, field in zip(columns, self._schema, strict=True)])
+
+    def add_page(self, page: Sequence[JudgedResponse]) -> Iterator[bytes]:
+        """Writes a page's rows as a few row groups and returns the file's next bytes."""
+        return map(self._add_chunk, chunks(page, GROUP_ROWS, GROUP_CHARACTERS))
+
+    def _add_chunk(self, chunk: Chunk) -> bytes:
+        types = iter(self._schema.types)
+        columns = []
+        for part, places in zip(chunk.parts, zip(*chunk.rows, strict=True), strict=True):
+            taken = pa.array(places, pa.int32())
+            columns += [pa.array(v, next(types)).take(taken) for v in zip(*part, strict=True)]
+        return self._write(columns)
+
+    def _write(self, columns: list[pa.Array]) -> bytes:
+        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
         return self._sink.drain()
 
     def finish(self) -> bytes:
@@ -78,13 +101,11 @@ class _Table:
         return self._sink.drain()
 
 
-async def rows(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[bytes]:
+async def rows(pages: AsyncIterator[Sequence[JudgedResponse]]) -> AsyncIterator[bytes]:
     """One row for each verdict; see ``VERDICT_COLUMNS``, whose meanings are in the fields' metadata."""
     table = _Table(VERDICT_COLUMNS)
-    async for chunk in chunks(responses):
-        yield await asyncio.to_thread(
-            table.add, [response + unit + verdict for response, unit, verdict in chunk]
-        )
+    async for part in written(pages, table.add_page):
+        yield part
     yield table.finish()
 
 

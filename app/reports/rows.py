@@ -1,6 +1,7 @@
 """Responses and results as flat rows, in the columns of :mod:`app.reports.columns`."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from app.domain.grouping_check import CHECK_METRICS
@@ -19,79 +20,150 @@ from app.reports.columns import (
 
 Value = str | int | float | bool | None
 Row = tuple[Value, ...]
-Encoder = Callable[[Row], bytes]
 
-CHUNK_ROWS = 4_000
-CHUNK_CHARACTERS = 4_000_000
-"""A chunk ends with the response that reaches one of these limits, so that huge sentences cannot make huge chunks."""
+CHUNK_ROWS, CHUNK_CHARACTERS = 500, 500_000
+"""A chunk of lines ends with the response that reaches one of these limits, so that huge sentences cannot make huge chunks.
+Memory that is larger comes fresh from the kernel each time, page by page, which costs as much as all of the encoding."""
 
+GROUP_ROWS, GROUP_CHARACTERS = 8 * CHUNK_ROWS, 8 * CHUNK_CHARACTERS
+"""The same for a chunk that becomes a row group of its own, and for what is encoded before any of it is handed on."""
 
-VerdictRow = tuple[Row, Row, Row]
-"""A row in three parts, which together stand in the order of ``VERDICT_COLUMNS``: what is said of the response and the
-dimension, what of the sentence, and what the judge said, with whose replies the response and this are. Rows of the same
-response, sentence or verdict mostly have the same object there, so whoever encodes them does it once. A plain tuple, as
-a big export makes hundreds of thousands."""
-
-PART_SIZES = (13, 4, 10)
-"""Columns of each part of a row."""
+PART_SIZES = (7, 6, 4, 10)
+"""Columns of each part of a row; see :class:`Chunk`."""
 
 _NO_UNIT: Row = (None,) * 4
 
 
-async def chunks(responses: AsyncIterator[JudgedResponse]) -> AsyncIterator[list[VerdictRow]]:
-    """All verdict rows in the responses' order, some thousand at a time; no chunk is empty."""
-    chunk: list[VerdictRow] = []
-    known: _Known = {}
-    characters = 0
-    async for response in responses:
-        rows = _verdict_rows(response, known)
-        chunk += rows
-        characters += _characters(response, len(rows))
-        if len(chunk) >= CHUNK_ROWS or characters > CHUNK_CHARACTERS:
+class Chunk:
+    """Rows in four parts, which together stand in the order of ``VERDICT_COLUMNS``.
+
+    Many rows have a part in common. It is there once, so whoever encodes it does so once.
+
+    Attributes:
+        items: What was asked for: model, persona, task, dimension and item.
+        responses: What came of it in one run.
+        units: Sentences.
+        verdicts: What a judge said, and with whose replies the response and this are. Most judges say the same few words.
+        rows: The rows: for each of their parts its place in these lists.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[Row] = []
+        self.responses: list[Row] = []
+        self.units: list[Row] = []
+        self.verdicts: list[Row] = []
+        self.rows: list[tuple[int, int, int, int]] = []
+        self._places_of_items: dict[Row, int] = {}
+        self._places_of_verdicts: dict[ReplyOrigin | None, dict[int, int]] = {}
+        self._characters = 0
+        self._longest_reply = 0
+
+    @property
+    def parts(self) -> tuple[list[Row], list[Row], list[Row], list[Row]]:
+        """The parts, in the order of their columns."""
+        return self.items, self.responses, self.units, self.verdicts
+
+    @property
+    def characters(self) -> int:
+        """About how long the texts in its rows are, at most."""
+        return self._characters + len(self.rows) * self._longest_reply
+
+    def add(self, response: JudgedResponse) -> None:
+        """Adds a response's rows; at least one for each dimension. Who adds it keeps it for as long as he adds others."""
+        before = len(self.rows)
+        said = len(self.responses)
+        self.responses.append(_of_response(response))
+        asked = {dimension: self._item(response, dimension) for dimension in response.levels}
+        # By identity: equal verdicts are mostly one object, and its hash would cost ten times as much.
+        places = self._places_of_verdicts.setdefault(response.reused, {})
+        for unit in response.units:
+            sentence = len(self.units)
+            self.units.append((unit.index, unit.start, unit.end, unit.text))
+            for verdict in unit.verdicts:
+                if (place := places.get(id(verdict))) is None:
+                    place = places[id(verdict)] = self._verdict(verdict, "sentence", response)
+                self.rows.append((asked[verdict.dimension], said, sentence, place))
+            if not unit.verdicts:
+                self._add_unjudged(asked.values(), said, sentence, response)
+        if not response.units:
+            self._add_unjudged(asked.values(), said, self._no_unit(), response)
+        if response.question is not None:
+            self._add_grades(said, response)
+        rows = len(self.rows) - before
+        times = max(1, rows // max(1, len(response.units)))  # that each sentence is there
+        self._characters += times * len(response.text or "")
+        self._characters += rows * (len(response.item_text) + len(response.error or ""))
+
+    def _add_unjudged(self, asked: Iterable[int], said: int, sentence: int, response: JudgedResponse) -> None:
+        nothing = self._verdict(None, "sentence", response)
+        self.rows += [(item, said, sentence, nothing) for item in asked]
+
+    def _add_grades(self, said: int, response: JudgedResponse) -> None:
+        item, no_unit = self._item(response, None), self._no_unit()
+        self.rows += [
+            (item, said, no_unit, self._verdict(grade, "response", response))
+            for grade in response.grades or (None,)
+        ]
+
+    def _item(self, response: JudgedResponse, dimension: str | None) -> int:
+        item = _of_item(response, dimension)
+        place = self._places_of_items.setdefault(item, len(self.items))
+        if place == len(self.items):
+            self.items.append(item)
+        return place
+
+    def _no_unit(self) -> int:
+        self.units.append(_NO_UNIT)
+        return len(self.units) - 1
+
+    def _verdict(
+        self, verdict: UnitVerdict | ResponseGrade | None, judged: str, response: JudgedResponse
+    ) -> int:
+        if verdict is not None and verdict.raw is not None:
+            self._longest_reply = max(self._longest_reply, len(verdict.raw))
+        self.verdicts.append(_of_verdict(verdict, judged, response))
+        return len(self.verdicts) - 1
+
+
+def chunks(
+    page: Iterable[JudgedResponse], rows: int = CHUNK_ROWS, characters: int = CHUNK_CHARACTERS
+) -> Iterator[Chunk]:
+    """All verdict rows of these responses in their order, about so many at a time; no chunk is empty."""
+    chunk = Chunk()
+    for response in page:
+        chunk.add(response)
+        if len(chunk.rows) >= rows or chunk.characters > characters:
             yield chunk
-            chunk, known, characters = [], {}, 0
-    if chunk:
+            chunk = Chunk()
+    if chunk.rows:
         yield chunk
 
 
-def _characters(response: JudgedResponse, rows: int) -> int:
-    """About how long the texts in a response's rows are, at least."""
-    of_verdicts = sum([len(verdict.raw or "") for unit in response.units for verdict in unit.verdicts])
-    of_grades = sum([len(grade.raw or "") for grade in response.grades])
-    times = max(rows // max(1, len(response.units)), 1)  # that each sentence is there
-    of_units = times * len(response.text or "")
-    return of_units + of_verdicts + of_grades + rows * (len(response.item_text) + len(response.error or ""))
+async def written(
+    pages: AsyncIterator[Sequence[JudgedResponse]],
+    write: Callable[[Sequence[JudgedResponse]], Iterator[bytes]],
+) -> AsyncIterator[bytes]:
+    """What ``write`` makes of each page, on threads: neither making rows nor encoding them holds up the event loop."""
+    async for page in pages:
+        parts = write(page)
+        while some := await asyncio.to_thread(_some, parts):
+            for part in some:
+                yield part
 
 
-_Known = dict[ReplyOrigin | None, dict[int, tuple[UnitVerdict, Row]]]
-"""The verdicts' parts of the rows of a chunk, by whose text the response is and the verdict's identity. Most judges say the same few
-words, and equal verdicts are mostly one object. It is kept with its row, so that no other object gets its id."""
+def _some(parts: Iterator[bytes]) -> list[bytes]:
+    """The next parts, which together are about as long as is good for a step on another thread."""
+    taken: list[bytes] = []
+    size = 0
+    for part in parts:
+        taken.append(part)
+        size += len(part)
+        if size > GROUP_CHARACTERS:
+            break
+    return taken
 
 
-def _verdict_rows(response: JudgedResponse, known: _Known) -> list[VerdictRow]:
-    """A response's rows; at least one for each dimension."""
-    rows: list[VerdictRow] = []
-    said = {dimension: _of_response(response, dimension) for dimension in response.levels}
-    of_verdicts = known.setdefault(response.reused, {})
-    for unit in response.units or (None,):
-        of_unit = _NO_UNIT if unit is None else (unit.index, unit.start, unit.end, unit.text)
-        if unit is not None and unit.verdicts:
-            for verdict in unit.verdicts:
-                if (found := of_verdicts.get(id(verdict))) is None:
-                    found = of_verdicts[id(verdict)] = (verdict, _of_verdict(verdict, "sentence", response))
-                rows.append((said[verdict.dimension], of_unit, found[1]))
-        else:
-            rows += [(part, of_unit, _of_verdict(None, "sentence", response)) for part in said.values()]
-    if response.question is not None:
-        of_response = _of_response(response, None)
-        rows += [
-            (of_response, _NO_UNIT, _of_verdict(grade, "response", response))
-            for grade in response.grades or (None,)
-        ]
-    return rows
-
-
-def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
+def _of_item(response: JudgedResponse, dimension: str | None) -> Row:
     return (
         response.model,
         response.persona,
@@ -100,6 +172,11 @@ def _of_response(response: JudgedResponse, dimension: str | None) -> Row:
         None if dimension is None else response.levels[dimension],
         response.item,
         response.item_text,
+    )
+
+
+def _of_response(response: JudgedResponse) -> Row:
+    return (
         response.run,
         response.instruction,
         response.iteration,
@@ -124,28 +201,19 @@ def _word(origin: ReplyOrigin | Suspicion | None) -> str | None:
     return None if origin is None else str(origin)
 
 
-def encoded(rows: Sequence[VerdictRow], encoders: tuple[Encoder, Encoder, Encoder]) -> bytes:
-    """Rows as bytes.
+def encoded(chunk: Chunk, encoders: Sequence[Callable[[Sequence[Row]], Sequence[bytes]]]) -> bytes:
+    """A chunk's rows as bytes.
 
     Args:
-        rows: They stay as they are meanwhile: their parts are told apart by identity, which costs a tenth of hashing them.
-        encoders: What makes bytes of each of the three parts, with all that stands between them; asked once for parts that
-            are the same object.
+        chunk: The rows.
+        encoders: For each of the four parts what makes bytes of it, row by row, with all that stands between columns.
     """
-    of_response, of_unit, of_verdict = encoders
-    known: dict[int, bytes] = {}
-    found: list[bytes] = []
-    last: Row | None = None
-    second = b""
-    for response, unit, verdict in rows:
-        if (first := known.get(id(response))) is None:
-            first = known[id(response)] = of_response(response)
-        if unit is not last:
-            last, second = unit, of_unit(unit)
-        if (third := known.get(id(verdict))) is None:
-            third = known[id(verdict)] = of_verdict(verdict)
-        found += (first, second, third)
-    return b"".join(found)
+    items, responses, units, verdicts = (
+        encode(part) for encode, part in zip(encoders, chunk.parts, strict=True)
+    )
+    return b"".join(
+        [part for i, r, u, v in chunk.rows for part in (items[i], responses[r], units[u], verdicts[v])]
+    )
 
 
 def cell_rows(results: Mapping[str, Any]) -> list[Row]:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import JobRow
 from app.services.baselines import BaselineFilter, baselines
 from app.services.job_context import JobContext
-from app.services.read_responses import stream_all
+from app.services.read_responses import stream_all, stream_pages
 from app.services.run_distances import read_varying_cells
 
 
@@ -76,5 +76,5 @@ async def export_report(
     elif level in tables:
         yield tables[level][format_](json.loads(results))
     else:
-        async for chunk in rows[format_](stream_all(engine, job, context)):
+        async for chunk in rows[format_](stream_pages(engine, job, context)):
             yield chunk

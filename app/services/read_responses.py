@@ -1,7 +1,8 @@
 """Reads responses with their units and verdicts: page by page for the API, as a stream for reports."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -44,6 +45,8 @@ EXPORT_VERDICTS = 8_000
 FIRST_EXPORT_PAGE, LONGEST_EXPORT_PAGE = 200, 2_000
 """Responses."""
 
+
+_NOTHING = Judgements()
 
 LOOKED_AT = 2_000
 """Responses of which a page of those that judges have marked is chosen, so that its cost is bounded however few there are."""
@@ -157,7 +160,9 @@ def _fitting(
     return records
 
 
-async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
+async def stream_pages(
+    engine: AsyncEngine, job: JobRow, context: JobContext
+) -> AsyncGenerator[Sequence[JudgedResponse]]:
     """Every response, in order, with flat memory: a page is read while the one before is looked at, and no further.
 
     Raises:
@@ -180,13 +185,20 @@ async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> A
             page, after = await coming
             if after is not None:
                 coming = asyncio.create_task(read(after, _next_limit(page)))
-            for response in page:
-                yield response
+            yield page
             if after is None:
                 return
     finally:
         coming.add_done_callback(_forget)
         coming.cancel()
+
+
+async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
+    """The same, response by response."""
+    async with contextlib.aclosing(stream_pages(engine, job, context)) as pages:
+        async for page in pages:
+            for response in page:
+                yield response
 
 
 def _forget(page: asyncio.Task[tuple[list[JudgedResponse], Position | None]]) -> None:
@@ -253,9 +265,7 @@ def _all_judged(
     """The responses of a page; CPU only. Most judges say the same few words: equal verdicts are one object."""
     verdicts = _Verdicts(context)
     return [
-        _judged(
-            job, context, record, found.get(_position(record), Judgements()), questions, origins, verdicts
-        )
+        _judged(job, context, record, found.get(_position(record), _NOTHING), questions, origins, verdicts)
         for record in page
     ]
 
@@ -296,8 +306,10 @@ def _judged(
         units=tuple(map(JudgedUnit, count(), record.unit_starts, record.unit_ends, texts, given)),
         question=item.text if of_gym else None,
         grades=tuple(
-            _grade(context, record.text or "", grade, origins.get((*position, None, None, grade.judge)))
-            for grade in found.grades
+            [
+                _grade(context, record.text or "", grade, origins.get((*position, None, None, grade.judge)))
+                for grade in found.grades
+            ]
         ),
         reused=origins.get((*position, None, None, None)),
     )

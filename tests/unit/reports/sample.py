@@ -4,6 +4,7 @@ import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,15 @@ async def stream(responses: Iterable[JudgedResponse]) -> AsyncIterator[JudgedRes
     """The responses as a service would hand them over."""
     for response in responses:
         yield response
+
+
+async def pages(
+    responses: Iterable[JudgedResponse], size: int = 100
+) -> AsyncIterator[Sequence[JudgedResponse]]:
+    """The same, page by page."""
+    rest = iter(responses)
+    while page := list(islice(rest, size)):
+        yield page
 
 
 def response_of(

@@ -5,7 +5,7 @@ import io
 import itertools
 import json
 import tracemalloc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from app.reports.rows import CHUNK_CHARACTERS, CHUNK_ROWS, chunks
 from tests.unit.check_sample import check_of
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.hostile import HOSTILE
-from tests.unit.reports.sample import response_of, sample, stream
+from tests.unit.reports.sample import pages, response_of, sample
 
 Record = dict[str, Any]
 
@@ -76,22 +76,22 @@ def hostile_responses() -> list[JudgedResponse]:
 class TestVerdictRows:
     async def test_all_formats_hold_the_same_rows(self) -> None:
         responses = sample().responses
-        lines = from_jsonl(await joined(jsonl.rows(stream(responses))))
-        assert from_parquet(await joined(parquet.rows(stream(responses)))) == lines
-        assert from_csv(await joined(csv.rows(stream(responses))), VERDICT_COLUMNS) == empty_as_missing(lines)
+        lines = from_jsonl(await joined(jsonl.rows(pages(responses))))
+        assert from_parquet(await joined(parquet.rows(pages(responses)))) == lines
+        assert from_csv(await joined(csv.rows(pages(responses))), VERDICT_COLUMNS) == empty_as_missing(lines)
 
     async def test_columns_stand_in_the_documented_order(self) -> None:
         responses = sample(1, 1).responses
         names = [column.name for column in VERDICT_COLUMNS]
-        table = arrow.read_table(io.BytesIO(await joined(parquet.rows(stream(responses)))))
-        header = (await joined(csv.rows(stream(responses)))).decode("utf-8-sig").split("\r\n")[0]
+        table = arrow.read_table(io.BytesIO(await joined(parquet.rows(pages(responses)))))
+        header = (await joined(csv.rows(pages(responses)))).decode("utf-8-sig").split("\r\n")[0]
         assert table.column_names == names
         assert header == ",".join(names)
-        assert list(from_jsonl(await joined(jsonl.rows(stream(responses))))[0]) == names
+        assert list(from_jsonl(await joined(jsonl.rows(pages(responses))))[0]) == names
 
     async def test_there_is_one_row_for_each_verdict(self) -> None:
         responses = sample().responses
-        lines = from_jsonl(await joined(jsonl.rows(stream(responses))))
+        lines = from_jsonl(await joined(jsonl.rows(pages(responses))))
         verdicts = sum(len(unit.verdicts) for response in responses for unit in response.units)
         # A response without sentences has a row for each dimension on which it would have been judged.
         bare = sum(len(response.levels) for response in responses if not response.units)
@@ -100,7 +100,7 @@ class TestVerdictRows:
 
     async def test_a_failed_response_keeps_a_row_that_says_why(self) -> None:
         failed = response_of("", id="lost", status="failed", text=None, error="timeout: 120 s")
-        [row] = from_jsonl(await joined(jsonl.rows(stream([failed]))))
+        [row] = from_jsonl(await joined(jsonl.rows(pages([failed]))))
         assert (row["response_id"], row["response_status"], row["response_error"]) == (
             "lost",
             "failed",
@@ -124,7 +124,7 @@ class TestVerdictRows:
         judged = response_of("One. Two.", ("One.", 5), ("Two.", 5))
         second = replace(judged.units[1], verdicts=())
         lines = from_jsonl(
-            await joined(jsonl.rows(stream([replace(judged, units=(judged.units[0], second))])))
+            await joined(jsonl.rows(pages([replace(judged, units=(judged.units[0], second))])))
         )
         assert [(row["unit_text"], row["judge"], row["score"]) for row in lines] == [
             ("One.", "simulated/judge-a", 5),
@@ -138,9 +138,9 @@ class TestVerdictRows:
         response = replace(judged, units=(replace(unit, verdicts=(*unit.verdicts, again)),))
         responses = [response, replace(response, id="r-2", reused=ReplyOrigin.OTHER_JOB)]
         for records in (
-            from_csv(await joined(csv.rows(stream(responses))), VERDICT_COLUMNS),
-            from_jsonl(await joined(jsonl.rows(stream(responses)))),
-            from_parquet(await joined(parquet.rows(stream(responses)))),
+            from_csv(await joined(csv.rows(pages(responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(jsonl.rows(pages(responses)))),
+            from_parquet(await joined(parquet.rows(pages(responses)))),
         ):
             assert [(record["response_reused"] or None, record["reused"] or None) for record in records] == [
                 (None, None),
@@ -153,20 +153,20 @@ class TestVerdictRows:
     async def test_hostile_texts_come_back_unchanged(self, texts: str) -> None:
         responses = hostile_responses()
         for records in (
-            from_csv(await joined(csv.rows(stream(responses))), VERDICT_COLUMNS),
-            from_jsonl(await joined(jsonl.rows(stream(responses)))),
-            from_parquet(await joined(parquet.rows(stream(responses)))),
+            from_csv(await joined(csv.rows(pages(responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(jsonl.rows(pages(responses)))),
+            from_parquet(await joined(parquet.rows(pages(responses)))),
         ):
             assert [record[texts] for record in records] == list(HOSTILE)
 
     async def test_no_csv_field_begins_like_a_formula(self) -> None:
-        data = (await joined(csv.rows(stream(hostile_responses())))).decode("utf-8-sig")
+        data = (await joined(csv.rows(pages(hostile_responses())))).decode("utf-8-sig")
         for line in reader.reader(io.StringIO(data, newline="")):
             assert not [field for field in line if field.startswith(tuple(csv.FORMULA_STARTS))]
 
     async def test_csv_is_what_pythons_own_writer_makes_of_it(self) -> None:
         texts = ["".join(letters) for n in range(4) for letters in itertools.product('a ,"\r\n;é', repeat=n)]
-        data = (await joined(csv.rows(stream([response_of("No.", persona=each) for each in texts])))).decode()
+        data = (await joined(csv.rows(pages([response_of("No.", persona=each) for each in texts])))).decode()
         lines = list(reader.reader(io.StringIO(data, newline="")))
         again = io.StringIO(newline="")
         reader.writer(again).writerows(lines)
@@ -176,13 +176,13 @@ class TestVerdictRows:
     async def test_a_negative_score_stays_a_number_in_csv(self) -> None:
         verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
         below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
-        data = (await joined(csv.rows(stream([below_zero])))).decode("utf-8-sig")
+        data = (await joined(csv.rows(pages([below_zero])))).decode("utf-8-sig")
         assert data.endswith("scored,-2,false,'-2,sentence,1,,,\r\n")
 
     async def test_a_job_without_responses_gives_readable_files_without_rows(self) -> None:
-        assert from_csv(await joined(csv.rows(stream([]))), VERDICT_COLUMNS) == []
-        assert await joined(jsonl.rows(stream([]))) == b""
-        assert from_parquet(await joined(parquet.rows(stream([])))) == []
+        assert from_csv(await joined(csv.rows(pages([]))), VERDICT_COLUMNS) == []
+        assert await joined(jsonl.rows(pages([]))) == b""
+        assert from_parquet(await joined(parquet.rows(pages([])))) == []
 
 
 class TestCells:
@@ -282,7 +282,7 @@ class TestInOtherHands:
     async def test_pandas_finds_the_results_counts_and_means_in_every_format(self) -> None:
         job = sample(5, 3)
         files = [
-            io.BytesIO(await joined(writer(stream(job.responses))))
+            io.BytesIO(await joined(writer(pages(job.responses))))
             for writer in (csv.rows, jsonl.rows, parquet.rows)
         ]
         tables = [
@@ -302,9 +302,17 @@ class TestInOtherHands:
             found = {key: dict(group["score"].value_counts()) for key, group in scored.groupby(keys)}
             assert found == cells
 
+    async def test_a_line_has_the_form_of_the_standard_librarys_json(self) -> None:
+        data = (await joined(jsonl.rows(pages(hostile_responses() + sample().responses)))).decode()
+        for line in data.removesuffix("\n").split("\n"):
+            written = json.dumps(json.loads(line), ensure_ascii=False)
+            for character in "\x85\u2028\u2029":  # at which many readers end a line
+                written = written.replace(character, f"\\u{ord(character):04x}")
+            assert line == written
+
     async def test_a_spreadsheet_reads_numbers_as_numbers_and_texts_as_texts(self) -> None:
         """By the rules of spreadsheets' import: what begins like a formula is one unless an apostrophe stands before it."""
-        data = (await joined(csv.rows(stream(hostile_responses())))).decode("utf-8-sig")
+        data = (await joined(csv.rows(pages(hostile_responses())))).decode("utf-8-sig")
         for line in reader.DictReader(io.StringIO(data, newline="")):
             assert float(line["score"]) == 4
             assert not any(field.startswith(("=", "+", "@", "\t", "\r")) for field in line.values())
@@ -313,20 +321,21 @@ class TestInOtherHands:
 class TestStreaming:
     async def test_chunks_are_bounded_in_rows_and_in_characters(self) -> None:
         short = response_of(" ".join(["Yes."] * 10), *[("Yes.", 5)] * 10)
-        sizes = [len(chunk) async for chunk in chunks(stream([short] * 1_000))]
-        assert sizes == [CHUNK_ROWS, CHUNK_ROWS, 10_000 - 2 * CHUNK_ROWS]
-        long = response_of("x" * 1_000_000, ("x" * 1_000_000, 5))
-        sizes = [len(chunk) async for chunk in chunks(stream([long] * 9))]
-        assert sizes[0] == CHUNK_CHARACTERS // 1_000_000
+        sizes = [len(chunk.rows) for chunk in chunks([short] * 120)]
+        assert sizes == [CHUNK_ROWS, CHUNK_ROWS, 1_200 - 2 * CHUNK_ROWS]
+        long = "x" * (CHUNK_CHARACTERS // 4)
+        for huge in (response_of(long, (long, 5)), response_of("No.", ("No.", 5), raw=long)):
+            sizes = [len(chunk.rows) for chunk in chunks([huge] * 9)]
+            assert sizes[0] == CHUNK_CHARACTERS // len(long)
 
     @pytest.mark.parametrize("writer", [csv.rows, jsonl.rows, parquet.rows])
     async def test_memory_is_flat(
-        self, writer: Callable[[AsyncIterator[JudgedResponse]], AsyncIterator[bytes]]
+        self, writer: Callable[[AsyncIterator[Sequence[JudgedResponse]]], AsyncIterator[bytes]]
     ) -> None:
         response = response_of(" ".join(["I like it."] * 10), *[("I like it.", 5)] * 10)
 
         async def written(count: int) -> int:
-            return sum([len(part) async for part in writer(stream(itertools.repeat(response, count)))])
+            return sum([len(part) async for part in writer(pages(itertools.repeat(response, count)))])
 
         await written(10)  # what is imported and remembered at the first use is not the rows'
         tracemalloc.start()

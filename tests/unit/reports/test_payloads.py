@@ -20,7 +20,7 @@ from app.web.visible import visible
 from tests.unit.cli.documents import results
 from tests.unit.reports.hostile import payloads
 from tests.unit.reports.page import Page
-from tests.unit.reports.sample import Sample, response_of, results_of, stream
+from tests.unit.reports.sample import Sample, pages, response_of, results_of, stream
 from tests.unit.reports.test_exports import from_csv, from_jsonl, from_parquet, joined
 from tests.unit.reports.test_figures import SVG, drawn, parsed, texts
 
@@ -46,15 +46,15 @@ def test_there_are_two_hundred() -> None:
 class TestFiles:
     async def test_every_text_comes_back_as_it_was(self, job: Sample) -> None:
         for records in (
-            from_csv(await joined(csv.rows(stream(job.responses))), VERDICT_COLUMNS),
-            from_jsonl(await joined(jsonl.rows(stream(job.responses)))),
-            from_parquet(await joined(parquet.rows(stream(job.responses)))),
+            from_csv(await joined(csv.rows(pages(job.responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(jsonl.rows(pages(job.responses)))),
+            from_parquet(await joined(parquet.rows(pages(job.responses)))),
         ):
             for name in TEXTS:
                 assert [record[name] for record in records] == list(PAYLOADS)
 
     async def test_no_field_of_a_table_begins_like_a_formula(self, job: Sample) -> None:
-        table = await joined(csv.rows(stream(job.responses)))
+        table = await joined(csv.rows(pages(job.responses)))
         lines = list(reader.reader(io.StringIO(table.decode("utf-8-sig"), newline="")))
         assert len(lines) == 1 + len(PAYLOADS)
         assert {len(line) for line in lines} == {len(VERDICT_COLUMNS)}
