@@ -12,11 +12,12 @@ from typing import Any
 from sqlalchemy import bindparam, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import replies, webhooks
 from app.db.set_tables import JobSet
 from app.db.tables import Job, JobResult
+from app.db.tenant_wall import as_question, ask
 from app.domain.status import ACTIVE, JobStatus
 
 
@@ -75,12 +76,23 @@ _JOB = (
 )
 """Built once: every poll asks it."""
 
+_JOB_QUESTION = as_question(_JOB)
+_STATUS_QUESTION = as_question(
+    select(Job.status).where(Job.id == bindparam("job"), Job.tenant == bindparam("owner"))
+)
+
 
 async def get_job(connection: AsyncConnection, tenant: str, job_id: str) -> JobRow | None:
     """A tenant's job, if there is one of that id."""
     rows = await connection.execute(_JOB, {"job": job_id, "owner": tenant})
     row = rows.first()
     return None if row is None else _job_row(row)
+
+
+async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow | None:
+    """The same, from a single question to the database."""
+    rows = await ask(engine, _JOB_QUESTION, {"job": job_id, "owner": tenant})
+    return _job_row(rows[0]) if rows else None
 
 
 async def get_spec(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, Any] | None:
@@ -198,11 +210,10 @@ async def lock_job(
     return None if row is None else JobStatus(row.status)
 
 
-async def status_of(connection: AsyncConnection, tenant: str, job_id: str) -> JobStatus | None:
+async def find_status(engine: AsyncEngine, tenant: str, job_id: str) -> JobStatus | None:
     """Where a tenant's job stands; ``None`` if it has been deleted."""
-    rows = await connection.execute(select(Job.status).where(Job.id == job_id, Job.tenant == tenant))
-    row = rows.first()
-    return None if row is None else JobStatus(row.status)
+    rows = await ask(engine, _STATUS_QUESTION, {"job": job_id, "owner": tenant})
+    return JobStatus(rows[0][0]) if rows else None
 
 
 async def open_work(connection: AsyncConnection, job_id: str) -> tuple[int, int]:

@@ -14,14 +14,17 @@ It is a wall against our own mistakes. Who can send SQL of his own can take the 
 
 import contextvars
 import time
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any, cast
 
+import psycopg
 import structlog
 from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
-from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy import ClauseElement, Connection, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import DisconnectionError, ProgrammingError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
@@ -58,6 +61,11 @@ _WALLED_TABLES = (
     " AND relnamespace = current_schema()::regnamespace ORDER BY 1"
 )
 
+_TAKE_ON = f"SELECT set_config('role', %s, true), set_config('{SETTING}', %s, true)"
+"""What :func:`_begin_as` says after BEGIN, in one statement that is parsed once."""
+
+_DIALECT = make_url("postgresql+psycopg://").get_dialect()
+
 _LOOK_AGAIN_SECONDS = 10.0
 """A connection that has not found the wall is made anew after so long: it may be older than the migration that raised it."""
 
@@ -65,6 +73,8 @@ _LOOKED = "looked in vain for the tenant wall at"
 
 _LOCK = 0x6173726C
 """Advisory lock: of two machines that start at once, one makes the role."""
+
+_Driver = psycopg.AsyncConnection[tuple[Any, ...]]
 
 _tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="")
 
@@ -133,6 +143,57 @@ def _begin_as(role: str | None, tenant: str, *, begun: bool) -> str:
         parts.append(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(role)))
     parts.append(sql.SQL("SET LOCAL {} = {}").format(sql.SQL(SETTING), sql.Literal(tenant)))
     return sql.SQL("; ").join(parts).as_string(None)
+
+
+def as_question(statement: ClauseElement) -> str:
+    """A statement as :func:`ask` takes it."""
+    return str(statement.compile(dialect=_DIALECT()))
+
+
+async def ask(
+    engine: AsyncEngine, question: str, parameters: Mapping[str, object]
+) -> Sequence[Sequence[Any]]:
+    """The rows that a single statement finds, in a transaction of its own.
+
+    Behind the wall, what begins the transaction, the statement and what ends it are sent together and waited for once: on a busy
+    machine it is the waiting that takes time, for the database each time, and for a core afterwards.
+
+    Args:
+        engine: Where to ask.
+        question: The statement in the driver's form, which :func:`as_question` makes.
+        parameters: Its parameters.
+
+    Raises:
+        DBAPIError: As of a connection's ``execute``.
+    """
+    async with engine.connect() as connection:
+        if _ROLE not in connection.info:  # outside of the wall
+            return (await connection.exec_driver_sql(question, parameters)).all()
+        borrowed = await connection.get_raw_connection()
+        driver = cast("_Driver", borrowed.driver_connection)
+        try:
+            return await _in_one_message(driver, connection.info[_ROLE], question, parameters)
+        except psycopg.Error as error:
+            lost = driver.closed
+            if lost:
+                await connection.invalidate(error)
+            raise DBAPIError.instance(
+                question, None, error, psycopg.Error, connection_invalidated=lost, dialect=engine.dialect
+            ) from error
+        except BaseException:  # nobody knows what the connection was in the middle of
+            await connection.invalidate()
+            raise
+
+
+async def _in_one_message(
+    driver: _Driver, role: str | None, question: str, parameters: Mapping[str, object]
+) -> list[tuple[Any, ...]]:
+    async with driver.pipeline():
+        await driver.execute("BEGIN")
+        await driver.execute(_TAKE_ON, (role, _tenant.get()))
+        found = await driver.execute(question, parameters)
+        await driver.execute("COMMIT")
+    return await found.fetchall()
 
 
 def raise_wall(database_url: str) -> str | None:

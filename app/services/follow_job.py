@@ -90,6 +90,5 @@ async def _other_status(engine: AsyncEngine, tenant: str, job_id: str, status: J
     while clock() < until:
         await asyncio.sleep(STATUS_SECONDS)
         with contextlib.suppress(SQLAlchemyError, OSError):
-            async with engine.connect() as connection:
-                if await jobs.status_of(connection, tenant, job_id) is not status:
-                    return
+            if await jobs.find_status(engine, tenant, job_id) is not status:
+                return

@@ -37,8 +37,7 @@ async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow:
     Raises:
         NotFoundError: If there is none of that id.
     """
-    async with engine.connect() as connection:
-        job = await jobs.get_job(connection, tenant, job_id)
+    job = await jobs.find_job(engine, tenant, job_id)
     if job is None:
         raise NotFoundError(job_id)
     return job
@@ -58,26 +57,36 @@ async def view_job(
     Raises:
         NotFoundError: If there is none of that id.
     """
-    # Each query sees its own moment in a transaction too; without one there are two messages less.
-    async with single_statements(engine) as connection:
-        job = await jobs.get_job(connection, tenant, job_id)
-        if job is None:
-            raise NotFoundError(job_id)
-        found = await (read_progress if recent is None else recent.read)(connection, job)
-        budgeted = job.request.get("budget") is not None
-        account = await budgets.read_account(connection, tenant, job_id) if budgeted else None
-        spared = await replies.reuse(connection, tenant, job_id) if _wants_reuse(job) else None
-        batched = job.request.get("execution") == Execution.BATCH
-        in_batches = await batches.counts(connection, tenant, job_id) if batched else None
+    job = await find_job(engine, tenant, job_id)
+    found = await (read_progress(engine, job) if recent is None else recent.read(job))
     answering = {} if Stage.PERSONAS in found.steps else progress_json(job, found.total, found.leased)
-    return job_json(job) | {
-        "progress": preparation_json(job, found.steps) | answering,
-        "usage": usage_json(found.usage),
-        "cost": cost_json(found.usage),
-        "budget": None if account is None else budget_json(account) or None,
-        "reuse": None if spared is None else reuse_json(spared),
-        "batches": None if in_batches is None else batches_json(in_batches),
-    }
+    return (
+        job_json(job)
+        | {
+            "progress": preparation_json(job, found.steps) | answering,
+            "usage": usage_json(found.usage),
+            "cost": cost_json(found.usage),
+        }
+        | await _what_few_have(engine, job)
+    )
+
+
+async def _what_few_have(engine: AsyncEngine, job: JobRow) -> Json:
+    """A job's budget, the replies it used again, and its batches; nobody is asked about what it has none of."""
+    shown: Json = {"budget": None, "reuse": None, "batches": None}
+    budgeted = job.request.get("budget") is not None
+    batched = job.request.get("execution") == Execution.BATCH
+    if not (budgeted or batched or _wants_reuse(job)):
+        return shown
+    async with single_statements(engine) as connection:
+        if budgeted:
+            account = await budgets.read_account(connection, job.tenant, job.id)
+            shown["budget"] = None if account is None else budget_json(account) or None
+        if _wants_reuse(job):
+            shown["reuse"] = reuse_json(await replies.reuse(connection, job.tenant, job.id))
+        if batched:
+            shown["batches"] = batches_json(await batches.counts(connection, job.tenant, job.id))
+    return shown
 
 
 def job_json(job: JobRow) -> Json:

@@ -11,15 +11,16 @@ import pytest
 from psycopg import sql
 from sqlalchemy import ARRAY, Table, make_url, text
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 import app.db
 from app.db import tenant_wall
 from app.db.engine import single_statements
+from app.db.health import is_away
 from app.db.migrate import upgrade
 from app.db.tables import Base
-from app.db.tenant_wall import WalledEngine, act_for, raise_wall
+from app.db.tenant_wall import WalledEngine, act_for, ask, raise_wall
 from tests.databases import Databases, libpq_url
 from tests.integration.jobs import new_job
 
@@ -201,32 +202,33 @@ async def outcome(read: Callable[..., Any], connection: AsyncConnection, job_id:
     return await found
 
 
+async def leavings(wall: WalledEngine) -> tuple[object, ...]:
+    """What the pool's only connection is left with, as the driver sees it: no transaction of ours is begun."""
+    async with wall.engine.connect() as connection:
+        borrowed = await connection.get_raw_connection()
+        driver = cast("psycopg.AsyncConnection[tuple[object, ...]]", borrowed.driver_connection)
+        cursor = await driver.execute(
+            "SELECT current_user = session_user, coalesce(current_setting('assay.tenant', true), '')"
+        )
+        return await cursor.fetchone() or ()
+
+
 class TestNothingIsLeft:
     @pytest.fixture(autouse=True)
     async def _jobs_of_two(self, engine: AsyncEngine) -> None:
         for tenant in (OURS, THEIRS):
             await new_job(engine, tenant=tenant)
 
-    async def leavings(self, wall: WalledEngine) -> tuple[object, ...]:
-        """What the pool's only connection is left with, as the driver sees it: no transaction of ours is begun."""
-        async with wall.engine.connect() as connection:
-            borrowed = await connection.get_raw_connection()
-            driver = cast("psycopg.AsyncConnection[tuple[object, ...]]", borrowed.driver_connection)
-            cursor = await driver.execute(
-                "SELECT current_user = session_user, coalesce(current_setting('assay.tenant', true), '')"
-            )
-            return await cursor.fetchone() or ()
-
     async def test_after_any_end_of_a_transaction(self, wall: WalledEngine) -> None:
         act_for(OURS)
         async with wall.engine.begin() as connection:
             await connection.execute(text("UPDATE jobs SET name = 'committed'"))
-        assert await self.leavings(wall) == (True, "")
+        assert await leavings(wall) == (True, "")
 
         with pytest.raises(DBAPIError):
             async with wall.engine.begin() as connection:
                 await connection.execute(text("SELECT 1 / 0"))
-        assert await self.leavings(wall) == (True, "")
+        assert await leavings(wall) == (True, "")
 
         async def gives_up() -> None:
             async with wall.engine.begin() as connection:
@@ -235,7 +237,7 @@ class TestNothingIsLeft:
 
         with pytest.raises(KeyError):
             await gives_up()
-        assert await self.leavings(wall) == (True, "")
+        assert await leavings(wall) == (True, "")
 
         act_for("")
         assert await tenants_seen(wall.engine) == set()
@@ -256,7 +258,7 @@ class TestNothingIsLeft:
         with pytest.raises(asyncio.CancelledError):
             await request
         assert await tenants_seen(wall.engine) == set()
-        assert await self.leavings(wall) == (True, "")
+        assert await leavings(wall) == (True, "")
 
     async def test_and_each_transaction_on_a_connection_is_the_tenants_again(
         self, wall: WalledEngine
@@ -377,3 +379,57 @@ class TestRaiseWall:
             async with walled(url) as wall:
                 assert await tenants_seen(wall.engine) == set()
                 assert wall.stands is True
+
+
+class TestAsk:
+    """A statement that is sent with all of its transaction in one message."""
+
+    @pytest.fixture(autouse=True)
+    async def _jobs_of_two(self, engine: AsyncEngine) -> None:
+        for tenant in (OURS, THEIRS):
+            await new_job(engine, tenant=tenant)
+
+    @pytest.mark.parametrize("tenant", [OURS, THEIRS, "'; RESET ROLE; --", ""])
+    async def test_sees_the_tenants_rows_alone_and_leaves_nothing(
+        self, wall: WalledEngine, tenant: str
+    ) -> None:
+        act_for(tenant)
+        for _ in range(7):  # from the sixth time on the driver has it prepared
+            found = await ask(
+                wall.engine, "SELECT tenant FROM jobs WHERE priority = %(it)s", {"it": "normal"}
+            )
+            assert list(found) == [(tenant,)] * (tenant in {OURS, THEIRS})
+            assert await leavings(wall) == (True, "")
+
+    async def test_sees_what_a_plain_engine_shows(self, engine: AsyncEngine) -> None:
+        found = await ask(engine, "SELECT tenant FROM jobs ORDER BY 1", {})
+        assert [tenant for (tenant,) in found] == [OURS, THEIRS]
+
+    async def test_has_its_own_error_and_leaves_the_connection_as_it_was(self, wall: WalledEngine) -> None:
+        act_for(OURS)
+        with pytest.raises(DataError, match="division by zero") as raised:
+            await ask(wall.engine, "SELECT 1 / %(it)s::int", {"it": 0})
+        assert not is_away(raised.value)
+        assert await leavings(wall) == (True, "")
+        assert await tenants_seen(wall.engine) == {OURS}
+
+    async def test_is_refused_as_away_where_the_connection_broke_just_now_and_once(
+        self, engine: AsyncEngine, wall: WalledEngine
+    ) -> None:
+        [(pid,)] = await ask(wall.engine, "SELECT pg_backend_pid()", {})
+        await ask(engine, "SELECT pg_terminate_backend(%(pid)s, 5000)", {"pid": pid})
+        with pytest.raises(OperationalError) as raised:
+            await ask(wall.engine, "SELECT 1", {})
+        assert is_away(raised.value)
+        assert await ask(wall.engine, "SELECT 1", {}) == [(1,)]
+
+    async def test_leaves_nothing_where_it_is_cancelled(self, wall: WalledEngine) -> None:
+        act_for(OURS)
+        await ask(wall.engine, "SELECT 1", {})
+        request = asyncio.create_task(ask(wall.engine, "SELECT pg_sleep(30)", {}))
+        await asyncio.sleep(0.1)
+        request.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await request
+        assert await leavings(wall) == (True, "")
+        assert await tenants_seen(wall.engine) == {OURS}

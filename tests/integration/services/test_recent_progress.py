@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db.engine import single_statements
 from app.db.jobs import JobRow
 from app.db.writer import ResultWriter
 from app.domain.status import JobStatus
@@ -35,8 +34,7 @@ def told(engine: AsyncEngine, job: JobRow, recent: RecentProgress) -> Calls:
     """How many calls a reader is told of who finds the job in this state."""
 
     async def read(status: JobStatus) -> int:
-        async with single_statements(engine) as connection:
-            found = await recent.read(connection, replace(job, status=status))
+        found = await recent.read(replace(job, status=status))
         return sum(row.calls for row in found.usage)
 
     return read
