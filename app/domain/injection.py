@@ -83,8 +83,10 @@ def _has_foreign_letters(text: str) -> bool:
 
 
 _INVISIBLE = re.compile(
-    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\x00-\x08\x0e-\x1b\x7f]"
+    "[\u00ad\u061c\u115f\u1160\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff\x00-\x08\x0e-\x1b\x7f"
+    "\u0300-\u036f\u20d0-\u20f0]"
 )
+"""What shows nothing; and marks over, through or around a letter, such as a keycap's frame, where they make no other letter of it."""
 _LOOKALIKES = str.maketrans("аеорсухіјѕԁո’‘“”", "aeopcyxijsdn''\"\"")  # noqa: RUF001 - Cyrillic and Armenian letters
 _MIXED_WORD = re.compile(r"\b(?=\w*[a-z])(?=\w*[аеорсухіјѕԁո])\w+")  # noqa: RUF001 - as above
 _SPACED = re.compile(r"\b(?:[a-z][ .\-_*]){4,60}[a-z]\b")
