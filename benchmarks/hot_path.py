@@ -45,7 +45,7 @@ from benchmarks import stub_server
 from benchmarks.transports import aiohttp_post, cpu_seconds, post_all
 
 SENTENCES_A_TEXT = 20
-SHARD_CALLS = 300
+SHARD_CALLS = 600
 PLACES = 4
 KEY = "sk-proj-" + "".join(f"{n:x}q7Zr" for n in range(24))
 """As long as they are: replies are searched for pieces of it."""

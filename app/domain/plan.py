@@ -20,7 +20,7 @@ from app.domain.stage_estimate import (
 )
 from app.domain.task import AtomicTask, Item, items_for
 
-CALLS_PER_SHARD = 300
+CALLS_PER_SHARD = 600
 """Planned calls of a shard: enough that claiming costs nothing per call, few enough that losing a worker is cheap."""
 
 

@@ -55,12 +55,13 @@ class TestCells:
 
 
 class TestShards:
-    def test_the_papers_essay_cell_makes_two(self) -> None:
-        # 16 calls a run (a text and about 15 sentences): about 19 runs make 300 calls; 30 runs make two shards.
-        resolution = resolved(instructions=None, iterations=5)
+    @pytest.mark.parametrize(("iterations", "number"), [(5, 1), (10, 2)])
+    def test_of_essays_take_some_38_runs_each(self, iterations: int, number: int) -> None:
+        # 16 calls a run (a text and about 15 sentences), six instructions: the paper's cell has 30 runs, and is one.
+        resolution = resolved(instructions=None, iterations=iterations)
         shards = shards_of(resolution.spec, resolution.cells)
-        assert len(shards) == 2
-        assert sum(shard.responses for shard in shards) == 30
+        assert len(shards) == number
+        assert sum(shard.responses for shard in shards) == 6 * iterations
 
     @settings(max_examples=80)
     @given(
