@@ -1,7 +1,7 @@
 """What Postgres takes to keep calls and verdicts, and to be rid of them: time, CPU, WAL and disk by call.
 
-`python -m benchmarks.written_rows`. Processes of their own write through the service's writer as workers do, in transactions of 500
-calls with a verdict each, and do nothing else; then the job is removed as a whole, and vacuumed. Postgres is the embedded one, durable.
+`python -m benchmarks.written_rows`. Processes of their own write through the service's writer as workers do, in transactions of so many
+calls with a verdict each and so far apart, and do nothing else; then the job is removed as a whole, and vacuumed. Postgres is the embedded one, durable.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import uvloop
 
 from app.db.engine import connect
 from app.db.migrate import upgrade
@@ -32,7 +33,6 @@ from embedded.postgres import EmbeddedPostgres
 
 JOB, TENANT = "job_written_rows", "local"
 UNITS = 20
-BATCH = 500
 TABLES = ("calls", "verdicts")
 
 
@@ -43,13 +43,15 @@ def main() -> None:
         "machine": machine(),
         "load_average_before": [round(load, 2) for load in os.getloadavg()],
         "calls": options.calls,
+        "calls_per_transaction": options.transaction,
+        "rest_ms": options.rest_ms,
     }
     with tempfile.TemporaryDirectory(prefix="assay-bench-", dir=options.data_dir) as name:
         directory = Path(name)
         directory.chmod(0o711)  # passable: Postgres may have to run as another account
         for writers in options.writers:
             with EmbeddedPostgres(directory / f"postgres{writers}") as server:
-                report[f"writers_{writers}"] = _measure(server, writers, options.calls)
+                report[f"writers_{writers}"] = _measure(server, writers, options)
     after = [round(load, 2) for load in os.getloadavg()]
     text = json.dumps(report | {"load_average_after": after}, indent=2)
     print(text)
@@ -61,12 +63,17 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=100_000)
     parser.add_argument("--writers", type=int, nargs="*", default=[1, 2, 4], help="writing processes")
+    parser.add_argument("--transaction", type=int, default=500, help="calls in a transaction")
+    parser.add_argument(
+        "--rest-ms", type=float, default=0.0, help="between the beginnings of two transactions"
+    )
     parser.add_argument("--data-dir", type=Path, help="where the databases lie while it runs")
     parser.add_argument("--output", type=Path, help="JSON file to write")
     return parser
 
 
-def _measure(server: EmbeddedPostgres, writers: int, calls: int) -> dict[str, Any]:
+def _measure(server: EmbeddedPostgres, writers: int, options: argparse.Namespace) -> dict[str, Any]:
+    calls: int = options.calls
     url = server.url()
     upgrade(url)
     assert server.process.pid is not None
@@ -75,7 +82,7 @@ def _measure(server: EmbeddedPostgres, writers: int, calls: int) -> dict[str, An
     with psycopg.connect(plain, autocommit=True) as connection:
         places = _job(connection, writers)
         empty = _sizes(connection)
-        found: dict[str, Any] = {"writing": _writing(connection, meter, url, places, calls)}
+        found: dict[str, Any] = {"writing": _writing(connection, meter, url, places, options)}
         full = _sizes(connection)
         found["bytes_per_call"] = {table: round((full[table] - empty[table]) / calls) for table in TABLES}
         connection.execute("UPDATE jobs SET status = 'completed', finished_at = now() - interval '2 days'")
@@ -117,15 +124,16 @@ def _writing(
     meter: ProcessMeter,
     url: str,
     places: list[tuple[int, int]],
-    calls: int,
+    options: argparse.Namespace,
 ) -> dict[str, Any]:
-    each = calls // len(places)
+    calls: int = options.calls
+    pace = (calls // len(places), options.transaction, options.rest_ms / 1000)
     with ProcessPoolExecutor(len(places), mp_context=get_context("spawn")) as pool:
         list(pool.map(_ready, places))  # started and everything imported, before it counts
         taken: list[float] = []
 
         def write() -> None:
-            taken.extend(pool.map(partial(_write_in_process, url, each), places))
+            taken.extend(pool.map(partial(_write_in_process, url, *pace), places))
 
         found = _step(connection, meter, calls, write)
     return found | {
@@ -138,19 +146,23 @@ def _ready(_: tuple[int, int]) -> None:
     time.sleep(0.5)  # so that each process of the pool gets one
 
 
-def _write_in_process(url: str, calls: int, place: tuple[int, int]) -> float:
+def _write_in_process(
+    url: str, calls: int, transaction: int, rest_seconds: float, place: tuple[int, int]
+) -> float:
     """The CPU seconds of this process for so many calls."""
     before = time.process_time()
-    asyncio.run(_write(url, calls, place))
+    uvloop.run(_write(url, calls, transaction, rest_seconds, place))
     return time.process_time() - before
 
 
-async def _write(url: str, calls: int, place: tuple[int, int]) -> None:
+async def _write(url: str, calls: int, transaction: int, rest_seconds: float, place: tuple[int, int]) -> None:
     engine = connect(url, pool_size=1)
     writer = ResultWriter(engine)
     rows = _rows(*place, calls)
-    while batch := list(islice(rows, 2 * BATCH)):
+    while batch := list(islice(rows, 2 * transaction)):
+        begun = time.perf_counter()
         await writer.write({(place[1], 0): batch})
+        await asyncio.sleep(max(0.0, begun + rest_seconds - time.perf_counter()))
     await engine.dispose()
 
 

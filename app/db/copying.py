@@ -1,6 +1,7 @@
 """COPY by few messages and in one piece: what a transaction costs beyond its rows is what it sends and waits for."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import repeat
 from typing import cast
 from uuid import UUID
@@ -15,6 +16,8 @@ MOST_AT_ONCE = 2**20
 
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 _NULL = r"\N"
+_PLAIN = frozenset({int, float, datetime})
+"""What Postgres reads as Python writes it."""
 
 Reader = Callable[[pq.abc.PGresult], Iterable[bytes]]
 """Given the answer to a query, says what is to be copied by each COPY that follows it."""
@@ -39,6 +42,8 @@ def _column(values: tuple[object, ...]) -> Iterable[str]:
     # Of floats, 0.0 is equal to -0.0.
     if values.count(first) == len(values) and not isinstance(first, float):
         return repeat(_field(first), len(values))
+    if _PLAIN.issuperset(map(type, values)):
+        return map(str, values)
     return [_field(value) for value in values]
 
 

@@ -59,6 +59,7 @@ def connect(
         pool_size=pool_size,
         max_overflow=max_overflow,
         pool_timeout=5,
+        pool_use_lifo=True,  # few that are busy, not many that each prepare a statement when it has come five times
         isolation_level="AUTOCOMMIT" if begins_itself else None,
         hide_parameters=True,  # they are persons' and models' texts, and errors end up in logs
         connect_args={"application_name": application_name, "connect_timeout": 5, "options": _OPTIONS}

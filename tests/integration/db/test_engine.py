@@ -47,6 +47,18 @@ class TestConnect:
         finally:
             await other.dispose()
 
+    async def test_the_connection_that_was_given_back_last_is_used_first(self, database_url: str) -> None:
+        engine = connect(database_url, pool_size=2)
+        pid = text("SELECT pg_backend_pid()")
+        try:
+            async with engine.connect() as last:
+                async with engine.connect() as first:
+                    assert await first.scalar(pid) != await last.scalar(pid)
+                used = await last.scalar(pid)
+            assert [await backend(engine) for _ in range(3)] == [used] * 3
+        finally:
+            await engine.dispose()
+
 
 class TestSingleStatements:
     async def test_each_is_committed_by_itself_and_the_connection_is_the_usual_one_afterwards(
