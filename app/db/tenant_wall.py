@@ -62,7 +62,7 @@ _WALLED_TABLES = (
 )
 
 _TAKE_ON = f"SELECT set_config('role', %s, true), set_config('{SETTING}', %s, true)"
-"""What :func:`_begin_as` says after BEGIN, in one statement that is parsed once."""
+"""What :func:`_begin_as` says after BEGIN, in one statement, which is parsed once."""
 
 _DIALECT = make_url("postgresql+psycopg://").get_dialect()
 
@@ -155,8 +155,8 @@ async def ask(
 ) -> Sequence[Sequence[Any]]:
     """The rows that a single statement finds, in a transaction of its own.
 
-    Behind the wall, what begins the transaction, the statement and what ends it are sent together and waited for once: on a busy
-    machine it is the waiting that takes time, for the database each time, and for a core afterwards.
+    Behind the wall, what takes on the role and the statement are sent together and waited for once: on a busy machine it is the waiting
+    that takes time, for the database each time, and for a core afterwards.
 
     Args:
         engine: Where to ask.
@@ -188,11 +188,9 @@ async def ask(
 async def _in_one_message(
     driver: _Driver, role: str | None, question: str, parameters: Mapping[str, object]
 ) -> list[tuple[Any, ...]]:
-    async with driver.pipeline():
-        await driver.execute("BEGIN")
+    async with driver.pipeline():  # without a BEGIN, all that is sent before its end is one transaction
         await driver.execute(_TAKE_ON, (role, _tenant.get()))
         found = await driver.execute(question, parameters)
-        await driver.execute("COMMIT")
     return await found.fetchall()
 
 
