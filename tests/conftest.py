@@ -102,7 +102,14 @@ def redis_url(valkey: EmbeddedValkey) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def common_stack(databases: Databases, template_database: str) -> Iterator["Stack"]:
+def common_database(databases: Databases, template_database: str) -> Iterator[str]:
+    """The SQLAlchemy URL of the common stack's database."""
+    with databases.new("common", template=template_database) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def common_stack(common_database: str) -> Iterator["Stack"]:
     """A running service for a session's modules that need nothing special of it; jobs don't see each other.
 
     Its Valkey is its own: the session's is emptied by other tests.
@@ -110,9 +117,8 @@ def common_stack(databases: Databases, template_database: str) -> Iterator["Stac
     from tests.e2e.stack import running_stack
 
     with (
-        databases.new("common", template=template_database) as url,
         scratch_directory() as directory,
         EmbeddedValkey(directory / "valkey") as queue,
-        running_stack(directory / "stack", database_url=url, redis_url=queue.url()) as running,
+        running_stack(directory / "stack", database_url=common_database, redis_url=queue.url()) as running,
     ):
         yield running

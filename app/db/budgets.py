@@ -280,9 +280,13 @@ _JOBS_OF_ITS_KEY = (
     "r.job_id IN (SELECT o.job_id FROM budgets b JOIN budgets o ON o.key_id = b.key_id WHERE b.job_id = :job)"
 )
 
+_UNRECORDED = "NOT EXISTS (SELECT FROM calls c WHERE c.id = r.call_id)"
+
 
 async def any_outstanding(connection: AsyncConnection, job_id: str, *, of_key: bool = False) -> bool:
     """Whether a call is on its way in a worker that lives, or in a batch, so that some of what is reserved may come free.
+
+    What is recorded is not: it counts as it turned out, though a job of the same key may not have settled it yet.
 
     Args:
         connection: Where.
@@ -293,9 +297,10 @@ async def any_outstanding(connection: AsyncConnection, job_id: str, *, of_key: b
     rows = await connection.execute(
         text(
             "SELECT EXISTS (SELECT FROM reservations r JOIN shards s ON s.id = r.shard_id"
-            f" WHERE {whose} AND s.lease_token = r.lease_token"
+            f" WHERE {whose} AND {_UNRECORDED} AND s.lease_token = r.lease_token"
             " AND s.lease_expires_at > clock_timestamp())"
-            f" OR EXISTS (SELECT FROM reservations r JOIN batch_calls c ON c.id = r.call_id WHERE {whose})"
+            " OR EXISTS (SELECT FROM reservations r JOIN batch_calls b ON b.id = r.call_id"
+            f"  WHERE {whose} AND {_UNRECORDED})"
         ),
         {"job": job_id},
     )

@@ -1,15 +1,13 @@
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from embedded.services import StackConfig
-from embedded.supervisor import Supervisor
 from embedded.valkey import EmbeddedValkey
 from tests.api.service import MOST_STREAMS, Json, Service, serving
 from tests.conftest import scratch_directory
 from tests.databases import Databases
+from tests.e2e.stack import Stack
 
 
 @pytest.fixture(scope="session")
@@ -43,25 +41,14 @@ def nothing_created(api: Service) -> Iterator[None]:
     assert set(api.rows().values()) == {0}
 
 
-@pytest.fixture(scope="session")
-def stack(databases: Databases, template_database: str) -> Iterator[Service]:
+@pytest.fixture(scope="package")
+def stack(common_stack: Stack, common_database: str) -> Iterator[Service]:
     """The whole service: API, worker, sweeper, simulator."""
-    with (
-        databases.new("stack", template=template_database) as url,
-        scratch_directory() as directory,
-    ):
-        config = StackConfig(
-            host="127.0.0.1",
-            port=0,
-            data_dir=directory / "data",
-            workers=1,
-            database_url=url,
-            simulator_args=("--latency-ms", "5"),
-        )
-        with Supervisor(config, migration=lambda _: (sys.executable, "-c", "")) as supervisor:
-            service = Service(supervisor.urls.api, url)
-            with service.http:
-                yield service
+    with common_stack.simulator_restored():
+        common_stack.simulate(latency_ms=5)
+        service = Service(str(common_stack.api.base_url).rstrip("/"), common_database)
+        with service.http:
+            yield service
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +71,7 @@ def finished_body() -> Json:
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def finished(stack: Service, finished_body: Json) -> Json:
     """That job, completed."""
     job = stack.submit(finished_body)

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db.budgets import Cap, Wanted, read_cap
+from app.db.budgets import Cap, Wanted, any_outstanding, read_cap
 from app.db.shards import Claim
 from app.db.writer import ResultWriter
 from app.domain.api_key import Scope
@@ -87,6 +87,18 @@ class TestTogether:
         assert not waiting.done()
         await answered(engine, flying, 0.4)
         assert await asyncio.wait_for(waiting, 60)
+
+    async def test_what_was_recorded_of_another_one_is_not_waited_for_though_nobody_has_settled_it(
+        self, engine: AsyncEngine
+    ) -> None:
+        key = await new_key(engine, 1.0)
+        one, other = [await claimed(engine, (await new_job(engine, capped_key=key)).id) for _ in range(2)]
+        flying = wanted(one, 0.8)
+        await BudgetKeeper(engine).reserve(flying, patient=True)
+        async with engine.connect() as connection:
+            assert await any_outstanding(connection, other.job_id, of_key=True)
+            await answered(engine, flying, 0.8)
+            assert not await any_outstanding(connection, other.job_id, of_key=True)
 
     async def test_a_job_whose_own_budget_is_used_up_does_not_wait_for_the_others(
         self, engine: AsyncEngine
