@@ -1,7 +1,7 @@
 """Pages of responses, and what judges said of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -47,9 +47,9 @@ class GradeRecord:
     suspicion: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Judgements:
-    """What judges said about one response.
+    """What judges said about one response. Not frozen, as a big export makes one for each; nobody changes one.
 
     Attributes:
         units: For each verdict its unit; ordered by unit, dimension and judge.
@@ -189,7 +189,7 @@ async def response_page(
         ),
         values | {"limit": limit, "most_bytes": most_bytes},
     )
-    return [ResponseRecord(*row) for row in rows]
+    return list(map(ResponseRecord._make, rows))
 
 
 async def position_of(
@@ -241,6 +241,10 @@ def _array(numbers: Iterable[int]) -> str:
     return f"{{{','.join(map(str, numbers))}}}"
 
 
+_FIRST, _ALONE, _NOTHING = repeat(0), repeat(1), repeat(None)
+"""What most verdicts have in place of an array: the first dimension or judge, a call of their own, no doubt. Without end, and so used again and again."""
+
+
 def _said(
     traits: Sequence[int] | None,
     judges: Sequence[int] | None,
@@ -251,16 +255,22 @@ def _said(
     suspicions: Sequence[str | None] | None,
 ) -> list[Said]:
     """A response's verdicts from arrays of which some are missing where all verdicts have what most have."""
-    number = len(statuses)
-    of_whom = traits or repeat(0, number), judges or repeat(0, number)
-    how = sizes or repeat(1, number), suspicions or repeat(None, number)
-    return list(zip(*of_whom, statuses, scores, raws, *how, strict=True))
+    of_whom = traits or _FIRST, judges or _FIRST
+    how = sizes or _ALONE, suspicions or _NOTHING
+    return list(zip(*of_whom, statuses, scores, raws, *how, strict=False))  # some have no end
 
 
 async def judgements_of(
-    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[Position]
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    responses: Sequence[Position],
+    *,
+    graded: bool,
 ) -> dict[Position, Judgements]:
     """Everything that judges said about these responses, each named by (cell ordinal, run, item).
+
+    Responses may be ``graded`` as a whole only if they answer a PersonaGym task.
 
     A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read. Four of
     the arrays come only where they say anything: most jobs have one dimension and one judge who is asked sentence by sentence.
@@ -292,6 +302,15 @@ async def judgements_of(
     found = {
         (cell, run, item): Judgements(units, _said(*arrays)) for cell, run, item, units, *arrays in verdicts
     }
+    if graded:
+        for position, grades in (await _grades(connection, values)).items():
+            found.setdefault(position, Judgements()).grades = grades
+    return found
+
+
+async def _grades(
+    connection: AsyncConnection, values: Mapping[str, Any]
+) -> dict[Position, list[GradeRecord]]:
     grades: dict[Position, list[GradeRecord]] = {}
     rows = await connection.execute(
         text(
@@ -303,6 +322,4 @@ async def judgements_of(
     )
     for cell, run, item, *grade in rows:
         grades.setdefault((cell, run, item), []).append(GradeRecord(*grade))
-    for position, graded in grades.items():
-        found[position] = replace(found.get(position, Judgements()), grades=graded)
-    return found
+    return grades

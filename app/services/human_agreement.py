@@ -74,7 +74,9 @@ class HumanAgreement:
             judged: dict[Position, Judgements] = {}
             for start in range(0, len(wanted), RESPONSES_AT_ONCE):
                 part = wanted[start : start + RESPONSES_AT_ONCE]
-                judged |= await response_pages.judgements_of(connection, job.tenant, job.id, part)
+                judged |= await response_pages.judgements_of(
+                    connection, job.tenant, job.id, part, graded=context.spec.gym is not None
+                )
         return await asyncio.to_thread(_agreement_json, context, found, judged)
 
 

@@ -137,7 +137,9 @@ async def read_page(
         page = _fitting(context, records[:limit], most_verdicts)
         more = len(records) > len(page)
         keys = [_position(record) for record in page]
-        found = await response_pages.judgements_of(connection, job.tenant, job.id, keys)
+        found = await response_pages.judgements_of(
+            connection, job.tenant, job.id, keys, graded=context.spec.gym is not None
+        )
         questions = await _questions(connection, job, context, page)
         origins: Origins = {}
         if context.spec.reuse.wanted:
