@@ -47,7 +47,7 @@ class CallKey(NamedTuple):
         """
         units = self.unit if self.last_unit is None else f"{self.unit}-{self.last_unit}"
         answer = (self.run, self.item, units, self.trait, self.judge)
-        parts = (self.stage.value, place, self.task, *answer, self.ask)
+        parts = (self.stage, place, self.task, *answer, self.ask)
         return "/".join([str(part) for part in parts if part is not None])
 
 
@@ -114,7 +114,7 @@ def _row(attempt: Attempt, latency_ms: float, reply: ChatReply | None, usd: floa
         tenant=claim.tenant,
         job_id=claim.job_id,
         shard_id=claim.shard_id,
-        stage=key.stage.value,
+        stage=key.stage,
         connection=model.connection,
         model=model.name,
         cell_id=claim.cell_id if isinstance(claim, Claim) else None,
@@ -133,7 +133,7 @@ def _row(attempt: Attempt, latency_ms: float, reply: ChatReply | None, usd: floa
         usd=usd,
         maybe_paid=True,
         latency_ms=latency_ms,
-        finish_reason=None if reply is None else reply.finish_reason.value,
+        finish_reason=None if reply is None else reply.finish_reason,
         model_snapshot=None if reply is None else reply.model_snapshot,
         system_fingerprint=None if reply is None else reply.system_fingerprint,
         provider_request_id=None if reply is None else reply.provider_request_id,

@@ -121,12 +121,14 @@ class FairQueue:
         if passed:
             self._turn_second()
             self._passed += 1
-        self._grant()
+        if self._waiting:
+            self._grant()
 
     def ended(self) -> None:
         """A call is over."""
         self._in_flight -= 1
-        self._grant()
+        if self._waiting:
+            self._grant()
 
     def _join(self, tenant: str, job: str, priority: Priority, granted: Granted) -> None:
         """Takes a place in a job's line. Idleness saves up no turns."""

@@ -297,7 +297,7 @@ class Responses(ABC):
             trait=trait,
             judge=judge,
             tenant=self.claim.tenant,
-            status=said.verdict.status.value,
+            status=said.verdict.status,
             score=said.verdict.score,
             raw=said.raw,
             group_size=group_size,

@@ -3,8 +3,9 @@
 import json
 import secrets
 from collections.abc import Callable
-from json.encoder import encode_basestring
 from typing import NamedTuple
+
+from pydantic_core import to_json
 
 from app.domain.model import ChatRequest, Model
 
@@ -62,10 +63,9 @@ class BodyForms:
                 self._known.clear()
             form = self._known[known] = _form(self.write, request)
         before, between, after = form.parts
-        user = encode_basestring(request.user)
         if system is None:
-            return f"{before}{user}{after}".encode()
-        return f"{before}{encode_basestring(system)}{between}{user}{after}".encode()
+            return b"%b%b%b" % (before, to_json(request.user), after)
+        return b"%b%b%b%b%b" % (before, to_json(system), between, to_json(request.user), after)
 
 
 class _Form(NamedTuple):
@@ -76,7 +76,7 @@ class _Form(NamedTuple):
         model: Whose it is: as long as it is kept, no other model has its identity.
     """
 
-    parts: tuple[str, str, str]
+    parts: tuple[bytes, bytes, bytes]
     model: Model
 
 
@@ -92,4 +92,4 @@ def _form(write: Write, request: ChatRequest) -> _Form:
     between = ""
     if system is not None:
         before, _, between = before.partition(f'"{system}"')
-    return _Form((before, between, after), request.model)
+    return _Form((before.encode(), between.encode(), after.encode()), request.model)

@@ -1,6 +1,7 @@
 """One HTTP/1.1 connection on an asyncio protocol; the parsing is llhttp's, strict, through httptools."""
 
 import asyncio
+import select
 import socket
 from typing import cast
 
@@ -30,14 +31,15 @@ class HttpConnection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_body", "_closed", "_framed", "_headers", "_headers_done", "_keep_alive", "_length", "_loop", "_parser",
-        "_received", "_sock", "_status", "_transport", "_waiter", "released_at",
+        "_body", "_closed", "_framed", "_headers", "_headers_done", "_keep_alive", "_length", "_loop", "_parser", "_poll",
+        "_received", "_status", "_transport", "_waiter", "released_at",
     )  # fmt: skip
 
     _transport: asyncio.Transport
 
     def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)  # errors and hang-ups are told of in any case
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpResponseParser(self)
         self._waiter: asyncio.Future[Reply] | None = None
@@ -76,13 +78,7 @@ class HttpConnection(asyncio.Protocol):
     @property
     def quiet(self) -> bool:
         """Whether neither bytes nor the peer's closing wait in the socket, where the loop has not seen them yet."""
-        try:
-            self._sock.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return True
-        except OSError:
-            pass
-        return False
+        return not self._poll.poll(0)
 
     def give_up(self) -> None:
         """Ends an exchange that has taken too long."""
