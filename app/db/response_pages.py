@@ -272,8 +272,9 @@ async def judgements_of(
 
     Responses may be ``graded`` as a whole only if they answer a PersonaGym task.
 
-    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read. Four of
-    the arrays come only where they say anything: most jobs have one dimension and one judge who is asked sentence by sentence.
+    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read. Five of
+    the arrays come only where they say anything: most jobs have one dimension and one judge who is asked sentence by sentence,
+    and most responses a verdict on each sentence.
     """
     values = {
         "job": job_id,
@@ -287,7 +288,8 @@ async def judgements_of(
             "SELECT wanted.cell, wanted.run, wanted.item,"
             " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
             " found.sizes, found.suspicions"
-            f"{_OF_WANTED} LATERAL (SELECT array_agg(unit) AS units, array_agg(status) AS statuses,"
+            f"{_OF_WANTED} LATERAL (SELECT array_agg(status) AS statuses,"
+            "  CASE WHEN max(unit) >= count(*) OR max(trait) > 0 OR max(judge) > 0 THEN array_agg(unit) END AS units,"
             "  array_agg(score) AS scores, array_agg(raw) AS raws,"
             "  CASE WHEN max(trait) > 0 THEN array_agg(trait) END AS traits,"
             "  CASE WHEN max(judge) > 0 THEN array_agg(judge) END AS judges,"
@@ -295,13 +297,14 @@ async def judgements_of(
             "  CASE WHEN count(suspicion) > 0 THEN array_agg(suspicion) END AS suspicions"
             "  FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
             "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
-            " WHERE found.units IS NOT NULL"
+            " WHERE found.statuses IS NOT NULL"
         ),
         values,
     )
-    found = {
-        (cell, run, item): Judgements(units, _said(*arrays)) for cell, run, item, units, *arrays in verdicts
-    }
+    found: dict[Position, Judgements] = {}
+    for cell, run, item, units, *arrays in verdicts:
+        said = _said(*arrays)
+        found[cell, run, item] = Judgements(units or range(len(said)), said)
     if graded:
         for position, grades in (await _grades(connection, values)).items():
             found.setdefault(position, Judgements()).grades = grades

@@ -75,16 +75,15 @@ class Chunk:
         self.responses.append(_of_response(response))
         asked = {dimension: self._item(response, dimension) for dimension in response.levels}
         # By identity: equal verdicts are mostly one object, and its hash would cost ten times as much.
-        places = self._places_of_verdicts.setdefault(response.reused, {})
-        for unit in response.units:
-            sentence = len(self.units)
-            self.units.append((unit.index, unit.start, unit.end, unit.text))
+        places, add = self._places_of_verdicts.setdefault(response.reused, {}), self.rows.append
+        for sentence, unit in enumerate(response.units, len(self.units)):
             for verdict in unit.verdicts:
                 if (place := places.get(id(verdict))) is None:
                     place = places[id(verdict)] = self._verdict(verdict, "sentence", response)
-                self.rows.append((asked[verdict.dimension], said, sentence, place))
+                add((asked[verdict.dimension], said, sentence, place))
             if not unit.verdicts:
                 self._add_unjudged(asked.values(), said, sentence, response)
+        self.units += [(unit.index, unit.start, unit.end, unit.text) for unit in response.units]
         if not response.units:
             self._add_unjudged(asked.values(), said, self._no_unit(), response)
         if response.question is not None:

@@ -330,7 +330,7 @@ def _by_unit(
     else:
         called_for = known[cell, None]
         verdicts = [called_for[said] for said in found.said]
-    if found.units == list(range(units)):
+    if found.units == range(units):
         return list(zip(verdicts, strict=True))
     of_units: dict[int, list[UnitVerdict]] = {}
     for unit, verdict in zip(found.units, verdicts, strict=True):

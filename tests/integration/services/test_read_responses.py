@@ -56,6 +56,17 @@ class TestPages:
         assert after == (0, found - 1, 0)
 
 
+class TestVerdicts:
+    @pytest.mark.parametrize("lost", [0, 1])
+    async def test_stand_at_their_sentences_where_others_have_none(
+        self, engine: AsyncEngine, job: JobRow, context: JobContext, lost: int
+    ) -> None:
+        await execute(engine, f"DELETE FROM verdicts WHERE run = 1 AND unit = {lost}")
+        page, _ = await read_page(engine, job, context, ResponseFilter(), after=None, limit=RUNS)
+        judged = [[len(unit.verdicts) for unit in response.units] for response in page]
+        assert judged == [[1, 1], [1 - (unit == lost) for unit in (0, 1)], [1, 1], [1, 1]]
+
+
 class TestMarkedByJudges:
     async def test_a_page_is_chosen_from_so_many_and_tells_where_the_next_begins(
         self, engine: AsyncEngine, job: JobRow, context: JobContext, monkeypatch: pytest.MonkeyPatch
