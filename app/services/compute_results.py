@@ -242,9 +242,9 @@ def is_full(counts: Counts) -> bool:
 
 
 TURN_SECONDS = 0.00005
-"""After each cell, others get Python's lock for so long. A thread that waits for it asks for it only once it has been held for
-a while without a break. numpy lets go of it every few microseconds, and has it again before the other thread is awake:
-sixty milliseconds long, over cells without any scores yet, nobody else's turn came."""
+"""After each cell, others get Python's lock for so long. A thread that waits for it asks for it only once nobody has let go of it
+for a while. numpy lets go of it again and again, and has it back before the other thread is awake: sixty milliseconds long,
+over cells without any scores yet, nobody else's turn came."""
 
 
 def _cell_results(context: JobContext, rows: JobRows) -> list[CellResult]:
