@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from app.db.migrate import upgrade
+from app.db.new_jobs import ROWS_AT_ONCE
 from embedded.postgres import EmbeddedPostgres
 from embedded.valkey import EmbeddedValkey
 from tests.api.service import Json, Service, compact, job_body, pointers, serving
@@ -59,6 +60,21 @@ class TestSubmit:
         }
         # Two sentences, and a refusal of one sentence, which counts as a verdict due.
         assert (job["progress"]["judging"]["total"], job["progress"]["judging"]["estimated"]) == (3, False)
+
+    def test_texts_are_kept_letter_by_letter_however_many(self, api: Service) -> None:
+        texts = [
+            f'{n}, "quoted" \\ {{braces}}, NULL, \u201ccurled\u201d\n\tand 😊. It is so.'
+            for n in range(ROWS_AT_ONCE + 1)
+        ]
+        given = [TEXTS[0] | {"text": text} for text in texts]
+        job = api.submit(job_body(models=None, instructions=None, responses=given))
+        kept = list(api.walk(f"/v1/jobs/{job['id']}/responses", limit=200))
+        assert [response["text"] for response in kept] == texts
+        assert {response["run"] for response in kept} == set(range(len(texts)))
+        assert all(
+            [text[slice(*unit["span"])] for unit in response["units"]] == [text[:-10], "It is so."]
+            for text, response in zip(texts, kept, strict=True)
+        )
 
     def test_only_simulated_models_are_called_simulated(self, api: Service) -> None:
         assert api.submit(job_body())["simulated"] is True
@@ -389,8 +405,9 @@ class TestCatalog:
 
 class TestConcurrentJobs:
     def test_other_requests_go_on_while_a_large_body_is_planned(self, api: Service) -> None:
-        # 3,000 texts of 40 sentences take seconds to split; polls must not wait for them, however slow the machine is.
-        texts: list[Json] = [TEXTS[0] | {"text": "I stay at home and read. " * 40}] * 3000
+        # 3,000 texts of 40 sentences that need a second look take seconds to split; polls must not wait for them, however slow the
+        # machine is.
+        texts: list[Json] = [TEXTS[0] | {"text": "I stay at home from 5 p.m. on and read. " * 40}] * 3000
         body = compact(job_body(models=None, instructions=None, responses=texts))
         with ThreadPoolExecutor(1) as pool:
             planning = pool.submit(api.send, "/v1/jobs/plan", body)
