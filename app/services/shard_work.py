@@ -95,7 +95,8 @@ async def finish_all(work: Sequence[Coroutine[Any, Any, None]], stop: StopSignal
             stop.set(StopReason.JOB_INACTIVE)
             raise
 
-    outcomes = await asyncio.gather(*(guarded(c) for c in work), return_exceptions=True)
+    start = asyncio.get_running_loop().create_task
+    outcomes = await asyncio.gather(*[start(guarded(one)) for one in work], return_exceptions=True)
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     for error in sorted(errors, key=_rank):
         raise error

@@ -58,12 +58,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _contestants(url: str, options: argparse.Namespace) -> list[Contestant]:
-    """The dearer a tool's call, the fewer it makes: its start must be little beside them, and the run end."""
+    """The dearer a tool's call, the fewer it makes: its start must be little beside them, and the run end.
+
+    As many as may be in flight at least, four times as many in the large run: all are measured at their full width.
+    """
     in_flight, directory = options.in_flight, options.data_dir
 
     def sizes(small: int, large: int) -> tuple[int, int]:
-        scaled = max(2, round(small * options.scale))
-        return scaled, max(scaled + 1, round(large * options.scale))
+        return max(in_flight, round(small * options.scale)), max(4 * in_flight, round(large * options.scale))
 
     def program(name: str, *arguments: str, ours: bool = False) -> Callable[[], AbstractContextManager[Tool]]:
         return lambda: nullcontext(Program(name, url, in_flight, arguments=arguments, ours=ours))

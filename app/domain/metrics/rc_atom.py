@@ -78,7 +78,10 @@ def distributions(scores: CellScores) -> tuple[FloatArray, IntArray, IntArray]:
 
 def run_distances(cdfs: FloatArray) -> FloatArray:
     """Shape (k, k): the Wasserstein-1 distance of every two rows of cumulative distributions, 0 to the scale's width."""
-    return np.asarray(np.abs(cdfs[:, None] - cdfs).sum(axis=2))
+    distances = np.zeros((len(cdfs), len(cdfs)))
+    for column in cdfs.T:
+        distances += np.abs(column[:, None] - column)
+    return distances
 
 
 def _pairs(count: int) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+import numpy.typing as npt
 
 from app.domain.metrics.acc import run_hits
 from app.domain.metrics.acc_atom import run_shares
@@ -12,19 +13,36 @@ from app.domain.metrics.cell import CellMetrics, combine_judges, measure
 from app.domain.metrics.ic_atom import run_consistencies
 from app.domain.metrics.mean import run_scores
 from app.domain.metrics.metric import FloatArray, IntArray, Metric, MetricSet
-from app.domain.metrics.rc_atom import distributions, run_distances
+from app.domain.metrics.rc_atom import distributions
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores, RunValues
 from app.domain.statistics.groups import Influence
 from app.domain.statistics.interval import Interval
+from app.domain.statistics.pair_sums import (
+    all_pairs,
+    distance_sums,
+    half_square_sums,
+    others,
+    pairs_among,
+    pairs_within,
+    with_unit,
+)
 from app.domain.statistics.resampling import (
     FEWEST_CLUSTERS,
-    cluster_weights,
+    cluster_counts,
     likely_share,
     percentile_interval,
     studentized_interval,
     too_few,
 )
-from app.domain.statistics.variation import Variation, mean_of, of_mean, of_pairs, transformed
+from app.domain.statistics.variation import (
+    Variation,
+    Varied,
+    joined,
+    mean_of,
+    of_mean,
+    of_pairs,
+    transformed,
+)
 
 UNIT_RANGE = (0.0, 1.0)
 RANGES = dict.fromkeys(("acc", "rc", "acc_atom", "ic_atom"), UNIT_RANGE) | dict.fromkeys(
@@ -38,6 +56,9 @@ _MEANS: Mapping[str, Callable[[CellScores], RunValues]] = {
     "acc_atom": run_shares,
     "ic_atom": run_consistencies,
 }
+VALUES_AT_ONCE = 2**18
+"""Of runs times resamples: 2 MiB an array, of which there are a dozen, however many runs a cell has."""
+
 _ALIKE = 10**-12
 """A loss so small is 0, rounding apart: all runs are alike."""
 
@@ -68,37 +89,58 @@ def estimate_cell(
         seed: The job's.
         key: Model, persona and task; traits that share a text share its resamples.
     """
-    weights = cluster_weights(seed, ("runs", *key), len(runs))
     scale = next(iter(by_judge.values())).scale
     ranges = RANGES | {"mean": (float(scale.minimum), float(scale.maximum))}
     metrics = {judge: measure(scores) for judge, scores in by_judge.items()}
-    varied = {judge: _variations(scores, runs, weights) for judge, scores in by_judge.items()}
-    together = {
-        field.name: [found[field.name] for found in varied.values() if field.name in found]
-        for field in fields(MetricSet)
-    }
-    combined = {name: mean_of(found) for name, found in together.items() if found}
+    varied, combined = _vary(by_judge, runs, cluster_counts(seed, ("runs", *key), len(runs)))
     return CellEstimate(
-        metrics=_with_intervals(combine_judges(list(metrics.values())), combined, ranges, weights),
-        by_judge={
-            judge: _with_intervals(found, varied[judge], ranges, weights) for judge, found in metrics.items()
-        },
+        metrics=_with_intervals(combine_judges(list(metrics.values())), combined, ranges),
+        by_judge={judge: _with_intervals(found, varied[judge], ranges) for judge, found in metrics.items()},
         influences={
             name: (found.scaled_influence, found.runs) for name, found in combined.items() if found.runs > 1
         },
     )
 
 
-def _variations(scores: CellScores, runs: IntArray, weights: FloatArray) -> dict[str, Variation]:
+def _vary(
+    by_judge: Mapping[str, CellScores], runs: IntArray, counts: npt.NDArray[np.uint8]
+) -> tuple[dict[str, dict[str, Varied]], dict[str, Varied]]:
+    """How each metric varies, by judge and over all judges; some resamples at a time, however many runs there are."""
+    places = {judge: np.searchsorted(runs, scores.run_ids) for judge, scores in by_judge.items()}
+    own: dict[str, dict[str, list[Varied]]] = {judge: {} for judge in by_judge}
+    together: dict[str, list[Varied]] = {}
+    at_once = max(1, VALUES_AT_ONCE // max(1, len(runs)))
+    for start in range(0, counts.shape[1], at_once):
+        weights = counts[:, start : start + at_once].astype(np.float64)
+        varying = {judge: _variations(scores, places[judge], weights) for judge, scores in by_judge.items()}
+        for judge, found in varying.items():
+            for name, variation in found.items():
+                own[judge].setdefault(name, []).append(variation.varied(weights))
+        for field in fields(MetricSet):
+            of_judges = [found[field.name] for found in varying.values() if field.name in found]
+            if len(of_judges) > 1:
+                together.setdefault(field.name, []).append(mean_of(of_judges).varied(weights))
+    varied = {judge: _joined(found) for judge, found in own.items()}
+    combined = _joined(together)
+    for found_alone in varied.values():
+        combined = found_alone | combined  # what only one judge has is the same over all
+    return varied, {field.name: combined[field.name] for field in fields(MetricSet) if field.name in combined}
+
+
+def _joined(found: Mapping[str, Sequence[Varied]]) -> dict[str, Varied]:
+    return {name: joined(parts) for name, parts in found.items()}
+
+
+def _variations(scores: CellScores, places: IntArray, weights: FloatArray) -> dict[str, Variation]:
     """How each metric that exists varies; of RC and RC_atom their loss, 1 − metric."""
-    places = np.searchsorted(runs, scores.run_ids)
     found = {}
     for name, by_run in _MEANS.items():
         values, used = by_run(scores)
         if len(values):
             found[name] = of_mean(values, places[used], weights)
     means, used = run_scores(scores)
-    spread = of_pairs(0.5 * (means[:, None] - means) ** 2, _all_pairs(len(means)), places[used], weights)
+    own = with_unit(weights[places[used]])
+    spread = of_pairs(all_pairs(half_square_sums(means, own), own), places[used], len(weights))
     if spread is not None:
         found["rc"] = _spread_loss(spread, scores.scale.width)
     return found | _distance_losses(scores, places, weights)
@@ -107,19 +149,19 @@ def _variations(scores: CellScores, runs: IntArray, weights: FloatArray) -> dict
 def _distance_losses(scores: CellScores, places: IntArray, weights: FloatArray) -> dict[str, Variation]:
     """The loss of RC_atom and of its two parts: 2d / width."""
     cdfs, instructions, used = distributions(scores)
-    distances = run_distances(cdfs)
-    every = _all_pairs(len(cdfs))
+    own = with_unit(weights[places[used]])
+    every = all_pairs(distance_sums(cdfs, own), own)
     known = instructions != UNKNOWN_INSTRUCTION
-    both = every * np.outer(known, known)
-    same = instructions[:, None] == instructions
+    whole = every if known.all() else pairs_among(known, cdfs, own)
+    same = pairs_within(cdfs, instructions, whole.weights)
     slope = 2 / scores.scale.width
     found = {}
-    for name, pairs in (
+    for name, sums in (
         ("rc_atom", every),
-        ("rc_atom_within_instruction", both * same),
-        ("rc_atom_across_instructions", both * ~same),
+        ("rc_atom_within_instruction", same),
+        ("rc_atom_across_instructions", others(whole, same)),
     ):
-        distance = of_pairs(distances, pairs, places[used], weights)
+        distance = of_pairs(sums, places[used], len(weights))
         if distance is not None:
             found[name] = transformed(
                 distance,
@@ -140,15 +182,10 @@ def _spread_loss(variance: Variation, width: int) -> Variation:
     return transformed(variance, scale * roots, scale * root, slopes, scale / 2 / root if root > 0 else 0.0)
 
 
-def _all_pairs(count: int) -> FloatArray:
-    return 1.0 - np.eye(count)
-
-
 def _with_intervals(
     metrics: CellMetrics,
-    varied: Mapping[str, Variation],
+    varied: Mapping[str, Varied],
     ranges: Mapping[str, tuple[float, float]],
-    weights: FloatArray,
 ) -> CellMetrics:
     found: dict[str, Metric] = {field.name: getattr(metrics, field.name) for field in fields(MetricSet)}
     for name, variation in varied.items():
@@ -158,7 +195,7 @@ def _with_intervals(
         if name in _MEANS:
             interval = percentile_interval(value, variation.draws, variation.runs, ranges[name], "runs")
         else:
-            interval = _pair_interval(name, value, variation, ranges[name], weights)
+            interval = _pair_interval(name, value, variation, ranges[name])
         found[name] = found[name].within(interval)
     return CellMetrics(
         **found,
@@ -169,17 +206,13 @@ def _with_intervals(
     )
 
 
-def _pair_interval(
-    name: str, value: float, loss: Variation, bounds: tuple[float, float], weights: FloatArray
-) -> Interval:
-    if loss.runs < FEWEST_CLUSTERS:
+def _pair_interval(name: str, value: float, loss: Varied, bounds: tuple[float, float]) -> Interval:
+    if loss.runs < FEWEST_CLUSTERS or loss.draw_errors is None:
         return too_few(loss.runs, "runs")
     if loss.value < _ALIKE:
         share = likely_share(loss.runs)
         # As many runs as `share` are alike; the rest may be anything: pairs at full distance, or one extreme each.
         worst = 2 * math.sqrt(share * (1 - share)) if name == "rc" else 2 * (1 - share**2)
         return Interval.around(value, 1 - worst, value, bounds)
-    ends = studentized_interval(
-        loss.value, loss.error, loss.draws, loss.draw_errors(weights), loss.runs, "runs"
-    )
+    ends = studentized_interval(loss.value, loss.error, loss.draws, loss.draw_errors, loss.runs, "runs")
     return ends if isinstance(ends, Interval) else Interval.around(value, 1 - ends[1], 1 - ends[0], bounds)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from app.domain.metrics.metric import FloatArray
 from app.domain.statistics.interval import Interval
@@ -26,6 +27,21 @@ _NORMAL = 1.959963984540054
 """The normal distribution's 97.5 % quantile."""
 
 
+_CLUSTERS_AT_ONCE = 1024
+
+
+def cluster_counts(seed: int, key: Sequence[str], clusters: int) -> npt.NDArray[np.uint8]:
+    """The counts of :func:`cluster_weights`, in an eighth of their memory: a kilobyte a cluster."""
+    digest = hashlib.sha256("\0".join(key).encode()).digest()
+    words = np.frombuffer(digest, dtype=np.uint32).tolist()
+    draws = np.random.default_rng([seed, *words])
+    counts = np.empty((clusters, RESAMPLES), dtype=np.uint8)
+    for start in range(0, clusters, _CLUSTERS_AT_ONCE):
+        some = counts[start : start + _CLUSTERS_AT_ONCE]
+        some[:] = draws.poisson(1.0, size=some.shape)
+    return counts
+
+
 def cluster_weights(seed: int, key: Sequence[str], clusters: int) -> FloatArray:
     """How often each cluster is drawn in each resample: independent Poisson(1) counts.
 
@@ -41,10 +57,7 @@ def cluster_weights(seed: int, key: Sequence[str], clusters: int) -> FloatArray:
     Returns:
         Shape (``clusters``, :data:`RESAMPLES`).
     """
-    digest = hashlib.sha256("\0".join(key).encode()).digest()
-    words = np.frombuffer(digest, dtype=np.uint32).tolist()
-    draws = np.random.default_rng([seed, *words])
-    return draws.poisson(1.0, size=(clusters, RESAMPLES)).astype(np.float64)
+    return cluster_counts(seed, key, clusters).astype(np.float64)
 
 
 def ratio_draws(sums: FloatArray, counts: FloatArray, weights: FloatArray) -> FloatArray:

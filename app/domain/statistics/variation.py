@@ -2,31 +2,31 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.domain.metrics.metric import FloatArray, IntArray
+from app.domain.statistics.pair_sums import PairSums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Variation:
-    """A statistic of K runs under b resamples of them.
+class Varied:
+    """How a statistic of K runs varies in all b resamples.
 
     Attributes:
         value: The statistic of the runs as they are.
         runs: n, the runs that it uses, up to K.
+        influence: Shape (K,): see :class:`Variation`.
         draws: Shape (b,): its value in every resample, NaN where it has none.
-        influence: Shape (K,): how far the statistic moves per unit of a run's weight (the infinitesimal jackknife); 0
-            for runs that it does not use.
-        errors: Shape (K, b): the same in every resample; ``None`` where no interval needs it.
+        draw_errors: Shape (b,): its standard error in every resample, n at least 2; ``None`` where no interval needs it.
     """
 
     value: float
     runs: int
-    draws: FloatArray
     influence: FloatArray
-    errors: FloatArray | None = None
+    draws: FloatArray
+    draw_errors: FloatArray | None
 
     @property
     def scaled_influence(self) -> FloatArray:
@@ -38,15 +38,49 @@ class Variation:
         """The statistic's standard error; n at least 2."""
         return float(np.sqrt((self.scaled_influence**2).sum()))
 
-    def draw_errors(self, weights: FloatArray) -> FloatArray:
-        """Shape (b,): the standard error in every resample.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variation:
+    """A statistic of K runs under some resamples of them, m.
+
+    Attributes:
+        value: The statistic of the runs as they are.
+        runs: n, the runs that it uses, up to K.
+        draws: Shape (m,): its value in every resample, NaN where it has none.
+        influence: Shape (K,): how far the statistic moves per unit of a run's weight (the infinitesimal jackknife); 0
+            for runs that it does not use.
+        errors: Shape (K, m): the same in every resample; ``None`` where no interval needs it.
+    """
+
+    value: float
+    runs: int
+    draws: FloatArray
+    influence: FloatArray
+    errors: FloatArray | None = None
+
+    def varied(self, weights: FloatArray) -> Varied:
+        """What remains of it beside that of further resamples.
 
         Args:
-            weights: Shape (K, b).
+            weights: Shape (K, m).
         """
-        assert self.errors is not None  # noqa: S101 - kept by every statistic of pairs
-        scale = math.sqrt(self.runs / (self.runs - 1))
-        return np.asarray(scale * np.sqrt(np.einsum("kb,kb,kb->b", weights, self.errors, self.errors)))
+        errors = None
+        if self.errors is not None and self.runs > 1:
+            scale = math.sqrt(self.runs / (self.runs - 1))
+            errors = scale * np.sqrt(np.einsum("kb,kb,kb->b", weights, self.errors, self.errors))
+        return Varied(self.value, self.runs, self.influence, self.draws, errors)
+
+
+def joined(parts: Sequence[Varied]) -> Varied:
+    """A statistic in all resamples, from some and the others."""
+    if len(parts) == 1:
+        return parts[0]
+    errors = [each.draw_errors for each in parts if each.draw_errors is not None]
+    return replace(
+        parts[0],
+        draws=np.concatenate([each.draws for each in parts]),
+        draw_errors=np.concatenate(errors) if errors else None,
+    )
 
 
 def of_mean(values: FloatArray, runs: IntArray, weights: FloatArray) -> Variation:
@@ -55,7 +89,7 @@ def of_mean(values: FloatArray, runs: IntArray, weights: FloatArray) -> Variatio
     Args:
         values: Shape (n,), n at least 1.
         runs: Shape (n,): which of the K runs these are.
-        weights: Shape (K, b).
+        weights: Shape (K, m).
     """
     used = weights[runs]
     total = used.sum(axis=0)
@@ -64,33 +98,28 @@ def of_mean(values: FloatArray, runs: IntArray, weights: FloatArray) -> Variatio
     return Variation(value, len(values), draws, _placed((values - value) / len(values), runs, len(weights)))
 
 
-def of_pairs(
-    distances: FloatArray, pairs: FloatArray, runs: IntArray, weights: FloatArray
-) -> Variation | None:
+def of_pairs(sums: PairSums, runs: IntArray, size: int) -> Variation | None:
     """The mean distance over pairs of runs; ``None`` without a pair.
 
     Σ wᵢwⱼ dᵢⱼ / Σ wᵢwⱼ over the pairs i ≠ j. A run that is drawn twice makes no pair with itself: such pairs, of distance 0,
     would make a resample look more alike than the runs are.
 
     Args:
-        distances: Shape (n, n), symmetric.
-        pairs: Shape (n, n), symmetric, 1 for the pairs that count and 0 for the others and on the diagonal.
+        sums: Of the pairs that count.
         runs: Shape (n,): which of the K runs these are.
-        weights: Shape (K, b).
+        size: K.
     """
-    if not pairs.any():
+    total = sums.reach[:, 0].sum()
+    if not total:
         return None
-    counted = distances * pairs
-    value = float(counted.sum() / pairs.sum())
-    influence = 2 * (counted - value * pairs).sum(axis=1) / pairs.sum()
-    used = weights[runs]
-    reach, apart = pairs @ used, counted @ used
+    value = float(sums.apart[:, 0].sum() / total)
+    influence = 2 * (sums.apart[:, 0] - value * sums.reach[:, 0]) / total
+    used, reach, apart = sums.weights[:, 1:], sums.reach[:, 1:], sums.apart[:, 1:]
     count = np.einsum("kb,kb->b", used, reach)
     known = count > 0
     safe = np.where(known, count, 1.0)
     draws = np.where(known, np.einsum("kb,kb->b", used, apart) / safe, np.nan)
     errors = 2 * (apart - np.nan_to_num(draws) * reach) / safe
-    size = len(weights)
     return Variation(value, len(runs), draws, _placed(influence, runs, size), _placed(errors, runs, size))
 
 
