@@ -95,7 +95,11 @@ class StopSignal:
     @property
     def is_confirmed(self) -> bool:
         """Whether a call may start without waiting for anything."""
-        return self.reason is None and time.monotonic() - self._seen_active_at <= FRESH_SECONDS
+        return self.reason is None and self._is_fresh
+
+    @property
+    def _is_fresh(self) -> bool:
+        return time.monotonic() - self._seen_active_at <= FRESH_SECONDS
 
     async def confirmed(self) -> None:
         """Waits until the job is known to have been active within the last :data:`FRESH_SECONDS`.
@@ -106,10 +110,9 @@ class StopSignal:
             StoppedError: If stopped before; a stop during it ends the stretch that is waited in.
         """
         self.check()
-        while not self.is_confirmed:
+        while not self._is_fresh:
             self._seen.clear()
             await self._seen.wait()
-            self.check()
 
     def check(self) -> None:
         """Raises if stopped.

@@ -108,10 +108,16 @@ def _figures_of(contestant: Contestant, ours: Contestant | None) -> dict[str, An
         "lowest": round(min(totals) * 1e6),
         "highest": round(max(totals) * 1e6),
         "by_process": parts,
-        "times_ours": round(median(totals) / median(ours.totals), 2) if ours else None,
-        "times_our_workers": round(median(totals) / median(ours.of_workers), 2) if ours else None,
+        "times_ours": _times(totals, ours.totals) if ours else None,
+        "times_our_workers": _times(totals, ours.of_workers) if ours else None,
         "goal": contestant.goal,
     }
+
+
+def _times(costs: Sequence[float], ours: Sequence[float]) -> float | None:
+    """How many times ours; ``None`` where so few calls took ours less than the kernel's clock tells."""
+    cost = median(ours)
+    return round(median(costs) / cost, 2) if cost > 0 else None
 
 
 def print_table(tools: dict[str, dict[str, Any]]) -> None:

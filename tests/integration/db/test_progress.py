@@ -10,7 +10,7 @@ PARTS = ("pending", "running", "succeeded", "failed")
 
 class TestProgress:
     async def test_the_parts_sum_to_the_total_at_every_step(self, engine: AsyncEngine) -> None:
-        job = await new_job(engine, iterations=40)
+        job = await new_job(engine, iterations=80)
         writer = ResultWriter(engine)
         ids = await shard_ids(engine, job.id)
         assert len(ids) > 2
@@ -39,7 +39,7 @@ class TestProgress:
             async with engine.begin() as connection:
                 assert await shards.finish(connection, claim)
             assert await look() == (done, 0, done)
-        assert done == 40
+        assert done == 80
         assert (await view_job(engine, TENANT, job.id))["progress"]["judging"]["estimated"] is False
 
     async def test_a_shard_given_back_half_done_is_pending_and_what_it_has_counts(

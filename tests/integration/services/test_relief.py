@@ -66,7 +66,7 @@ class TestFullWorker:
     ) -> None:
         monkeypatch.setattr(relief, "PLACES_BESIDE", 0)
         worker.provider.gate = asyncio.Event()
-        big = await new_job(engine, iterations=60, window=2)
+        big = await new_job(engine, iterations=120, window=2)
         first, second, *others = await shard_ids(engine, big.id)
         running = [asyncio.create_task(worker.run(shard)) for shard in (first, second)]
         await worker.provider.called.wait()

@@ -72,12 +72,12 @@ class TestPreparations:
 
 class TestShards:
     def test_hold_all_runs_of_a_cell_up_to_some_hundred_calls(self) -> None:
-        task = (TaskDraft("expected_action", runs=40),)
+        task = (TaskDraft("expected_action", runs=70),)
         resolution = resolved(tasks=task)
         shards = shards_of(resolution.spec, resolution.cells)
-        # A run is 10 answers and 10 grades: 15 runs make 300 calls.
+        # A run is 10 answers and 10 grades: 30 runs make 600 calls.
         assert [(s.run_start, s.run_stop, s.responses) for s in shards] == [
-            (0, 15, 150),
-            (15, 30, 150),
-            (30, 40, 100),
+            (0, 30, 300),
+            (30, 60, 300),
+            (60, 70, 100),
         ]
