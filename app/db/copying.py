@@ -7,7 +7,7 @@ from typing import cast
 from uuid import UUID
 
 import psycopg
-from psycopg import generators, pq
+from psycopg import generators, pq, waiting
 from psycopg.abc import PQGen
 from psycopg.errors import error_from_result
 
@@ -106,8 +106,9 @@ def _converse(pgconn: pq.abc.PGconn, statements: bytes, read: Reader) -> PQGen[N
 
 def _copy(pgconn: pq.abc.PGconn, rows: bytes) -> PQGen[None]:
     for start in range(0, len(rows), MOST_AT_ONCE):
-        pgconn.put_copy_data(rows[start : start + MOST_AT_ONCE])
+        yield from generators.copy_to(pgconn, rows[start : start + MOST_AT_ONCE], flush=False)
         if len(rows) > MOST_AT_ONCE:
             yield from generators.send(pgconn)
-    pgconn.put_copy_end()
+    while not pgconn.put_copy_end():
+        yield waiting.WAIT_W
     yield from generators.send(pgconn)

@@ -62,7 +62,12 @@ def connect(
         pool_use_lifo=True,  # few that are busy, not many that each prepare a statement when it has come five times
         isolation_level="AUTOCOMMIT" if begins_itself else None,
         hide_parameters=True,  # they are persons' and models' texts, and errors end up in logs
-        connect_args={"application_name": application_name, "connect_timeout": 5, "options": _OPTIONS}
+        connect_args={
+            "application_name": application_name,
+            "client_encoding": "utf8",  # that of what is copied, whatever the environment or the database has
+            "connect_timeout": 5,
+            "options": _OPTIONS,
+        }
         | _KEEPALIVES,
     )
     _try_after_a_rest(engine)

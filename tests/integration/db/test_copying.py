@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.copying import MOST_AT_ONCE, copy_text
+from app.db.engine import connect
 from app.db.writer import ResultWriter
 from tests.databases import Databases, libpq_url
 from tests.integration.jobs import call_row, claimed, new_job, response_row, scalar, verdict_row
@@ -80,6 +81,16 @@ class TestConverse:
         await ResultWriter(engine).write({(claim.shard_id, claim.token): [row, verdict_row(claim)]})
         assert await scalar(engine, "SELECT length(text) FROM responses") == 2 * MOST_AT_ONCE
         assert await scalar(engine, "SELECT count(*) FROM verdicts") == 1
+
+    async def test_texts_stay_as_they_are_whatever_encoding_the_environment_names(
+        self, engine: AsyncEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+        claim = await claimed(engine, (await new_job(engine)).id)
+        other = connect(database_url)
+        await ResultWriter(other).write({(claim.shard_id, claim.token): [response_row(claim, content="ünï")]})
+        await other.dispose()
+        assert await scalar(engine, "SELECT text FROM responses") == "ünï"
 
     @pytest.mark.parametrize("length", [10, 8 * MOST_AT_ONCE])
     async def test_what_is_refused_undoes_everything_and_spoils_no_connection(
