@@ -429,7 +429,7 @@ class JobIn(Body):
             models=tuple(model_draft(model) for model in self.models),
             responses=None
             if self.responses is None
-            else tuple(ResponseDraft(**response.model_dump()) for response in self.responses),
+            else tuple(ResponseDraft(**vars(response)) for response in self.responses),
             dimensions=tuple(_dimension_draft(dimension) for dimension in self.dimensions),
             instructions=instructions,
             iterations=self.iterations,

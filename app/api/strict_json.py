@@ -1,5 +1,6 @@
 """Reads bodies as JSON and nothing else: no repeated keys, no NaN, no lone surrogates, no bottomless nesting."""
 
+import asyncio
 import json
 import math
 import re
@@ -18,6 +19,8 @@ JSON_TYPE = r"application/([\w.-]+\+)?json"
 
 MAX_DEPTH = 64
 """Levels of objects and lists in a body."""
+LARGE_BYTES = 64 * 1024
+"""A body of so many is parsed on a thread, which gives way to other requests; that takes longer than to parse a small one."""
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
@@ -103,7 +106,8 @@ class StrictRequest(Request):
     async def json(self) -> Any:
         """The body as JSON; see :func:`loads`."""
         if not hasattr(self, "_json"):
-            self._json = loads(await self.body())
+            body = await self.body()
+            self._json = loads(body) if len(body) < LARGE_BYTES else await asyncio.to_thread(loads, body)
         return self._json
 
     def check_media_type(self) -> None:

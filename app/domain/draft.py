@@ -57,9 +57,9 @@ class ModelDraft:
     parameters: ModelParameters = field(default_factory=ModelParameters)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ResponseDraft:
-    """A text that already exists and is only to be judged.
+    """A text that already exists and is only to be judged. Not frozen, as a job may bring 200,000; nobody changes one.
 
     Attributes:
         persona: Id of one of the job's personas.
