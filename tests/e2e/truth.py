@@ -12,7 +12,6 @@ from statistics import fmean, pstdev
 from typing import Any
 
 import pytest
-from scipy.stats import wasserstein_distance
 
 Json = dict[str, Any]
 
@@ -184,6 +183,8 @@ def _merge(scored: Sequence[Text]) -> dict[int, tuple[int, list[int]]]:
 
 
 def _retest(first: Sequence[int], second: Sequence[int], width: int) -> float:
+    from scipy.stats import wasserstein_distance
+
     return float((1 - wasserstein_distance(first, second) / width) * 2 - 1)
 
 

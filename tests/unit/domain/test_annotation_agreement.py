@@ -1,5 +1,4 @@
 import pytest
-from scipy import stats
 
 from app.domain.annotation import Annotation, Answer, Kind, Place
 from app.domain.annotation_agreement import AnnotatorAgreement, annotation_agreement
@@ -29,6 +28,8 @@ def only(*found: Annotation, judged: dict[int, float]) -> AnnotatorAgreement:
 
 class TestScores:
     def test_the_judge_is_compared_with_the_mean_of_the_annotators(self) -> None:
+        from scipy import stats
+
         people = {0: (1, 2), 1: (2, 2), 2: (4, 3), 3: (5, 5), 4: (3, 4), 5: (5, 4)}
         judged: dict[int, float] = {0: 1, 1: 3, 2: 3, 3: 5, 4: 4, 5: 4}
         group = only(

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from app.domain.correlations import correlations, length_effects
 from app.domain.metrics.cell import ResponseCounts, UnitCounts
@@ -119,6 +118,8 @@ class TestLengthEffects:
 
 class TestPearson:
     def test_is_scipys_and_its_interval_holds_it(self) -> None:
+        from scipy import stats
+
         draws = np.random.default_rng(2)
         first = draws.normal(size=60)
         second = first + draws.normal(size=60)

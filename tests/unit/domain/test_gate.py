@@ -4,7 +4,6 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from scipy.stats import binomtest
 
 from app.domain.gate import Gate, Verdict, judge_gate, parse_threshold
 from app.reports.junit import junit
@@ -145,6 +144,8 @@ class TestRefusalsOfAtomicTasks:
         assert check.of == {"model": "m", "framework": "atomic"}
 
     def test_of_these_very_personas_have_the_exact_interval_of_a_share(self) -> None:
+        from scipy.stats import binomtest
+
         none, some = ([cell(f"p{n}", refused=r) for n in range(5)] for r in (0, 2))
         checks = [
             judge_gate(

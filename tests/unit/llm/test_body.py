@@ -3,8 +3,6 @@ import json
 import pytest
 
 from app.domain.model import ChatRequest, Model, ModelParameters
-from app.llm.anthropic_chat import AnthropicChat
-from app.llm.openai_chat import OpenAIChat
 from app.llm.transports.body import Body, BodyForms, Write
 
 WORDS = [
@@ -27,7 +25,15 @@ RICH = Model(
 )
 
 
-@pytest.mark.parametrize("write", [OpenAIChat.body, AnthropicChat.body])
+@pytest.fixture(params=["openai", "anthropic"])
+def write(request: pytest.FixtureRequest) -> Write:
+    """A wire format."""
+    from app.llm.anthropic_chat import AnthropicChat
+    from app.llm.openai_chat import OpenAIChat
+
+    return OpenAIChat.body if request.param == "openai" else AnthropicChat.body
+
+
 class TestBody:
     def test_is_the_json_of_its_fields_whatever_the_words(self, write: Write) -> None:
         forms = BodyForms(write)

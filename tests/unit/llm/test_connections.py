@@ -2,8 +2,6 @@ import re
 from pathlib import Path
 
 import pytest
-from anthropic import AsyncAnthropic
-from openai import AsyncOpenAI
 
 from app.llm.connections import (
     SIMULATED_MODELS,
@@ -80,6 +78,9 @@ class TestEnvironment:
         assert list(load(OPENAI_API_KEY="")) == []
 
     def test_makes_the_vendors_connections_with_the_sdks_own_addresses(self) -> None:
+        from anthropic import AsyncAnthropic
+        from openai import AsyncOpenAI
+
         connections = load(OPENAI_API_KEY="a", ANTHROPIC_API_KEY="b")
         assert [(found.id, found.kind, key(found)) for found in connections] == [
             ("openai", "openai", "a"),

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import pytest
 from pyarrow import parquet as arrow
 
@@ -280,6 +279,8 @@ class TestInOtherHands:
     """What a user's own tools read in the files is what the results say."""
 
     async def test_pandas_finds_the_results_counts_and_means_in_every_format(self) -> None:
+        import pandas as pd
+
         job = sample(5, 3)
         files = [
             io.BytesIO(await joined(writer(pages(job.responses))))

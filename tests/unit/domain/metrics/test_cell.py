@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import wasserstein_distance
 
 from app.domain.dimension import Scale
 from app.domain.metrics.cell import ResponseCounts, RunCounts, UnitCounts, combine_judges, measure
@@ -41,6 +40,8 @@ def reference(
     scale: Scale, level: str, runs: Runs, instructions: list[int]
 ) -> dict[str, tuple[float | None, int]]:
     """The definitions in plain Python: value and n of each metric."""
+    from scipy.stats import wasserstein_distance
+
     used = [
         (instruction, scored)
         for instruction, run in zip(instructions, runs, strict=True)

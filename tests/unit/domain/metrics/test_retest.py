@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import wasserstein_distance
 
 from app.domain.dimension import Scale
 from app.domain.metrics.rc import rc
@@ -46,6 +45,8 @@ class TestRcAtom:
         assert rc_atom(cell([[[2, 4, 4]], [[4, 2, 4]], [[2, 4, 4] * 5]])).overall.value == 1.0
 
     def test_is_the_mean_wasserstein_distance_of_the_raw_scores(self) -> None:
+        from scipy.stats import wasserstein_distance
+
         random = np.random.default_rng(7)
         for scale in (Scale(), Scale(0, 10, not_applicable=99), Scale(-3, 3)):
             runs = [

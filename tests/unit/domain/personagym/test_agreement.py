@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from app.domain.metrics.metric import FloatArray, Metric
 from app.domain.personagym.agreement import (
@@ -76,6 +75,8 @@ class TestSpearman:
         assert spearman(NOTHING, NOTHING) == Metric.missing(NO_JOINT)
 
     def test_is_the_correlation_of_ranks(self) -> None:
+        from scipy import stats
+
         first, second = scores(1, 5, 2, 2, 4, 3), scores(2, 4, 2, 1, 5, 5)
         ranks = np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1]
         assert spearman(first, second).value == pytest.approx(ranks)

@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.paired import PairedDifference, holm, paired_difference, sign_flip_p_value
@@ -24,6 +23,8 @@ class TestSignFlips:
         assert sign_flip_p_value(np.array(values), 0) == np.mean(reached)
 
     def test_is_scipys_permutation_test(self) -> None:
+        from scipy import stats
+
         values = np.array([0.3, -0.1, 0.4, 0.25, 0.05, -0.2, 0.15])
         found = stats.permutation_test(
             (values,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
@@ -31,6 +32,8 @@ class TestSignFlips:
         assert sign_flip_p_value(values, 0) == pytest.approx(found.pvalue)
 
     def test_many_personas_are_sampled_and_repeat(self) -> None:
+        from scipy import stats
+
         values = np.random.default_rng(0).normal(0.2, 1, 30)
         assert sign_flip_p_value(values, 0) == sign_flip_p_value(values, 0)
         expected = stats.ttest_1samp(values, 0).pvalue

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy import stats
 
 from app.domain.metrics.metric import FloatArray
 from app.domain.statistics.rank import kendall_tau, spearman_rho
@@ -15,6 +14,8 @@ def apart(count: int) -> tuple[np.ndarray, FloatArray]:
 class TestAgainstScipy:
     @pytest.mark.parametrize("seed", range(5))
     def test_both_are_scipys_with_ties_in_both_series(self, seed: int) -> None:
+        from scipy import stats
+
         draws = np.random.default_rng(seed)
         judge = draws.integers(1, 6, 60).astype(float)
         human = np.round(judge + draws.normal(0, 1, 60) * 2) / 2
@@ -25,6 +26,8 @@ class TestAgainstScipy:
         assert tau.n == rho.n == 60
 
     def test_they_are_also_without_ties(self) -> None:
+        from scipy import stats
+
         draws = np.random.default_rng(7)
         one, other = draws.normal(size=40), draws.normal(size=40)
         assert kendall_tau(one, other, *apart(40)).value == pytest.approx(
