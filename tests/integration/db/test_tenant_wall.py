@@ -2,8 +2,9 @@ import asyncio
 import importlib
 import inspect
 import pkgutil
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, cast
 
 import psycopg
@@ -433,3 +434,30 @@ class TestAsk:
             await request
         assert await leavings(wall) == (True, "")
         assert await tenants_seen(wall.engine) == {OURS}
+
+    async def test_shows_nobody_anothers_rows_however_many_are_cancelled_in_their_midst(
+        self, database_url: str
+    ) -> None:
+        chance = random.Random(9)
+        async with walled(database_url, pool_size=2) as wall:
+
+            async def look(tenant: str) -> None:
+                act_for(tenant)
+                if chance.random() < 0.1:
+                    with pytest.raises(DataError):
+                        await ask(wall.engine, "SELECT 1 / %(it)s::int", {"it": 0})
+                elif chance.random() < 0.7:
+                    assert await ask(wall.engine, "SELECT tenant FROM jobs", {}) == [(tenant,)]
+                else:
+                    assert await tenants_seen(wall.engine) == {tenant}
+
+            async def look_often(tenant: str) -> None:
+                for _ in range(30):
+                    looking = asyncio.create_task(look(tenant))
+                    if chance.random() < 0.5:
+                        await asyncio.sleep(chance.random() * 0.004)
+                        looking.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await looking
+
+            await asyncio.gather(*map(look_often, [OURS, THEIRS] * 2))
