@@ -68,8 +68,12 @@ class TestFullWorker:
         worker.provider.gate = asyncio.Event()
         big = await new_job(engine, iterations=120, window=2)
         first, second, *others = await shard_ids(engine, big.id)
-        running = [asyncio.create_task(worker.run(shard)) for shard in (first, second)]
-        await worker.provider.called.wait()
+        running = [asyncio.create_task(worker.run(first))]
+        await worker.provider.called.wait()  # it is held before the other
+        running.append(asyncio.create_task(worker.run(second)))
+        async with asyncio.timeout(30):
+            while worker.deps.leases.held < 2:
+                await asyncio.sleep(0.01)
         small = await new_job(engine)
         await wait_long(engine)
         for _ in range(2):  # one at a time
