@@ -71,9 +71,7 @@ class TestFullWorker:
         running = [asyncio.create_task(worker.run(first))]
         await worker.provider.called.wait()  # it is held before the other
         running.append(asyncio.create_task(worker.run(second)))
-        async with asyncio.timeout(30):
-            while worker.deps.leases.held < 2:
-                await asyncio.sleep(0.01)
+        assert await until_held(engine, 2)
         small = await new_job(engine)
         await wait_long(engine)
         for _ in range(2):  # one at a time
