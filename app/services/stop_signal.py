@@ -181,9 +181,8 @@ class _Stretch(_Stay):
     __slots__ = ()
 
     def __enter__(self) -> None:
-        if self._signal.reason is not None:
-            raise StoppedError(self._signal.reason)
-        self._tasks.add(self._task)
+        self._signal.check()
+        super().__enter__()
 
     def _ended(self) -> StoppedError | None:
         reason = self._signal.reason

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -106,13 +107,13 @@ def _vary(
     by_judge: Mapping[str, CellScores], runs: IntArray, counts: npt.NDArray[np.uint8]
 ) -> tuple[dict[str, dict[str, Varied]], dict[str, Varied]]:
     """How each metric varies, by judge and over all judges; some resamples at a time, however many runs there are."""
-    places = {judge: np.searchsorted(runs, scores.run_ids) for judge, scores in by_judge.items()}
+    measured = {judge: _measured(scores, runs) for judge, scores in by_judge.items()}
     own: dict[str, dict[str, list[Varied]]] = {judge: {} for judge in by_judge}
     together: dict[str, list[Varied]] = {}
     at_once = max(1, VALUES_AT_ONCE // max(1, len(runs)))
     for start in range(0, counts.shape[1], at_once):
         weights = counts[:, start : start + at_once].astype(np.float64)
-        varying = {judge: _variations(scores, places[judge], weights) for judge, scores in by_judge.items()}
+        varying = {judge: _variations(found, weights) for judge, found in measured.items()}
         for judge, found in varying.items():
             for name, variation in found.items():
                 own[judge].setdefault(name, []).append(variation.varied(weights))
@@ -131,37 +132,68 @@ def _joined(found: Mapping[str, Sequence[Varied]]) -> dict[str, Varied]:
     return {name: joined(parts) for name, parts in found.items()}
 
 
-def _variations(scores: CellScores, places: IntArray, weights: FloatArray) -> dict[str, Variation]:
-    """How each metric that exists varies; of RC and RC_atom their loss, 1 − metric."""
-    found = {}
-    for name, by_run in _MEANS.items():
-        values, used = by_run(scores)
-        if len(values):
-            found[name] = of_mean(values, places[used], weights)
-    means, used = run_scores(scores)
-    own = with_unit(weights[places[used]])
-    spread = of_pairs(all_pairs(half_square_sums(means, own), own), places[used], len(weights))
-    if spread is not None:
-        found["rc"] = _spread_loss(spread, scores.scale.width)
-    return found | _distance_losses(scores, places, weights)
+class _Measured(NamedTuple):
+    """What no resample changes of one judge's scores of a cell of K runs.
+
+    Attributes:
+        width: The scale's.
+        means: By metric that is a mean over runs: its values, and where their runs stand among the K.
+        cdfs: As from :func:`distributions`, like ``instructions``.
+        instructions: Of the same runs.
+        places: Where those stand among the K.
+    """
+
+    width: int
+    means: Mapping[str, RunValues]
+    cdfs: FloatArray
+    instructions: IntArray
+    places: IntArray
 
 
-def _distance_losses(scores: CellScores, places: IntArray, weights: FloatArray) -> dict[str, Variation]:
-    """The loss of RC_atom and of its two parts: 2d / width."""
+def _measured(scores: CellScores, runs: IntArray) -> _Measured:
+    places = np.searchsorted(runs, scores.run_ids)
+    means = {name: by_run(scores) for name, by_run in _MEANS.items()}
     cdfs, instructions, used = distributions(scores)
-    own = with_unit(weights[places[used]])
+    return _Measured(
+        width=scores.scale.width,
+        means={name: RunValues(values, places[used]) for name, (values, used) in means.items()},
+        cdfs=cdfs,
+        instructions=instructions,
+        places=places[used],
+    )
+
+
+def _variations(measured: _Measured, weights: FloatArray) -> dict[str, Variation]:
+    """How each metric that exists varies; of RC and RC_atom their loss, 1 − metric."""
+    found = {
+        name: of_mean(values, places, weights)
+        for name, (values, places) in measured.means.items()
+        if len(values)
+    }
+    means, places = measured.means["mean"]
+    own = with_unit(weights[places])
+    spread = of_pairs(all_pairs(half_square_sums(means, own), own), places, len(weights))
+    if spread is not None:
+        found["rc"] = _spread_loss(spread, measured.width)
+    return found | _distance_losses(measured, weights)
+
+
+def _distance_losses(measured: _Measured, weights: FloatArray) -> dict[str, Variation]:
+    """The loss of RC_atom and of its two parts: 2d / width."""
+    cdfs, instructions, places = measured.cdfs, measured.instructions, measured.places
+    own = with_unit(weights[places])
     every = all_pairs(distance_sums(cdfs, own), own)
     known = instructions != UNKNOWN_INSTRUCTION
     whole = every if known.all() else pairs_among(known, cdfs, own)
     same = pairs_within(cdfs, instructions, whole.weights)
-    slope = 2 / scores.scale.width
+    slope = 2 / measured.width
     found = {}
     for name, sums in (
         ("rc_atom", every),
         ("rc_atom_within_instruction", same),
         ("rc_atom_across_instructions", others(whole, same)),
     ):
-        distance = of_pairs(sums, places[used], len(weights))
+        distance = of_pairs(sums, places, len(weights))
         if distance is not None:
             found[name] = transformed(
                 distance,
