@@ -246,3 +246,13 @@ def pointers(response: httpx2.Response) -> list[str]:
 
 def compact(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
+
+
+def assert_told_as_broken_off(service: Service, path: str) -> None:
+    """The log says once that an answer was broken off, and takes it for nobody's error."""
+    assert service.log is not None
+    written = service.log.read_text()
+    events = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
+    told = [event for event in events if event.get("path") == path]
+    assert [(event["event"], event["level"]) for event in told] == [("answer broken off", "info")]
+    assert "EndedError" not in written

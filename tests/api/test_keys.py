@@ -23,7 +23,7 @@ from app.domain.api_key import Scope
 from app.services.keyring import KNOWN_SECONDS
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import PEPPER, KeyMaker, bearer, guarded
-from tests.api.service import Json, Service, job_body
+from tests.api.service import Json, Service, assert_told_as_broken_off, job_body
 from tests.conftest import scratch_directory
 from tests.databases import Databases, libpq_url
 from tests.observe import eventually
@@ -173,16 +173,6 @@ class TestLife:
         answer = service.post("/v1/api-keys", {"name": "x", "scopes": ["read"]} | wrong, headers=admin)
         assert answer.status_code == 422
         assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
-
-
-def assert_told_as_broken_off(service: Service, path: str) -> None:
-    """The log says once that an answer was broken off, and takes it for nobody's error."""
-    assert service.log is not None
-    written = service.log.read_text()
-    events = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
-    told = [event for event in events if event.get("path") == path]
-    assert [(event["event"], event["level"]) for event in told] == [("answer broken off", "info")]
-    assert "EndedError" not in written
 
 
 def rotated(service: Service, admin: dict[str, str], key: Json, **body: int) -> Json:
