@@ -32,6 +32,6 @@ USER 10001:10001
 WORKDIR /tmp
 EXPOSE 8321
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
-    CMD ["python", "-P", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8321/readyz', timeout=4)"]
+    CMD ["python", "-P", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8321/healthz', timeout=4)"]
 CMD ["python", "-P", "-m", "app.serve", "--factory", "app.main:create_app", "--host", "0.0.0.0", "--port", "8321", \
      "--timeout-graceful-shutdown", "3", "--no-access-log"]

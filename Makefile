@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test lint demo up bench bench-personagym bench-peers faults schemathesis fuzz sbom audit types lock lock-peers clean
+.PHONY: help setup test lint demo up bench bench-personagym bench-peers test-litellm test-providers faults schemathesis fuzz sbom audit types lock lock-peers lock-providers clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -76,6 +76,19 @@ build/peers/ready: $(PEERS).lock | setup
 	$(BIN)/uv pip install --quiet --python build/peers/bin/python --require-hashes -r $<
 	@touch $@
 
+test-litellm: build/providers/litellm/ready  ## whole jobs through LiteLLM's proxy
+	$(BIN)/pytest -m providers tests/providers/test_litellm.py $(ARGS)
+
+test-providers: build/providers/litellm/ready build/providers/llama-cpp/ready  ## the same, and with llama.cpp's server
+	$(BIN)/pytest -m providers tests/providers $(ARGS)
+
+# Environments of their own, 600 MB and 100 MB, so that none of it comes beside the service. llama.cpp is compiled: some minutes.
+SERVERS := tests/providers/requirements
+build/providers/%/ready: $(SERVERS)/%.lock | setup
+	$(BIN)/python -m venv --clear $(@D)
+	. .ci/uv-settings && $(BIN)/uv pip install --quiet --python $(@D)/bin/python --require-hashes -r $<
+	@touch $@
+
 types: setup  ## the client's types, after a change of the API's schemas
 	$(BIN)/python -m tests.api.client_types
 
@@ -86,6 +99,9 @@ lock: setup  ## the locks, after a change of pyproject.toml; with UPGRADE=--upgr
 
 lock-peers: setup  ## the lock of what bench-peers compares with
 	$(LOCK) $(PEERS).in --output-file $(PEERS).lock
+
+lock-providers: setup  ## the locks of the servers that test-providers runs
+	for server in litellm llama-cpp; do $(LOCK) $(SERVERS)/$$server.in --output-file $(SERVERS)/$$server.lock || exit; done
 
 # No lock names the index that it came from, so that it works behind any mirror.
 UPGRADE ?=

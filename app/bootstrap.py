@@ -8,50 +8,93 @@ import logging
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
+from typing import TextIO
 
 import structlog
 
 from app.domain.segmentation import PunktRules, Segmenter, Unit
 from app.llm.connections import Connections, ConnectionsError, load_connections
 from app.settings import Settings, StartError, environment
-from app.telemetry.redaction import redact_logging, redacted
+from app.telemetry.redaction import redact_logging, redacted, shown_error
 from app.vault.keyring import KeyRing, parse_keys
 
-_QUOTING = frozenset({"psycopg", "sqlalchemy"})
-"""Packages whose exceptions quote what they were given."""
+SWITCH_SECONDS = 0.0005
+"""How long a thread that computes results, encodes an export or splits a long text keeps others waiting. At Python's own 5 ms a
+request's few steps, each of which may have to wait for it, took up to a tenth of a second."""
+
+log = structlog.get_logger(__name__)
 
 
 @contextlib.contextmanager
 def told_start() -> Iterator[None]:
-    """Ends a process that can't start with the reason, and without a traceback: it is nothing that our code could do better."""
+    """Ends a process that can't start with the reason, and without a traceback: it is nothing that our code could do better.
+
+    The reason is a line of the log; text on a terminal, also where it keeps the settings from being read that say which form the log has.
+    """
     try:
         yield
     except StartError as error:
-        raise SystemExit(f"Error: {error}") from error
+        if not structlog.is_configured():
+            _log_to_standard_error("INFO", readable=sys.stderr.isatty())
+        log.critical("the process can't start", reason=str(error))
+        raise SystemExit(1) from error
 
 
 def configure_logging(settings: Settings) -> None:
-    """Structured lines on standard error: for people on a terminal, as JSON elsewhere, unless the settings say which."""
-    level = settings.log_level
+    """Structured lines on standard error: for people on a terminal, as JSON elsewhere, unless the settings say which.
+
+    What libraries log has the same form: the server's lines, Celery's, the database driver's, Python's warnings, and the error that ends
+    a process or a thread.
+    """
     readable = sys.stderr.isatty() if settings.log_format == "auto" else settings.log_format == "text"
-    processors: list[structlog.typing.Processor] = [
+    _log_to_standard_error(settings.log_level, readable=readable)
+
+
+def _log_to_standard_error(level: str, *, readable: bool) -> None:
+    redact_logging()
+    first: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _show_error,
     ]
-    processors.append(
-        _redacting(structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer())
-    )
-    redact_logging()
+    render = _redacting(structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer())
     structlog.configure(
-        processors=processors,
+        processors=[*first, render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(
+            sys.stderr
+        ),  # a line by one write: threads don't mix theirs
         cache_logger_on_first_use=True,
     )
+    handler = _LibrariesHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *first],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [each for each in root.handlers if not isinstance(each, _LibrariesHandler)] + [handler]
+    for server in ("uvicorn", "uvicorn.access"):  # which has given them handlers of its own by now
+        named = logging.getLogger(server)
+        if named.handlers:
+            named.handlers.clear()
+            named.propagate = True
+    logging.captureWarnings(capture=True)
+    sys.excepthook = lambda _kind, error, _trace: _log_uncaught(error)
+    threading.excepthook = lambda args: _log_uncaught(args.exc_value)
+
+
+class _LibrariesHandler(logging.StreamHandler[TextIO]):
+    """Writes what libraries log."""
+
+
+def _log_uncaught(error: BaseException | None) -> None:
+    """Logs the error that ends a process or a thread."""
+    if error is not None and not isinstance(error, KeyboardInterrupt | SystemExit):
+        log.critical("uncaught error", exc_info=error)
 
 
 def _show_error(
@@ -59,9 +102,9 @@ def _show_error(
 ) -> structlog.typing.EventDict:
     """Shows where an exception came from, but not the words of a database's error: those quote rows, and rows are texts."""
     given = event.pop("exc_info", None)
-    error = sys.exc_info()[1] if given is True else given
+    error = sys.exc_info()[1] if given is True else given[1] if isinstance(given, tuple) else given
     if isinstance(error, BaseException):
-        event["exception"] = "\n".join(reversed(list(_shown(error))))
+        event["exception"] = shown_error(error)
     return event
 
 
@@ -72,15 +115,6 @@ def _redacting(render: structlog.typing.Processor) -> structlog.typing.Processor
         return redacted(str(render(logger, method, event)))
 
     return rendered
-
-
-def _shown(error: BaseException | None) -> Iterator[str]:
-    """An exception and what led to it, the last first."""
-    while error is not None:
-        kind = type(error)
-        words = "" if kind.__module__.partition(".")[0] in _QUOTING else f": {error}"
-        yield f"{''.join(traceback.format_tb(error.__traceback__))}{kind.__module__}.{kind.__qualname__}{words}"
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def load_operator_connections(settings: Settings) -> Connections:
@@ -115,9 +149,9 @@ class LateSegmenter:
         self.name = rules.name
         self._rules = rules
 
-    def segment(self, text: str) -> tuple[Unit, ...]:
+    def segment(self, text: str, most: int) -> tuple[Unit, ...]:
         """The units of a text; see :class:`app.domain.segmentation.Segmenter`."""
-        return self._loaded.segment(text)
+        return self._loaded.segment(text, most)
 
     @functools.cached_property
     def _loaded(self) -> Segmenter:
@@ -145,6 +179,11 @@ def import_in_background(*modules: str, after: float = 0.0, then: Callable[[], N
                 then()
 
     threading.Thread(target=work, name="imports", daemon=True).start()
+
+
+def let_threads_give_way() -> None:
+    """Lets the event loop run soon while a thread of its process computes."""
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def keep_what_is_imported() -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.domain.addresses import is_loopback
-from app.terminal import controlling, deciding, keys, reading, submitting
+from app.terminal import checking, controlling, deciding, keys, reading, submitting
 from app.terminal.keys import KeyStore
 from app.terminal.options import DEFAULT_URL, AsJson, client_of
 from app.terminal.outcome import CommandError, Commands, exit_by, print_json, say, told_errors
@@ -111,6 +111,13 @@ def demo(
 
 @app.command()
 def migrate(
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REVISION",
+            help="Migrate to this revision; back from a later one, which removes what it added.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
     """Brings the tables of DATABASE_URL up to date."""
@@ -121,11 +128,11 @@ def migrate(
                 "DATABASE_URL is not set: it names the database whose tables are brought up to date"
             )
 
-        left_to_do = _migrate(settings.database_url)
+        left_to_do = _migrate(settings.database_url, to)
         if as_json:
             print_json({"migrated": True, "tenant_wall": left_to_do is None})
         else:
-            say("the tables are up to date")
+            say("the tables are up to date" if to is None else f"the tables are those of revision {to}")
         if left_to_do is not None:
             say(
                 "the database does not keep tenants apart yet: this user may make no roles."
@@ -133,7 +140,13 @@ def migrate(
             )
 
 
-for command in (*submitting.COMMANDS, *reading.COMMANDS, *deciding.COMMANDS, *controlling.COMMANDS):
+for command in (
+    *submitting.COMMANDS,
+    *checking.COMMANDS,
+    *reading.COMMANDS,
+    *deciding.COMMANDS,
+    *controlling.COMMANDS,
+):
     app.command()(command)
 
 # -- parts of commands --------------------------------------------------------------------------------------------
@@ -153,18 +166,21 @@ def _settings(given: Json) -> "Settings":
         raise CommandError(str(error)) from error
 
 
-def _migrate(database_url: str) -> str | None:
-    """Brings a database's tables up to date; what is left to do is that of :func:`app.db.migrate.upgrade`.
+def _migrate(database_url: str, revision: str | None = None) -> str | None:
+    """Brings a database's tables up to date, or to a revision; what is left to do is that of :func:`app.db.migrate.upgrade`.
 
     Raises:
         CommandError: It can't be done now.
     """
-    from app.db.migrate import MigrationError, upgrade  # noqa: PLC0415
+    from app.db.migrate import MigrationError, migrate_to, upgrade  # noqa: PLC0415
 
     try:
-        return upgrade(database_url)
+        if revision is None:
+            return upgrade(database_url, tell=say)
+        migrate_to(database_url, revision, tell=say)
     except MigrationError as error:
         raise CommandError(str(error)) from error
+    return None
 
 
 def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) -> "StackConfig":
@@ -206,7 +222,7 @@ def _key_store() -> Iterator[KeyStore]:
         own = settings.data_dir.absolute() / PEPPER_FILE
         if settings.key_pepper is None and settings.key_pepper_file is None and own.exists():
             settings = settings.model_copy(update={"key_pepper_file": own})
-        yield KeyStore(database_url, _pepper(settings))
+        yield KeyStore(database_url, _pepper(settings), settings.database_pooler)
         return
     from embedded.postgres import database_of  # noqa: PLC0415
 

@@ -5,13 +5,13 @@ import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, MutableMapping
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 import structlog
 from fastapi import Depends, FastAPI
-from fastapi_swagger import patch_fastapi
-from redis.asyncio import Redis
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api import (
@@ -20,11 +20,13 @@ from app.api import (
     catalog,
     comparisons,
     connections,
+    docs_page,
     events,
     figures,
     health,
     jobs,
     metrics,
+    models,
     patience,
     persona_sets,
     problems,
@@ -32,6 +34,7 @@ from app.api import (
     webhooks,
 )
 from app.api.access import Door, check_scope
+from app.api.answer_headers import AnswerHeaders
 from app.api.console import comparison, labelling, listing, new_job, signing_in, static
 from app.api.console import job as job_page
 from app.api.console import responses as responses_page
@@ -47,23 +50,29 @@ from app.bootstrap import (
     configure_logging,
     import_in_background,
     keep_what_is_imported,
+    let_threads_give_way,
     load_key_ring,
     load_operator_connections,
 )
 from app.db.engine import connect
 from app.db.health import is_away
+from app.db.reasons import reason
+from app.db.start import UnusableDatabaseError, check_database
 from app.db.tenant_wall import WalledEngine, act_for
 from app.domain.addresses import is_loopback
+from app.domain.hardening import secret_of
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
+from app.limits.holds import read_holds
 from app.limits.request_rates import RequestRates
 from app.llm.prices import GenaiPriceBook
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.services.api_keys import KeyDependencies, no_keys_yet
 from app.services.catalog import make_catalog
+from app.services.check_model import CheckDependencies
 from app.services.connection_book import ConnectionBook
 from app.services.connections import ConnectionDependencies
 from app.services.control_job import ControlDependencies
@@ -80,14 +89,14 @@ from app.services.webhooks import WebhookDependencies
 from app.settings import PEPPER_BYTES, Settings, StartError, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import count_request
+from app.telemetry.states import StateLog
 
 log = structlog.get_logger(__name__)
 
 UNASKED_SECONDS = 1.0
 """After so long what only some requests need is imported: not before the first answers, which would wait for it."""
-SWITCH_SECONDS = 0.0005
-"""How long a thread that computes results or encodes an export keeps others waiting. At Python's own 5 ms a request's few
-steps, each of which may have to wait for it, took up to a tenth of a second."""
+REDIS_SECONDS = 3.0
+"""How long a request waits for Redis."""
 
 DESCRIPTION = """Measures how faithfully language models stay in character: every sentence of every response is judged.
 
@@ -107,6 +116,7 @@ RESOURCES = (
     api_keys.router,
     connections.router,
     catalog.router,
+    models.router,
     health.router,
     metrics.router,
 )
@@ -120,6 +130,7 @@ PAGES = (
     job_page.router,
     signing_in.router,
     static.router,
+    docs_page.router,
 )
 """What browsers show."""
 
@@ -133,13 +144,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         services = _services(loaded)
         app.state.services = services
+        await _refuse_pooler(services, loaded)
         await _refuse_strangers(services.keyring, loaded.host)
-        sys.setswitchinterval(SWITCH_SECONDS)
+        let_threads_give_way()
         import_in_background(
             "app.domain.punkt", "scipy.special", after=UNASKED_SECONDS, then=keep_what_is_imported
         )
         yield
         services.figures.close()
+        services.submission.planning.close()
         await services.keyring.close()
         await services.results.close()
         await services.progress.close()
@@ -163,13 +176,25 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(SameOrigin)
     app.add_middleware(KnownHost, names=loaded.known_hosts)
     app.add_middleware(Limits, most_bytes=loaded.max_body_bytes, seconds=loaded.upload_seconds)
+    app.add_middleware(AnswerHeaders)
     app.add_middleware(RequestContext)
     app.add_middleware(ToldStart)
     problems.install(app)
-    patch_fastapi(app, redirect_from_root_to_docs=False)  # /docs without anything from the internet
     for router in (*RESOURCES, *PAGES):
         app.include_router(router)
     return app
+
+
+async def _refuse_pooler(services: Services, settings: Settings) -> None:
+    """Does not start behind a connection pooler that refuses us; `/readyz` says all else that is wrong with the database.
+
+    Raises:
+        StartError: If one does.
+    """
+    try:
+        await check_database(services.every_tenant, settings.database_pooler)
+    except UnusableDatabaseError as error:
+        raise StartError(str(error)) from error
 
 
 async def _refuse_strangers(keyring: Keyring, host: str) -> None:
@@ -187,7 +212,7 @@ async def _refuse_strangers(keyring: Keyring, host: str) -> None:
     except Exception as error:
         if not is_away(error):
             raise
-        log.warning("whether there are keys is not known yet", error=type(error).__name__)
+        log.warning("whether there are keys is not known yet", reason=reason(error))
         return
     if not exist:
         raise StartError(no_keys_yet(f"listens on a loopback address only, not on {host}"))
@@ -195,28 +220,35 @@ async def _refuse_strangers(keyring: Keyring, host: str) -> None:
 
 def _services(settings: Settings) -> Services:
     database_url = settings.require_database_url()
-    wall = WalledEngine(database_url, pool_size=10, application_name="assay api")
+    wall = WalledEngine(
+        database_url, pool_size=10, application_name="assay api", pooler=settings.database_pooler
+    )
     engine = wall.engine
     every_tenant = connect(
-        database_url, pool_size=2, max_overflow=2, application_name="assay api, every tenant"
+        database_url,
+        pool_size=2,
+        max_overflow=2,
+        application_name="assay api, every tenant",
+        pooler=settings.database_pooler,
     )
-    redis = Redis.from_url(settings.require_redis_url(), socket_timeout=3, socket_connect_timeout=3)
-    queue = CeleryQueue(make_celery(settings.require_redis_url()))
+    server = settings.require_redis()
+    redis = server.client(REDIS_SECONDS)
+    queue = CeleryQueue(make_celery(server))
     board = MetricsBoard(redis, "api")
     operator, ring = load_operator_connections(settings), load_key_ring(settings)
     book = ConnectionBook(engine, operator, settings.connection_guard, ring)
+    pepper = settings.read_key_pepper()
     instrument, gym = load_atomic(), load_personagym()
     contexts = JobContexts(engine)
     segmenter = LateSegmenter(instrument.segmentation)
     prices = GenaiPriceBook(operator)
-    pepper = settings.read_key_pepper()
     submission = SubmissionDependencies(
         engine=engine,
         catalog=make_catalog(
             instrument,
             gym,
             load_grouped(),
-            load_hardened(),
+            replace(load_hardened(), secret=secret_of(pepper or secrets.token_bytes(PEPPER_BYTES))),
             segmenter.name,
             operator,
             reply_days=settings.reply_days,
@@ -234,7 +266,12 @@ def _services(settings: Settings) -> Services:
         engine=engine,
         wall=wall,
         every_tenant=every_tenant,
-        probe=connect(database_url, pool_size=patience.PROBES, application_name=patience.NAME),
+        probe=connect(
+            database_url,
+            pool_size=patience.PROBES,
+            application_name=patience.NAME,
+            pooler=settings.database_pooler,
+        ),
         redis=redis,
         instrument=instrument,
         gym=gym,
@@ -242,11 +279,13 @@ def _services(settings: Settings) -> Services:
         making_connections=ConnectionDependencies(engine, operator, settings.connection_guard, ring),
         submission=submission,
         planning=PlanDependencies(submission, operator, prices),
+        checking=CheckDependencies(engine, submission.catalog, book, prices, settings.transport),
         control=ControlDependencies(engine, queue, settings.shard_window),
         contexts=contexts,
         results=ResultsReader(engine, contexts),
         figures=FigureDesk(),
         progress=RecentProgress(engine),
+        holds=partial(read_holds, redis),
         metrics=MetricsReader(every_tenant, board, queue, board.process),
         webhooks=WebhookDependencies(engine, settings.webhook_guard, ring),
         keys=KeyDependencies(engine, pepper),
@@ -254,6 +293,8 @@ def _services(settings: Settings) -> Services:
         request_rates=RequestRates(redis),
         signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
         streams=Streams(settings.max_streams),
+        ready_workers=board.ready,
+        states=StateLog(),
     )
 
 

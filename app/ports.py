@@ -16,7 +16,9 @@ class FailureKind(StrEnum):
     RETRY = "retry"
     """Try the same call again later: rate limit, overload, time-out, connection lost, garbled reply."""
     ITEM = "item"
-    """This item can never succeed: prompt refused, too long, parameter refused."""
+    """This item can never succeed: prompt too long, parameter refused."""
+    FILTERED = "filtered"
+    """Neither can this one: the provider's content filter refused the prompt, before the model saw it."""
     JOB = "job"
     """No further call of the job on this model can succeed: credit exhausted, key refused, model gone."""
 
@@ -31,6 +33,7 @@ class ModelCallError(Exception):
         retry_after: Seconds that the provider asked to wait; ``None`` if it did not say.
         maybe_paid: Whether the provider may have worked (and charged) all the same, as after a time-out.
         limits: The provider's rate limits, where the response has news of them.
+        most_attempts: After how many attempts the item has failed, where that is fewer than of other failures.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class ModelCallError(Exception):
         retry_after: float | None = None,
         maybe_paid: bool = False,
         limits: ProviderLimits | None = None,
+        most_attempts: int | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -51,9 +55,22 @@ class ModelCallError(Exception):
         self.retry_after = retry_after
         self.maybe_paid = maybe_paid
         self.limits = limits
+        self.most_attempts = most_attempts
 
 
-class ChatModel(Protocol):
+class ProviderProbe(Protocol):
+    """Finds out whether a connection's server answers, at no cost."""
+
+    async def probe(self, connection: str, tenant: str) -> None:
+        """Sends a call without a model or a message, which no provider charges for and each refuses.
+
+        Raises:
+            ModelCallError: What it answered, or why nothing came.
+        """
+        ...
+
+
+class ChatModel(ProviderProbe, Protocol):
     """Makes one attempt at one call: no retries, no rate limiting."""
 
     async def prepare(self, connection: str, tenant: str) -> None:
@@ -228,51 +245,96 @@ class LimiterUnavailableError(Exception):
     """The shared rate limiter cannot be reached; no call may go out."""
 
 
+class ProviderUnreachableError(Exception):
+    """A connection's server has been away for longer than the operator lets jobs wait; the message says what calls ended with.
+
+    Attributes:
+        seconds: For how long it has been away.
+    """
+
+    def __init__(self, reason: str, seconds: float) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+
+
+class CallOutcome(StrEnum):
+    """How a call ended, as far as it says something of what its provider can take."""
+
+    ANSWERED = "answered"
+    RATE_LIMITED = "rate_limited"
+    """Status 429."""
+    OVERLOADED = "overloaded"
+    """Status 503 or 529."""
+    TIMED_OUT = "timed_out"
+    """No answer before our deadline, or before that of a server in between."""
+    UNREACHABLE = "unreachable"
+    """The connection was refused or broke, its host has no address, or a server in between (502) can't reach it."""
+    REJECTED = "rejected"
+    """Any other answer: the server can be reached, and no more is known of what the provider can take."""
+    FAILED = "failed"
+    """Status 500, or an error before anything was sent: nothing is known of the server."""
+
+
+class Observation(NamedTuple):
+    """What the end of a call tells of its provider.
+
+    Attributes:
+        outcome: How it ended.
+        latency_seconds: From sending it to its end.
+        usage: Tokens that it took; ``None`` if unknown.
+        beyond: Input and output tokens that count against limits and were not expected, below 0 where it were fewer; ``None``
+            if unknown.
+        limits: The provider's rate limits, where the response has news of them.
+        retry_after: Seconds that the provider asked to wait; ``None`` if it did not say.
+        reason: What went wrong, in words; empty for an answer.
+    """
+
+    outcome: CallOutcome
+    latency_seconds: float
+    usage: Usage | None = None
+    beyond: tuple[int, int] | None = None
+    limits: ProviderLimits | None = None
+    retry_after: float | None = None
+    reason: str = ""
+
+
+class Permit(Protocol):
+    """The right to send one call, and its place among the calls in flight."""
+
+    def release(self) -> None:
+        """Gives the place back: the call is over, or was not sent. To be called once."""
+        ...
+
+
 class RateLimiter(Protocol):
     """One truth for all workers about how fast, and how many at once, a connection and model may be called."""
 
-    def bounds(self, connection: str, model: str) -> bool:
-        """Whether there is a bound to the calls in flight of all workers; else :meth:`enter` need not be asked."""
-        ...
+    async def permit(self, connection: str, model: str, expected: Usage) -> Permit:
+        """Waits until one call may be sent: for a place among the calls in flight, the end of a pause, and the rates.
 
-    async def enter(self, connection: str, model: str) -> None:
-        """Waits for a place among the calls in flight of all workers, to be given back with :meth:`leave`.
+        It must be sent at once, and the permit released when it is over.
 
-        Raises:
-            LimiterUnavailableError: If the limiter cannot be reached. Never lets a call pass instead.
-        """
-        ...
-
-    def leave(self, connection: str, model: str) -> None:
-        """Gives back what :meth:`enter` gave."""
-        ...
-
-    def lets_all_pass(self, connection: str, model: str) -> bool:
-        """Whether calls are known to go without limit or pause right now; else :meth:`acquire` must be asked."""
-        ...
-
-    async def acquire(self, connection: str, model: str, tokens: int) -> None:
-        """Waits until one call of about ``tokens`` tokens may be sent; it must be sent at once.
+        Args:
+            connection: Its connection.
+            model: Its model.
+            expected: Tokens that it will take, about.
 
         Raises:
             LimiterUnavailableError: If the limiter cannot be reached. Never lets a call pass instead.
+            ProviderUnreachableError: If the connection's server has been away for too long.
         """
         ...
 
-    def spent(self, connection: str, model: str, tokens: int) -> None:
-        """Accounts for tokens that a call took beyond those that :meth:`acquire` was told of."""
+    def is_away(self, connection: str) -> bool:
+        """Whether the connection's server is known to be away: a call that fails now does not fail by its own fault."""
         ...
 
-    def learn(self, connection: str, model: str, limits: ProviderLimits) -> None:
-        """Takes a provider's own limits for everybody's, where they are lower than the operator's."""
+    def observe(self, connection: str, model: str, observation: Observation) -> None:
+        """Takes in what the end of a call tells of its provider; other processes learn of it in the background."""
         ...
 
-    def hold(self, connection: str, model: str, seconds: float) -> None:
-        """Holds back this process's calls for ``seconds``, at once; others know of it by :meth:`pause`."""
-        ...
-
-    async def pause(self, connection: str, model: str, seconds: float) -> None:
-        """Holds back everybody's calls for ``seconds``, as a provider's 429 asks, after which the rate ramps up."""
+    async def close(self) -> None:
+        """Ends all waiting, which fails with :class:`LimiterUnavailableError`."""
         ...
 
 

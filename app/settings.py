@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -13,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from app.domain.reuse import KEPT_DAYS
 from app.guard.addresses import parse_networks
 from app.guard.targets import Guard
+from app.redis_server import RedisServer, redis_server
 
 PEPPER_BYTES = 32
 """Fewest that the pepper of API keys has."""
@@ -46,8 +48,17 @@ class Settings(BaseSettings):
 
     database_url: Annotated[str | None, Field(validation_alias="DATABASE_URL", repr=False)] = None
     """Postgres, as ``postgresql://…`` (variable ``DATABASE_URL``)."""
+    database_pooler: Literal["none", "session", "transaction"] = "none"
+    """What pools connections between us and Postgres. ``transaction``: PgBouncer in transaction mode; nothing is prepared, and no time limits
+    are sent. ``session``: one that takes prepared statements, but no time limits."""
     redis_url: Annotated[str | None, Field(validation_alias="REDIS_URL", repr=False)] = None
-    """Redis or Valkey (variable ``REDIS_URL``): a database that nothing else uses."""
+    """Redis or Valkey (variable ``REDIS_URL``): a database that nothing else uses. ``rediss://`` is TLS, which is verified."""
+    redis_ca_file: Path | None = None
+    """Certificates, in PEM form, that may sign that of Redis, besides the system's."""
+    redis_cert_file: Path | None = None
+    """Our certificate, where Redis asks for one."""
+    redis_key_file: Path | None = None
+    """Its private key, if that is not in the same file."""
     config: Path | None = None
     """The operator's file: connections, limits, prices. See ``assay.example.yaml``."""
     simulator_url: str | None = None
@@ -117,8 +128,10 @@ class Settings(BaseSettings):
     """How often a provider is asked whether a batch has ended."""
     batch_calls: Annotated[int, Field(ge=1, le=50_000)] = 10_000
     """Most calls of one batch; providers take 50,000 (OpenAI) and 100,000 (Anthropic)."""
+    outage_seconds: Annotated[float, Field(gt=0)] = 600.0
+    """How long jobs wait for a provider whose server can't be reached before they pause; they resume when it can be reached again."""
     call_attempts: Annotated[int, Field(ge=1)] = 12
-    """Attempts at one call before its item counts as failed."""
+    """Attempts at one call before its item counts as failed; those while its provider can't be reached do not count."""
 
     @field_validator("database_url")
     @classmethod
@@ -128,9 +141,10 @@ class Settings(BaseSettings):
             return None
         for plain in ("postgresql://", "postgres://"):
             if url.startswith(plain):
-                return _DRIVER + url.removeprefix(plain)
+                url = _DRIVER + url.removeprefix(plain)
         if not url.startswith(_DRIVER):
             raise ValueError("must be a URL that begins with postgresql://")
+        _check_form(url)
         return url
 
     @field_validator("redis_url")
@@ -138,6 +152,8 @@ class Settings(BaseSettings):
     def _of_redis(cls, url: str | None) -> str | None:
         if url is not None and not url.startswith(_REDIS):
             raise ValueError(f"must be a URL that begins with {', '.join(_REDIS)}")
+        if url is not None and not url.startswith("unix://"):
+            _check_form(url)
         return url
 
     @field_validator("log_level")
@@ -219,15 +235,40 @@ class Settings(BaseSettings):
             raise MissingSettingError("DATABASE_URL")
         return self.database_url
 
-    def require_redis_url(self) -> str:
-        """The Redis URL.
+    def require_redis(self) -> RedisServer:
+        """The Redis server.
 
         Raises:
-            MissingSettingError: If it is not set.
+            StartError: If it is not set, or the files of its TLS can't be used.
         """
         if self.redis_url is None:
             raise MissingSettingError("REDIS_URL")
-        return self.redis_url
+        try:
+            return redis_server(
+                self.redis_url, ca=self.redis_ca_file, cert=self.redis_cert_file, key=self.redis_key_file
+            )
+        except ValueError as error:
+            raise StartError(str(error)) from error
+
+
+def _check_form(url: str) -> None:
+    """Refuses a URL that programs would take apart in different places, and repeat a piece of its password as a host or a port.
+
+    Raises:
+        ValueError: It is one; the message repeats nothing of it.
+    """
+    before_parameters = url.partition("://")[2].partition("?")[0]
+    try:
+        parts = urlsplit(url)
+        whole = "@" not in before_parameters or before_parameters.count("@") == parts.netloc.count("@") == 1
+        port = parts.port
+    except ValueError:  # whose message repeats what it took for the port
+        whole, port = False, None
+    if not whole or (port is not None and not parts.hostname):
+        raise ValueError(
+            "is no URL of the form scheme://user:password@host:port/database;"
+            " the characters / ? # @ : % in a password are written as %2F %3F %23 %40 %3A %25"
+        )
 
 
 def _content(variable: str, file: Path) -> bytes:

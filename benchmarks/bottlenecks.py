@@ -18,8 +18,11 @@ import httpx2
 from redis.asyncio import Redis
 
 from app.limits.scripts import LEASE
+from app.limits.shared_rates import Bucket, as_json
+from app.limits.timeline import Cost, Report, interval
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
+from app.redis_server import RedisServer
 from benchmarks import stub_server
 from benchmarks.judging import Given, judging_stack, run_job
 from benchmarks.processes import ProcessMeter
@@ -29,8 +32,6 @@ from embedded.supervisor import Supervisor
 CLIENTS = 8
 NOBODYS = 10**12
 """Ids of shards from here on belong to no shard: a worker asks for one, finds nothing, and is done."""
-PER_CALL, PER_TOKEN = "1", "0"
-"""Microseconds between two calls, so that no lease has to wait."""
 
 
 def main() -> None:
@@ -71,12 +72,22 @@ def _leases(supervisor: Supervisor, leases: int) -> dict[str, Any]:
     async def lease_all() -> None:
         async with Redis.from_url(supervisor.urls.redis) as redis:
             script = redis.register_script(LEASE)
-            keys, asked = ["bench:limit:bucket", "bench:limit:epoch"], iter(range(leases))
-            arguments = ["1", "300", "300", PER_CALL, PER_TOKEN, "0", "0", "-1"]
+            bucket, asked = Bucket("bench", "model", "bench:limit"), iter(range(leases))
+            cost = Cost(1, 300, 250, 50)
+            ask = {
+                **as_json(Report()),
+                "calls": 1,
+                "cost": cost,
+                "first": cost,
+                "largest": cost,
+                "operators": (interval(1e9), interval(1e12), 0.0, 0.0),  # so high that no lease has to wait
+                "bucket": bucket.name,
+            }
+            arguments = [json.dumps(ask)]
 
             async def lease() -> None:
                 for _ in asked:
-                    await script(keys=keys, args=arguments)
+                    await script(keys=bucket.keys, args=arguments)
 
             await asyncio.gather(*(lease() for _ in range(CLIENTS)))
 
@@ -85,7 +96,7 @@ def _leases(supervisor: Supervisor, leases: int) -> dict[str, Any]:
 
 def _messages(supervisor: Supervisor, messages: int) -> dict[str, Any]:
     """Messages that name no shard, from the sender's call until the worker has taken the last."""
-    queue = CeleryQueue(make_celery(supervisor.urls.redis))
+    queue = CeleryQueue(make_celery(RedisServer(supervisor.urls.redis)))
 
     async def send_all() -> None:
         for start in range(0, messages, 100):

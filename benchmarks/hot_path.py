@@ -24,6 +24,7 @@ from app.bootstrap import keep_what_is_imported
 from app.db.shards import Claim, StoredResponse
 from app.db.writer import Held, ResultWriter, Row
 from app.domain.draft import JobDraft, ModelDraft
+from app.domain.model import Usage
 from app.domain.plan import atomic, cells_of
 from app.domain.resolve import resolve
 from app.instruments.grouped_loader import load_grouped
@@ -33,10 +34,11 @@ from app.instruments.personagym_loader import load_personagym
 from app.llm.connections import load_connections
 from app.llm.gateway import Gateway
 from app.llm.prices import GenaiPriceBook
-from app.ports import RateLimiter
+from app.ports import Observation, RateLimiter
 from app.services.atomic_responses import AtomicResponses
 from app.services.batch_writer import BatchWriter
 from app.services.catalog import make_catalog
+from app.services.first_calls import FirstCalls
 from app.services.job_context import JobContext
 from app.services.model_caller import ModelCaller
 from app.services.shard_work import ShardDependencies, finish_all
@@ -63,19 +65,15 @@ SENTENCES = (
 class Unlimited:
     """A limiter that has said lately that there is no limit."""
 
-    def bounds(self, _connection: str, _model: str) -> bool:
-        """Nobody bounds the calls in flight."""
-        return False
+    async def permit(self, _connection: str, _model: str, _expected: Usage) -> "Unlimited":
+        """All pass."""
+        return self
 
-    def leave(self, _connection: str, _model: str) -> None:
+    def release(self) -> None:
         """Nothing is given back."""
 
-    def spent(self, _connection: str, _model: str, _tokens: int) -> None:
-        """Nothing is counted."""
-
-    def lets_all_pass(self, _connection: str, _model: str) -> bool:
-        """All pass."""
-        return True
+    def observe(self, _connection: str, _model: str, _observation: Observation) -> None:
+        """Nothing is learned."""
 
 
 class Forgetful:
@@ -166,6 +164,7 @@ async def _judged(options: argparse.Namespace) -> float:
         deadline_seconds=60.0,
         in_flight=lambda *_: options.in_flight,
         budgets=cast("Any", None),
+        first_calls=FirstCalls(cast("Any", None)),
     )
     claim, stop = Claim(1, 1, "default", "job_0123456789abcdefghjkmnpqrs", 1, 0, 0, 1), StopSignal()
     deps = cast("ShardDependencies", _Dependencies(writer, caller))

@@ -154,6 +154,7 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
             module_command(
                 *(
                     "celery",
+                    "--quiet",
                     "-A",
                     "workers.celery_app:app",
                     "worker",

@@ -29,7 +29,7 @@ from embedded.valkey import EmbeddedValkey
 KEYS_FILE = "encryption-keys"
 """In the data directory: what the keys of connections are encrypted with, unless a setting says otherwise."""
 
-READY_SECONDS = 120.0  # a busy machine takes a minute to import all that the API needs
+READY_SECONDS = 300.0  # a busy machine takes minutes to import all that the API and a worker need
 READY_REQUEST_SECONDS = 5.0
 STARTING_POLL_SECONDS = 0.05
 WATCH_SECONDS = 0.25
@@ -93,7 +93,7 @@ class Supervisor:
         """Brings the stack up.
 
         Returns:
-            The API's URL, once its `/readyz` answers 200.
+            The API's URL, once its `/readyz` answers 200; without workers, its `/healthz`.
 
         Raises:
             StackError: the data directory or the port is in use, or a part cannot run; nothing is left running then.
@@ -237,10 +237,11 @@ class Supervisor:
 
     def _await_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
-        while (answer := _readiness(self.urls)) is not None:
+        path = "/readyz" if self._config.workers else "/healthz"  # without workers no job would run
+        while (answer := _readiness(self.urls, path)) is not None:
             if time.monotonic() > deadline:
                 raise StackError(
-                    f"the API was not ready within {READY_SECONDS:g} s: {answer}. Logs are in {self._logs}"
+                    f"the service was not ready within {READY_SECONDS:g} s: {answer}. Logs are in {self._logs}"
                 )
             self._pause()
 
@@ -311,11 +312,11 @@ def free_port(host: str, port: int) -> int:
         raise StackError(f"cannot listen on {host}, port {port}: {error}") from error
 
 
-def _readiness(urls: StackUrls) -> str | None:
-    """Why the API is not ready; None if it is."""
+def _readiness(urls: StackUrls, path: str) -> str | None:
+    """Why the API does not answer 200 at a path; None if it does."""
     connection = http.client.HTTPConnection(urls.client_host, urls.port, timeout=READY_REQUEST_SECONDS)
     try:
-        connection.request("GET", "/readyz")
+        connection.request("GET", path)
         response = connection.getresponse()
         body = response.read().decode(errors="replace")
     except (OSError, http.client.HTTPException) as error:

@@ -8,17 +8,16 @@ from app.db import (  # noqa: F401 - declare their tables
     batch_tables,
     connection_tables,
     key_tables,
+    migrate,
     reply_tables,
     set_tables,
     webhook_tables,
 )
+from app.db.engine import UNPREPARED
 from app.db.tables import Base
 
 MIGRATION_LOCK = 0x61737361
 """Advisory lock: two machines that start at once migrate one after the other."""
-
-LOCK_SECONDS = 15
-"""Who waits for a table's lock has everybody who comes after wait: rather fail, with nothing changed, and be run again."""
 
 
 def run() -> None:
@@ -26,12 +25,12 @@ def run() -> None:
     url = context.config.get_main_option("sqlalchemy.url")
     if not url:
         raise SystemExit("no database: set sqlalchemy.url, or use `assay migrate`")
-    engine = create_engine(url, poolclass=pool.NullPool)
+    engine = create_engine(url, poolclass=pool.NullPool, connect_args=dict(UNPREPARED))
     with engine.connect() as connection:
         context.configure(connection=connection, target_metadata=Base.metadata, compare_server_default=True)
         with context.begin_transaction():
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
-            connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
+            connection.execute(text(f"SET LOCAL lock_timeout = '{migrate.LOCK_SECONDS}s'"))
             context.run_migrations()
 
 

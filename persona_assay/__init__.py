@@ -3,7 +3,7 @@
     from persona_assay import AssayClient
 
     with AssayClient() as assay:  # ASSAY_URL says where the service is, ASSAY_API_KEY who asks
-        job = assay.wait(assay.submit({"personas": ["E-high"], "tasks": ["essay"], "models": ["openai/gpt-4o"]})["id"])
+        job = assay.wait(assay.submit({"personas": ["E-high"], "tasks": ["essay"], "models": ["openai/gpt-6-luna"]})["id"])
         results = assay.results(job["id"])
 
 `AsyncAssayClient` has the same methods to await. What goes in and comes out is typed in `persona_assay.types`.

@@ -152,6 +152,7 @@ class AsyncAssayClient:
     personas = _method(operations.personas)
     tasks = _method(operations.tasks)
     models = _method(operations.models)
+    check_model = _method(operations.check_model)
     baselines = _method(operations.baselines)
 
     async def follow(self, job_id: str, *, timeout: float | None = None) -> AsyncIterator[JobDetail]:  # noqa: ASYNC109 - as in the other client

@@ -162,6 +162,7 @@ class AssayClient:
     personas = _method(operations.personas)
     tasks = _method(operations.tasks)
     models = _method(operations.models)
+    check_model = _method(operations.check_model)
     baselines = _method(operations.baselines)
 
     def follow(self, job_id: str, *, timeout: float | None = None) -> Iterator[JobDetail]:

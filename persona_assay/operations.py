@@ -10,6 +10,7 @@ from persona_assay.calls import Call, given, read_bytes, read_json, read_nothing
 from persona_assay.types import (
     AnnotationList,
     Baselines,
+    CheckIn,
     Comparison,
     ConnectionList,
     Gate,
@@ -20,6 +21,7 @@ from persona_assay.types import (
     KeptAnnotations,
     LabellingRound,
     LabellingRoundIn,
+    ModelCheck,
     ModelIn,
     PersonaList,
     PersonaSet,
@@ -371,6 +373,18 @@ def personas() -> Call[PersonaList]:
 def tasks() -> Call[TaskList]:
     """Tasks with their prompts, and the dimensions that they measure."""
     return Call("GET", "/v1/tasks", read_json)
+
+
+def check_model(model: CheckIn) -> Call[ModelCheck]:
+    """Makes one short call to a model, and says what a job would meet.
+
+    Args:
+        model: The model, as a job names it; ``"call": False`` calls nobody.
+
+    Returns:
+        What was found. A model that fails is no error: ``works`` is false then.
+    """
+    return Call("POST", "/v1/models/check", read_json, body=model)
 
 
 def models() -> Call[ConnectionList]:

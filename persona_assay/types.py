@@ -334,9 +334,16 @@ class ResponseStatuses(TypedDict):
     answered: int
     """Texts that are not refusals, empty ones included."""
     refused: int
+    """By the model."""
+    filtered: NotRequired[int]
+    """Refused or stopped by the provider's content filter; not judged."""
+    no_answer: NotRequired[int]
+    """Nothing but thoughts, or stopped for a reason that ends no answer; not judged."""
     failed: int
     empty: int
     """Answers without a sentence."""
+    truncated: NotRequired[int]
+    """Answers that end at the longest length; judged like the others."""
     refused_units: int
     """Sentences that refusal detection kept from the judges."""
 
@@ -350,6 +357,8 @@ class UnitCounts(TypedDict):
     refused: int
     unparsed: int
     failed: int
+    filtered: NotRequired[int]
+    """Refused by the content filter of the judge's provider."""
 
 
 class CellResult(TypedDict):
@@ -372,6 +381,74 @@ class CellResult(TypedDict):
     """How many sentences got each score."""
     responses: dict[str, int]
     by_judge: dict[str, Any]
+
+
+class CheckError(TypedDict):
+    """Why there is no reply."""
+
+    code: str
+    """The provider's code, or one of ours."""
+    status: int | None
+    """HTTP status; `null` where no response came."""
+    message: str
+    remedy: str
+    """What to do about it."""
+
+
+class CheckIn(TypedDict):
+    """A model to be tried, as a job names it."""
+
+    model: str
+    """`connection/name`."""
+    label: NotRequired[str | None]
+    """How results name it; `model` unless given."""
+    family: NotRequired[str | None]
+    """A model name that says of which family it is, where its own does not, such as that of an Azure deployment: the parameters that the family refuses are not sent."""
+    temperature: NotRequired[float | None]
+    """`null`: is not sent."""
+    top_p: NotRequired[float | None]
+    """`null`: is not sent."""
+    max_tokens: NotRequired[int | None]
+    seed: NotRequired[int | None]
+    """Run n of a cell is sent seed + n, so that runs differ."""
+    stop: NotRequired[Sequence[str]]
+    extra: NotRequired[Mapping[str, Any]]
+    """Further fields of the provider's request body."""
+    role: NotRequired[Literal["judge", "model", "persona_agent"]]
+    """As what a job would call it: that decides which parameters it is sent."""
+    call: NotRequired[bool]
+    """`false`: says what a job would send, and calls nobody."""
+
+
+class CheckedLimits(TypedDict):
+    """The rate limits that the reply's headers name."""
+
+    requests_per_minute: float | None
+    tokens_per_minute: float | None
+    input_tokens_per_minute: float | None
+    output_tokens_per_minute: float | None
+
+
+class CheckedPrice(TypedDict):
+    """US dollars per million tokens; `null` where no price is known."""
+
+    input: float | None
+    output: float | None
+    source: str | None
+
+
+class CheckedReply(TypedDict):
+    """What the model answered."""
+
+    text: str
+    """Its beginning."""
+    finish_reason: str
+    model_snapshot: str | None
+    """The model's name in the reply."""
+    input_tokens: int | None
+    output_tokens: int | None
+    thoughts: bool
+    """Whether the reply has thoughts, which are kept apart from its text."""
 
 
 class ComparedSide(TypedDict):
@@ -659,6 +736,29 @@ class DiversityAnswer(TypedDict):
     mean_wording: float
 
 
+class FailedCalls(TypedDict):
+    """Calls of one stage and model that failed alike."""
+
+    stage: str
+    model: str
+    code: str
+    """The provider's code, or one of ours such as `timeout`."""
+    http_status: int | None
+    """`null` where no answer came."""
+    detail: str | None
+    """The provider's words to one of them, at most 300 characters."""
+    calls: int
+    """Attempts; those that were repeated with success are among them."""
+    last_at: str
+
+
+class Finding(TypedDict):
+    """A sentence for people."""
+
+    good: bool
+    text: str
+
+
 class GateCheck(TypedDict):
     """One figure held to one threshold."""
 
@@ -684,7 +784,7 @@ class GradeAnswer(TypedDict):
     """One judge's grade of a whole response, by its question's rubric."""
 
     judge: str
-    status: Literal["scored", "refused", "unparsed", "failed"]
+    status: Literal["scored", "refused", "filtered", "unparsed", "failed"]
     score: int | None
     justification: str | None
     raw: str | None
@@ -694,13 +794,28 @@ class GradeAnswer(TypedDict):
     """Which job's reply it is, if no call was made for it."""
     suspicion: Literal["text", "reply", "both"] | None
     """What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key word) or `both`."""
+    finish_reason: Literal["stop", "length", "content_filter", "refusal", "unstated", "other"] | None
+    """Why the judge's reply ended; `null` where there is none, or if that was not kept."""
+    thoughts: str | None
+    """What the judge thought before; nothing of it is scored."""
 
 
 class Health(TypedDict):
     """Whether the service can do its work."""
 
     status: Literal["ok", "unavailable"]
+    """Whether all parts can be used."""
     parts: NotRequired[dict[str, str]]
+    """What each says: `ok`, or what is wrong with it."""
+
+
+class HeldModel(TypedDict):
+    """A model that the rate limiter lets nobody call for a while."""
+
+    model: str
+    until: str
+    reason: str | None
+    """Such as a day's limit that is used up; `null` where it is not known."""
 
 
 class HumanAgreement(TypedDict):
@@ -758,6 +873,7 @@ class Job(TypedDict):
     metadata: dict[str, str]
     priority: Priority
     error: dict[str, Any] | None
+    """What stopped it: `code`, the provider's words as `detail`, and where it is about a model also `model`, `stage` and `remedy`."""
     links: dict[str, str]
     """Where to read on; `question_set` and `persona_set` once the job has made one."""
 
@@ -862,11 +978,16 @@ class JobDetail(TypedDict):
     metadata: dict[str, str]
     priority: Priority
     error: dict[str, Any] | None
+    """What stopped it: `code`, the provider's words as `detail`, and where it is about a model also `model`, `stage` and `remedy`."""
     links: dict[str, str]
     """Where to read on; `question_set` and `persona_set` once the job has made one."""
     progress: dict[str, StageProgress]
     usage: JobUsage
     cost: Cost
+    failures: list[FailedCalls]
+    """Failed calls by stage, model, code and words, the most frequent first; at most 50."""
+    held: list[HeldModel]
+    """Models that a job at work waits for, because a provider's limit is used up for some seconds or longer."""
     budget: BudgetAnswer | None
     """`null` for a job without a budget."""
     reuse: ReuseAnswer | None
@@ -906,14 +1027,18 @@ class TaskIn(TypedDict):
 
 
 class ModelIn(TypedDict):
-    """A model with its parameters. What is left out is the provider's default."""
+    """A model with its parameters. What is left out is the paper's for judges and PersonaGym, else the provider's default."""
 
     model: str
     """`connection/name`."""
     label: NotRequired[str | None]
     """How results name it; `model` unless given."""
+    family: NotRequired[str | None]
+    """A model name that says of which family it is, where its own does not, such as that of an Azure deployment: the parameters that the family refuses are not sent."""
     temperature: NotRequired[float | None]
+    """`null`: is not sent."""
     top_p: NotRequired[float | None]
+    """`null`: is not sent."""
     max_tokens: NotRequired[int | None]
     seed: NotRequired[int | None]
     """Run n of a cell is sent seed + n, so that runs differ."""
@@ -930,7 +1055,7 @@ class ResponseIn(TypedDict):
     task: str
     """One of the job's tasks."""
     text: str
-    """The response, as it was written."""
+    """The response, as it was written. Thoughts in tags at its beginning are kept apart and not judged."""
     item: NotRequired[str | None]
     """Which item it answers; needed where a cell has several."""
     run: NotRequired[int | None]
@@ -1209,6 +1334,72 @@ class LengthEffect(TypedDict):
     """The same with those that have a score."""
 
 
+class RefusedParameter(TypedDict):
+    """A parameter that the provider refused and that the model table does not know to be refused."""
+
+    parameter: str
+    said: str
+    """The provider's words."""
+
+
+class ModelEnds(TypedDict):
+    """When a model ends."""
+
+    day: str
+    """The day from which on it is not answered."""
+    source: str
+    certainty: Literal["vendor", "secondary", "inferred"]
+
+
+class NotSent(TypedDict):
+    """A parameter that is asked for and not sent."""
+
+    parameter: str
+    """A field of `extra` as `extra.<name>`."""
+    value: Any
+    reason: str
+
+
+class SentParameters(TypedDict):
+    """What a job would send of the model's parameters."""
+
+    family: str | None
+    """Its family in the model table; `null` where it knows none."""
+    sent: dict[str, Any]
+    """Fields of the request's body."""
+    not_sent: list[NotSent]
+    without_effect: list[str]
+
+
+class ModelCheck(TypedDict):
+    """What a check of a model found."""
+
+    object: Literal["model_check"]
+    model: str
+    role: Literal["judge", "model", "persona_agent"]
+    kind: str
+    base_url: str
+    simulated: bool
+    works: bool | None
+    """Whether it answered with a text; `null` where it was not called."""
+    calls: int
+    latency_ms: float | None
+    """Of the last call."""
+    usd: float | None
+    """What the answered call cost, where that is known."""
+    reply: CheckedReply | None
+    limits: CheckedLimits | None
+    error: CheckError | None
+    refused: list[RefusedParameter]
+    price: CheckedPrice
+    ends: ModelEnds | None
+    model_table: str | None
+    """Version of the data on what families of models take."""
+    parameters: SentParameters
+    findings: list[Finding]
+    """All of it in sentences."""
+
+
 class NewApiKey(TypedDict):
     """A key that was just made or rotated."""
 
@@ -1349,6 +1540,20 @@ class PlanCost(TypedDict):
     unpriced_models: list[str]
 
 
+class PlanParameters(TypedDict):
+    """What of a model's parameters is sent in one role."""
+
+    role: Literal["model", "persona_agent", "judge", "reasoner"]
+    model: str
+    family: str | None
+    """Its family in the model table; `null` where it knows none."""
+    sent: dict[str, Any]
+    """Fields of the request's body."""
+    not_sent: list[NotSent]
+    without_effect: list[str]
+    """Parameters that the model takes and ignores."""
+
+
 class Plan(TypedDict):
     """What a job would take."""
 
@@ -1370,6 +1575,9 @@ class Plan(TypedDict):
     shortest_seconds: float
     """Under the configured rate limits."""
     simulated: bool
+    model_table: str | None
+    """Version of the data by which parameters are sent or left out: what each family of models takes."""
+    parameters: list[PlanParameters]
     warnings: list[str]
 
 
@@ -1444,6 +1652,8 @@ class ResponseUsage(TypedDict):
 
     input_tokens: int
     output_tokens: int
+    reasoning_tokens: int | None
+    """Those of the output that are thoughts; `null` where the provider does not say."""
 
 
 class VerdictAnswer(TypedDict):
@@ -1451,9 +1661,12 @@ class VerdictAnswer(TypedDict):
 
     judge: str
     dimension: str
-    status: Literal["scored", "not_applicable", "refused", "unparsed", "failed"]
+    status: Literal["scored", "not_applicable", "refused", "filtered", "unparsed", "failed"]
+    """`filtered`: refused by the content filter of the judge's provider, not by the judge."""
     score: int | None
     raw: str | None
+    error: str | None
+    """Why there is no reply; `null` where there is one."""
     in_character: bool | None
     group_size: int
     """Sentences that the judge was asked about in the same call; 1 where alone."""
@@ -1461,6 +1674,10 @@ class VerdictAnswer(TypedDict):
     """Which job's reply it is, if no call was made for it."""
     suspicion: Literal["text", "reply", "both"] | None
     """What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key word) or `both`."""
+    finish_reason: Literal["stop", "length", "content_filter", "refusal", "unstated", "other"] | None
+    """Why the judge's reply ended; `null` where there is none, or if that was not kept."""
+    thoughts: str | None
+    """What the judge thought before; nothing of it is scored."""
 
 
 class UnitAnswer(TypedDict):
@@ -1486,12 +1703,17 @@ class ResponseAnswer(TypedDict):
     run: int
     instruction: int | None
     iteration: int | None
-    status: Literal["answered", "refused", "failed"]
+    status: Literal["answered", "refused", "filtered", "no_answer", "failed"]
+    """`filtered`: refused or stopped by the provider's content filter. `no_answer`: nothing but thoughts, or stopped for a reason that ends no answer. Only what is `answered` is judged."""
     text: str | None
     refusal: bool
     error: str | None
-    finish_reason: str | None
+    """Why there is no text, or none to be judged."""
+    finish_reason: Literal["stop", "length", "content_filter", "refusal", "unstated", "other"] | None
+    """Why the model stopped; `null` for existing texts."""
     usage: ResponseUsage | None
+    thoughts: str | None
+    """What the model thought before it wrote the text, which is not judged; empty where its provider keeps that to itself, `null` where it did not think."""
     units: list[UnitAnswer]
     question: str | None
     """What a PersonaGym task asked; `null` for other tasks."""
@@ -1565,6 +1787,8 @@ class TotalResult(TypedDict):
     """Names of the keys that make the group."""
     cells: int
     simulated: bool
+    generation: NotRequired[ResponseStatuses | None]
+    """The responses of the cells; those that several cells share count once. Missing in results from before."""
     metrics: CellMetrics
     units: UnitCounts
 
@@ -1601,6 +1825,8 @@ class Results(TypedDict):
     length_effects: NotRequired[list[LengthEffect]]
     started_at: str | None
     computed_at: str
+    failures: NotRequired[list[FailedCalls]]
+    """Failed calls, as a job shows them."""
     usage: JobUsage
     cost: Cost
     reuse: NotRequired[ReuseAnswer | None]

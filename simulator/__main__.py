@@ -30,6 +30,8 @@ _HELP = {
     "batch_ms": "time that a batch takes",
     "batch_limit": "requests in batches of OpenAI's format that may wait at a time, 0 for no limit",
     "batch_expired": "share of the requests in batches that expire",
+    "openai_profile": "provider profile of requests in OpenAI's format whose path names none",
+    "anthropic_profile": "the same of requests in Anthropic's format",
 }
 
 

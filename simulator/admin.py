@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from ipaddress import ip_address
 
 from simulator.state import State
 from simulator.wire import Answer, Request, head, json_message
@@ -27,7 +28,11 @@ class Admin:
         }
 
     def handle(self, request: Request) -> Answer:
-        """Answers a request to a path under `/_sim/`."""
+        """Answers a request to a path under `/_sim/`; none that a page in a browser on the same machine may have made."""
+        if _is_of_browser(request):
+            return _answer(
+                403, {"error": "the simulator's control answers programs on this machine, no browser"}
+            )
         name = f"{request.method.decode('latin-1')} {request.path.decode('latin-1')}"
         action = self._actions.get(name)
         if action is None:
@@ -45,7 +50,8 @@ class Admin:
         return self._show_config(body)
 
     def _show_stats(self, _: bytes) -> Answer:
-        return _answer(200, self._state.counters.as_dict())
+        accounts = {name: account.as_dict() for name, account in self._state.accounts.items()}
+        return _answer(200, {**self._state.counters.as_dict(), "profiles": accounts})
 
     def _flush(self, _: bytes) -> Answer:
         ledger = self._state.ledger
@@ -61,6 +67,23 @@ class Admin:
         return Answer(
             head(200, size, content_type="application/jsonl").encode("ascii"), stream=ledger.read(size)
         )
+
+
+def _is_of_browser(request: Request) -> bool:
+    """Whether a browser's page asks: it says whence, or it asks by a name, which a page can have lead to this machine."""
+    if any(name == b"origin" or name.startswith(b"sec-fetch-") for name in request.headers):
+        return True
+    host = request.headers.get(b"host", b"localhost").decode("latin-1").rpartition("@")[2]
+    name = host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
+    return name != "localhost" and not _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _answer(status: int, members: object) -> Answer:

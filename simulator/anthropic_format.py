@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from simulator.conversation import Conversation, FaultName, ProviderError, Reply, tokens
 from simulator.formats import (
+    WRONG_KEY,
     Headers,
     RateState,
     prompt_characters,
@@ -22,7 +23,12 @@ _ERRORS: dict[FaultName, tuple[int, str]] = {
     "unknown_path": (404, "not_found_error"),
     "too_large": (413, "request_too_large"),
     "rate_limited": (429, "rate_limit_error"),
+    "over_the_whole_limit": (429, "rate_limit_error"),
     "quota_exhausted": (400, "invalid_request_error"),
+    "unsupported_parameter": (400, "invalid_request_error"),
+    "unsupported_value": (400, "invalid_request_error"),
+    "filtered": (400, "invalid_request_error"),
+    "wrong_key": (401, "authentication_error"),
     "server_error": (500, "api_error"),
     "overloaded": (529, "overloaded_error"),
 }
@@ -41,9 +47,12 @@ class AnthropicFormat:
     """Speaks as `POST /v1/messages` does."""
 
     def authenticate(self, headers: Headers) -> None:
-        """Wants `x-api-key: <anything>` or a bearer token."""
-        if not headers.get(b"x-api-key") and not headers.get(b"authorization"):
+        """Wants `x-api-key` or a bearer token, of any value but `wrong`."""
+        key = headers.get(b"x-api-key") or headers.get(b"authorization", b"").removeprefix(b"Bearer ")
+        if not key:
             raise ProviderError("unauthenticated", "x-api-key header is required")
+        if key == WRONG_KEY:
+            raise ProviderError("wrong_key", "invalid x-api-key")
 
     def read(self, payload: object, headers: Headers) -> Conversation:
         """Reads a messages request; `anthropic-version` and `max_tokens` are required."""

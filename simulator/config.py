@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 
+from simulator.provider_profiles import provider_profile_names
+
+_ALLOWED: Mapping[object, tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,)}
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -23,6 +27,8 @@ class Config:
         batch_ms: Time that a batch takes, in milliseconds.
         batch_limit: Requests in batches of OpenAI's format that may wait at a time; 0 for no limit.
         batch_expired: Share of the requests in batches that expire, in [0, 1].
+        openai_profile: The provider profile of requests in OpenAI's format whose path names none; empty for none.
+        anthropic_profile: The same of requests in Anthropic's format.
     """
 
     seed: int = 0
@@ -37,6 +43,8 @@ class Config:
     batch_ms: float = 1000.0
     batch_limit: int = 0
     batch_expired: float = 0.0
+    openai_profile: str = ""
+    anthropic_profile: str = ""
 
     def __post_init__(self) -> None:
         amounts = ("latency_ms", "jitter_ms", "requests_per_minute", "burst", "quota", "length_factor")
@@ -46,6 +54,12 @@ class Config:
         for name in ("error_rate", "position_bias", "batch_expired"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
+        for name in ("openai_profile", "anthropic_profile"):
+            profile = getattr(self, name)
+            if profile and profile not in provider_profile_names():
+                raise ValueError(
+                    f"{name}: {profile} is no profile; there are {', '.join(provider_profile_names())}"
+                )
 
     def changed(self, changes: object) -> "Config":
         """A copy with some settings changed.
@@ -60,11 +74,11 @@ class Config:
         for name, value in changes.items():
             if name not in known:
                 raise ValueError(f"{name} is not a setting; there are {', '.join(known)}")
-            allowed = (int,) if known[name] is int else (int, float)
+            allowed = _ALLOWED[known[name]]
             if not isinstance(value, allowed) or isinstance(value, bool):
-                raise TypeError(f"{name} must be a number of type {allowed[-1].__name__}, not {value!r}")
+                raise TypeError(f"{name} must be of type {allowed[-1].__name__}, not {value!r}")
         return replace(self, **changes)
 
-    def as_dict(self) -> dict[str, int | float]:
+    def as_dict(self) -> dict[str, int | float | str]:
         """The settings as JSON members."""
         return asdict(self)

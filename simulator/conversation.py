@@ -1,5 +1,6 @@
 """What a request asks and what a model replies, whatever the wire format."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -57,7 +58,12 @@ FaultName = Literal[
     "unknown_path",
     "too_large",
     "rate_limited",
+    "over_the_whole_limit",
     "quota_exhausted",
+    "unsupported_parameter",
+    "unsupported_value",
+    "filtered",
+    "wrong_key",
     "server_error",
     "overloaded",
 ]
@@ -71,16 +77,24 @@ class ProviderError(Exception):
         detail: What to tell the client.
         parameter: The member of the request that is to blame, if one is.
         retry_after: Seconds after which a repeated request may succeed; None if that would not help.
+        values: What a provider's own form of the error has places for, besides `detail` and `parameter`.
     """
 
     def __init__(
-        self, name: FaultName, detail: str, *, parameter: str | None = None, retry_after: float | None = None
+        self,
+        name: FaultName,
+        detail: str,
+        *,
+        parameter: str | None = None,
+        retry_after: float | None = None,
+        values: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
         self.name: FaultName = name
         self.detail = detail
         self.parameter = parameter
         self.retry_after = retry_after
+        self.values: Mapping[str, str] = values or {}
 
 
 CHARACTERS_PER_TOKEN = 4

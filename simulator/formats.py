@@ -29,7 +29,7 @@ class WireFormat(Protocol):
     """One provider's way to ask and to answer."""
 
     def authenticate(self, headers: Headers) -> None:
-        """Raises ProviderError "unauthenticated" if there is no key. Any key is accepted."""
+        """Raises ProviderError "unauthenticated" if there is no key, "wrong_key" if it is `wrong`. Others are accepted."""
 
     def read(self, payload: object, headers: Headers) -> Conversation:
         """Reads a request's JSON; raises ProviderError "malformed" with the member to blame."""
@@ -118,3 +118,14 @@ def prompt_characters(conversation: Conversation) -> int:
 
 quote = json.JSONEncoder().encode
 """A JSON string literal in pure ASCII."""
+
+WRONG_KEY = b"wrong"
+"""The one key that the simulator does not accept."""
+
+
+def duration(seconds: float) -> str:
+    """A duration as OpenAI writes it: 12ms, 1.5s, 6m0s."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)}ms"
+    minutes, rest = divmod(seconds, 60)
+    return f"{int(minutes)}m{rest:.3f}s" if minutes else f"{rest:.3f}s"

@@ -4,8 +4,10 @@ import json
 
 from simulator.conversation import Conversation, FaultName, ProviderError, Reply, tokens
 from simulator.formats import (
+    WRONG_KEY,
     Headers,
     RateState,
+    duration,
     prompt_characters,
     quote,
     read_limit,
@@ -23,7 +25,12 @@ _ERRORS: dict[FaultName, tuple[int, str, str | None]] = {
     "unknown_path": (404, "invalid_request_error", None),
     "too_large": (413, "invalid_request_error", None),
     "rate_limited": (429, "requests", "rate_limit_exceeded"),
+    "over_the_whole_limit": (429, "tokens", "rate_limit_exceeded"),
     "quota_exhausted": (429, "insufficient_quota", "insufficient_quota"),
+    "unsupported_parameter": (400, "invalid_request_error", "unsupported_parameter"),
+    "unsupported_value": (400, "invalid_request_error", "unsupported_value"),
+    "filtered": (400, "invalid_request_error", "content_policy_violation"),
+    "wrong_key": (401, "invalid_request_error", "invalid_api_key"),
     "server_error": (500, "server_error", None),
     "overloaded": (503, "service_unavailable_error", None),
 }
@@ -33,7 +40,7 @@ class OpenAIFormat:
     """Speaks as `POST /v1/chat/completions` does."""
 
     def authenticate(self, headers: Headers) -> None:
-        """Wants `Authorization: Bearer <anything>`."""
+        """Wants `Authorization: Bearer <anything but wrong>`."""
         scheme, _, key = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not key.strip():
             raise ProviderError(
@@ -41,6 +48,8 @@ class OpenAIFormat:
                 "You didn't provide an API key. You need to provide your API key in an Authorization header using "
                 "Bearer auth (i.e. Authorization: Bearer YOUR_KEY).",
             )
+        if key.strip() == WRONG_KEY:
+            raise ProviderError("wrong_key", "Incorrect API key provided: wrong.")
 
     def read(self, payload: object, headers: Headers) -> Conversation:  # noqa: ARG002  # the protocol's signature
         """Reads a chat-completions request."""
@@ -96,7 +105,7 @@ class OpenAIFormat:
             return common
         return (
             f"{common}x-ratelimit-limit-requests: {rate.limit}\r\nx-ratelimit-remaining-requests: {rate.remaining}\r\n"
-            f"x-ratelimit-reset-requests: {_duration(rate.reset)}\r\n"
+            f"x-ratelimit-reset-requests: {duration(rate.reset)}\r\n"
         )
 
     def models(self, names: list[str]) -> str:
@@ -106,11 +115,3 @@ class OpenAIFormat:
     def model(self, name: str) -> str:
         """A `model` object."""
         return f'{{"id":"{name}","object":"model","created":1763683200,"owned_by":"simulator"}}'
-
-
-def _duration(seconds: float) -> str:
-    """A duration as the service writes it: 12ms, 1.5s, 6m0s."""
-    if seconds < 1:
-        return f"{round(seconds * 1000)}ms"
-    minutes, rest = divmod(seconds, 60)
-    return f"{int(minutes)}m{rest:.3f}s" if minutes else f"{rest:.3f}s"

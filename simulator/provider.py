@@ -1,15 +1,18 @@
 """The provider's endpoints: from an HTTP request to an answer."""
 
 import json
+import re
 import time
 from collections import OrderedDict
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 
+from simulator.accounts import Account
 from simulator.anthropic_format import AnthropicFormat
 from simulator.bank import load_bank
 from simulator.batches import Batches
+from simulator.completions_format import CompletionsFormat
 from simulator.conversation import ChatKind, Conversation, Kind, ProviderError, Reply
 from simulator.draw import Draws
 from simulator.formats import RateState, WireFormat
@@ -22,6 +25,8 @@ from simulator.openai_format import OpenAIFormat
 from simulator.persona_model import write
 from simulator.profiles import MODELS, Model
 from simulator.prompt_cache import PromptCache
+from simulator.provider_profiles import provider_profile_names
+from simulator.quirks import Quirk, change_reply, read_model_name, refuse
 from simulator.reasoner import reason
 from simulator.roles import recognise
 from simulator.state import State
@@ -30,6 +35,10 @@ from simulator.wire import TOO_LARGE, Answer, Request, json_message
 _REMEMBERED_CONVERSATIONS = 2**16
 _UNKNOWN_ENDPOINT = "other"
 _MODELS_PATH = b"/v1/models"
+_OF_A_PROFILE = re.compile(
+    rb"/p/(?P<profile>[\w.-]+)(?:/[\w.-]+)*?(?P<rest>/(?:chat/completions|completions|messages|models|files|batches)(?:/.*)?)"
+)
+"""A path that names its provider profile; what stands before the endpoint, as in `/v1beta/openai`, does not matter."""
 
 
 class Provider:
@@ -50,63 +59,81 @@ class Provider:
         self._chat: dict[bytes, WireFormat] = {
             b"/v1/chat/completions": self._openai,
             b"/v1/messages": self._anthropic,
+            b"/v1/completions": CompletionsFormat(),
         }
         self._batches = Batches(state, self._converse_in_batch)
 
     def handle(self, request: Request) -> Answer:
         """Answers a request to any path."""
         self._state.counters.received += 1
+        account: Account | None = None
+        if found := _OF_A_PROFILE.fullmatch(request.path):
+            name = found["profile"].decode("latin-1")
+            if name not in provider_profile_names():
+                return self._describe(request)
+            account, request = self._state.account(name), replace(request, path=b"/v1" + found["rest"])
         form = self._chat.get(request.path)
         if form is not None and request.method == b"POST":
-            return self._converse(request, form)[0]
-        return self._describe(request)
+            return self._converse(request, form, account or self._usual_account(form))[0]
+        return self._describe(request, account)
+
+    def _usual_account(self, form: WireFormat) -> Account | None:
+        config = self._state.config
+        name = config.openai_profile if form is self._openai else config.anthropic_profile
+        return self._state.account(name) if name else None
 
     def _converse_in_batch(self, request: Request) -> tuple[int, str]:
         """Status and body of the answer to a request in a batch, which no rate limit holds back."""
         self._state.counters.received += 1
-        answer, status, body = self._converse(request, self._chat[request.path], batched=True)
+        answer, status, body = self._converse(request, self._chat[request.path], None, batched=True)
         if answer.settle is not None:
             answer.settle(True)
         return status, body
 
     def _converse(
-        self, request: Request, form: WireFormat, *, batched: bool = False
+        self, request: Request, form: WireFormat, account: Account | None, *, batched: bool = False
     ) -> tuple[Answer, int, str]:
-        number, latency = self._state.counters.received, 0.0
+        number, latency, seed = self._state.counters.received, 0.0, self._state.config.seed
         model: str | None = None
         kind: Kind = "other"
         reply: Reply | None = None
         rate: RateState | None = None
+        refusal: ProviderError | None = None
         try:
             form.authenticate(request.headers)
-            conversation = form.read(_load(request.body), request.headers)
-            if conversation.model not in MODELS:
-                raise _unknown_model(conversation.model)
+            payload = _load(request.body)
+            conversation = form.read(payload, request.headers)
+            played, quirks = _find_model(conversation.model, account)
             model = conversation.model
             kind = recognise(conversation)
+            if quirks and isinstance(payload, dict):
+                refuse(quirks, payload, conversation, seed)
             self._charge()
             rate = None if batched else self._take_permit(model)
             latency = self._latency(number)
-            self._fail_sometimes(number)
-            reply = self._reply(conversation, kind, request)
+            self._fail_sometimes(number, account)
+            reply = self._reply(replace(conversation, model=played), kind, request)
+            if account is not None and rate is None:
+                account.take(model, conversation, reply)
             if form is self._openai and (cached := self._cache.read(conversation)):
                 reply = replace(reply, cached=cached)
-            status, body = 200, form.success(reply, conversation, number, int(time.time()))
+            body = form.success(reply, conversation, number, int(time.time()))
+            status, body = 200, change_reply(quirks, body, number, seed)
         except ProviderError as fault:
-            if fault.name == "rate_limited":
+            if fault.name == "rate_limited" and self._state.config.requests_per_minute:
                 rate = self._rate_state(model or "")
-            retry_after = fault.retry_after
-            status, body = form.error(fault, number)
-        else:
-            retry_after = None
+            reply, refusal = None, fault
+            in_own_form = account.profile.error(fault) if account is not None else None
+            status, body = in_own_form or form.error(fault, number)
         headers = form.headers(number, rate, latency, time.time())
-        if retry_after is not None:
-            headers += (
-                f"retry-after: {_whole_seconds(retry_after)}\r\nretry-after-ms: {retry_after * 1000:.0f}\r\n"
-            )
+        if account is not None and model is not None and rate is None:
+            headers += account.headers(model)
+        if refusal is not None and refusal.retry_after is not None:
+            headers += _retry_headers(refusal.retry_after, account)
         answer = self._answer(
-            request, status, body, headers, model=model, kind=kind, reply=reply, latency=latency
-        )
+            request, status, body, headers, model=model, kind=kind, reply=reply, latency=latency,
+            account=account, refusal=refusal,
+        )  # fmt: skip
         return answer, status, body
 
     def _reply(self, conversation: Conversation, kind: ChatKind, request: Request) -> Reply:
@@ -177,7 +204,9 @@ class Provider:
             mean += jitter * (2 * Draws(self._state.config.seed, "latency", number).unit() - 1)
         return max(0.0, mean / 1000)
 
-    def _fail_sometimes(self, number: int) -> None:
+    def _fail_sometimes(self, number: int, account: Account | None) -> None:
+        if account is not None and account.slots is not None and account.slots.full:
+            raise ProviderError("overloaded", "Overloaded")
         if not self._state.config.error_rate:
             return
         draws = Draws(self._state.config.seed, "fault", number)
@@ -215,7 +244,7 @@ class Provider:
             per_minute, int(level), ((self._state.config.burst or per_minute) - level) * 60 / per_minute
         )
 
-    def _describe(self, request: Request) -> Answer:
+    def _describe(self, request: Request, account: Account | None = None) -> Answer:
         """Answers requests about models and batches, and everything that does not exist."""
         number = self._state.counters.received
         form: WireFormat = self._anthropic if b"anthropic-version" in request.headers else self._openai
@@ -224,12 +253,12 @@ class Provider:
                 form.authenticate(request.headers)
                 status, body = 200, self._batches.handle(request)
             else:
-                status, body = 200, self._read_models(request, form)
+                status, body = 200, self._read_models(request, form, account)
         except ProviderError as fault:
             status, body = form.error(fault, number)
         return self._answer(request, status, body, form.headers(number, None, 0.0, time.time()))
 
-    def _read_models(self, request: Request, form: WireFormat) -> str:
+    def _read_models(self, request: Request, form: WireFormat, account: Account | None) -> str:
         if request is TOO_LARGE:
             raise ProviderError("too_large", "The request is too large.")
         form.authenticate(request.headers)
@@ -239,9 +268,8 @@ class Provider:
             raise ProviderError("unknown_path", f"Invalid URL ({where})")
         name = path[len(_MODELS_PATH) + 1 :].decode("latin-1")
         if not name:
-            return form.models(list(MODELS))
-        if name not in MODELS:
-            raise _unknown_model(name)
+            return form.models([*MODELS, *(account.profile.models if account is not None else ())])
+        _find_model(name, account)
         return form.model(name)
 
     def _answer(
@@ -255,6 +283,8 @@ class Provider:
         kind: Kind = "other",
         reply: Reply | None = None,
         latency: float = 0.0,
+        account: Account | None = None,
+        refusal: ProviderError | None = None,
     ) -> Answer:
         path = request.path.decode("latin-1")
         endpoint = path if request.path in self._chat or request.path == _MODELS_PATH else _UNKNOWN_ENDPOINT
@@ -271,13 +301,31 @@ class Provider:
                 "kind": kind,
                 "status": status,
             }
+            if account is not None:
+                entry["profile"] = account.profile.name
+            if refusal is not None and "what" in refusal.values:
+                entry["over"] = refusal.values["what"]
             if reply is not None:
                 entry["text" if kind == "generation" else "reply"] = reply.text
                 entry.update(reply.record)
-        return Answer(json_message(status, body, headers), latency, partial(self._settle, row, entry))
+        slots = account.slots if account is not None and reply is not None else None
+        computed_by = account if reply is not None else None
+        settle = partial(self._settle, row, entry, computed_by, model or "")
+        return Answer(json_message(status, body, headers), latency, slots, settle)
 
-    def _settle(self, row: list[int], entry: dict[str, object] | None, sent: bool) -> None:
+    def _settle(
+        self,
+        row: list[int],
+        entry: dict[str, object] | None,
+        account: Account | None,
+        model: str,
+        sent: bool,
+    ) -> None:
         answered = self._state.counters.answer(row) if sent else None
+        if not sent and account is not None and not account.profile.server.notices_hang_ups:
+            account.count(model, "computed for nobody")
+            if entry is not None:
+                entry["for_nobody"] = True
         if entry is not None and self._state.ledger is not None:
             entry["answered"] = answered
             self._state.ledger.append(entry)
@@ -291,10 +339,26 @@ def _load(body: bytes) -> object:
     return loaded
 
 
-def _unknown_model(name: str) -> ProviderError:
-    return ProviderError(
-        "unknown_model", f"The model `{name}` does not exist or you do not have access to it."
-    )
+def _find_model(name: str, account: Account | None) -> tuple[str, tuple[Quirk, ...]]:
+    """The simulated model that a name stands for, and its quirks."""
+    meant = name if account is None else account.profile.models.get(name, name)
+    if meant in MODELS:
+        return meant, ()
+    try:
+        model, quirks = read_model_name(meant)
+    except ValueError:
+        model, quirks = "", ()
+    if model not in MODELS:
+        words = f"The model `{name}` does not exist or you do not have access to it."
+        raise ProviderError("unknown_model", words, values={"model": name})
+    return model, quirks
+
+
+def _retry_headers(seconds: float, account: Account | None) -> str:
+    """The headers that say how long to wait: all of them, or those that the profile has."""
+    values = {"retry-after": _whole_seconds(seconds), "retry-after-ms": f"{seconds * 1000:.0f}"}
+    names = values if account is None else account.profile.retry_after
+    return "".join(f"{name}: {values[name]}\r\n" for name in names)
 
 
 def _whole_seconds(seconds: float) -> int:

@@ -13,6 +13,8 @@ from typing import cast
 
 import httptools
 
+from simulator.slots import Slots, Turn
+
 MAX_REQUEST_BYTES = 16 * 2**20
 
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
@@ -42,12 +44,14 @@ class Answer:
     Attributes:
         message: A complete HTTP message, or its head if `stream` follows.
         delay: Seconds to wait before sending.
+        slots: Where it waits for its turn and is computed, in place of `delay`.
         settle: Called once with True after the message was handed to the socket, or False if the client left before.
         stream: The rest of the body, in pieces that are read as fast as the client takes them.
     """
 
     message: bytes
     delay: float = 0.0
+    slots: Slots | None = None
     settle: Callable[[bool], None] | None = None
     stream: Iterator[bytes] | None = None
 
@@ -94,7 +98,7 @@ class HttpConnection(asyncio.Protocol):
 
     __slots__ = (
         "_answer", "_body", "_departures", "_handler", "_headers", "_keep_alive", "_loop", "_open", "_parser",
-        "_path", "_paused", "_size", "_stream", "_transport", "_waiting",
+        "_path", "_paused", "_size", "_stream", "_transport", "_turn", "_waiting",
     )  # fmt: skip
 
     def __init__(
@@ -107,6 +111,7 @@ class HttpConnection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._waiting: deque[tuple[Request, bool]] = deque()
         self._answer: Answer | None = None
+        self._turn: Turn | None = None
         self._stream: Iterator[bytes] | None = None
         self._paused = False
         self._size = 0
@@ -122,6 +127,8 @@ class HttpConnection(asyncio.Protocol):
         self._open.discard(self)
         self._waiting.clear()
         answer, self._answer, self._stream = self._answer, None, None
+        if answer is not None and answer.slots is not None and self._turn is not None:
+            answer.slots.leave(self._turn)
         if answer is not None and answer.settle is not None:
             answer.settle(False)
 
@@ -178,7 +185,9 @@ class HttpConnection(asyncio.Protocol):
     def _begin(self, request: Request, keep_alive: bool) -> None:
         self._keep_alive = keep_alive
         self._answer = answer = self._handler(request)
-        if answer.delay > 0:
+        if answer.slots is not None:
+            self._turn = answer.slots.enter(self._send)
+        elif answer.delay > 0:
             self._departures.after(answer.delay, self._send)
         else:
             self._send()
@@ -187,6 +196,7 @@ class HttpConnection(asyncio.Protocol):
         answer = self._answer
         if answer is None:  # the client has left
             return
+        self._turn = None
         message = answer.message
         if not self._keep_alive:
             message = message.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)

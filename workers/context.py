@@ -15,12 +15,12 @@ from uuid import UUID
 
 import structlog
 import uvloop
-from redis.asyncio import Redis
 
 from app.bootstrap import (
     LateSegmenter,
     import_in_background,
     keep_what_is_imported,
+    let_threads_give_way,
     load_key_ring,
     load_operator_connections,
 )
@@ -30,7 +30,7 @@ from app.db.writer import ResultWriter
 from app.instruments.loader import load_atomic
 from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.batch_gateway import BatchGateway
-from app.llm.gateway import Gateway, adapters
+from app.llm.gateway import ADAPTERS, Gateway, adapters
 from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
 from app.services.aside import Aside, Finalize, FinalizingQueue, finalizing
@@ -38,9 +38,11 @@ from app.services.batch_files import delete_batch_file
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
 from app.services.connection_book import ConnectionBook
+from app.services.first_calls import FirstCalls
 from app.services.job_context import JobContexts
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import ModelCaller
+from app.services.outages import resuming
 from app.services.relief import relieving
 from app.services.reply_desk import ReplyDesk
 from app.services.run_shard import run_shard
@@ -50,12 +52,15 @@ from app.services.stop_signal import StopReason
 from app.services.tend_batch import tend_batch
 from app.settings import Settings
 from app.telemetry.board import MetricsBoard
+from workers.start import refuse_unusable_database
 
 log = structlog.get_logger(__name__)
 
 CLOSING_SECONDS = 60.0
+REDIS_SECONDS = 5.0
+"""How long a worker waits for an answer of Redis."""
 UNASKED_SECONDS = 30.0
-"""After so long a worker imports what it has not needed yet: a job that comes sooner has its models' SDK imported, and no other."""
+"""After so long a worker imports the SDKs of formats that no connection of the operator has: a tenant's may."""
 
 
 class WorkerContext:
@@ -71,6 +76,7 @@ class WorkerContext:
         self._stack = contextlib.AsyncExitStack()
         self._adapters: list[str] = []
         self._deps: ShardDependencies | None = None
+        self._board: MetricsBoard | None = None
         self._warm = threading.Event()
         self._tending: set[Future[None]] = set()
 
@@ -83,29 +89,35 @@ class WorkerContext:
         Raises:
             Exception: Whatever keeps the worker from starting, such as an unusable configuration.
         """
+        let_threads_give_way()
         self._thread.start()
         self._deps = self._run(self._stack.enter_async_context(self._dependencies(places))).result()
 
     def warm_up(self) -> None:
-        """Imports what every shard needs, while the worker already answers to its queue; shards wait for it.
+        """Imports what every shard needs, while the worker already answers to its queue; shards wait for it, and so does `/readyz`.
 
         Imported by the first call, it would make the loop stand still, on a busy machine past the shards' leases. The SDKs take
-        longer than all the rest, and few workers need all of them soon: a shard's own is imported with its first call, on a thread.
+        longer than all the rest: those of the operator's connections are imported now, others with a shard's first call, on a thread.
         """
         modules = ("app.domain.punkt", "app.services.finalize_job", "scipy.special")
-        import_in_background(*modules, then=self._warmed)
+        import_in_background(*modules, *self._adapters, then=self._warmed)
 
     def _warmed(self) -> None:
         keep_what_is_imported()
         self._warm.set()
-        import_in_background(*self._adapters, after=UNASKED_SECONDS, then=keep_what_is_imported)
+        if self._board is not None:
+            self._run(self._board.set_ready(is_ready=True))
+        import_in_background(*ADAPTERS, after=UNASKED_SECONDS, then=keep_what_is_imported)
 
     def stop(self) -> None:
         """Stops taking up calls; those on the wire are awaited for a while and kept, and the shards given back."""
+        if self._board is not None:
+            self._run(self._board.set_ready(is_ready=False))
         if self._deps is not None:
             self._loop.call_soon_threadsafe(self._leave, self._deps.leases)
 
     def _leave(self, leases: LeaseKeeper) -> None:
+        log.info("the worker stops", shards=leases.held)
         leases.stop_all(StopReason.SHUTDOWN)
         for tending in tuple(self._tending):
             tending.cancel()  # an upload may take half an hour; whoever comes next goes on from the batch's state
@@ -163,9 +175,15 @@ class WorkerContext:
         self._adapters = adapters(connections)
         instrument = load_atomic()
         url = settings.require_database_url()
-        engine = connect(url, pool_size=8, max_overflow=settings.slots, application_name=WORKER)
+        pooler = settings.database_pooler
+        engine = connect(
+            url, pool_size=8, max_overflow=settings.slots, application_name=WORKER, pooler=pooler
+        )
+        await refuse_unusable_database(engine, settings)
         # Of their own: neither results nor leases wait behind shards for a connection.
-        vital = connect(url, pool_size=2, max_overflow=1, application_name=f"{WORKER}, results and leases")
+        vital = connect(
+            url, pool_size=2, max_overflow=1, application_name=f"{WORKER}, results and leases", pooler=pooler
+        )
         book = ConnectionBook(engine, connections, settings.connection_guard, load_key_ring(settings))
         gateway = Gateway(connections, settings.transport, book.fetch)
         batch_gateway = BatchGateway(connections, book.fetch)
@@ -175,13 +193,19 @@ class WorkerContext:
             batch_gateway.renew(connection)
 
         prices = GenaiPriceBook(connections)
-        redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
-        limiter = RedisRateLimiter(redis, connections.limits)
+        redis = settings.require_redis().client(REDIS_SECONDS)
+        limiter = RedisRateLimiter(
+            redis,
+            connections.limits,
+            deadline_seconds=settings.call_deadline_seconds,
+            outage_seconds=settings.outage_seconds,
+        )
         await limiter.begin()
         writer = BatchWriter(ResultWriter(vital))
         leases = LeaseKeeper(vital, settings.lease_seconds)
         budgets = BudgetKeeper(engine)
         desk = ReplyDesk(engine)
+        first_calls = FirstCalls(engine)
         caller = ModelCaller(
             chat=gateway,
             limiter=limiter,
@@ -191,8 +215,9 @@ class WorkerContext:
             deadline_seconds=settings.call_deadline_seconds,
             in_flight=lambda *_: settings.max_in_flight,
             budgets=budgets,
+            first_calls=first_calls,
         )
-        board = MetricsBoard(redis, "worker")
+        self._board = board = MetricsBoard(redis, "worker")
         contexts, aside = JobContexts(engine), Aside()
         self._finalize = finalize = finalizing(engine, contexts)
         async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():
@@ -203,6 +228,7 @@ class WorkerContext:
                 replies=SharedReplies(
                     desk=desk, caller=caller, requests=gateway, prices=prices, writer=writer
                 ),
+                first_calls=first_calls,
                 batching=Batching(batch_gateway, prices, settings.batch_poll_seconds, settings.batch_calls),
                 leases=leases,
                 contexts=contexts,
@@ -213,7 +239,11 @@ class WorkerContext:
                 lease_seconds=settings.lease_seconds,
                 window=settings.shard_window,
             )
-            async with relieving(deps, aside, finalize, places), book.keeping(renew):
+            async with (
+                relieving(deps, aside, finalize, places),
+                book.keeping(renew),
+                resuming(engine, self._queue, gateway, settings.shard_window),
+            ):
                 yield deps
             await aside.ended()
         await gateway.close()

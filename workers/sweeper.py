@@ -11,12 +11,12 @@ import contextlib
 import signal
 
 import structlog
-from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.bootstrap import configure_logging, load_key_ring, told_start
 from app.db.engine import connect
 from app.db.health import is_away
+from app.db.reasons import reason
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.services.connection_book import reseal
@@ -29,8 +29,12 @@ from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import ANNOUNCED_AGAIN
 from app.vault.keyring import KeyRing
 from app.webhooks.sender import HttpWebhookSender
+from workers.start import refuse_unusable_database
 
 log = structlog.get_logger(__name__)
+
+REDIS_SECONDS = 5.0
+"""How long it waits for an answer of Redis."""
 
 
 async def run(settings: Settings) -> None:
@@ -38,10 +42,16 @@ async def run(settings: Settings) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    engine = connect(settings.require_database_url(), pool_size=1, application_name="assay sweeper")
-    queue = CeleryQueue(make_celery(settings.require_redis_url()))
-    redis = Redis.from_url(settings.require_redis_url(), socket_timeout=5, socket_connect_timeout=3)
+    engine = connect(
+        settings.require_database_url(),
+        pool_size=1,
+        application_name="assay sweeper",
+        pooler=settings.database_pooler,
+    )
+    server = settings.require_redis()
+    queue, redis = CeleryQueue(make_celery(server)), server.client(REDIS_SECONDS)
     ring = load_key_ring(settings)
+    await refuse_unusable_database(engine, settings)
     await _reseal(engine, ring)
     sender = HttpWebhookSender(settings.webhook_guard)
     async with (
@@ -64,7 +74,7 @@ async def _reseal(engine: AsyncEngine, ring: KeyRing) -> None:
     except Exception as error:
         if not is_away(error):
             raise
-        log.warning("keys not encrypted anew; the next start tries again", error=str(error))
+        log.warning("keys not encrypted anew; the next start tries again", reason=reason(error))
 
 
 async def _sweep_until(
@@ -80,7 +90,7 @@ async def _sweep_until(
             if not is_away(error):
                 log.exception("sweep failed; trying again")
             else:
-                log.warning("sweep failed; trying again", error=str(error))
+                log.warning("sweep failed; trying again", reason=reason(error))
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), settings.sweep_seconds)
 

@@ -18,6 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api import sessions
+from app.api.limits import Sender
 from app.api.pages import SIGNED_IN, wants_page
 from app.api.problems import BrokenOffError, ProblemError, answer_to
 from app.api.same_origin import SAFE
@@ -72,6 +73,16 @@ class Caller:
     tenant: str
     holder: Holder | None = None
     in_session: bool = False
+
+    @property
+    def sender(self) -> Sender:
+        """Whose body it is that the request brings."""
+        return Sender(self.tenant, self.key_id or "")
+
+    @property
+    def key_id(self) -> str | None:
+        """The key that was shown."""
+        return None if self.holder is None else self.holder.key_id
 
     @property
     def capped_key(self) -> str | None:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator
 from app.api import cursors, key_answers
 from app.api.access import needs, no_pepper
 from app.api.cursors import After, PageLimit
-from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.dependencies import CallerDep, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.key_requests import ApiKeyChangeIn, ApiKeyIn, RotationIn
 from app.api.openapi import NOT_FOUND, PROBLEMS, answers_with
 from app.api.path_ids import id_check
@@ -41,13 +41,15 @@ KeyId = Annotated[str, Path(description="A key's id."), AfterValidator(id_check(
 
 @router.post("", status_code=201, responses=answers_with(key_answers.NewApiKey, 201), summary="Make a key")
 @needs(Scope.ADMIN)
-async def create(body: ApiKeyIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def create(body: ApiKeyIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> Response:
     """Makes a key of the same tenant. Only this answer has it: what is kept can check it, and no more.
+
+    A limited key makes keys within its limits only: with an end, a rate and a cap of at most its own. Their caps count as spent by it.
 
     With the first key, nobody is let in without one any more.
     """
     try:
-        made = await create_key(services.keys, tenant, body.to_draft())
+        made = await create_key(services.keys, tenant, body.to_draft(), caller.key_id)
     except NoPepperError as error:
         raise no_pepper(error) from error
     services.keyring.forget()
@@ -77,9 +79,14 @@ async def get(key_id: KeyId, services: ServicesDep, tenant: TenantDep) -> Respon
 
 @router.patch("/{key_id}", responses=answers_with(key_answers.ApiKey) | NOT_FOUND, summary="Change a key")
 @needs(Scope.ADMIN)
-async def change(key_id: KeyId, body: ApiKeyChangeIn, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Changes its name and limits. Jobs that paused for its cap go on when they are resumed."""
-    changed = await change_key(services.engine, tenant, key_id, body.to_changes())
+async def change(
+    key_id: KeyId, body: ApiKeyChangeIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep
+) -> Response:
+    """Changes its name and limits. Jobs that paused for its cap go on when they are resumed.
+
+    A key with a spending cap lowers caps only, its own included.
+    """
+    changed = await change_key(services.engine, tenant, key_id, body.to_changes(), caller.key_id)
     services.keyring.forget()
     return JSONResponse(changed)
 
@@ -88,13 +95,16 @@ async def change(key_id: KeyId, body: ApiKeyChangeIn, services: ServicesDep, ten
     "/{key_id}/rotate", responses=answers_with(key_answers.NewApiKey) | NOT_FOUND, summary="Rotate a key"
 )
 @needs(Scope.ADMIN)
-async def rotate(key_id: KeyId, body: RotationIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def rotate(
+    key_id: KeyId, body: RotationIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep
+) -> Response:
     """Makes another key in its place, with the same rights and limits; only this answer has it.
 
     The former one is still taken for `overlap_seconds`, one before that not any more. A key that has ended is a 404.
+    A limited key rotates itself, and keys that are as limited; one with a spending cap no other.
     """
     try:
-        made = await rotate_key(services.keys, tenant, key_id, body.overlap_seconds)
+        made = await rotate_key(services.keys, tenant, key_id, body.overlap_seconds, caller.key_id)
     except NoPepperError as error:
         raise no_pepper(error) from error
     services.keyring.forget()

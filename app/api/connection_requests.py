@@ -1,13 +1,13 @@
 """Schemas of the bodies that make and change connections."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr, model_validator
 from pydantic.config import JsonDict
 
 from app.api.bodies import Body
 from app.api.requests import Line, Text
-from app.llm.connections import BATCH_SHARE, ConnectionKind, base_url_of, key_of
+from app.llm.connections import BATCH_SHARE, base_url_of, key_of
 
 LONGEST_KEY = 500
 MOST_MODELS = 500
@@ -81,7 +81,7 @@ class ConnectionIn(Body):
     )
 
     name: Name = Field(description="How jobs name it: a model is `name/model`.")
-    kind: ConnectionKind = Field(description="The wire format that its server speaks.")
+    kind: Literal["openai", "anthropic"] = Field(description="The wire format that its server speaks.")
     base_url: Url = Field(
         description="What the format's paths are appended to. `https` and a public address, unless the operator allows its network."
     )

@@ -143,7 +143,9 @@ class GateCheck(Answer):
     """One figure held to one threshold."""
 
     threshold: str = Field(examples=["acc_atom>=0.8"])
-    of: dict[str, str] = Field(description="What the figure is of.", examples=[{"model": "openai/gpt-4o"}])
+    of: dict[str, str] = Field(
+        description="What the figure is of.", examples=[{"model": "openai/gpt-6-luna"}]
+    )
     verdict: Literal["pass", "fail", "inconclusive"]
     reason: str
     value: float | None

@@ -28,7 +28,7 @@ class SideIn(Body):
 
 
 COMPARISON_EXAMPLE: JsonDict = {
-    "a": {"job": "job_01kxyz0abcdefghjkmnpqrstvw", "model": "openai/gpt-4o-2024-08-06"},
+    "a": {"job": "job_01kxyz0abcdefghjkmnpqrstvw", "model": "openai/gpt-6-luna"},
     "b": {"baseline": "GPT-4o"},
 }
 

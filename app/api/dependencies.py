@@ -1,7 +1,7 @@
 """What handlers are given."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, cast
@@ -22,12 +22,14 @@ from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
 from app.limits.request_rates import RequestRates
 from app.services.api_keys import KeyDependencies
+from app.services.check_model import CheckDependencies
 from app.services.connection_book import ConnectionBook
 from app.services.connections import ConnectionDependencies
 from app.services.control_job import ControlDependencies, check_spender
 from app.services.draw_figure import FigureDesk
 from app.services.identifiers import id_form
 from app.services.job_context import JobContexts
+from app.services.job_view import Holds
 from app.services.keyring import Keyring
 from app.services.plan_job import PlanDependencies
 from app.services.read_metrics import MetricsReader
@@ -35,6 +37,7 @@ from app.services.read_results import ResultsReader
 from app.services.recent_progress import RecentProgress
 from app.services.submit_job import SubmissionDependencies
 from app.services.webhooks import WebhookDependencies
+from app.telemetry.states import StateLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,9 @@ class Services:
         engine: The database as the tenant of the request sees it.
         wall: What keeps ``engine`` to that.
         every_tenant: The database as a whole, for what is about no tenant: the installation's figures.
-        probe: For asking whether the database answers.
+        probe: For asking whether the database answers, and which tables it has.
+        ready_workers: How many workers would work on a job now.
+        states: What `/readyz` said last.
     """
 
     engine: AsyncEngine
@@ -53,12 +58,14 @@ class Services:
     every_tenant: AsyncEngine
     probe: AsyncEngine
     redis: Redis
+    holds: Holds
     instrument: AtomicInstrument
     gym: PersonaGymInstrument
     book: ConnectionBook
     making_connections: ConnectionDependencies
     submission: SubmissionDependencies
     planning: PlanDependencies
+    checking: CheckDependencies
     control: ControlDependencies
     contexts: JobContexts
     results: ResultsReader
@@ -71,6 +78,8 @@ class Services:
     signer: Signer
     request_rates: RequestRates
     streams: Streams
+    ready_workers: Callable[[], Awaitable[int]]
+    states: StateLog
 
 
 async def _services(request: Request) -> Services:

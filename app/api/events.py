@@ -63,10 +63,12 @@ async def events(
     job_id: JobId, services: ServicesDep, tenant: TenantDep, last_event_id: LastEventId = None
 ) -> Response:
     """The job's state now, and again whenever it changes: once a second at most, another status within a quarter."""
-    first = await read_state(services.engine, tenant, job_id)
+    first = await read_state(services.engine, tenant, job_id, services.progress, services.holds)
     if first.is_last and first.tag == last_event_id:
         return Response(status_code=HTTPStatus.NO_CONTENT)
-    states = states_after(services.engine, tenant, job_id, first, last_event_id)
+    states = states_after(
+        services.engine, tenant, job_id, first, last_event_id, services.progress, services.holds
+    )
     # Nothing between us and the reader may hold events back or keep them.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_stream(states), media_type="text/event-stream", headers=headers)

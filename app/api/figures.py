@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 
 from app.api.access import needs
+from app.api.answer_headers import FRAMED_BY_NOBODY
 from app.api.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.openapi import NOT_FOUND, PROBLEMS, Responses
 from app.api.strict_json import StrictRoute
@@ -68,6 +69,6 @@ async def figure(
     headers = {
         "Content-Disposition": f'inline; filename="{job_id}-{name}.{file_format}"',
         # An SVG may be opened by itself, and what models are called is in it.
-        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+        "Content-Security-Policy": f"default-src 'none'; style-src 'unsafe-inline'; {FRAMED_BY_NOBODY}",
     }
     return Response(content, media_type=MEDIA_TYPES[file_format], headers=headers)

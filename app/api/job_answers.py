@@ -74,7 +74,9 @@ class Job(Answer):
     spec: dict[str, Any] = Field(description="The body of the POST, existing texts left out.")
     metadata: dict[str, str]
     priority: Priority
-    error: dict[str, Any] | None
+    error: dict[str, Any] | None = Field(
+        description="What stopped it: `code`, the provider's words as `detail`, and where it is about a model also `model`, `stage` and `remedy`."
+    )
     links: dict[str, str] = Field(
         description="Where to read on; `question_set` and `persona_set` once the job has made one."
     )
@@ -120,12 +122,40 @@ class BatchProgress(Answer):
     )
 
 
+class FailedCalls(Answer):
+    """Calls of one stage and model that failed alike."""
+
+    stage: str
+    model: str
+    code: str = Field(description="The provider's code, or one of ours such as `timeout`.")
+    http_status: int | None = Field(description="`null` where no answer came.")
+    detail: str | None = Field(description="The provider's words to one of them, at most 300 characters.")
+    calls: int = Field(description="Attempts; those that were repeated with success are among them.")
+    last_at: datetime
+
+
+class HeldModel(Answer):
+    """A model that the rate limiter lets nobody call for a while."""
+
+    model: str
+    until: datetime
+    reason: str | None = Field(
+        description="Such as a day's limit that is used up; `null` where it is not known."
+    )
+
+
 class JobDetail(Job):
     """A job with its progress and what it has taken."""
 
     progress: dict[str, StageProgress]
     usage: JobUsage
     cost: Cost
+    failures: list[FailedCalls] = Field(
+        description="Failed calls by stage, model, code and words, the most frequent first; at most 50."
+    )
+    held: list[HeldModel] = Field(
+        description="Models that a job at work waits for, because a provider's limit is used up for some seconds or longer."
+    )
     budget: BudgetAnswer | None = Field(description="`null` for a job without a budget.")
     reuse: ReuseAnswer | None = Field(description="`null` for a job that does not ask for it.")
     batches: BatchProgress | None = Field(description="`null` for a job whose calls are direct.")
@@ -157,6 +187,25 @@ class PlanCost(Answer):
     unpriced_models: list[str]
 
 
+class NotSent(Answer):
+    """A parameter that is asked for and not sent."""
+
+    parameter: str = Field(description="A field of `extra` as `extra.<name>`.")
+    value: Any
+    reason: str
+
+
+class PlanParameters(Answer):
+    """What of a model's parameters is sent in one role."""
+
+    role: Literal["model", "persona_agent", "judge", "reasoner"]
+    model: str
+    family: str | None = Field(description="Its family in the model table; `null` where it knows none.")
+    sent: dict[str, Any] = Field(description="Fields of the request's body.")
+    not_sent: list[NotSent]
+    without_effect: list[str] = Field(description="Parameters that the model takes and ignores.")
+
+
 class Plan(Answer):
     """What a job would take."""
 
@@ -174,4 +223,8 @@ class Plan(Answer):
     cost: PlanCost
     shortest_seconds: float = Field(description="Under the configured rate limits.")
     simulated: bool
+    model_table: str | None = Field(
+        description="Version of the data by which parameters are sent or left out: what each family of models takes."
+    )
+    parameters: list[PlanParameters]
     warnings: list[str]

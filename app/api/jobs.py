@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from app.api import cursors, job_answers, response_answers, result_answers
 from app.api.access import needs
+from app.api.answer_headers import FRAMED_BY_NOBODY
 from app.api.comparisons import JUNIT_TYPE, junit_answer
 from app.api.cursors import After, PageLimit
 from app.api.dependencies import (
@@ -76,7 +77,13 @@ async def submit(
 ) -> Response:
     """Accepts a job. It runs in the background; poll its `Location`."""
     submission = Submission(
-        body.to_draft(), body.name, body.metadata, await request.json(), idempotency_key, caller.capped_key
+        body.to_draft(),
+        body.name,
+        body.metadata,
+        await request.json(),
+        idempotency_key,
+        caller.capped_key,
+        gone=request.is_disconnected,
     )
     job = await submit_job(services.submission, tenant, submission)
     view = await view_job(services.engine, tenant, job.id)
@@ -88,9 +95,9 @@ async def submit(
 
 @router.post("/plan", responses=answers_with(job_answers.Plan), summary="Plan a job")
 @needs(Scope.READ)
-async def plan(body: JobIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def plan(request: Request, body: JobIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Says what a job would take and cost. Nothing is spent and nothing is stored."""
-    return JSONResponse(await plan_job(services.planning, tenant, body.to_draft()))
+    return JSONResponse(await plan_job(services.planning, tenant, body.to_draft(), request.is_disconnected))
 
 
 @router.get("", responses=answers_with(job_answers.JobList), summary="List jobs")
@@ -133,7 +140,7 @@ async def get(
     `progress`, `usage` and `cost` of a running job are at most two seconds old, all the rest is that of now; so is everything
     of any other job.
     """
-    state = await read_state(services.engine, tenant, job_id, services.progress)
+    state = await read_state(services.engine, tenant, job_id, services.progress, services.holds)
     tag = f'"{state.tag}"'
     headers = {"ETag": tag}
     if not state.is_last:
@@ -214,7 +221,7 @@ async def resume(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep
 )
 @needs(Scope.SUBMIT)
 async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Redoes only what failed or stayed unparsed in a job that is over or paused; all the rest is kept.
+    """Redoes only what failed, stayed unparsed or has no answer in a job that is over or paused; all the rest is kept.
 
     A job in which nothing failed, or that is at work, stays as it is. A cancelled job is a 409, as is one that is
     just ending and one that is paused with calls still on the wire.
@@ -355,4 +362,7 @@ async def report(
     )
     name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"
     headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}
+    if format_ == "html":
+        # Its own policy is in the page; a browser keeps to both, and takes this one's part from the header only.
+        headers["Content-Security-Policy"] = f"base-uri 'none'; form-action 'none'; {FRAMED_BY_NOBODY}"
     return StreamingResponse(chunks, media_type=export.media_type, headers=headers)

@@ -1,7 +1,9 @@
 """What holds before any work is done: how long the head of a request is, how long its body, and how soon that has come."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, MutableMapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -17,8 +19,25 @@ URL_BYTES = 16 * 1024
 """Of path and query, as they were sent."""
 BODIES_HELD = 16
 """So many of the longest bodies may be held at a time: those that arrive, and those that are worked on."""
+TENANT_BODIES, KEY_BODIES = 8, 4
+"""How many of them may be one tenant's, and one key's. A tenant's first one is taken even where others hold all."""
+PUBLIC_BYTES = 8 * 1024
+"""Longest body of a request without a key: a sign-in. Such bodies take no part of what is held for tenants."""
 STALLED_SECONDS = 60.0
 """How long an answer's next part may wait for a reader who takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sends a body.
+
+    Attributes:
+        tenant: The key's tenant.
+        key: The key's id; empty while the service has no keys.
+    """
+
+    tenant: str
+    key: str
 
 
 class Limits:
@@ -34,7 +53,7 @@ class Limits:
         self._app = app
         self.most_bytes = most_bytes
         self.seconds = seconds
-        self.held = 0
+        self._held: Counter[str | Sender] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
@@ -51,7 +70,41 @@ class Limits:
         try:
             await self._app(scope, receive, _to_readers(send))
         finally:
-            self.held -= upload.received
+            upload.end()
+
+    def hold(self, sender: Sender, size: int) -> None:
+        """Counts bytes that a sender's request holds from now on, or no more.
+
+        Raises:
+            ProblemError: If they are too much beside the others that are held; they are counted all the same.
+        """
+        for share in (_ALL, sender.tenant, sender):
+            self._held[share] += size
+        self._held += Counter()  # forgets who holds nothing
+        if size < 0:
+            return
+        for share, bodies, whose in (
+            (sender, KEY_BODIES, "this key"),
+            (sender.tenant, TENANT_BODIES, "this tenant"),
+        ):
+            if self._held[share] > bodies * self.most_bytes:
+                raise _too_much(
+                    HTTPStatus.TOO_MANY_REQUESTS,
+                    f"{whose} has {self._held[share]:,} bytes of requests under way",
+                )
+        if self._held[_ALL] > BODIES_HELD * self.most_bytes and self._held[sender.tenant] > self.most_bytes:
+            raise _too_much(
+                HTTPStatus.SERVICE_UNAVAILABLE, "all tenants together send too much at this moment"
+            )
+
+
+_ALL = ""
+"""What all senders hold together; no tenant is called so."""
+
+
+def _too_much(status: HTTPStatus, why: str) -> ProblemError:
+    headers = {"Retry-After": RETRY_SECONDS}
+    return ProblemError(status, "too_many_uploads", f"{why}; try again", headers=headers)
 
 
 class Upload:
@@ -63,17 +116,23 @@ class Upload:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._sender: Sender | None = None
         self.received = 0
 
-    async def read(self, request: Request) -> bytes:
+    async def read(self, request: Request, sender: Sender | None) -> bytes:
         """The body.
+
+        Args:
+            request: Whose body it is.
+            sender: Who sends it; ``None`` for a request that needs no key.
 
         Raises:
             ProblemError: If it is too long, too slow, or too much beside those of others.
         """
         limits = self._limits
+        self._sender = sender
         announced = request.headers.get("content-length", "0")
-        if announced.isdecimal() and int(announced) > limits.most_bytes:
+        if announced.isdecimal() and int(announced) > self._most_bytes:
             raise self._too_long()
         try:
             async with asyncio.timeout(limits.seconds):
@@ -86,22 +145,26 @@ class Upload:
             ) from error
 
     async def _chunks(self, request: Request) -> AsyncIterator[bytes]:
-        limits = self._limits
         async for chunk in request.stream():
             self.received += len(chunk)
-            limits.held += len(chunk)
-            if self.received > limits.most_bytes:
+            if self._sender is not None:
+                self._limits.hold(self._sender, len(chunk))
+            if self.received > self._most_bytes:
                 raise self._too_long()
-            if limits.held > BODIES_HELD * limits.most_bytes:
-                detail = "too much is being sent at this moment; try again"
-                headers = {"Retry-After": RETRY_SECONDS}
-                raise ProblemError(
-                    HTTPStatus.SERVICE_UNAVAILABLE, "too_many_uploads", detail, headers=headers
-                )
             yield chunk
 
+    def end(self) -> None:
+        """Gives back what the body took of the bytes that may be held."""
+        if self._sender is not None and self.received:
+            self._limits.hold(self._sender, -self.received)
+
+    @property
+    def _most_bytes(self) -> int:
+        most = self._limits.most_bytes
+        return most if self._sender is not None else min(most, PUBLIC_BYTES)
+
     def _too_long(self) -> ProblemError:
-        detail = f"a body has at most {self._limits.most_bytes:,} bytes"
+        detail = f"a body has at most {self._most_bytes:,} bytes"
         return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail)
 
 

@@ -18,8 +18,12 @@ from starlette.requests import ClientDisconnect
 
 from app.api.pages import problem_page, wants_page
 from app.db.health import is_away
+from app.db.reasons import reason
+from app.db.schema import SchemaState, lacks_tables, schema_state
 from app.domain.errors import FieldError, InvalidJobError
 from app.services.errors import (
+    AbandonedError,
+    BeyondOwnLimitsError,
     BusyError,
     IdempotencyConflictError,
     NameTakenError,
@@ -125,10 +129,12 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(NameTakenError, _name_taken)
     app.add_exception_handler(IdempotencyConflictError, _idempotency)
     app.add_exception_handler(SpendingCapError, _spending_cap)
+    app.add_exception_handler(BeyondOwnLimitsError, _beyond_own_limits)
     app.add_exception_handler(NotUnderCapError, _not_under_cap)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
     app.add_exception_handler(ClientDisconnect, _vanished)
+    app.add_exception_handler(AbandonedError, _vanished)
     app.add_exception_handler(Exception, _unexpected)
     logging.getLogger("uvicorn.error").addFilter(_is_no_break)
 
@@ -244,6 +250,12 @@ async def _name_taken(request: Request, error: Exception) -> Response:
     )
 
 
+async def _beyond_own_limits(request: Request, error: Exception) -> Response:
+    assert isinstance(error, BeyondOwnLimitsError)  # noqa: S101
+    detail = "an API key gives no rights that it does not have itself"
+    return problem_response(request, HTTPStatus.FORBIDDEN, "beyond_own_limits", detail, error.errors)
+
+
 async def _idempotency(request: Request, _: Exception) -> Response:
     detail = "this Idempotency-Key was used for another body within the last 24 hours"
     field = FieldError("/header/Idempotency-Key", detail)
@@ -260,23 +272,51 @@ async def _not_under_cap(request: Request, error: Exception) -> Response:
 
 async def _database(request: Request, error: Exception) -> Response:
     if not is_away(error):
-        return _internal_error(request, error)
-    log.error("database away", error=str(error), request=_id_of(request))
-    return database_unavailable(request)
+        state = await _other_tables(request, error)
+        return _internal_error(request, error) if state is None else _tables_refused(request, state)
+    log.error("database away", reason=reason(error), request=_id_of(request))
+    return database_unavailable(request, reason(error))
 
 
-def database_unavailable(request: Request) -> Response:
-    """The answer while the database is away."""
+async def _other_tables(request: Request, error: Exception) -> SchemaState | None:
+    """How the tables stand to this release, where that explains an error: they lack what was asked for."""
+    if not isinstance(error, DBAPIError) or not lacks_tables(error):
+        return None
+    try:
+        state = await schema_state(request.app.state.services.probe)
+    except (DBAPIError, PoolTimeoutError):
+        return None
+    return None if state.usable else state
+
+
+def _tables_refused(request: Request, state: SchemaState) -> Response:
+    log.error("database has other tables", state=state.value, request=_id_of(request))
     headers = {"Retry-After": RETRY_SECONDS}
-    detail = "the database can't be reached at the moment; try again"
+    detail = f"the database is {state.value}"
+    return problem_response(
+        request, HTTPStatus.SERVICE_UNAVAILABLE, "schema_outdated", detail, headers=headers
+    )
+
+
+def database_unavailable(request: Request, why: str = "no answer in time") -> Response:
+    """The answer while the database is away.
+
+    Args:
+        request: What is answered.
+        why: As :func:`app.db.reasons.reason` says it.
+    """
+    headers = {"Retry-After": RETRY_SECONDS}
+    detail = f"the database can't be used at the moment ({why}); try again"
     return problem_response(
         request, HTTPStatus.SERVICE_UNAVAILABLE, "database_unavailable", detail, headers=headers
     )
 
 
 async def _vanished(request: Request, _: Exception) -> Response:
-    """What nobody receives: the client has gone in the middle of its body."""
-    return problem_response(request, HTTPStatus.BAD_REQUEST, "body_incomplete", "the body broke off")
+    """What nobody receives: the client has gone in the middle of its body, or while its job was planned."""
+    return problem_response(
+        request, HTTPStatus.BAD_REQUEST, "client_gone", "the client closed the connection"
+    )
 
 
 def _is_no_break(record: logging.LogRecord) -> bool:

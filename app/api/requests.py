@@ -143,12 +143,18 @@ class DimensionIn(Body):
 
 
 class ModelIn(Body):
-    """A model with its parameters. What is left out is the provider's default."""
+    """A model with its parameters. What is left out is the paper's for judges and PersonaGym, else the provider's default."""
 
-    model: Line = Field(description="`connection/name`.", examples=["anthropic/claude-3-haiku-20240307"])
+    model: Line = Field(description="`connection/name`.", examples=["anthropic/claude-sonnet-5-5"])
     label: Line | None = Field(None, description="How results name it; `model` unless given.")
-    temperature: float | None = Field(None, ge=0, le=2)
-    top_p: float | None = Field(None, gt=0, le=1)
+    family: Line | None = Field(
+        None,
+        description="A model name that says of which family it is, where its own does not, such as that of an Azure"
+        " deployment: the parameters that the family refuses are not sent.",
+        examples=["gpt-5.6-luna"],
+    )
+    temperature: float | None = Field(None, ge=0, le=2, description="`null`: is not sent.")
+    top_p: float | None = Field(None, gt=0, le=1, description="`null`: is not sent.")
     max_tokens: int | None = Field(None, ge=1, le=1_000_000)
     seed: int | None = Field(
         None, ge=0, le=2**31, description="Run n of a cell is sent seed + n, so that runs differ."
@@ -166,7 +172,9 @@ class ResponseIn(Body):
 
     persona: Identifier = Field(description="One of the job's personas.")
     task: str = Field(description="One of the job's tasks.", max_length=100)
-    text: Annotated[Text, Field(max_length=200_000)] = Field(description="The response, as it was written.")
+    text: Annotated[Text, Field(max_length=200_000)] = Field(
+        description="The response, as it was written. Thoughts in tags at its beginning are kept apart and not judged."
+    )
     item: str | None = Field(
         None,
         max_length=200,
@@ -471,8 +479,12 @@ def model_draft(model: str | ModelIn) -> ModelDraft:
     """A model as the domain knows it."""
     if isinstance(model, str):
         return ModelDraft(model)
-    given: Mapping[str, Any] = model.model_dump(exclude={"model", "label", "stop"})
-    return ModelDraft(model.model, model.label, ModelParameters(stop=tuple(model.stop), **given))
+    given: Mapping[str, Any] = model.model_dump(exclude={"model", "label", "stop", "family"})
+    unset = tuple(
+        name for name in ("temperature", "top_p") if name in model.model_fields_set and given[name] is None
+    )
+    parameters = ModelParameters(stop=tuple(model.stop), unset=unset, **given)
+    return ModelDraft(model.model, model.label, parameters, model.family)
 
 
 def _dimension_draft(dimension: DimensionIn) -> DimensionDraft:

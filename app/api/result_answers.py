@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from app.api.annotation_answers import HumanAgreement
 from app.api.answer import Answer
-from app.api.job_answers import Completeness, Cost, JobUsage
+from app.api.job_answers import Completeness, Cost, FailedCalls, JobUsage
 from app.api.metric_answers import CellMetrics, Correlation, GroupKeys, LengthEffect, Metric
 from app.api.reuse_answers import ReuseAnswer
 from app.api.suspicion_answers import SuspicionSummary
@@ -22,6 +22,7 @@ class UnitCounts(Answer):
     refused: int
     unparsed: int
     failed: int
+    filtered: int = Field(0, description="Refused by the content filter of the judge's provider.")
 
 
 class ScaleAnswer(Answer):
@@ -37,9 +38,14 @@ class ResponseStatuses(Answer):
 
     planned: int
     answered: int = Field(description="Texts that are not refusals, empty ones included.")
-    refused: int
+    refused: int = Field(description="By the model.")
+    filtered: int = Field(0, description="Refused or stopped by the provider's content filter; not judged.")
+    no_answer: int = Field(
+        0, description="Nothing but thoughts, or stopped for a reason that ends no answer; not judged."
+    )
     failed: int
     empty: int = Field(description="Answers without a sentence.")
+    truncated: int = Field(0, description="Answers that end at the longest length; judged like the others.")
     refused_units: int = Field(description="Sentences that refusal detection kept from the judges.")
 
 
@@ -73,6 +79,10 @@ class TotalResult(GroupKeys):
     by: list[str] = Field(description="Names of the keys that make the group.", examples=[["model", "task"]])
     cells: int
     simulated: bool
+    generation: ResponseStatuses | None = Field(
+        None,
+        description="The responses of the cells; those that several cells share count once. Missing in results from before.",
+    )
     metrics: CellMetrics
     units: UnitCounts
 
@@ -185,6 +195,9 @@ class Results(BaseModel):
     length_effects: list[LengthEffect] = Field(default_factory=list)
     started_at: datetime | None
     computed_at: datetime
+    failures: list[FailedCalls] = Field(
+        default_factory=list, description="Failed calls, as a job shows them."
+    )
     usage: JobUsage
     cost: Cost
     reuse: ReuseAnswer | None = Field(None, description="`null` for a job that does not ask for it.")

@@ -13,6 +13,7 @@ import numpy as np
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from app.api.access import Caller
 from app.api.problems import ProblemError
 
 JSON_TYPE = r"application/([\w.-]+\+)?json"
@@ -100,7 +101,8 @@ class StrictRequest(Request):
     async def body(self) -> bytes:
         """The body, if it is not too long."""
         if not hasattr(self, "_body"):
-            self._body = await self.state.upload.read(self)
+            caller: Caller | None = getattr(self.state, "caller", None)
+            self._body = await self.state.upload.read(self, None if caller is None else caller.sender)
         return self._body
 
     async def json(self) -> Any:

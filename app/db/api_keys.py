@@ -131,11 +131,25 @@ async def list_keys(
     return [KeyRow(*row) for row in await connection.execute(query)]
 
 
-async def get_key(connection: AsyncConnection, tenant: str, key_id: str) -> KeyRow | None:
-    """A tenant's key, if there is one of that id."""
+async def get_key(
+    connection: AsyncConnection, tenant: str, key_id: str, *, lock: bool = False
+) -> KeyRow | None:
+    """A tenant's key, if there is one of that id; locked until the transaction ends if asked for."""
+    if lock:
+        # First, and by itself: what its jobs took is summed of what was committed before the lock was had.
+        await connection.execute(
+            select(ApiKey.id).where(ApiKey.tenant == tenant, ApiKey.id == key_id).with_for_update()
+        )
     rows = await connection.execute(select(*_KEY).where(ApiKey.tenant == tenant, ApiKey.id == key_id))
     found = rows.first()
     return None if found is None else KeyRow(*found)
+
+
+async def count_as_spent(connection: AsyncConnection, tenant: str, key_id: str, nanos: int) -> None:
+    """Takes of a key's cap what another key may spend from now on."""
+    await connection.execute(
+        update(ApiKey).where(ApiKey.tenant == tenant, ApiKey.id == key_id).values(nanos=ApiKey.nanos + nanos)
+    )
 
 
 async def rotate_key(

@@ -195,6 +195,13 @@ async def _lock(connection: AsyncConnection, job_id: str) -> tuple[bool, str | N
     return True, str(row.key_id)
 
 
+async def charge_key(connection: AsyncConnection, key_id: str, nanos: int) -> None:
+    """Counts what was spent without a job against a key's cap, in billionths of a dollar; less than 0 gives some back."""
+    await connection.execute(
+        text("UPDATE api_keys SET nanos = nanos + :nanos WHERE id = :key"), {"nanos": nanos, "key": key_id}
+    )
+
+
 async def read_cap(connection: AsyncConnection, key_id: str) -> Cap | None:
     """A key's cap, and what of it is taken; ``None`` for a key without one."""
     rows = await connection.execute(

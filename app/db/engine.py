@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import AsyncIterator
+from typing import Literal
 
 from sqlalchemy import event
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -26,7 +27,13 @@ _OPTIONS = " ".join(
         "tcp_keepalives_count=3",
     )
 )
-_KEEPALIVES = {
+UNPREPARED: dict[str, None] = {"prepare_threshold": None}
+"""Arguments of a connection that prepares no statement."""
+
+Pooler = Literal["none", "session", "transaction"]
+"""What stands between us and Postgres; see :func:`connect`."""
+
+_KEEPALIVES: dict[str, object] = {
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
@@ -41,6 +48,7 @@ def connect(
     max_overflow: int = 5,
     application_name: str = "assay",
     begins_itself: bool = False,
+    pooler: Pooler = "none",
 ) -> AsyncEngine:
     """An engine for one event loop; build it after the fork, on the loop that uses it.
 
@@ -53,6 +61,8 @@ def connect(
         max_overflow: Further ones for as long as they are needed.
         application_name: How ``pg_stat_activity`` shows them.
         begins_itself: Whether a listener begins the transactions, and the driver does not.
+        pooler: What pools connections before Postgres. Such a one refuses time limits given to a connection, and in transaction mode
+            another server connection does not know what was prepared on this one.
     """
     engine = create_async_engine(
         database_url,
@@ -66,9 +76,10 @@ def connect(
             "application_name": application_name,
             "client_encoding": "utf8",  # that of what is copied, whatever the environment or the database has
             "connect_timeout": 5,
-            "options": _OPTIONS,
         }
-        | _KEEPALIVES,
+        | _KEEPALIVES
+        | ({"options": _OPTIONS} if pooler == "none" else {})
+        | (UNPREPARED if pooler == "transaction" else {}),
     )
     _try_after_a_rest(engine)
     return engine

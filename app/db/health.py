@@ -1,6 +1,8 @@
 """Whether the database answers, and which errors say that it does not."""
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 import psycopg
 from sqlalchemy import text
@@ -8,17 +10,22 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.db.reasons import reason
+from app.db.schema import lacks_tables
+
 _LIMIT_EXCEEDED = "54"
 """Class of SQLSTATEs that psycopg counts among the operational errors, but that are about the statement's own size."""
 
-_AGAIN = frozenset({"25P03", "25P04", "25006"})
+_AGAIN = frozenset({"25P03", "25P04", "25006", "26000", "42P05"})
 """SQLSTATEs that psycopg counts among internal errors, but that are about the moment: a transaction that stood still or took
-too long, and a server that only reads for now."""
+too long, a server that only reads for now, and statements that were prepared on another server connection of a pooler."""
 
 WORKER = "assay worker"
 """What the names of all workers' connections begin with."""
 
-_abandoned: set[asyncio.Task[None]] = set()
+Found = TypeVar("Found")
+
+_abandoned: set[asyncio.Task[Any]] = set()
 
 
 def is_away(error: BaseException) -> bool:
@@ -36,18 +43,39 @@ def is_away(error: BaseException) -> bool:
 
 
 async def answers(engine: AsyncEngine, seconds: float) -> bool:
-    """Whether the database answers within so many seconds.
+    """Whether the database answers within so many seconds."""
+    return await why_unreachable(engine, seconds) is None
+
+
+async def why_unreachable(engine: AsyncEngine, seconds: float) -> str | None:
+    """Why the database does not answer within so many seconds, in the words of :func:`app.db.reasons.reason`; ``None`` if it does."""
+    try:
+        await within(_ask(engine), seconds)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+        empty = isinstance(error, DBAPIError) and lacks_tables(
+            error
+        )  # it answers; app.db.schema says what it lacks
+        return None if empty else reason(error)
+    return None
+
+
+async def within(asking: Coroutine[Any, Any, Found], seconds: float) -> Found:
+    """What the database answers to a question.
 
     A query on a frozen server takes ten seconds to cancel, so it is left behind and not waited for.
+
+    Raises:
+        TimeoutError: It does not answer within so many seconds.
+        Exception: As the question.
     """
-    task = asyncio.create_task(_ask(engine))
+    task = asyncio.create_task(asking)
     _abandoned.add(task)
     task.add_done_callback(_forget)
     done, _ = await asyncio.wait({task}, timeout=seconds)
     if not done:
         task.cancel()
-        return False
-    return task.exception() is None
+        raise TimeoutError("no answer in time")
+    return task.result()
 
 
 async def disconnect_frozen_workers(connection: AsyncConnection, seconds: float) -> int:
@@ -77,7 +105,7 @@ async def _ask(engine: AsyncEngine) -> None:
         await connection.execute(text("SELECT FROM jobs LIMIT 0"))
 
 
-def _forget(task: asyncio.Task[None]) -> None:
+def _forget(task: asyncio.Task[Any]) -> None:
     _abandoned.discard(task)
     if not task.cancelled():
         task.exception()  # seen: it is not reported once more as never retrieved

@@ -7,7 +7,7 @@ sweeper use acts for all tenants: they go by the ids of shards and jobs, which t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
@@ -324,6 +324,40 @@ async def active_jobs(connection: AsyncConnection) -> list[str]:
         select(Job.id).where(Job.status.in_([status.value for status in ACTIVE])).order_by(Job.created_at)
     )
     return [row.id for row in rows]
+
+
+async def keep_paused(
+    connection: AsyncConnection, job_id: str, reason: str, new_reason: str, tenant: str
+) -> None:
+    """Gives a tenant's job that is paused for one reason another."""
+    await connection.execute(
+        update(Job)
+        .where(
+            Job.id == job_id,
+            Job.tenant == tenant,
+            Job.status == JobStatus.PAUSED.value,
+            Job.status_reason == reason,
+        )
+        .values(status_reason=new_reason)
+    )
+
+
+class PausedJob(NamedTuple):
+    """A paused job, whose it is, and what went wrong."""
+
+    id: str
+    tenant: str
+    error: dict[str, Any] | None
+
+
+async def paused_jobs(connection: AsyncConnection, reason: str, job_id: str | None = None) -> list[PausedJob]:
+    """The jobs of all tenants that are paused for a reason; or the one of this id, which is locked then, if it still is."""
+    statement = select(Job.id, Job.tenant, Job.error).where(
+        Job.status == JobStatus.PAUSED.value, Job.status_reason == reason
+    )
+    if job_id is not None:
+        statement = statement.where(Job.id == job_id).with_for_update()
+    return [PausedJob(*row) for row in await connection.execute(statement)]
 
 
 async def any_unfinished(connection: AsyncConnection) -> bool:

@@ -60,7 +60,7 @@ _RESPONSES = _Insertion(
     ["tenant"],
     {"cell_id": "bigint"}
     | dict.fromkeys(("run", "item", "instruction"), "int")
-    | dict.fromkeys(("status", "text"), "text")
+    | dict.fromkeys(("status", "text", "thoughts", "error"), "text")
     | {"verdicts_due": "int", "unit_starts": "int[]", "unit_ends": "int[]"},
 )
 
@@ -143,6 +143,8 @@ class NewResponse:
     unit_starts: Sequence[int]
     unit_ends: Sequence[int]
     verdicts_due: int
+    thoughts: str | None = None
+    error: str | None = None
 
 
 async def insert_job(
@@ -194,7 +196,18 @@ async def insert_job(
         connection,
         [job.tenant],
         [
-            (ids[r.cell], r.run, r.item, r.instruction, r.status, r.text, r.verdicts_due, *_spans(r))
+            (
+                ids[r.cell],
+                r.run,
+                r.item,
+                r.instruction,
+                r.status,
+                r.text,
+                r.thoughts,
+                r.error,
+                r.verdicts_due,
+                *_spans(r),
+            )
             for r in responses
         ],
     )

@@ -25,6 +25,7 @@ class ScoreRow:
         not_applicable: Units of that status, and likewise the following.
         item: Which of its cell's items the response answers.
         suspicious: Units whose verdict is doubtful, whatever its status.
+        filtered: Units of that status.
     """
 
     cell: int
@@ -39,6 +40,7 @@ class ScoreRow:
     failed: int
     item: int = 0
     suspicious: int = 0
+    filtered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,9 @@ class ResponseTally:
         empty: Answers without a single sentence.
         refused_units: Sentences of the refusals.
         runs: Different runs that have a response.
+        filtered: Refused or stopped by the provider's content filter.
+        no_answer: Nothing but thoughts, or no finished answer.
+        truncated: Answers that end at the longest length.
     """
 
     cell: int
@@ -81,6 +86,9 @@ class ResponseTally:
     empty: int
     refused_units: int
     runs: int
+    filtered: int
+    no_answer: int
+    truncated: int
 
 
 async def grades(
@@ -92,7 +100,8 @@ async def grades(
         connection: Where.
         tenant: Whose.
         job_id: Which job's.
-        cells: The cells whose responses are graded. A failed response there counts as failed for every judge.
+        cells: The cells whose responses are graded. One that failed or has no answer counts as failed for every judge, one that
+            a content filter refused as filtered.
         judges: How many judges there are.
     """
     rows = await connection.stream(
@@ -100,10 +109,11 @@ async def grades(
             "SELECT c.ordinal, g.run, g.item, g.judge::int, g.status, g.score, g.suspicion"
             " FROM cells c JOIN grades g ON g.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND g.tenant = :tenant"
-            " UNION ALL SELECT c.ordinal, r.run, r.item, judge, 'failed', NULL, NULL"
+            " UNION ALL SELECT c.ordinal, r.run, r.item, judge,"
+            "  CASE r.status WHEN 'filtered' THEN 'filtered' ELSE 'failed' END, NULL, NULL"
             " FROM cells c JOIN responses r ON r.cell_id = c.id, generate_series(0, :judges - 1) judge"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant"
-            " AND r.status = 'failed' AND c.ordinal = ANY(:cells)"
+            " AND r.status IN ('failed', 'no_answer', 'filtered') AND c.ordinal = ANY(:cells)"
         ),
         {"job": job_id, "tenant": tenant, "cells": list(cells), "judges": judges},
     )
@@ -133,7 +143,8 @@ async def scores(
             " count(*) FILTER (WHERE v.status = 'not_applicable'),"
             " count(*) FILTER (WHERE v.status = 'refused'),"
             " count(*) FILTER (WHERE v.status = 'unparsed'),"
-            " count(*) FILTER (WHERE v.status = 'failed'), v.item, count(v.suspicion)"
+            " count(*) FILTER (WHERE v.status = 'failed'), v.item, count(v.suspicion),"
+            " count(*) FILTER (WHERE v.status = 'filtered')"
             " FROM cells c JOIN verdicts v ON v.cell_id = c.id"
             " JOIN responses r ON r.cell_id = v.cell_id AND r.run = v.run AND r.item = v.item"
             f" WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND r.tenant = :tenant{only}"
@@ -204,7 +215,9 @@ async def response_tallies(connection: AsyncConnection, tenant: str, job_id: str
             " count(*) FILTER (WHERE status = 'refused'), count(*) FILTER (WHERE status = 'failed'),"
             " count(*) FILTER (WHERE status = 'answered' AND cardinality(unit_starts) = 0),"
             " coalesce(sum(cardinality(unit_starts)) FILTER (WHERE status = 'refused'), 0),"
-            " count(DISTINCT r.run)"
+            " count(DISTINCT r.run), count(*) FILTER (WHERE status = 'filtered'),"
+            " count(*) FILTER (WHERE status = 'no_answer'),"
+            " count(*) FILTER (WHERE status = 'answered' AND finish_reason = 'length')"
             " FROM cells c JOIN responses r ON r.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant GROUP BY c.ordinal"
         ),

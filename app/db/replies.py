@@ -17,6 +17,7 @@ from app.db.shards import Claim
 from app.domain.model import ChatReply, FinishReason, Usage
 from app.domain.reuse import ReplyOrigin
 from app.domain.status import TERMINAL
+from app.domain.thoughts import split_thoughts
 
 FORGOTTEN_AT_ONCE = 10_000
 """Replies that one statement removes at most, so that none holds others up."""
@@ -37,6 +38,7 @@ class ReplyRow(NamedTuple):
     cached_input_tokens: int | None
     model_snapshot: str | None
     system_fingerprint: str | None
+    thoughts: str | None = None
 
 
 class ReusedRow(NamedTuple):
@@ -130,7 +132,7 @@ async def find(
     rows = await connection.execute(
         text(
             "SELECT r.tenant, r.key, r.job_id, r.asked_at, r.text, r.input_tokens, r.output_tokens,"
-            " r.cached_input_tokens, r.model_snapshot, r.system_fingerprint,"
+            " r.cached_input_tokens, r.model_snapshot, r.system_fingerprint, r.thoughts,"
             f" {_ASKED_BY_ANOTHER} AND (r.shard_id, r.lease_token) <> (w.shard_id, w.lease_token) AS taken"
             f" FROM {_WISHED} JOIN replies r ON r.tenant = w.tenant AND r.key = w.key"
             f" WHERE r.text IS NULL OR NOT w.shared OR NOT {_TOO_OLD.format(days='w.days')}"
@@ -152,12 +154,15 @@ def _reply(row: Any) -> ChatReply:
     usage = None
     if row.input_tokens is not None:
         usage = Usage(row.input_tokens, row.output_tokens or 0, row.cached_input_tokens or 0)
+    # Those that were kept before thoughts were kept apart have them in their texts.
+    thoughts, answer = split_thoughts(row.text) if row.thoughts is None else (row.thoughts, row.text)
     return ChatReply(
-        text=row.text,
+        text=answer,
         finish_reason=FinishReason.STOP,
         usage=usage,
         model_snapshot=row.model_snapshot,
         system_fingerprint=row.system_fingerprint,
+        thoughts=thoughts,
     )
 
 
@@ -171,7 +176,7 @@ async def claim(connection: AsyncConnection, wishes: Sequence[Wish]) -> set[tupl
         text(
             "INSERT INTO replies AS r (tenant, key, job_id, shared, shard_id, lease_token)"
             f" SELECT tenant, key, job_id, shared, shard_id, lease_token FROM {_WISHED} ORDER BY tenant, key"
-            " ON CONFLICT (tenant, key) DO UPDATE SET job_id = excluded.job_id, text = NULL,"
+            " ON CONFLICT (tenant, key) DO UPDATE SET job_id = excluded.job_id, text = NULL, thoughts = NULL,"
             " shard_id = excluded.shard_id, lease_token = excluded.lease_token, asked_at = excluded.asked_at"
             f" WHERE CASE WHEN r.text IS NOT NULL THEN r.shared AND {_TOO_OLD.format(days=':most_days')}"
             f" ELSE (r.shard_id, r.lease_token) = (excluded.shard_id, excluded.lease_token)"
@@ -199,7 +204,7 @@ async def keep(cursor: psycopg.AsyncCursor[tuple[object, ...]], rows: Sequence[R
     """Keeps replies; of two to the same request, the first."""
     columns = ", ".join(ReplyRow._fields)
     types = ("text", "bytea", "text", "bool", "bigint", "bigint", "text")
-    casts = ", ".join(f"%s::{type_}[]" for type_ in (*types, "int", "int", "int", "text", "text"))
+    casts = ", ".join(f"%s::{type_}[]" for type_ in (*types, "int", "int", "int", "text", "text", "text"))
     await cursor.execute(
         f"INSERT INTO replies AS r ({columns}) SELECT DISTINCT ON (tenant, key) {columns}"
         f" FROM unnest({casts}) AS new ({columns}) ORDER BY tenant, key"
@@ -207,7 +212,7 @@ async def keep(cursor: psycopg.AsyncCursor[tuple[object, ...]], rows: Sequence[R
         " lease_token = excluded.lease_token, text = excluded.text,"
         " input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,"
         " cached_input_tokens = excluded.cached_input_tokens, model_snapshot = excluded.model_snapshot,"
-        " system_fingerprint = excluded.system_fingerprint WHERE r.text IS NULL",
+        " system_fingerprint = excluded.system_fingerprint, thoughts = excluded.thoughts WHERE r.text IS NULL",
         [list(column) for column in zip(*rows, strict=True)],
     )
 

@@ -43,6 +43,8 @@ class Reply(Base):
     cached_input_tokens: Mapped[int | None]
     model_snapshot: Mapped[str | None]
     system_fingerprint: Mapped[str | None]
+    thoughts: Mapped[str | None]
+    """See :class:`app.domain.model.ChatReply`; in the text of replies that were kept before there was this column."""
 
 
 class ReusedReply(Base):

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.model import FinishReason
+
 Position = tuple[int, int, int]
 """(cell ordinal, run, item): what names a response in its job."""
 
@@ -27,12 +29,15 @@ class ResponseRecord(NamedTuple):
     error: str | None
     input_tokens: int | None
     output_tokens: int | None
+    reasoning_tokens: int | None
+    thoughts: str | None
     over: bool
     """Whether it would make its page too large: it comes without text and units then."""
 
 
-Said = tuple[int, int, str, int | None, str | None, int, str | None]
-"""What is stored of a verdict on a known sentence: trait, judge, status, score, the judge's reply, group size, suspicion."""
+Said = tuple[int, int, str, int | None, str | None, int, str | None, str | None, str | None]
+"""What is stored of a verdict on a known sentence: trait, judge, status, score, the judge's reply, group size, suspicion, finish reason,
+thoughts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,8 @@ class GradeRecord:
     raw: str | None
     error: str | None
     suspicion: str | None
+    finish_reason: str | None
+    thoughts: str | None
 
 
 @dataclass(slots=True)
@@ -65,10 +72,11 @@ class Judgements:
 _RESPONSE_COLUMNS = (
     "ordinal, run, item, instruction, status, CASE WHEN NOT over THEN text END,"
     " CASE WHEN NOT over THEN unit_starts END, CASE WHEN NOT over THEN unit_ends END,"
-    " finish_reason, error, input_tokens, output_tokens, over"
+    " finish_reason, error, input_tokens, output_tokens, reasoning_tokens, CASE WHEN NOT over THEN thoughts END, over"
 )
 _OVER = (
-    "row_number() OVER so_far > 1 AND sum(coalesce(octet_length(text), 0)) OVER so_far > :most_bytes AS over"
+    "row_number() OVER so_far > 1 AND sum(coalesce(octet_length(text), 0) + coalesce(octet_length(thoughts), 0))"
+    " OVER so_far > :most_bytes AS over"
 )
 _SO_FAR = "WINDOW so_far AS (ORDER BY ordinal, run, item ROWS UNBOUNDED PRECEDING)"
 
@@ -241,8 +249,9 @@ def _array(numbers: Iterable[int]) -> str:
     return f"{{{','.join(map(str, numbers))}}}"
 
 
-_FIRST, _ALONE, _NOTHING = repeat(0), repeat(1), repeat(None)
-"""What most verdicts have in place of an array: the first dimension or judge, a call of their own, no doubt. Without end, and so used again and again."""
+_FIRST, _ALONE, _NOTHING, _ENDED = repeat(0), repeat(1), repeat(None), repeat(FinishReason.STOP.value)
+"""What most verdicts have in place of an array: the first dimension or judge, a call of their own, no doubt and no thoughts, a reply that came
+to its end. Without end, and so used again and again."""
 
 
 def _said(
@@ -253,10 +262,12 @@ def _said(
     raws: Sequence[str | None],
     sizes: Sequence[int] | None,
     suspicions: Sequence[str | None] | None,
+    finish_reasons: Sequence[str | None] | None,
+    thoughts: Sequence[str | None] | None,
 ) -> list[Said]:
     """A response's verdicts from arrays of which some are missing where all verdicts have what most have."""
     of_whom = traits or _FIRST, judges or _FIRST
-    how = sizes or _ALONE, suspicions or _NOTHING
+    how = sizes or _ALONE, suspicions or _NOTHING, finish_reasons or _ENDED, thoughts or _NOTHING
     return list(zip(*of_whom, statuses, scores, raws, *how, strict=False))  # some have no end
 
 
@@ -272,7 +283,7 @@ async def judgements_of(
 
     Responses may be ``graded`` as a whole only if they answer a PersonaGym task.
 
-    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read. Five of
+    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read. Seven of
     the arrays come only where they say anything: most jobs have one dimension and one judge who is asked sentence by sentence,
     and most responses a verdict on each sentence.
     """
@@ -287,14 +298,17 @@ async def judgements_of(
         text(
             "SELECT wanted.cell, wanted.run, wanted.item,"
             " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
-            " found.sizes, found.suspicions"
+            " found.sizes, found.suspicions, found.finish_reasons, found.thoughts"
             f"{_OF_WANTED} LATERAL (SELECT array_agg(status) AS statuses,"
             "  CASE WHEN max(unit) >= count(*) OR max(trait) > 0 OR max(judge) > 0 THEN array_agg(unit) END AS units,"
-            "  array_agg(score) AS scores, array_agg(raw) AS raws,"
+            "  array_agg(score) AS scores, array_agg(coalesce(raw, error)) AS raws,"
             "  CASE WHEN max(trait) > 0 THEN array_agg(trait) END AS traits,"
             "  CASE WHEN max(judge) > 0 THEN array_agg(judge) END AS judges,"
             "  CASE WHEN max(group_size) > 1 THEN array_agg(group_size) END AS sizes,"
-            "  CASE WHEN count(suspicion) > 0 THEN array_agg(suspicion) END AS suspicions"
+            "  CASE WHEN count(suspicion) > 0 THEN array_agg(suspicion) END AS suspicions,"
+            "  CASE WHEN count(*) FILTER (WHERE finish_reason = 'stop') < count(*) THEN array_agg(finish_reason) END"
+            "   AS finish_reasons,"
+            "  CASE WHEN count(thoughts) > 0 THEN array_agg(thoughts) END AS thoughts"
             "  FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
             "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
             " WHERE found.statuses IS NOT NULL"
@@ -317,7 +331,8 @@ async def _grades(
     grades: dict[Position, list[GradeRecord]] = {}
     rows = await connection.execute(
         text(
-            "SELECT wanted.cell, wanted.run, wanted.item, g.judge, g.status, g.score, g.raw, g.error, g.suspicion"
+            "SELECT wanted.cell, wanted.run, wanted.item, g.judge, g.status, g.score, g.raw, g.error, g.suspicion,"
+            " g.finish_reason, g.thoughts"
             f"{_OF_WANTED} grades g WHERE g.cell_id = c.id AND g.run = wanted.run AND g.item = wanted.item"
             " AND g.tenant = :tenant ORDER BY g.judge"
         ),

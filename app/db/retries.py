@@ -1,4 +1,4 @@
-"""Opens again what failed or stayed unparsed in a job that has stopped. What went well stays as it is."""
+"""Opens again what failed, stayed unparsed or has no answer in a job that has stopped. What went well stays as it is."""
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -7,12 +7,14 @@ MOST_ATTEMPTS = 30_000
 """From here on attempts are not counted further: the column has two bytes, and a call takes some 200 at most."""
 
 _UNPARSED = "status IN ('failed', 'unparsed')"
+_LACKING = "(status = 'failed' OR status = 'no_answer' AND finish_reason IS NOT NULL)"
+"""Responses that can be asked for again. An existing text of nothing but thoughts, which has no finish reason, can't be."""
 _CELLS = "cell_id IN (SELECT id FROM cells WHERE job_id = :job)"
 _LOST = (
     f"WITH v AS (DELETE FROM verdicts WHERE {_CELLS} AND {_UNPARSED} RETURNING cell_id, run),"
     f" c AS (DELETE FROM second_verdicts WHERE {_CELLS} AND alone AND {_UNPARSED} RETURNING cell_id, run),"
     f" g AS (DELETE FROM grades WHERE {_CELLS} AND {_UNPARSED} RETURNING cell_id, run),"
-    f" r AS (DELETE FROM responses WHERE {_CELLS} AND status = 'failed' RETURNING cell_id, run)"
+    f" r AS (DELETE FROM responses WHERE {_CELLS} AND {_LACKING} RETURNING cell_id, run)"
     " SELECT DISTINCT s.id FROM shards s"
     " JOIN (TABLE v UNION TABLE c UNION TABLE g UNION TABLE r) AS lost ON lost.cell_id = s.cell_id"
     "  AND lost.run >= s.run_start AND lost.run < s.run_stop WHERE s.job_id = :job"
@@ -38,7 +40,7 @@ async def count_reopenings(connection: AsyncConnection, tenant: str, job_id: str
 
 
 async def reopen_failed(connection: AsyncConnection, job_id: str, *, unfinished: bool) -> bool:
-    """Removes what failed or stayed unparsed and opens the shards that it was in.
+    """Removes what failed, stayed unparsed or has no answer and opens the shards that it was in.
 
     The caller holds the lock on the job's row and has barred the claims on its unfinished shards, so nobody writes
     meanwhile. Fencing tokens grow: whoever once held a shard can't write into it any more. All calls stay accounted.

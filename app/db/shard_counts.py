@@ -4,8 +4,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 COUNTS = (
-    "LATERAL (SELECT count(*) FILTER (WHERE status <> 'failed') AS answered,"
-    "  count(*) FILTER (WHERE status = 'failed') AS failed, coalesce(sum(verdicts_due), 0) AS due"
+    "LATERAL (SELECT count(*) FILTER (WHERE status NOT IN ('failed', 'no_answer')) AS answered,"
+    "  count(*) FILTER (WHERE status IN ('failed', 'no_answer')) AS failed, coalesce(sum(verdicts_due), 0) AS due"
     "  FROM responses r WHERE r.cell_id = s.cell_id AND r.run >= s.run_start AND r.run < s.run_stop) r,"
     " LATERAL (SELECT count(*) FILTER (WHERE status <> 'failed') AS answered,"
     "  count(*) FILTER (WHERE status = 'failed') AS failed"

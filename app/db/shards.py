@@ -324,6 +324,15 @@ async def standing(
     return {claims[row.place - 1]: (JobStatus(row.status), row.ours) for row in rows}
 
 
+async def holds(connection: AsyncConnection, held: AnyClaim) -> bool:
+    """Whether nobody has claimed the shard since."""
+    rows = await connection.execute(
+        text("SELECT FROM shards WHERE id = :shard AND lease_token = :token"),
+        {"shard": held.shard_id, "token": held.token},
+    )
+    return rows.first() is not None
+
+
 async def release(connection: AsyncConnection, held: AnyClaim, *, failed: bool) -> int:
     """Gives an unfinished shard back, so that it is announced again with the next refill.
 

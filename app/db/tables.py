@@ -255,7 +255,9 @@ class Response(Base):
 
     __tablename__ = "responses"
     __table_args__ = (
-        CheckConstraint("status IN ('answered', 'refused', 'failed')", name="status"),
+        CheckConstraint(
+            "status IN ('answered', 'refused', 'filtered', 'no_answer', 'failed')", name="status"
+        ),
         CheckConstraint("(status = 'failed') = (text IS NULL)", name="text"),
     )
 
@@ -275,8 +277,13 @@ class Response(Base):
     ``second_verdicts`` that check them."""
     finish_reason: Mapped[str | None]
     error: Mapped[str | None]
+    """Why there is no text, or none to be judged."""
     input_tokens: Mapped[int | None]
     output_tokens: Mapped[int | None]
+    reasoning_tokens: Mapped[int | None]
+    """Of the output tokens, where the provider says so."""
+    thoughts: Mapped[str | None]
+    """What the model thought before it wrote the text; empty where its provider keeps that to itself."""
 
 
 class Verdict(Base):
@@ -285,7 +292,8 @@ class Verdict(Base):
     __tablename__ = "verdicts"
     __table_args__ = (
         CheckConstraint(
-            "status IN ('scored', 'not_applicable', 'refused', 'unparsed', 'failed')", name="status"
+            "status IN ('scored', 'not_applicable', 'refused', 'unparsed', 'filtered', 'failed')",
+            name="status",
         ),
         CheckConstraint("(status = 'scored') = (score IS NOT NULL)", name="score"),
     )
@@ -305,8 +313,14 @@ class Verdict(Base):
     """The judge's reply; null where it was not asked, or where no call succeeded. Of several sentences' the part about this one."""
     group_size: Mapped[int] = mapped_column(SmallInteger, server_default=text("1"))
     """Sentences that the judge was asked about in the same call; 1 where alone."""
+    error: Mapped[str | None]
+    """Code and words of the last attempt, where no call succeeded."""
     suspicion: Mapped[str | None]
     """What makes the verdict doubtful: the ``text`` that addresses the judge, its ``reply`` without the key word, or ``both``."""
+    finish_reason: Mapped[str | None]
+    """Why the judge's reply ended; of several sentences' that of all of it."""
+    thoughts: Mapped[str | None]
+    """As of a response; of several sentences' with the first one of them."""
 
 
 class SecondVerdict(Base):
@@ -319,7 +333,8 @@ class SecondVerdict(Base):
     __tablename__ = "second_verdicts"
     __table_args__ = (
         CheckConstraint(
-            "status IN ('scored', 'not_applicable', 'refused', 'unparsed', 'failed')", name="status"
+            "status IN ('scored', 'not_applicable', 'refused', 'unparsed', 'filtered', 'failed')",
+            name="status",
         ),
         CheckConstraint("(status = 'scored') = (score IS NOT NULL)", name="score"),
     )
@@ -335,6 +350,9 @@ class SecondVerdict(Base):
     status: Mapped[str]
     score: Mapped[int | None] = mapped_column(SmallInteger)
     raw: Mapped[str | None]
+    finish_reason: Mapped[str | None]
+    """As of a verdict, like the next."""
+    thoughts: Mapped[str | None]
 
 
 class Grade(Base):
@@ -342,7 +360,7 @@ class Grade(Base):
 
     __tablename__ = "grades"
     __table_args__ = (
-        CheckConstraint("status IN ('scored', 'refused', 'unparsed', 'failed')", name="status"),
+        CheckConstraint("status IN ('scored', 'refused', 'unparsed', 'filtered', 'failed')", name="status"),
         CheckConstraint("(status = 'scored') = (score IS NOT NULL)", name="score"),
     )
 
@@ -359,7 +377,9 @@ class Grade(Base):
     error: Mapped[str | None]
     """Why there is no reply."""
     suspicion: Mapped[str | None]
-    """As of a verdict."""
+    """As of a verdict, like the next two."""
+    finish_reason: Mapped[str | None]
+    thoughts: Mapped[str | None]
 
 
 class Preparation(Base):
@@ -402,7 +422,10 @@ class Call(Base):
     """One attempt at one call: the accounting of everything that may have cost money."""
 
     __tablename__ = "calls"
-    __table_args__ = (Index("ix_calls_shard_id", "shard_id"),)
+    __table_args__ = (
+        Index("ix_calls_shard_id", "shard_id"),
+        Index("ix_calls_failed", "job_id", postgresql_where=text("outcome <> 'ok'")),
+    )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     tenant: Mapped[str]
@@ -425,8 +448,10 @@ class Call(Base):
     judge: Mapped[int | None] = mapped_column(SmallInteger)
     attempt: Mapped[int] = mapped_column(SmallInteger)
     outcome: Mapped[str]
-    """``ok``, or what the failure meant: ``retry``, ``item``, ``job``."""
+    """``ok``, or what the failure meant: ``retry``, ``item``, ``filtered``, ``job``."""
     code: Mapped[str | None]
+    detail: Mapped[str | None]
+    """Of a failure: the provider's words, without keys and cut to 300 characters."""
     http_status: Mapped[int | None] = mapped_column(SmallInteger)
     input_tokens: Mapped[int | None]
     output_tokens: Mapped[int | None]
@@ -442,6 +467,8 @@ class Call(Base):
     started_at: Mapped[datetime]
     batch_id: Mapped[int | None] = mapped_column(BigInteger)
     """The batch in which it was sent, if it was; its latency is then that of the batch."""
+    reasoning_tokens: Mapped[int | None]
+    """Of the output tokens, where the provider says so."""
 
 
 class JobResult(Base):

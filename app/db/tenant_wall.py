@@ -28,7 +28,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from app.db.engine import connect
+from app.db.engine import UNPREPARED, Pooler, connect
 
 log = structlog.get_logger(__name__)
 
@@ -95,9 +95,15 @@ class WalledEngine:
         stands: Whether the last connection that was made has found the wall; ``None`` before there was one.
     """
 
-    def __init__(self, database_url: str, *, pool_size: int, application_name: str) -> None:
+    def __init__(
+        self, database_url: str, *, pool_size: int, application_name: str, pooler: Pooler = "none"
+    ) -> None:
         self.engine: AsyncEngine = connect(
-            database_url, pool_size=pool_size, application_name=application_name, begins_itself=True
+            database_url,
+            pool_size=pool_size,
+            application_name=application_name,
+            begins_itself=True,
+            pooler=pooler,
         )
         self.stands: bool | None = None
         event.listen(self.engine.sync_engine, "connect", self._look_for_role)
@@ -203,7 +209,7 @@ def raise_wall(database_url: str) -> str | None:
     Returns:
         What somebody has to tell Postgres who may make roles, if the owner may not; ``None`` if the wall stands.
     """
-    engine = create_engine(database_url, poolclass=NullPool)
+    engine = create_engine(database_url, poolclass=NullPool, connect_args=dict(UNPREPARED))
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
         role, owner, exists, held = connection.execute(text(_ROLE_STATE)).one()

@@ -31,6 +31,8 @@ class ResponseRow(NamedTuple):
     error: str | None
     input_tokens: int | None
     output_tokens: int | None
+    reasoning_tokens: int | None = None
+    thoughts: str | None = None
 
 
 class VerdictRow(NamedTuple):
@@ -48,6 +50,9 @@ class VerdictRow(NamedTuple):
     raw: str | None
     group_size: int = 1
     suspicion: str | None = None
+    error: str | None = None
+    finish_reason: str | None = None
+    thoughts: str | None = None
 
 
 class SecondVerdictRow(NamedTuple):
@@ -64,6 +69,8 @@ class SecondVerdictRow(NamedTuple):
     status: str
     score: int | None
     raw: str | None
+    finish_reason: str | None = None
+    thoughts: str | None = None
 
 
 class GradeRow(NamedTuple):
@@ -79,6 +86,8 @@ class GradeRow(NamedTuple):
     raw: str | None
     error: str | None
     suspicion: str | None = None
+    finish_reason: str | None = None
+    thoughts: str | None = None
 
 
 class PreparationRow(NamedTuple):
@@ -133,6 +142,8 @@ class CallRow(NamedTuple):
     task: str | None = None
     last_unit: int | None = None
     batch_id: int | None = None
+    detail: str | None = None
+    reasoning_tokens: int | None = None
 
 
 Row = ResponseRow | VerdictRow | SecondVerdictRow | GradeRow | PreparationRow | CallRow | ReusedRow | ReplyRow

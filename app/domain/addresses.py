@@ -13,3 +13,13 @@ def is_loopback(host: str) -> bool:
         return False
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def is_private(host: str) -> bool:
+    """Whether a host is on this machine or in a private network, as far as its name or address shows it."""
+    if is_loopback(host) or ("." not in host.rstrip(".") and ":" not in host):
+        return True
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return host.rstrip(".").rpartition(".")[2] in {"local", "internal", "lan", "localhost"}

@@ -9,6 +9,7 @@ from app.domain.grouping import GroupedWords
 from app.domain.gym_resolve import GymCatalog
 from app.domain.hardening import Hardening
 from app.domain.instrument import InstrumentRef
+from app.domain.model import Takes
 from app.domain.persona import Persona
 from app.domain.reuse import KEPT_DAYS
 from app.domain.task import AtomicTask
@@ -34,6 +35,7 @@ class Catalog:
         reply_days: For how many days replies are kept for other jobs.
         batch_problem: Says why a connection can't take batches, or ``None`` if it can; asked by its id.
         connection_id: The id under which a job keeps the connection of a name.
+        takes: Which parameters a connection's model takes, given its name and, perhaps, the name of its family.
     """
 
     instrument: InstrumentRef
@@ -51,3 +53,4 @@ class Catalog:
     reply_days: int = KEPT_DAYS
     batch_problem: Callable[[str], str | None] = lambda _connection: None
     connection_id: Callable[[str], str] = lambda connection: connection
+    takes: Callable[[str, str, str | None], Takes] = lambda _connection, _name, _family: Takes()

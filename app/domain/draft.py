@@ -50,11 +50,13 @@ class ModelDraft:
         model: ``connection/name``.
         label: How results shall name it; the same as ``model`` unless given.
         parameters: How it is sampled.
+        family: A name by which its family is known, where its own says nothing.
     """
 
     model: str
     label: str | None = None
     parameters: ModelParameters = field(default_factory=ModelParameters)
+    family: str | None = None
 
 
 @dataclass(slots=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.domain.dimension import Scale
-from app.domain.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus, answer_part, parse_verdict
+from app.domain.thoughts import after_thoughts
+from app.domain.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus, parse_verdict
 
 USABLE = frozenset({VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE})
 
@@ -66,7 +67,7 @@ def read_grouped(raw: str, count: int, scale: Scale, *, cut_off: bool = False) -
     Returns:
         A reading for each sentence, in their order. Where nothing can be used, the first one has the whole reply.
     """
-    text = answer_part(raw.strip())
+    text = after_thoughts(raw)
     parts: dict[int, list[_Part]] = {}
     found = _in_a_row(text) or _labelled(text) or _numbered(text, count)
     for part in found[:-1] if cut_off else found:

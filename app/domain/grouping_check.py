@@ -140,7 +140,7 @@ class JudgingCheck:
             "responses": self._responses,
             "sentences": sum(group.sentences for key, group in self._groups.items() if not key[1]),
             "asked_alone": {
-                status: asked_alone.get(status, 0) for status in ("unparsed", "refused", "failed")
+                status: asked_alone.get(status, 0) for status in ("unparsed", "refused", "failed", "filtered")
             },
             "agreement": [
                 {"judge": judge, "task": task or None, "scale": {"minimum": minimum, "maximum": maximum}}

@@ -126,8 +126,10 @@ def with_sampling(model: Model) -> Model:
     own = model.parameters
     parameters = replace(
         own,
-        temperature=SAMPLING if own.temperature is None else own.temperature,
-        top_p=SAMPLING if own.top_p is None else own.top_p,
+        temperature=SAMPLING
+        if own.temperature is None and "temperature" not in own.unset
+        else own.temperature,
+        top_p=SAMPLING if own.top_p is None and "top_p" not in own.unset else own.top_p,
     )
     return replace(model, parameters=parameters)
 

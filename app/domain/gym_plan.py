@@ -1,7 +1,7 @@
 """What PersonaGym's stages will take, before anything is spent."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from app.domain.grouping import grouped_sentence_prompt
@@ -74,10 +74,12 @@ def preparations_of(spec: JobSpec, gym: GymSpec) -> list[PreparationPlan]:
 
 def estimate_gym(spec: JobSpec, gym: GymSpec, cells: Sequence[GymCell]) -> list[StageEstimate]:
     """Calls and tokens of a job's PersonaGym part by stage and model."""
+    of_first = [cell for cell in cells if cell.model == 0]  # every model has the same cells
+    of_a_model = _answers(gym, spec.models[0], of_first)
     return [
         *_reasoning(spec, gym),
-        *(_answers(gym, model, [c for c in cells if c.model == n]) for n, model in enumerate(spec.models)),
-        *(each for judge in spec.judges for each in _judgements(spec, gym, judge, cells)),
+        *(replace(of_a_model, model=model) for model in spec.models),
+        *(each for judge in spec.judges for each in _judgements(spec, gym, judge, of_first)),
     ]
 
 
@@ -113,9 +115,10 @@ def _answers(gym: GymSpec, model: Model, cells: Sequence[GymCell]) -> StageEstim
 
 
 def _judgements(spec: JobSpec, gym: GymSpec, judge: Model, cells: Sequence[GymCell]) -> list[StageEstimate]:
+    """What a judge is asked, from the cells of one model."""
     total = JudgingSum(judge, spec.grouping, spec.hardening)
     for cell in cells:
-        answers, persona = cell.runs * cell.questions, cell.persona.description
+        answers, persona = len(spec.models) * cell.runs * cell.questions, cell.persona.description
         rubric = rubric_prompt(
             gym.prompts,
             cell.task.task,

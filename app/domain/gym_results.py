@@ -18,7 +18,7 @@ from app.domain.statistics.groups import PersonaSample
 
 Json = dict[str, object]
 
-RESPONSE_STATUSES = ("answered", "refused", "failed")
+RESPONSE_STATUSES = ("answered", "refused", "failed", "filtered", "no_answer")
 NO_ANSWER = "no_answer: there is no answer"
 PAPER_TASKS = 5
 

@@ -7,7 +7,7 @@ say what the metrics are without them.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 
@@ -36,11 +36,35 @@ def addresses_judge(text: str) -> bool:
     Args:
         text: A sentence, or a whole response. Untrusted, of any length; read in linear time.
     """
-    return bool(signs(text))
+    return any(map(_signs, _pieces(text)))
 
 
 def signs(text: str) -> tuple[str, ...]:
     """The names of the patterns that a text has; see :data:`PATTERNS`."""
+    found = {name for piece in _pieces(text) for name in _signs(piece)}
+    return tuple(name for name in PATTERNS if name in found)
+
+
+PIECE = 4_000
+"""Characters of a text that are looked at at a time: no search then keeps other threads waiting for more than some milliseconds."""
+OVERLAP = 500
+"""Characters that a piece shares with the next; longer than what a pattern matches."""
+_CUT = "xx"
+"""Stands where a text was cut, so that no pattern takes a cut for the beginning or the end of a line."""
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """A text in overlapping parts; a text of one part as it is."""
+    if len(text) <= PIECE:
+        yield text
+        return
+    for start in range(0, len(text) - OVERLAP, PIECE - OVERLAP):
+        piece = text[start : start + PIECE]
+        before, after = start > 0, start + PIECE < len(text)
+        yield f"{_CUT if before else ''}{piece}{_CUT if after else ''}"
+
+
+def _signs(text: str) -> tuple[str, ...]:
     if not has_hints(text) and not _has_foreign_letters(text):
         return ()
     plain = _plain(text)

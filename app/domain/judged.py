@@ -19,10 +19,13 @@ class UnitVerdict:
         status: What became of the judgement.
         score: Where ``status`` is ``scored``.
         raw: The judge's reply; ``None`` where it was not asked or never answered. Untrusted text.
+        error: Code and words of the last attempt, where no call succeeded. Untrusted text.
         in_character: Whether the score lies in the persona's level; ``None`` without a score.
         group_size: Sentences that the judge was asked about in the same call; 1 where alone.
         reused: Whose reply it is, if no call was made for it.
         suspicion: What makes the verdict doubtful, if anything does.
+        finish_reason: Why the judge's reply ended; ``None`` where it was not asked or never answered, or if that was not kept.
+        thoughts: What the judge thought before; ``None`` where nothing is known of that. Untrusted text.
     """
 
     judge: str
@@ -32,8 +35,11 @@ class UnitVerdict:
     raw: str | None
     in_character: bool | None
     group_size: int = 1
+    error: str | None = None
     reused: ReplyOrigin | None = None
     suspicion: Suspicion | None = None
+    finish_reason: str | None = None
+    thoughts: str | None = None
 
 
 @dataclass(slots=True)
@@ -72,7 +78,9 @@ class ResponseGrade:
         raw: The judge's reply; ``None`` where it was not asked or never answered. Untrusted text.
         error: Why there is no reply.
         reused: As of a verdict.
-        suspicion: As of a verdict.
+        suspicion: As of a verdict, like the next two.
+        finish_reason: See there.
+        thoughts: See there.
     """
 
     judge: str
@@ -83,6 +91,8 @@ class ResponseGrade:
     error: str | None = None
     reused: ReplyOrigin | None = None
     suspicion: Suspicion | None = None
+    finish_reason: str | None = None
+    thoughts: str | None = None
 
 
 @dataclass(slots=True)
@@ -100,15 +110,17 @@ class JudgedResponse:
         run: Repetition, from 0.
         instruction: Number of the persona instruction, from 0, in the order of the manifest; ``None`` if unknown.
         iteration: Repetition under that instruction, from 0; ``None`` if unknown.
-        status: ``answered``, ``refused`` or ``failed``.
+        status: ``answered``, ``refused``, ``filtered``, ``no_answer`` or ``failed``.
         text: ``None`` where the call failed. Untrusted text.
-        error: Why the call failed.
+        error: Why there is no text, or none to be judged.
         finish_reason: Why the model stopped; ``None`` for existing texts.
         usage: Tokens, if the provider counted them.
         units: The sentences.
         question: What a PersonaGym task asked; ``None`` for other tasks.
         grades: Grades of a PersonaGym response, ordered by judge; not all may be there yet.
         reused: Whose text it is, if no call was made for it.
+        thoughts: What the model thought before it wrote the text, which nobody judges; empty where its provider keeps that to
+            itself. Untrusted text.
     """
 
     id: str
@@ -130,6 +142,7 @@ class JudgedResponse:
     question: str | None = None
     grades: tuple[ResponseGrade, ...] = ()
     reused: ReplyOrigin | None = None
+    thoughts: str | None = None
 
     @property
     def score(self) -> float | None:
@@ -156,7 +169,12 @@ class JudgedResponse:
             "finish_reason": self.finish_reason,
             "usage": None
             if self.usage is None
-            else {"input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens},
+            else {
+                "input_tokens": self.usage.input_tokens,
+                "output_tokens": self.usage.output_tokens,
+                "reasoning_tokens": self.usage.reasoning_tokens,
+            },
+            "thoughts": self.thoughts,
             "units": [_unit_json(unit) for unit in self.units],
             "question": self.question,
             "grades": [_grade_json(grade) for grade in self.grades],
@@ -175,6 +193,8 @@ def _grade_json(grade: ResponseGrade) -> dict[str, object]:
         "error": grade.error,
         "reused": grade.reused,
         "suspicion": grade.suspicion,
+        "finish_reason": grade.finish_reason,
+        "thoughts": grade.thoughts,
     }
 
 
@@ -190,10 +210,13 @@ def _unit_json(unit: JudgedUnit) -> dict[str, object]:
                 "status": verdict.status.value,
                 "score": verdict.score,
                 "raw": verdict.raw,
+                "error": verdict.error,
                 "in_character": verdict.in_character,
                 "group_size": verdict.group_size,
                 "reused": verdict.reused,
                 "suspicion": verdict.suspicion,
+                "finish_reason": verdict.finish_reason,
+                "thoughts": verdict.thoughts,
             }
             for verdict in unit.verdicts
         ],

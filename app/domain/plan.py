@@ -1,7 +1,7 @@
 """From a job's specification to cells, runs, items and shards, and what they will take."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from app.domain.dimension import Dimension
@@ -18,7 +18,7 @@ from app.domain.stage_estimate import (
     JudgingSum,
     StageEstimate,
 )
-from app.domain.task import AtomicTask, Item, items_for
+from app.domain.task import AtomicTask, Item, ItemSource, item_count, items_for
 
 CALLS_PER_SHARD = 600
 """Planned calls of a shard: enough that claiming costs nothing per call, few enough that losing a worker is cheap."""
@@ -92,6 +92,31 @@ class ShardPlan:
     run_start: int
     run_stop: int
     responses: int
+
+
+def count_calls(spec: JobSpec) -> int:
+    """About how many calls a generating job plans, by multiplication alone: without its cells, checks and preparations.
+
+    It is what :func:`estimate` and PersonaGym's estimate come to of generation and judging, within rounding.
+    """
+    by_id = {dimension.id: dimension for dimension in spec.dimensions}
+    calls, judges = 0.0, len(spec.judges)
+    for persona in spec.personas:
+        dimensions = tuple(by_id[trait.dimension] for trait in persona.traits)
+        for task in spec.tasks if dimensions else ():
+            items = item_count(task, dimensions)
+            judged = len(dimensions) if task.item_source is ItemSource.COMMON else items
+            calls += spec.runs * (items + judged * judges * calls_for(task.expected_units, spec.grouping))
+        if spec.gym is not None:
+            calls += sum(_gym_calls(spec, spec.gym, persona, task) for task in spec.gym.tasks)
+    return round(len(spec.models) * calls)
+
+
+def _gym_calls(spec: JobSpec, gym: GymSpec, persona: Persona, task: GymTaskSpec) -> float:
+    """Answers of one model, their grades and the verdicts on their sentences."""
+    sentences = calls_for(task.expected_units, spec.grouping) if task.atomic else 0
+    answers = task.runs * gym.question_count(persona, task)[0]
+    return answers * (1 + len(spec.judges) * (1 + sentences))
 
 
 def cells_of(spec: JobSpec) -> tuple[Cell, ...]:
@@ -185,13 +210,12 @@ def _slices(runs: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 
 def estimate(spec: JobSpec, cells: Sequence[Cell]) -> list[StageEstimate]:
     """Calls and tokens of a generating job's atomic cells by stage and model, before anything is spent."""
-    generation = [
-        _generation_estimate(spec, model, [c for c in atomic(cells) if c.model == n])
-        for n, model in enumerate(spec.models)
-    ]
+    of_first = [cell for cell in atomic(cells) if cell.model == 0]  # every model has the same cells
+    of_a_model = _generation_estimate(spec, spec.models[0], of_first)
+    generation = [replace(of_a_model, model=model) for model in spec.models]
     responses = [
-        (cell, item, float(spec.runs), cell.task.expected_units, None)
-        for cell in atomic(cells)
+        (cell, item, float(spec.runs * len(spec.models)), cell.task.expected_units, None)
+        for cell in of_first
         for item in cell.items
     ]
     judging = [each for judge in spec.judges for each in _judging_estimate(spec, judge, responses)]

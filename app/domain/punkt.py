@@ -81,8 +81,8 @@ class PunktSegmenter:
         self._abbreviations = parameters.abbrev_types
         self._punkt = PunktSentenceTokenizer(parameters, lang_vars=_English(), token_cls=_Token)
 
-    def segment(self, text: str) -> tuple[Unit, ...]:
-        """The sentences of a raw response, normalised, with their spans in the raw text."""
+    def segment(self, text: str, most: int) -> tuple[Unit, ...]:
+        """The sentences of a raw response, normalised, with their spans in the raw text; at most ``most + 1``."""
         normalised = normalise(text)
         # Each — became two characters; how many of the second ones precede an offset is how far it has moved.
         added = [match.start() + count for count, match in enumerate(re.finditer("—", text), 1)]
@@ -94,6 +94,8 @@ class PunktSegmenter:
                 last = first + len(sentence)
                 span = (first - bisect_left(added, first), last - bisect_left(added, last))
                 units.append(Unit(len(units), *span, sentence))
+                if len(units) > most:
+                    break
         return tuple(units)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:

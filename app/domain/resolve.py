@@ -24,9 +24,10 @@ from app.domain.gym_resolve import (
 )
 from app.domain.hardening import key_problems
 from app.domain.model import Model, ModelParameters
+from app.domain.parameters import parameter_problems
 from app.domain.persona import MAX_PERSONAS, Persona, Trait
 from app.domain.personagym.task import GymTask
-from app.domain.plan import AtomicCell, Cell, atomic, cells_of
+from app.domain.plan import AtomicCell, Cell, atomic, cells_of, count_calls
 from app.domain.resolve_execution import check_execution
 from app.domain.resolve_grouping import resolve_grouping
 from app.domain.reuse import reuse_problems
@@ -58,13 +59,23 @@ class Resolution:
     given: tuple[GivenStep, ...] = ()
 
 
-def resolve(draft: JobDraft, catalog: Catalog) -> Resolution:
+def resolve(draft: JobDraft, catalog: Catalog, most_calls: int | None = None) -> Resolution:
     """Looks up every name of a draft.
+
+    Args:
+        draft: The job.
+        catalog: What there is.
+        most_calls: Calls that a job may plan; more are refused before its cells are made, which would take minutes.
 
     Raises:
         InvalidJobError: With one entry for each thing wrong.
     """
-    return _Resolver(draft, catalog).resolve()
+    return _Resolver(draft, catalog, most_calls).resolve()
+
+
+def beyond(calls: int, allowed: int) -> str:
+    """What is said of a job that plans too many calls."""
+    return f"the job plans about {calls:,} calls; this service allows {allowed:,}"
 
 
 def look_up_model(draft: ModelDraft, catalog: Catalog) -> tuple[Model, str | None]:
@@ -74,14 +85,15 @@ def look_up_model(draft: ModelDraft, catalog: Catalog) -> tuple[Model, str | Non
     simulated = problem is None and catalog.is_simulated(connection)
     if not name:
         problem = f"{draft.model!r} is not of the form connection/model"
-    id_ = catalog.connection_id(connection)
-    return Model(draft.label or draft.model, id_, name, draft.parameters, simulated), problem
+    id_, takes = catalog.connection_id(connection), catalog.takes(connection, name, draft.family)
+    return Model(draft.label or draft.model, id_, name, draft.parameters, simulated, takes), problem
 
 
 class _Resolver:
     """One resolution; collects errors so that the user mends them all at once."""
 
-    def __init__(self, draft: JobDraft, catalog: Catalog) -> None:
+    def __init__(self, draft: JobDraft, catalog: Catalog, most_calls: int | None) -> None:
+        self.most_calls = most_calls
         self.draft = draft
         self.catalog = catalog
         self.errors: list[FieldError] = []
@@ -96,7 +108,7 @@ class _Resolver:
         if not provided and not self.draft.models:
             self._fail("/models", "name at least one model, or give existing texts in responses")
         named = self.draft.judges or self.catalog.judges
-        judges = [_at_temperature_zero(judge) for judge in self._models("judges", named)]
+        judges = [at_temperature_zero(judge) for judge in self._models("judges", named)]
         if not named:
             self._fail("/judges", "name at least one judge: this installation has no default ones")
         instructions = () if provided else self._instructions(needed=bool(tasks) or not gym_tasks)
@@ -130,6 +142,10 @@ class _Resolver:
         check_execution(spec, self.catalog.batch_problem, self._fail)
         if spec.runs > MAX_RUN:
             self._fail("/iterations", f"instructions × iterations = {spec.runs} runs; at most {MAX_RUN}")
+        calls = 0 if provided else count_calls(spec)
+        if self.most_calls is not None and calls > self.most_calls:
+            self._fail("", beyond(calls, self.most_calls))
+            self._raise_if_wrong()
         cells = cells_of(spec)
         placed = self._place_responses(spec, cells)
         self._raise_if_wrong()
@@ -280,6 +296,9 @@ class _Resolver:
         model, problem = look_up_model(draft, self.catalog)
         if problem is not None:
             self._fail(pointer, problem)
+        elif model.takes is not None:
+            for name, wrong in parameter_problems(model.parameters, model.takes):
+                self._fail(f"{pointer}/{name}", wrong)
         return model
 
     def _writers(self) -> list[Model]:
@@ -437,9 +456,9 @@ def _dimension(draft: DimensionDraft) -> Dimension:
     return Dimension(draft.id, draft.name, scale, draft.options, draft.questions, draft.essay_context)
 
 
-def _at_temperature_zero(judge: Model) -> Model:
+def at_temperature_zero(judge: Model) -> Model:
     """Judges run at temperature 0 unless their user decided otherwise."""
-    if judge.parameters.temperature is not None:
+    if judge.parameters.temperature is not None or "temperature" in judge.parameters.unset:
         return judge
     parameters: ModelParameters = replace(judge.parameters, temperature=JUDGE_TEMPERATURE)
     return replace(judge, parameters=parameters)

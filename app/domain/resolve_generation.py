@@ -4,6 +4,8 @@ from app.domain.catalog import Catalog
 from app.domain.draft import PersonaGenerationDraft
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.gym import with_sampling
+from app.domain.model import Takes
+from app.domain.parameters import parameter_problems
 from app.domain.personagym.generation import PersonaGeneration
 from app.domain.resolve import Resolution, look_up_model
 from app.domain.spec import JobSpec
@@ -18,6 +20,10 @@ def resolve_generation(draft: PersonaGenerationDraft, catalog: Catalog) -> Resol
     reasoner, problem = look_up_model(draft.reasoner, catalog)
     if problem is not None:
         raise InvalidJobError([FieldError("/generate/reasoner", problem)])
+    wrong = parameter_problems(reasoner.parameters, reasoner.takes or Takes())
+    errors = [FieldError(f"/generate/reasoner/{name}", problem) for name, problem in wrong]
+    if errors:
+        raise InvalidJobError(errors)
     spec = JobSpec(
         personas=(),
         dimensions=(),

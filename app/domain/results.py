@@ -1,7 +1,7 @@
 """A job's results, typed, and their form in the HTTP contract."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, astuple, dataclass, field
 
 from app.domain.dimension import Scale
 from app.domain.metrics.cell import CellMetrics, UnitCounts
@@ -18,18 +18,29 @@ class ResponseStatuses:
     Attributes:
         planned: Responses that the cell shall have.
         answered: Texts that are not refusals, empty ones included.
-        refused: Refusals, recognised before judging; their sentences were not sent to a judge.
+        refused: The model's refusals, recognised before judging; their sentences were not sent to a judge.
+        filtered: Refused or stopped by the content filter of the model's provider; not judged.
+        no_answer: Nothing but thoughts, or stopped for a reason that ends no answer; not judged.
         failed: Calls that never succeeded.
         empty: Answers without a single sentence.
+        truncated: Answers that end at the longest length; judged like the others.
         refused_units: Sentences that the refusals removed.
     """
 
     planned: int = 0
     answered: int = 0
     refused: int = 0
+    filtered: int = 0
+    no_answer: int = 0
     failed: int = 0
     empty: int = 0
+    truncated: int = 0
     refused_units: int = 0
+
+    @classmethod
+    def sum(cls, statuses: Iterable["ResponseStatuses"]) -> "ResponseStatuses":
+        """Several cells' responses, added up."""
+        return cls(*(sum(counts) for counts in zip(*map(astuple, statuses), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +113,7 @@ class Total:
         cells: Cells in the group.
         units: The cells' units added up, by status.
         simulated: Whether any of the cells is simulated.
+        statuses: What became of the cells' responses, added up; a text that several cells share counts once.
     """
 
     keys: Mapping[str, str]
@@ -109,6 +121,7 @@ class Total:
     cells: int
     units: UnitCounts
     simulated: bool = False
+    statuses: ResponseStatuses = field(default_factory=ResponseStatuses)
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -122,6 +135,7 @@ class Total:
             **self.keys,
             "simulated": self.simulated,
             "cells": self.cells,
+            "generation": asdict(self.statuses),
             "metrics": _metrics_json(self.metrics, cells=self.cells),
             "units": _units_json(self.units),
         }
@@ -248,6 +262,7 @@ def _units_json(units: UnitCounts) -> Json:
         "refused": units.refused,
         "unparsed": units.unparsed,
         "failed": units.failed,
+        "filtered": units.filtered,
     }
 
 

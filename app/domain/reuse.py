@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.domain.errors import FieldError
-from app.domain.model import Model, Stage
+from app.domain.model import Model, Stage, Takes
+from app.domain.parameters import sent_parameters
 
 KEPT_DAYS = 30
 """For how many days replies are kept for other jobs, unless the operator says otherwise."""
@@ -61,12 +62,17 @@ NO_REUSE = Reuse()
 
 def reuse_problems(reuse: Reuse, judges: Sequence[Model], *, provided: bool) -> Iterator[FieldError]:
     """What of a job's wishes can have no effect."""
-    if reuse.judging is not ReuseScope.OFF and judges and all(j.parameters.temperature for j in judges):
+    if reuse.judging is not ReuseScope.OFF and judges and not any(_at_zero(judge) for judge in judges):
         yield FieldError(
-            "/reuse/judging", "only judges at temperature 0 give replies to be used again; the job has none"
+            "/reuse/judging",
+            "only judges to which temperature 0 is sent give replies to be used again; the job has none",
         )
     if reuse.generation is not ReuseScope.OFF and provided:
         yield FieldError("/reuse/generation", "existing texts are not generated; it has no effect on them")
+
+
+def _at_zero(judge: Model) -> bool:
+    return sent_parameters(judge.parameters, judge.takes or Takes()).values.get("temperature") == 0
 
 
 def reply_key(request: bytes, *, only_job: str | None, place: Sequence[str | int] = ()) -> bytes:

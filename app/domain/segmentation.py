@@ -30,8 +30,13 @@ class Segmenter(Protocol):
         """Method and data with their version, for the manifest."""
         ...
 
-    def segment(self, text: str) -> tuple[Unit, ...]:
-        """The units of a raw response, in order, without overlap; none for a text without visible characters."""
+    def segment(self, text: str, most: int) -> tuple[Unit, ...]:
+        """The units of a raw response, in order, without overlap; none for a text without visible characters.
+
+        Args:
+            text: The raw response. Untrusted.
+            most: The unit limit: splitting stops at the first unit beyond it, so that many have ``most + 1``.
+        """
         ...
 
 
@@ -50,6 +55,29 @@ class PunktRules:
     never_final: frozenset[str]
     sometimes_final: frozenset[str]
     sentence_starters: frozenset[str]
+
+
+MAX_CHARACTERS = 200_000
+"""Longest text of a model that is split or read."""
+SIGNS_PER_UNIT = 5
+"""Full stops, exclamation and question marks for each allowed unit; English prose has between one and two."""
+
+
+def runaway(text: str, most: int) -> str | None:
+    """Why a text must not be split, found without splitting it; ``None`` for one that may be.
+
+    Splitting takes about 8 µs for each sign that may end a sentence, whether or not it does.
+
+    Args:
+        text: The raw response. Untrusted, of any length.
+        most: How many units it may have.
+    """
+    if len(text) > MAX_CHARACTERS:
+        return f"{len(text):,} characters; at most {MAX_CHARACTERS:,}"
+    signs = sum(map(text.count, ".?!"))
+    if signs > SIGNS_PER_UNIT * most:
+        return f"{signs:,} signs that may end a sentence; at most {SIGNS_PER_UNIT * most:,}"
+    return None
 
 
 def normalise(text: str) -> str:

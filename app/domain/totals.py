@@ -7,7 +7,7 @@ from itertools import groupby
 from app.domain.correlations import correlations, length_effects
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet, values_of
-from app.domain.results import CellResult, JudgeResult, Results, Total
+from app.domain.results import CellResult, JudgeResult, ResponseStatuses, Results, Total
 from app.domain.statistics.cells import RANGES
 from app.domain.statistics.groups import Member, PersonaSample, stratified_interval
 
@@ -97,12 +97,14 @@ def _total(keys: dict[str, str], cells: list[CellResult], sample: PersonaSample 
     metrics = {field.name: _over_cells(field.name, cells, sample) for field in fields(MetricSet)}
     if len({(cell.scale.minimum, cell.scale.maximum) for cell in cells}) > 1:
         metrics["mean"] = Metric.missing(MIXED_SCALES)
+    texts = {(cell.model, cell.persona, cell.task): cell.statuses for cell in cells}
     return Total(
         keys=keys,
         metrics=MetricSet(**metrics),
         cells=len(cells),
         units=UnitCounts.sum([cell.metrics.units for cell in cells]),
         simulated=any(cell.simulated for cell in cells),
+        statuses=ResponseStatuses.sum(texts.values()),
     )
 
 

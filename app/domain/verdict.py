@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from app.domain.dimension import Scale
+from app.domain.thoughts import after_thoughts
 
 
 class VerdictStatus(StrEnum):
@@ -20,6 +21,8 @@ class VerdictStatus(StrEnum):
     """The judged response was a refusal (never sent to the judge), or the judge refused."""
     UNPARSED = "unparsed"
     """No single score could be read from the reply; the raw text is kept."""
+    FILTERED = "filtered"
+    """The judge's provider refused the judging prompt by its content filter, or stopped the reply by it."""
     FAILED = "failed"
     """The call never succeeded."""
 
@@ -42,7 +45,7 @@ REFUSED = Verdict(VerdictStatus.REFUSED)
 UNPARSED = Verdict(VerdictStatus.UNPARSED)
 
 
-def parse_verdict(raw: str, scale: Scale) -> Verdict:
+def parse_verdict(raw: str, scale: Scale, *, cut_off: bool = False) -> Verdict:
     """Reads a judge's reply strictly: a score only where the reply says one score and says it as its answer.
 
     All numbers of the reply must be the same one (``4/5`` and ``4 out of 5`` count as 4 where 5 is the scale's
@@ -54,16 +57,22 @@ def parse_verdict(raw: str, scale: Scale) -> Verdict:
     Args:
         raw: The reply, as the judge gave it. Untrusted, of any length; read in linear time.
         scale: The scale on which the judge was asked to answer.
+        cut_off: Whether the reply may lack its end. What would have followed could take a score back, so it is ``UNPARSED``
+            unless it is a number and nothing else, which no longer number of the scale begins with.
 
     Returns:
         ``SCORED`` with a score on the scale, ``NOT_APPLICABLE`` for the scale's filtering option, ``REFUSED`` where
         the judge says that it will not judge, else ``UNPARSED``. A reply without any digit is never scored.
     """
     readings = _readings(scale)
+    if cut_off:
+        return _bare_number(after_thoughts(raw), readings)
     at_once = readings.get(raw)
-    if at_once is not None:
-        return at_once
-    text = _without_scale(answer_part(_plain(raw)), scale)
+    return at_once if at_once is not None else _in_words(raw, scale, readings)
+
+
+def _in_words(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Verdict:
+    text = _without_scale(after_thoughts(_plain(raw)), scale)
     if _UNREADABLE.search(text):
         return UNPARSED
     numbers = list(_NUMBER.finditer(text))
@@ -76,6 +85,11 @@ def parse_verdict(raw: str, scale: Scale) -> Verdict:
     if verdict.score is not None and _contradicts(text, verdict.score):
         return UNPARSED
     return verdict if any(_is_answer(text, number) for number in numbers) else UNPARSED
+
+
+def _bare_number(text: str, readings: dict[str, Verdict]) -> Verdict:
+    begun = any(number != text and number.startswith(text) for number in readings)
+    return UNPARSED if begun else readings.get(text, UNPARSED)
 
 
 _MOST_NUMBERS = 50
@@ -207,13 +221,6 @@ def _plain_character(character: str) -> str:
 
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\u20e3\ufeff"
 _REPLACED = {"’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "。": "."} | dict.fromkeys(_INVISIBLE, "")
-
-
-def answer_part(text: str) -> str:
-    """What follows a reasoning model's thoughts; nothing where they never end."""
-    if text.startswith("<think>") and "</think>" not in text:
-        return ""
-    return text.rpartition("</think>")[2].strip()
 
 
 def _without_scale(text: str, scale: Scale) -> str:

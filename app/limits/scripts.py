@@ -5,30 +5,12 @@ along, and what was leased before is unknown from then on; so a bucket without s
 leased before the epoch must be over.
 """
 
-CREDIT_SECONDS = 0.1
-"""By how much a first slot may lie in the past, so that the round trip between two leases costs no calls."""
-SPAN_SECONDS = 0.2
-"""Seconds' worth of slots in one lease, unless one call alone is worth more."""
-HORIZON_SECONDS = 0.3
-"""Seconds ahead of time that a lease may begin. With the span: a pause holds everybody back within a second."""
-RAMP_START = 4
-"""After a pause the rate begins at this fraction of what is allowed."""
-RAMP_DOUBLING_SECONDS = 2.0
-"""After a pause the rate doubles every so many seconds until it is whole."""
-RAMP_UNLIMITED_SECONDS = 0.1
-"""Seconds between two calls right after a pause, where no limit is known; the ramp goes from there."""
-RAMP_UNLIMITED_FOR_SECONDS = 20.0
-"""After so long such a ramp has reached 10,000 calls a second and ends."""
-LEARNED_SECONDS = 60.0
-"""How long a limit that a provider named is kept without being named again."""
-SETTLING_SECONDS = 2.5
-"""After the epoch nobody's share of the concurrency grows for so long: by then all have registered theirs."""
-TURN_SECONDS = 2.0
-"""How long a process may start calls before it is others' turn, where there are more processes than slots."""
+import re
 
+from app.limits import timeline
 
-def _microseconds(seconds: float) -> str:
-    return f"{seconds * 1e6:.0f}"
+SHOWN_HOLD_SECONDS = 5.0
+"""A hold that lasts so long is shown to people."""
 
 
 _NOW_AND_EPOCH = """
@@ -47,116 +29,236 @@ BEGIN = _NOW_AND_EPOCH
 LEASE = (
     _NOW_AND_EPOCH
     + """
-local calls, tokens, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local per_call, per_token = tonumber(ARGV[4]), tonumber(ARGV[5])
-local state = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'pause', 'learned_call', 'learned_token', 'learned_at')
-local learned_at = tonumber(state[6] or 0)
-local learned_call, learned_token = tonumber(state[4] or 0), tonumber(state[5] or 0)
-if tonumber(ARGV[8]) >= 0 and now - ARGV[8] > learned_at then
-  learned_call, learned_token, learned_at = tonumber(ARGV[6]), tonumber(ARGV[7]), now - ARGV[8]
-  redis.call('HSET', KEYS[1], 'learned_call', ARGV[6], 'learned_token', ARGV[7],
-    'learned_at', string.format('%.0f', learned_at))
-  redis.call('PEXPIRE', KEYS[1], math.max(redis.call('PTTL', KEYS[1]), LEARNED / 1000))
+local ask = cjson.decode(ARGV[1])
+now, epoch = ask.now or now / 1000000, ask.epoch or epoch / 1000000
+local s = {}
+local stored = redis.call('HGETALL', KEYS[1])
+for i = 1, #stored, 2 do s[stored[i]] = tonumber(stored[i + 1]) end
+local function plus(one, other)
+  return {one[1] + other[1], one[2] + other[2], one[3] + other[3], one[4] + other[4]}
 end
-if now - learned_at < LEARNED then
-  per_call, per_token = math.max(per_call, learned_call), math.max(per_token, learned_token)
+local function duration(cost, intervals)
+  local longest = cost[1] * intervals[1]
+  for k = 2, 4 do longest = math.max(longest, cost[k] * intervals[k]) end
+  return longest
 end
-local function answer(granted, first, second)
-  return {granted, first, second, string.format('%.6f', per_call), string.format('%.6f', per_token)}
+local function remember(at, cost)
+  redis.call('RPUSH', KEYS[3], string.format('%.6f %.9g %.9g %.9g %.9g', at, unpack(cost)))
 end
-local pause = tonumber(state[3] or 0)
-if pause > now then return answer(0, pause - now, 0) end
-local free = now - CREDIT
-local unseen = epoch + HORIZON + math.max(SPAN, per_call, per_token * longest)
-if pause > 0 then
-  local fading = 2 ^ ((pause - now) / DOUBLING)
-  if per_call == 0 and per_token == 0 then
-    if now - pause < UNLIMITED_FOR then per_call = UNLIMITED * fading end
-  else
-    local slower = math.max(1, START * fading)
-    per_call, per_token = per_call * slower, per_token * slower
+local function sent()
+  local since, total = math.huge, {0, 0, 0, 0}
+  for _, entry in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do
+    local at, calls, tokens, input, output = string.match(entry, '(%S+) (%S+) (%S+) (%S+) (%S+)')
+    since = math.min(since, tonumber(at))
+    total = plus(total, {tonumber(calls), tonumber(tokens), tonumber(input), tonumber(output)})
+  end
+  return since, total
+end
+local function found_now()
+  if s.doubling > 0 then return s.found / 2 ^ (s.paced / s.doubling) end
+  return s.found / 1.01 ^ (2 ^ (math.max(0, s.paced - STEADY) / FASTER) - 1)
+end
+
+local fresh = not s.due
+if ask.named and now - ask.named_age > (s.named_at or 0) then
+  for k = 1, 4 do s['named' .. k] = ask.named[k] end
+  s.named_at = now - ask.named_age
+end
+local is_named = s.named_at and now - s.named_at < NAMED
+local known, slower = {}, false
+for k = 1, 4 do
+  known[k] = math.max(ask.operators[k], is_named and s['named' .. k] or 0)
+  if known[k] > 1.000001 * (s['known' .. k] or 0) then slower = true end
+  s['known' .. k] = known[k]
+end
+local function intervals()
+  if not s.found then return known end
+  local each = found_now()
+  if each < math.max(known[1], FASTEST) then
+    s.found = nil
+    return known
+  end
+  return {math.max(known[1], each), known[2], known[3], known[4]}
+end
+local sent_at = now - ask.unleased_age
+if ask.unleased[1] > 0 then remember(now, ask.unleased) end
+local oldest = redis.call('LINDEX', KEYS[3], 0)
+while oldest and tonumber(string.match(oldest, '%S+')) < now - MINUTE do
+  redis.call('LPOP', KEYS[3])
+  oldest = redis.call('LINDEX', KEYS[3], 0)
+end
+if slower and oldest then
+  local since, total = sent()
+  s.due = math.max(s.due or 0, since + duration(total, known))
+elseif ask.unleased[1] > 0 and s.due then
+  s.due = math.max(s.due, sent_at) + duration(ask.unleased, known)
+end
+
+local first = false
+if ask.rejected > 0 then remember(now, {-ask.rejected, 0, 0, 0}) end
+if ask.limited_age then
+  if now - ask.limited_age > (s.limited_at or 0) then
+    if not s.seen then
+      first = true
+      local since, total = sent()
+      s.seen, s.since, s.tries = total[1], math.min(since, now), 0
+    end
+    s.tries, s.probe_at, s.limited_at = s.tries + 1, 0, now
+    local backoff = math.max(FIRST_HOLD, intervals()[1]) * HOLD_FACTOR ^ math.min(s.tries - 1, 10)
+    local wait
+    if not ask.retry_after then
+      wait = backoff
+      if s.since + MINUTE > now then wait = math.min(wait, s.since + MINUTE - now) end
+      wait = math.min(wait, LONGEST_HOLD)
+    elseif s.tries == 1 then
+      wait = ask.retry_after
+    else
+      wait = math.max(ask.retry_after, math.min(backoff / HOLD_FACTOR, LONGEST_HOLD))
+    end
+    s.hold = math.max(s.hold or 0, now + wait)
+  elseif s.seen and s.probe_at == 0 then
+    s.hold = math.max(s.hold or 0, now + (ask.retry_after or 0))
   end
 end
-if per_call == 0 and per_token == 0 then return answer(1, 0, 0) end
-if not state[1] then free = math.max(free, unseen) end
-local requests, used = math.max(tonumber(state[1] or 0), free), math.max(tonumber(state[2] or 0), free)
-local start = math.max(requests, used)
-if start > now + HORIZON then return answer(0, start - now - HORIZON, 0) end
-local call_time, token_time = calls * per_call, tokens * per_token
-redis.call('HSET', KEYS[1], 'requests', string.format('%.0f', requests + call_time),
-  'tokens', string.format('%.0f', used + token_time))
-redis.call('PEXPIRE', KEYS[1], math.max(redis.call('PTTL', KEYS[1]),
-  math.ceil((start + call_time + token_time - now) / 1000) + 60000))
-return answer(1, requests - now, used - now)
-""".replace("CREDIT", _microseconds(CREDIT_SECONDS))
-    .replace("UNLIMITED_FOR", _microseconds(RAMP_UNLIMITED_FOR_SECONDS))
-    .replace("UNLIMITED", _microseconds(RAMP_UNLIMITED_SECONDS))
-    .replace("HORIZON", _microseconds(HORIZON_SECONDS))
-    .replace("SPAN", _microseconds(SPAN_SECONDS))
-    .replace("LEARNED", _microseconds(LEARNED_SECONDS))
-    .replace("DOUBLING", _microseconds(RAMP_DOUBLING_SECONDS))
-    .replace("START", str(RAMP_START))
-)
-"""Leases a stretch for ``ARGV[1]`` calls of ``ARGV[2]`` tokens together, or says how long to wait.
-
-Arguments: calls, tokens, tokens of the largest call; the operator's time per call and per token (0 for no limit); those that
-the provider named last and how long ago (-1: none). Answers whether the stretch is leased, when its calls and its
-tokens begin (or, if it is not, the time to wait), and the time per call and per token that is in force.
-"""
-
-PAUSE = """
-local clock = redis.call('TIME')
-local pause = clock[1] * 1000000 + clock[2] + tonumber(ARGV[1])
-if pause > tonumber(redis.call('HGET', KEYS[1], 'pause') or 0) then
-  redis.call('HSET', KEYS[1], 'pause', string.format('%.0f', pause))
-  redis.call('PEXPIRE', KEYS[1], math.max(redis.call('PTTL', KEYS[1]), math.ceil(ARGV[1] / 1000) + 60000))
+if s.seen and not first then s.seen = math.max(0, s.seen + ask.unleased[1] - ask.rejected) end
+if ask.answered and s.seen and s.probe_at > 0 then
+  if s.tries > 0 and s.seen >= 1 then
+    local elapsed = s.probe_at - s.since
+    local minute = elapsed >= WINDOW_SEEN
+    local each = (minute and MINUTE or math.max(elapsed, 0.001)) / s.seen
+    if s.found then
+      local current, kept = found_now(), 0.5
+      if s.doubling > 0 then kept = 1 - (1 - GUESS_KEPT) * (DOUBLING / s.doubling) ^ 0.5 end
+      s.found = math.min(math.max(each, current / 0.98), current / kept)
+      s.doubling = s.doubling < LONGEST_DOUBLING and s.doubling * 4 or 0
+    else
+      if known[1] > 0 then each = math.min(each, known[1] / LOWEST_SHARE) end
+      local limited = known[1] > 0 or known[2] > 0 or known[3] > 0 or known[4] > 0
+      s.found, s.doubling = each, (limited or not minute or s.seen < FEWEST_SEEN) and DOUBLING or 0
+    end
+    s.paced = 0
+    s.due = math.max(s.due or 0, s.probe_at + s.found)
+  end
+  s.seen = nil
 end
-"""
-"""Lets nothing go for ``ARGV[1]``, after which the rate ramps up; never shortens a pause."""
+if ask.hold > 0 then
+  s.hold = math.max(s.hold or 0, now + ask.hold)
+  if not s.seen then s.seen, s.since, s.tries = 0, now, 0 end
+  s.probe_at = 0
+end
 
-SHARE = (
-    _NOW_AND_EPOCH
-    + """
-local me, limit, in_use, held, want, lasting = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]),
-  tonumber(ARGV[5]), tonumber(ARGV[6])
-local others, claimants, rank = {}, 1, 0
-local entries = redis.call('HGETALL', KEYS[1])
-for i = 1, #entries, 2 do
-  local share, wanted, ends = string.match(entries[i + 1], '(%d+) (%d+) (%d+)')
-  if tonumber(ends) <= now then
-    redis.call('HDEL', KEYS[1], entries[i])
-  elseif entries[i] ~= me then
-    others[#others + 1] = {tonumber(share), tonumber(wanted)}
-    if tonumber(wanted) > 0 then
-      claimants = claimants + 1
-      if entries[i] < me then rank = rank + 1 end
+local function when_window_has_room(start, cost)
+  local begin, recent = start, nil
+  for k = 1, 4 do
+    if cost[k] * known[k] > COARSE * MINUTE then
+      local room, used = 1.000001 * MINUTE / known[k] - cost[k], 0
+      recent = recent or redis.call('LRANGE', KEYS[3], 0, -1)
+      local ats, units = {}, {}
+      for _, entry in ipairs(recent) do
+        local numbers = {}
+        for number in string.gmatch(entry, '%S+') do numbers[#numbers + 1] = tonumber(number) end
+        if numbers[1] > begin - MINUTE + 1e-6 then
+          ats[#ats + 1], units[#units + 1] = numbers[1], numbers[k + 1]
+          used = used + numbers[k + 1]
+        end
+      end
+      for i = 1, #ats do
+        if used <= room then break end
+        used = used - units[i]
+        start = math.max(start, ats[i] + MINUTE)
+      end
+    end
+  end
+  return start
+end
+
+local rates, granted, start, probe = intervals(), 0, 0, 0
+local function spend(at, cost)
+  s.due = at + duration(cost, rates)
+  remember(at, cost)
+end
+local held = math.max(0, (s.hold or 0) - now)
+if held > 0 then
+  start = held
+elseif ask.calls == 0 then
+  start = 0
+elseif s.seen then
+  if s.probe_at > 0 and now < s.probe_at + PROBE then
+    start = PROBE_POLL
+  else
+    s.probe_at, granted, probe = now, 1, 1
+    spend(math.max(s.due or 0, now), ask.first)
+  end
+elseif math.max(unpack(rates)) == 0 then
+  granted = ask.calls
+else
+  local at = math.max(s.due or 0, now - CREDIT)
+  if fresh then at = math.max(at, epoch + HORIZON + math.max(SPAN, duration(ask.largest, rates))) end
+  local cost = plus(ask.cost, ask.beyond)
+  at = when_window_has_room(at, cost)
+  if at > now + HORIZON then
+    start = at - now - HORIZON
+  else
+    granted, start = ask.calls, at - now
+    spend(at, cost)
+    if s.found then
+      local paced = ask.cost[1] * found_now()
+      s.paced = s.paced + (s.doubling > 0 and math.min(paced, LONGEST_STEP) or paced)
     end
   end
 end
-local fair = math.max(1, math.floor(limit / claimants))
-local taken, expected = 0, 0
-for _, other in ipairs(others) do
-  taken = taken + other[1]
-  expected = expected + math.max(other[1], math.min(other[2], fair))
-end
-local share = math.min(want, limit - taken, math.max(fair, limit - expected))
-if claimants > limit and (rank + math.floor(now / TURN)) % claimants >= limit then share = 0 end
-if now < epoch + SETTLING then share = math.min(want, held) end
-share = math.max(share, 0)
-local counted = math.max(share, in_use)
-if counted == 0 and want == 0 then
-  redis.call('HDEL', KEYS[1], me)
-else
-  redis.call('HSET', KEYS[1], me, string.format('%.0f %.0f %.0f', counted, want, now + lasting))
-  redis.call('PEXPIRE', KEYS[1], math.ceil(lasting / 1000))
-end
-return share
-""".replace("SETTLING", _microseconds(SETTLING_SECONDS)).replace("TURN", _microseconds(TURN_SECONDS))
-)
-"""Gives a process its share of the calls that may be in flight at once, for ``ARGV[6]``; others get it back after that.
 
-Arguments: the process, the limit, its calls in flight, the share that it holds, the share that it wants, how long it lasts. A
-share may be less than what is in flight: no call starts then until so many have ended, and all in flight are counted.
-What others do not want is free for all; where all want more than there is, each gets the same, as soon as those that
-have more have finished their calls. Where there are more processes than slots, they take turns.
+local bucket = ask.bucket or KEYS[1]
+if held >= SHOWN_HOLD then
+  local until_before, reason_before = string.match(redis.call('HGET', KEYS[4], bucket) or '', '(%S+) (.*)')
+  local goes_on = until_before and tonumber(until_before) > now
+  local reason = ask.reason or goes_on and reason_before or ''
+  redis.call('HSET', KEYS[4], bucket, string.format('%.3f %s', now + held, reason))
+  redis.call('EXPIRE', KEYS[4], 86400)
+end
+if not s.seen then s.since, s.tries, s.probe_at = nil, nil, nil end
+if not s.found then s.doubling, s.paced = nil, nil end
+local fields = {}
+for name, value in pairs(s) do
+  fields[#fields + 1] = name
+  fields[#fields + 1] = string.format('%.9f', value)
+end
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], unpack(fields))
+redis.call('EXPIRE', KEYS[1], 86400)
+redis.call('EXPIRE', KEYS[3], 120)
+local answer = {granted, start, rates[1], rates[2], rates[3], rates[4], probe, held}
+for i = 1, #answer do answer[i] = string.format('%.9f', answer[i]) end
+return answer
+"""
+)
+for _name, _value in {
+    "COARSE": timeline.COARSE_SHARE,
+    "CREDIT": timeline.CREDIT_SECONDS,
+    "DOUBLING": timeline.DOUBLING_SECONDS,
+    "FASTER": timeline.FASTER_SECONDS,
+    "FASTEST": timeline.FASTEST_SECONDS,
+    "FEWEST_SEEN": timeline.FEWEST_SEEN,
+    "FIRST_HOLD": timeline.FIRST_HOLD_SECONDS,
+    "GUESS_KEPT": timeline.GUESS_KEPT,
+    "HOLD_FACTOR": timeline.HOLD_FACTOR,
+    "HORIZON": timeline.HORIZON_SECONDS,
+    "LONGEST_DOUBLING": timeline.LONGEST_DOUBLING_SECONDS,
+    "LONGEST_HOLD": timeline.LONGEST_HOLD_SECONDS,
+    "LONGEST_STEP": timeline.LONGEST_STEP_SECONDS,
+    "LOWEST_SHARE": timeline.LOWEST_SHARE,
+    "MINUTE": timeline.MINUTE_SECONDS,
+    "NAMED": timeline.NAMED_SECONDS,
+    "PROBE": timeline.PROBE_SECONDS,
+    "PROBE_POLL": timeline.PROBE_POLL_SECONDS,
+    "SHOWN_HOLD": SHOWN_HOLD_SECONDS,
+    "SPAN": timeline.SPAN_SECONDS,
+    "STEADY": timeline.STEADY_SECONDS,
+    "WINDOW_SEEN": timeline.WINDOW_SEEN_SECONDS,
+}.items():
+    LEASE = re.sub(rf"\b{_name}\b", repr(_value), LEASE)
+"""What :meth:`app.limits.timeline.Timeline.lease` does, on the state in Redis.
+
+Keys: the bucket's state, the epoch, what was sent within the last minute, and the holds of all buckets. ``ARGV[1]`` is JSON: a report,
+the calls' number and cost, that of the first, and of the largest that there was. Answers with a lease's fields as text.
 """

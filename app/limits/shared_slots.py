@@ -1,17 +1,23 @@
 """How many calls may be in flight at once, over all workers: each process leases a share of them from Redis.
 
-A share lasts some seconds and is renewed meanwhile, so that the share of a process that died comes back by itself.
+How many that are is found by :mod:`app.limits.concurrency`, up to the operator's limit. A share lasts some seconds and is renewed
+meanwhile, so that the share of a process that died comes back by itself.
 """
 
 import asyncio
 import contextlib
+import json
+import sys
 from collections import deque
+from typing import NamedTuple
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from app.limits.scripts import SHARE
-from app.ports import LimiterUnavailableError
+from app.limits.concurrency import MOST, START, Latencies, Sample, State, next_state
+from app.limits.outage import AWAY, Outage
+from app.limits.slots_script import SHARE
+from app.ports import CallOutcome, LimiterUnavailableError, Observation, ProviderUnreachableError
 
 LASTING_SECONDS = 15.0
 """How long a share lasts that is not renewed."""
@@ -20,6 +26,42 @@ _MARGIN_SECONDS = 1.0
 _RENEWAL_SECONDS = 1.0
 _STARVED_SECONDS = 0.1
 """How often a process asks for more while calls wait."""
+_SHORTEST_REST_SECONDS = 0.01
+"""Between two requests to Redis, however soon there is news."""
+
+
+class Slots(NamedTuple):
+    """What the slots of a model are of.
+
+    Attributes:
+        key: Of the shares.
+        epoch: Key of the epoch; see :mod:`app.limits.scripts`.
+        outage: Key of the connection's outage.
+        most: The operator's limit of calls in flight, of all processes together; ``None`` for none.
+        owner: This process, unlike all others.
+        deadline_seconds: After which a call is given up.
+        outage_seconds: After which waiting for a server that is away is given up.
+    """
+
+    key: str
+    epoch: str
+    outage: str
+    most: int | None
+    owner: str
+    deadline_seconds: float
+    outage_seconds: float
+
+
+class _Answer(NamedTuple):
+    """What Redis answers; see :data:`SHARE`."""
+
+    share: int
+    demand: int
+    version: str
+    state: State
+    sample: Sample
+    away_seconds: float
+    reason: str
 
 
 class SharedSlots:
@@ -27,50 +69,84 @@ class SharedSlots:
 
     Args:
         redis: Where the shares are.
-        key: Of the shares.
-        epoch: Key of the epoch; see :mod:`app.limits.scripts`.
-        limit: Calls in flight at once, of all processes together.
-        owner: This process, unlike all others.
+        slots: What they are of.
+        outage: The connection's, in this process.
     """
 
-    def __init__(self, redis: Redis, *, key: str, epoch: str, limit: int, owner: str) -> None:
+    def __init__(self, redis: Redis, slots: Slots, outage: Outage) -> None:
         self._script = redis.register_script(SHARE)
-        self._keys = [key, epoch]
-        self._limit = limit
-        self._owner = owner
+        self._slots = slots
+        self._outage = outage
+        self._ceiling = MOST if slots.most is None else slots.most
+        self._clock = asyncio.get_running_loop().time
         self._share = 0
         self._lapses = 0.0
         self._in_use = 0
         self._peak = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._keeper: asyncio.Task[None] | None = None
-        self._hungry = asyncio.Event()
+        self._news = asyncio.Event()
+        self._version = ""
+        self._state = self._first = State(min(START, self._ceiling))
+        self._enough = self._state.enough
+        self._latencies = Latencies(self._clock())
+
+    def enter_at_once(self) -> bool:
+        """Whether there was a slot; then the caller has it and must :meth:`release` it."""
+        if self._waiting or not self._free():
+            return False
+        self._take()
+        return True
 
     async def enter(self) -> None:
-        """Waits for a slot; the caller must :meth:`leave` it.
+        """Waits for a slot; the caller must :meth:`release` it.
 
         Raises:
             LimiterUnavailableError: If Redis cannot be reached.
+            ProviderUnreachableError: If the server has been away for too long.
         """
-        if not self._waiting and self._free():
-            self._take()
+        if self.enter_at_once():
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if not self._waiting:
+            self._news.set()
         self._waiting.append(waiter)
-        self._hungry.set()
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="shared-slots")
         try:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self.leave()
+                self.release()
             raise
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Gives a slot back."""
         self._in_use -= 1
         self._hand_out()
+
+    def observe(self, observation: Observation) -> None:
+        """Takes in how a call ended; to be told before its slot is released."""
+        outcome, outage = observation.outcome, self._outage
+        if outcome is CallOutcome.ANSWERED:
+            usage = observation.usage
+            tokens = usage.output_tokens if usage is not None else 0
+            self._latencies.answered(self._clock(), observation.latency_seconds, tokens)
+            outage.reached()
+            if self._latencies.ended >= self._enough:
+                self._news.set()
+        elif outcome in {CallOutcome.RATE_LIMITED, CallOutcome.REJECTED}:
+            outage.reached()
+        elif outcome is not CallOutcome.FAILED:
+            self._latencies.overload(self._clock(), observation.latency_seconds)
+            busy = outcome is CallOutcome.OVERLOADED and self._state.limit > 1
+            if not (busy or outcome is CallOutcome.TIMED_OUT):
+                outage.failed(observation.reason)
+            self._news.set()
+        if outage.news:
+            self._news.set()
+            if outage.news == AWAY:
+                self._share = 0
 
     async def close(self) -> None:
         """Ends all waiting, and gives the share back if Redis can be reached."""
@@ -78,12 +154,12 @@ class SharedSlots:
             self._keeper.cancel()
             await asyncio.wait([self._keeper])
             self._keeper = None
-        self._fail("it was closed")
+        self._fail(_unavailable("it was closed"))
         with contextlib.suppress(RedisError, OSError):
             await self._ask(0)
 
     def _free(self) -> bool:
-        return self._in_use < self._share and asyncio.get_running_loop().time() < self._lapses
+        return self._in_use < self._share and self._clock() < self._lapses
 
     def _take(self) -> None:
         self._in_use += 1
@@ -100,44 +176,89 @@ class SharedSlots:
         """Renews the share, or asks for more, for as long as there are calls; gives it back after the last."""
         try:
             while True:
+                self._news.clear()
                 self._waiting = deque(waiter for waiter in self._waiting if not waiter.done())
                 want, self._peak = max(self._peak, self._in_use + len(self._waiting)), self._in_use
                 idle = not (self._waiting or self._in_use)
                 try:
-                    await self._ask(0 if idle else min(want, self._limit))
+                    await self._renew(0 if idle else want)
                 except (RedisError, OSError) as error:
-                    self._fail(f"{type(error).__name__}: {error}")
+                    self._fail(_unavailable(f"{type(error).__name__}: {error}"))
                 self._hand_out()
                 if idle and not (self._waiting or self._in_use):
                     return
                 await self._rest()
         finally:
             self._keeper = None
-            self._fail("it was closed")
+            self._fail(_unavailable("it was closed"))
 
     async def _rest(self) -> None:
-        await asyncio.sleep(_STARVED_SECONDS)
-        if not self._waiting:
-            self._hungry.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_RENEWAL_SECONDS - _STARVED_SECONDS):
-                    await self._hungry.wait()
+        await asyncio.sleep(_SHORTEST_REST_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STARVED_SECONDS if self._waiting else _RENEWAL_SECONDS):
+                await self._news.wait()
 
-    async def _ask(self, want: int) -> None:
-        now = asyncio.get_running_loop().time()
+    async def _renew(self, want: int) -> None:
+        """Renews the share, and changes the limit for all where the calls that have ended are a reason."""
+        answer = await self._ask(want)
+        after = next_state(
+            answer.state,
+            answer.sample,
+            demand=answer.demand,
+            ceiling=self._ceiling,
+            deadline=self._slots.deadline_seconds,
+        )
+        if after != answer.state and not self._outage.is_on:
+            answer = await self._ask(want, after)
+        if answer.away_seconds >= self._slots.outage_seconds:
+            self._fail(ProviderUnreachableError(answer.reason, answer.away_seconds))
+
+    async def _ask(self, want: int, after: State | None = None) -> _Answer:
+        now = self._clock()
         held = self._share if now < self._lapses else self._in_use
-        arguments = (self._owner, self._limit, self._in_use, held, want, round(LASTING_SECONDS * 1e6))
-        # Until Redis has said how much is ours, and if it never does, no call starts but in the place of one that ended.
-        self._share = self._in_use
-        self._share = int(await self._script(keys=self._keys, args=arguments))
+        news, slots, most = self._outage.news, self._slots, self._slots.most
+        sample = self._latencies.take()
+        arguments = (
+            *(slots.owner, self._in_use, held, want, _microseconds(LASTING_SECONDS)),
+            *(self._ceiling, int(most is not None), int(bool(self._waiting)), self._version),
+            *("" if after is None else json.dumps(after), (after or self._first).limit),
+            *(news, self._outage.reason, _microseconds(slots.outage_seconds)),
+            *(sample.ended, sample.overloaded, sample.latency, sample.compared, sample.expected),
+        )
+        if most is not None:
+            # Until Redis has said how much is ours, and if it never does, no call starts but in the place of one that ended.
+            self._share = self._in_use
+        keys = (slots.key, slots.epoch, f"{slots.key}:found", slots.outage)
+        share, demand, version, state, age, away, reason, *sums = await self._script(
+            keys=keys, args=arguments
+        )
+        self._share = int(share)
         self._lapses = now + LASTING_SECONDS - _MARGIN_SECONDS
+        self._outage.told(news, is_on=away >= 0)
+        self._follow(version.decode(), State(*json.loads(state)) if state else self._first)
+        ended, overloaded, *seconds = map(float, sums)
+        seen = Sample(age / 1e6, round(ended), round(overloaded), *seconds)
+        missing = self._state.enough - seen.ended
+        can_change = self._state.before or self._state.limit < self._ceiling
+        self._enough = missing if missing > 0 and can_change else sys.maxsize
+        return _Answer(self._share, demand, self._version, self._state, seen, away / 1e6, reason.decode())
 
-    def _fail(self, reason: str) -> None:
+    def _follow(self, version: str, state: State) -> None:
+        """Begins a sample of the state that all processes are in."""
+        if version != self._version:
+            self._latencies.begin(self._clock(), self._state, state)
+            self._version, self._state = version, state
+
+    def _fail(self, error: Exception) -> None:
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
-                waiter.set_exception(
-                    LimiterUnavailableError(
-                        f"the shared limit of calls in flight cannot be reached: {reason}"
-                    )
-                )
+                waiter.set_exception(error)
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1e6)
+
+
+def _unavailable(reason: str) -> LimiterUnavailableError:
+    return LimiterUnavailableError(f"the shared limit of calls in flight cannot be reached: {reason}")

@@ -8,20 +8,11 @@ from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 from pydantic import SecretStr
 
 from app.domain.model import ChatReply, ChatRequest, FinishReason, ProviderLimits, Usage
-from app.llm import errors, wire
-from app.llm.capabilities import DEFAULT_ANTHROPIC_MAX_TOKENS, sendable, sendable_extra
+from app.llm import errors, replied, wire
 from app.llm.chat import Chat
 from app.llm.connections import Connection
-from app.llm.texts import storable
+from app.llm.model_table import with_parameters
 from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
-
-_FINISH_REASONS: Mapping[str, FinishReason] = {
-    "end_turn": FinishReason.STOP,
-    "stop_sequence": FinishReason.STOP,
-    "max_tokens": FinishReason.LENGTH,
-    "model_context_window_exceeded": FinishReason.LENGTH,
-    "refusal": FinishReason.REFUSAL,
-}
 
 
 class AnthropicChat(Chat):
@@ -40,14 +31,10 @@ class AnthropicChat(Chat):
     @staticmethod
     def body(request: ChatRequest) -> dict[str, object]:
         """The body of a call: the message and what was asked for, nothing else but the limit that the API demands."""
-        parameters = sendable("anthropic", request.model)
-        parameters.setdefault("max_tokens", DEFAULT_ANTHROPIC_MAX_TOKENS)
-        if "stop" in parameters:
-            parameters["stop_sequences"] = parameters.pop("stop")
         system = {} if request.system is None else {"system": request.system}
         messages = [{"role": "user", "content": request.user}]
-        body: dict[str, object] = {"model": request.model.name, **system, "messages": messages, **parameters}
-        return sendable_extra(request.model.parameters) | body
+        asked = {"model": request.model.name, **system, "messages": messages}
+        return with_parameters("anthropic", request.model, asked)
 
     @staticmethod
     def read(
@@ -59,18 +46,22 @@ class AnthropicChat(Chat):
         """See :class:`app.llm.chat.Chat`."""
         blocks = body.get("content")
         if blocks is None and body.get("error"):
-            raise errors.refused_in_reply(body, headers, key)
+            raise errors.refused_in_reply(body["error"], headers, key)
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise errors.malformed("the reply has no content blocks")
-        texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+        said = replied.of_parts(blocks)
+        stopped = body.get("stop_reason")
+        finish_reason = wire.finish_reason(stopped)
         counts = body.get("usage")
         return ChatReply(
-            text=storable("".join(text for text in texts if isinstance(text, str))),
-            finish_reason=wire.finish_reason(body.get("stop_reason"), _FINISH_REASONS),
+            text=said.text,
+            finish_reason=finish_reason,
             usage=_usage(counts) if isinstance(counts, dict) else None,
             model_snapshot=wire.short_text(body.get("model")),
             provider_request_id=wire.short_text(headers.get("request-id")),
             limits=limits,
+            thoughts=said.thoughts,
+            provider_finish_reason=wire.short_text(stopped) if finish_reason is FinishReason.OTHER else None,
         )
 
 

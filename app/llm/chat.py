@@ -14,9 +14,11 @@ from app.llm.connections import Connection
 from app.llm.keyless import keyless
 from app.llm.limit_headers import LimitHeaders
 from app.llm.transports import TransportKind
-from app.llm.transports.body import Body, BodyForms
+from app.llm.transports.body import Body, BodyForms, EmptyBody
 from app.llm.transports.choice import open_transport
 from app.llm.transports.sdk import Client, Faults
+
+PROBE_DEADLINE_SECONDS = 10.0
 
 
 class Chat(ABC):
@@ -71,6 +73,14 @@ class Chat(ABC):
         reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
         limits = self._limits.news(request.model.name, reply.headers)
         return keyless(self.read(wire.json_object(reply), reply.headers, self._key, limits), self._key)
+
+    async def probe(self) -> None:
+        """Posts an empty object where calls go.
+
+        Raises:
+            ModelCallError: What the server answered, or why nothing came.
+        """
+        await self._transport.post(EmptyBody(), "probe", PROBE_DEADLINE_SECONDS)
 
     async def close(self) -> None:
         """Closes all connections."""

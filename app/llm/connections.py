@@ -20,8 +20,8 @@ from pydantic import (
 from app.guard.targets import Guard
 from app.telemetry.redaction import traces_of
 
-ConnectionKind = Literal["openai", "anthropic"]
-"""The wire format that a provider speaks."""
+ConnectionKind = Literal["openai", "anthropic", "completions"]
+"""The wire format that a provider speaks; ``completions`` is OpenAI's older one for base models, which know no roles."""
 
 SIMULATED = "simulated"
 SIMULATED_ANTHROPIC = "simulated-anthropic"
@@ -115,6 +115,8 @@ class Connection:
         models: The models that jobs may use; ``None`` for all.
         simulated: Whether it is the simulator, whose models answer by a known truth.
         batches: Whether it has the batch endpoints of its wire format.
+        families: Names by which the model table knows the families of models whose own names say nothing, such as those of
+            deployments.
         guard: Says to which addresses it may lead; ``None`` for all, where the operator configured it.
         tenant: Whose jobs may call it; ``None`` for everybody's, where the operator configured it.
     """
@@ -128,6 +130,7 @@ class Connection:
     models: tuple[str, ...] | None = None
     simulated: bool = False
     batches: bool = False
+    families: Mapping[str, str] = field(default_factory=dict)
     guard: Guard | None = None
     tenant: str | None = None
 
@@ -217,6 +220,7 @@ class _Entry(_Section):
     prices: Mapping[str, ModelPrices] = Field(default_factory=dict)
     models: tuple[str, ...] | None = None
     batches: bool | None = None
+    families: Mapping[str, str] = Field(default_factory=dict)
 
 
 class _File(_Section):
@@ -319,6 +323,8 @@ def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
     base_url = entry.base_url or (_environment_url(name, env) or default_url if kind else None)
     if base_url is None:
         raise ConnectionsError(f"connections.{name}.base_url: Field required")
+    if entry.batches and entry.kind == "completions":
+        raise ConnectionsError(f"connections.{name}.batches: the wire format completions has no batches")
     return Connection(
         id=name,
         kind=entry.kind or kind or "openai",
@@ -328,6 +334,7 @@ def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
         prices=entry.prices,
         models=entry.models,
         batches=base_url == default_url if entry.batches is None else entry.batches,
+        families=entry.families,
     )
 
 

@@ -1,7 +1,7 @@
 """Everything that a provider can answer instead of an answer, in the one vocabulary of ``ModelCallError``.
 
-Decided by exact codes and statuses: wordings of messages change and are shown to people, not compared. There is one
-exception, for an empty purse that has no code of its own.
+Decided by exact codes and statuses: wordings of messages change and are shown to people, not compared. The exceptions are the
+three for which there is no code: see :func:`_by_words`.
 """
 
 import re
@@ -15,6 +15,7 @@ import httpx2
 from pydantic import SecretStr
 
 from app.guard.targets import TargetRefusedError
+from app.llm.error_bodies import Fault, read_fault, retry_seconds
 from app.llm.header_values import LONGEST_WAIT_SECONDS, number, seconds_of_duration, seconds_until
 from app.llm.limit_headers import read_limits
 from app.llm.texts import storable
@@ -23,7 +24,8 @@ from app.ports import FailureKind, ModelCallError
 from app.telemetry.redaction import traces_of
 
 _MESSAGE_LENGTH = 300
-_CODE = re.compile(r"[\w.-]{1,64}")
+MALFORMED_REPLY = "malformed_reply"
+"""Our code for a good status with something else than an answer."""
 
 _KINDS_BY_CODE: Mapping[str, FailureKind] = {
     # OpenAI and those who speak its format: https://platform.openai.com/docs/guides/error-codes
@@ -34,15 +36,42 @@ _KINDS_BY_CODE: Mapping[str, FailureKind] = {
     "account_deactivated": FailureKind.JOB,
     "invalid_api_key": FailureKind.JOB,
     "model_not_found": FailureKind.JOB,
+    "unsupported_country_region_territory": FailureKind.JOB,
     "DeploymentNotFound": FailureKind.JOB,
+    "OperationNotSupported": FailureKind.JOB,
     "unsupported_parameter": FailureKind.JOB,
     "unsupported_value": FailureKind.JOB,
     "unknown_parameter": FailureKind.JOB,
     "context_length_exceeded": FailureKind.ITEM,
     "string_above_max_length": FailureKind.ITEM,
-    "content_policy_violation": FailureKind.ITEM,
-    "content_filter": FailureKind.ITEM,
+    "content_policy_violation": FailureKind.FILTERED,
+    "content_filter": FailureKind.FILTERED,
+    # Alibaba: https://www.alibabacloud.com/help/en/model-studio/error-code
+    "data_inspection_failed": FailureKind.FILTERED,
+    "DataInspectionFailed": FailureKind.FILTERED,
     "invalid_prompt": FailureKind.ITEM,
+    # Groq: https://console.groq.com/docs/errors
+    "model_decommissioned": FailureKind.JOB,
+    "model_terms_required": FailureKind.JOB,
+    # Mistral: https://docs.mistral.ai/resources/known-error-codes
+    "invalid_model": FailureKind.JOB,
+    # LiteLLM's proxy: https://docs.litellm.ai/docs/proxy/virtual_keys
+    "auth_error": FailureKind.JOB,
+    "token_not_found_in_db": FailureKind.JOB,
+    "expired_key": FailureKind.JOB,
+    "budget_exceeded": FailureKind.JOB,
+    "key_model_access_denied": FailureKind.JOB,
+    "team_model_access_denied": FailureKind.JOB,
+    "no_db_connection": FailureKind.JOB,
+    # Google: https://ai.google.dev/gemini-api/docs/troubleshooting
+    "API_KEY_INVALID": FailureKind.JOB,
+    "UNAUTHENTICATED": FailureKind.JOB,
+    "PERMISSION_DENIED": FailureKind.JOB,
+    "FAILED_PRECONDITION": FailureKind.JOB,
+    # AWS: https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html
+    "AccessDeniedException": FailureKind.JOB,
+    "UnrecognizedClientException": FailureKind.JOB,
+    "ExpiredTokenException": FailureKind.JOB,
     # Anthropic, error.details.error_code and error.type: https://platform.claude.com/docs/en/api/errors
     "contract_spend_limit_reached": FailureKind.JOB,
     "enforced_spend_limit_reached": FailureKind.JOB,
@@ -63,12 +92,21 @@ _KINDS_BY_CODE: Mapping[str, FailureKind] = {
 CREDIT_TOO_LOW = "credit_balance_too_low"
 """Our code for Anthropic's empty purse: HTTP 400 with the code of any bad request, told apart by its words alone."""
 _CREDIT_TOO_LOW_WORDS = "Your credit balance is too low"
+QUOTA_USED_UP = "insufficient_quota"
+"""OpenAI's code for an empty purse; also ours where a proxy relays OpenAI's words without it."""
+_QUOTA_WORDS = re.compile(r"insufficient_quota|exceeded your current quota.*platform\.openai\.com", re.DOTALL)
+"""OpenAI's code within a proxy's words, or its words with its address: Gemini says the same of a rate limit, with its own."""
+REQUEST_TOO_LARGE = "request_too_large"
+"""Anthropic's code for a request that no waiting makes possible; also ours where a rate limit is smaller than the request."""
+_LIMIT_AND_REQUESTED = re.compile(r"\bLimit:? ([\d,]+)\b.*?\bRequested:? ([\d,]+)\b", re.DOTALL)
+_AZURE_POLICY = "ResponsibleAIPolicyViolation"
 _UNSENT_BY_AIOHTTP = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _UNSENT = (NotConnectedError, httpx2.ConnectError, httpx2.ConnectTimeout, socket.gaierror)
-_ERROR_STATUSES = range(400, 600)
+_ERROR_STATUSES = frozenset(str(status) for status in range(400, 600))
 _PROVIDER_TIMED_OUT = frozenset({408, 504, 524})
 _KINDS_BY_STATUS: Mapping[int, FailureKind] = {
     400: FailureKind.ITEM,
+    403: FailureKind.ITEM,  # one moderated prompt, or a key without the right: then the first calls all fail
     408: FailureKind.RETRY,
     409: FailureKind.RETRY,
     413: FailureKind.ITEM,
@@ -87,36 +125,78 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
         headers: The reply's headers.
         key: The connection's key, kept out of the message.
     """
-    fault = body.get("error", body) if isinstance(body, dict) else body
-    codes = list(_codes(fault)) if isinstance(fault, dict) else []
-    message = fault.get("message") if isinstance(fault, dict) else fault
-    if codes == ["invalid_request_error"] and str(message).startswith(_CREDIT_TOO_LOW_WORDS):
-        codes = [CREDIT_TOO_LOW]
-    kind = next((_KINDS_BY_CODE[code] for code in codes if code in _KINDS_BY_CODE), None) or _kind_by_status(
-        status
-    )
+    fault = read_fault(body)
+    kind, code = _by_words(status, fault) or _by_code(status, fault)
+    wait = retry_after(headers)
+    if wait is None and (asked := retry_seconds(fault)) is not None:
+        wait = min(asked, LONGEST_WAIT_SECONDS)
     return ModelCallError(
-        readable(f"HTTP {status}: {message or 'no reason given'}", key),
+        readable(f"HTTP {status}: {fault.words or 'no reason given'}", key),
         kind=kind,
-        code=readable(codes[0], key) if codes else f"http_{status}",
+        code=readable(code, key),
         status=status,
-        retry_after=retry_after(headers) if kind is FailureKind.RETRY else None,
+        retry_after=wait if kind is FailureKind.RETRY else None,
         maybe_paid=status in _PROVIDER_TIMED_OUT,
         limits=read_limits(headers) if status == HTTPStatus.TOO_MANY_REQUESTS else None,
     )
 
 
-def refused_in_reply(
-    body: Mapping[str, object], headers: Mapping[str, str], key: SecretStr | None
-) -> ModelCallError:
+def _by_code(status: int, fault: Fault) -> tuple[FailureKind, str]:
+    """Kind and code of an error by its codes and its status."""
+    code = fault.codes[0] if fault.codes else f"http_{status}"
+    if _is_filtered(fault.fields):
+        return FailureKind.FILTERED, code
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:  # Groq's has the code of a rate limit
+        return FailureKind.ITEM, REQUEST_TOO_LARGE if fault.codes else code
+    known = next((_KINDS_BY_CODE[one] for one in fault.codes if one in _KINDS_BY_CODE), None)
+    return known or _kind_by_status(status), code
+
+
+def _by_words(status: int, fault: Fault) -> tuple[FailureKind, str] | None:
+    """Kind and code of the three errors that no code tells from others; ``None`` for all the rest.
+
+    Anthropic's empty purse has the code of any bad request. OpenAI's, relayed by a proxy, has that of any rate limit. A request
+    that is larger than a rate limit is answered by OpenAI like one that comes too early; that it can never be granted
+    follows from the two numbers in the message, not from its wording.
+    """
+    if status == HTTPStatus.BAD_REQUEST and fault.words.startswith(_CREDIT_TOO_LOW_WORDS):
+        return FailureKind.JOB, CREDIT_TOO_LOW
+    if status != HTTPStatus.TOO_MANY_REQUESTS:
+        return None
+    if QUOTA_USED_UP in fault.codes or _QUOTA_WORDS.search(fault.words):
+        return FailureKind.JOB, QUOTA_USED_UP
+    numbers = _LIMIT_AND_REQUESTED.search(fault.words)
+    if numbers is not None:
+        limit, requested = (int(number.replace(",", "") or 0) for number in numbers.groups())
+        if requested > limit:
+            return FailureKind.ITEM, REQUEST_TOO_LARGE
+    return None
+
+
+def refused_in_reply(fault: object, headers: Mapping[str, str], key: SecretStr | None) -> ModelCallError:
     """The failure of a call answered with status 200 and an error inside, as routing services do.
 
-    They put the status of the provider behind them into ``error.code``.
+    They put the status of the provider behind them into ``error.code``, as a number or as text.
+
+    Args:
+        fault: What the reply, or a choice in it, has as its ``error``.
+        headers: The reply's headers.
+        key: The connection's key, kept out of the message.
     """
-    fault = body["error"]
     code = fault.get("code") if isinstance(fault, dict) else None
-    status = code if isinstance(code, int) and code in _ERROR_STATUSES else HTTPStatus.BAD_GATEWAY
-    return refused(int(status), body, headers, key)
+    status = str(code) if str(code) in _ERROR_STATUSES else HTTPStatus.BAD_GATEWAY
+    return refused(int(status), {"error": fault}, headers, key)
+
+
+def broken_off(code: str = "broken_off") -> ModelCallError:
+    """The failure of a call whose provider gave up in the middle of the answer; a router's does not say why."""
+    return ModelCallError(
+        "the provider broke off the answer",
+        kind=FailureKind.RETRY,
+        code=code,
+        status=HTTPStatus.OK,
+        maybe_paid=True,
+    )
 
 
 def timed_out(seconds: float) -> ModelCallError:
@@ -157,9 +237,9 @@ def address_refused(reason: str) -> ModelCallError:
 
 
 def malformed(reason: str, status: int | None = 200) -> ModelCallError:
-    """The failure of a call whose reply is not what the format promises."""
+    """The failure of a call whose reply is not what the format promises: sent again once, as it may be paid each time."""
     return ModelCallError(
-        reason, kind=FailureKind.RETRY, code="malformed_reply", status=status, maybe_paid=True
+        reason, kind=FailureKind.RETRY, code=MALFORMED_REPLY, status=status, maybe_paid=True, most_attempts=2
     )
 
 
@@ -206,13 +286,20 @@ def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]
             yield seconds_until(headers.get(f"anthropic-ratelimit-{what}-reset", ""), now)
 
 
-def _codes(fault: Mapping[str, object]) -> Iterator[str]:
-    """An error object's codes, the most exact one first."""
-    details = fault.get("details")
-    detailed = details.get("error_code") if isinstance(details, dict) else None
-    for code in (detailed, fault.get("code"), fault.get("type")):
-        if isinstance(code, str) and _CODE.fullmatch(code):
-            yield code
+def _is_filtered(fault: Mapping[str, object]) -> bool:
+    """Whether an error object says by a field of its own that a content filter refused the prompt.
+
+    Azure names the policy in ``innererror`` (https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter),
+    which LiteLLM passes on below ``provider_specific_fields``. OpenRouter's moderation has the status 403 of a refused key, and
+    why it was flagged in ``metadata`` (https://openrouter.ai/docs/api/reference/errors-and-debugging). Both checked 2026-11-22.
+    """
+    passed_on = fault.get("provider_specific_fields")
+    for holder in (fault, passed_on):
+        inner = holder.get("innererror") if isinstance(holder, dict) else None
+        if isinstance(inner, dict) and inner.get("code") == _AZURE_POLICY:
+            return True
+    metadata = fault.get("metadata")
+    return isinstance(metadata, dict) and ("flagged_input" in metadata or "reasons" in metadata)
 
 
 def _kind_by_status(status: int) -> FailureKind:

@@ -5,7 +5,7 @@ import hashlib
 import importlib
 import json
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from app.domain.model import ChatReply, ChatRequest
 from app.llm.connections import Connection, ConnectionKind, Connections
@@ -73,6 +73,11 @@ class Gateway:
         chat = self._chats.get(request.model.connection) or self._connect(request.model.connection)
         return chat.complete(request)
 
+    async def probe(self, connection: str, tenant: str) -> None:
+        """See :class:`app.ports.ProviderProbe`."""
+        await self.prepare(connection, tenant)
+        await (self._chats.get(connection) or self._connect(connection)).probe()
+
     def fingerprint(self, request: ChatRequest) -> Fingerprint:
         """What makes a request the same as another: its provider's address, and the body that it is sent."""
         connection = find_connection(self._connections, request.model.connection)
@@ -130,8 +135,12 @@ def _unknown(name: str) -> ModelCallError:
 
 
 def adapters(connections: Connections) -> list[str]:
-    """The modules that speak the connections' wire formats. With its SDK each takes half a second or more to import."""
-    return [_adapter(kind) for kind in sorted({c.kind for c in connections}, reverse=True)]
+    """The modules that speak the connections' wire formats. With its SDK each takes a quarter of a second or more to import.
+
+    The simulator's in Anthropic's format, whose SDK takes longest, is left out: few jobs call it.
+    """
+    called = {each.kind for each in connections if not each.simulated or each.kind == "openai"}
+    return [_adapter(kind) for kind in sorted(called, reverse=True)]
 
 
 def _adapter(kind: ConnectionKind) -> str:
@@ -143,6 +152,14 @@ def _chat(connection: Connection, transport: TransportKind) -> "Chat":
         from app.llm.anthropic_chat import AnthropicChat  # noqa: PLC0415
 
         return AnthropicChat(connection, transport)
+    if connection.kind == "completions":
+        from app.llm.completions_chat import CompletionsChat  # noqa: PLC0415
+
+        return CompletionsChat(connection, transport)
     from app.llm.openai_chat import OpenAIChat  # noqa: PLC0415
 
     return OpenAIChat(connection, transport)
+
+
+ADAPTERS = tuple(_adapter(kind) for kind in sorted(get_args(ConnectionKind), reverse=True))
+"""The modules of all wire formats."""

@@ -7,6 +7,7 @@ https://platform.claude.com/docs/en/api/rate-limits (``anthropic-ratelimit-*``).
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from app.domain.model import ProviderLimits
 from app.llm.header_values import LONGEST_WAIT_SECONDS, number, seconds_of_duration, seconds_until
@@ -14,16 +15,11 @@ from app.llm.header_values import LONGEST_WAIT_SECONDS, number, seconds_of_durat
 NEWS_SECONDS = 1.0
 """How often the headers of a model's replies are looked at, unless an allowance is used up."""
 _MOST_PER_MINUTE = 1e9
-_LONGEST_WINDOW_SECONDS = 600.0
-"""A limit that is full again only after longer is none by the minute: some name a day's limit in the same header."""
-
-_REMAINING = {
-    "x-ratelimit-remaining-requests": "x-ratelimit-reset-requests",
-    "x-ratelimit-remaining-tokens": "x-ratelimit-reset-tokens",
-    "anthropic-ratelimit-requests-remaining": "anthropic-ratelimit-requests-reset",
-    "anthropic-ratelimit-tokens-remaining": "anthropic-ratelimit-tokens-reset",
-}
-"""Header of what is left, and of when it is whole again."""
+_LONGEST_RESET_SECONDS = 120.0
+"""A limit that is whole again only after longer is none by the minute: some name a day's limit in the same header."""
+_DAY_SECONDS = 86400.0
+_REFILLED_EVENLY = 0.98
+"""A used up day's limit that is full again no earlier than after this share of a day comes back evenly, call by call."""
 
 
 class LimitHeaders:
@@ -49,37 +45,70 @@ class LimitHeaders:
 def read_limits(headers: Mapping[str, str], now: datetime | None = None) -> ProviderLimits | None:
     """The limits that a reply's headers name; ``None`` if they name none.
 
-    A limit by the day, which some name in the same headers, is not taken for one by the minute. Where Anthropic gives limits
-    of input and of output beside one of tokens, the latter is the tightest of them.
+    A limit by the day, which some name in the same headers, is not taken for one by the minute: where it is used up, nothing can be
+    called until its reset. A minute's limit that is used up needs no wait: calls are as far apart as it asks for.
     """
     moment = now or datetime.now(UTC)
+    found = {what: _read_limit(headers, what, moment) for what in _PER_MINUTE}
+    held, reason = max(
+        (
+            (limit.hold_seconds, f"{limit.window} limit of {what.replace('-', ' ')} used up")
+            for what, limit in found.items()
+            if limit.hold_seconds
+        ),
+        default=(0.0, None),
+    )
     limits = ProviderLimits(
-        requests_per_minute=_per_minute(headers, "requests"),
-        tokens_per_minute=_per_minute(headers, "tokens"),
-        exhausted_seconds=_exhausted(headers, moment),
+        **{field: found[what].per_minute for what, field in _PER_MINUTE.items()},
+        hold_seconds=held,
+        hold_reason=reason,
     )
     return None if limits == ProviderLimits() else limits
 
 
-def _per_minute(headers: Mapping[str, str], what: str) -> float | None:
-    openai = headers.get(f"x-ratelimit-limit-{what}")
-    limit = number(headers.get(f"anthropic-ratelimit-{what}-limit") if openai is None else openai)
+_PER_MINUTE = {
+    "requests": "requests_per_minute",
+    "tokens": "tokens_per_minute",
+    "input-tokens": "input_tokens_per_minute",
+    "output-tokens": "output_tokens_per_minute",
+}
+"""What is limited, as headers call it and as we do."""
+
+
+class _Limit(NamedTuple):
+    per_minute: float | None = None
+    hold_seconds: float = 0.0
+    window: str = ""
+
+
+def _read_limit(headers: Mapping[str, str], what: str, now: datetime) -> _Limit:
+    limit, left, reset = _openai(headers, what) or _anthropic(headers, what, now)
     if limit is None or not 1 <= limit <= _MOST_PER_MINUTE:
+        return _Limit()
+    if reset is None or reset <= _LONGEST_RESET_SECONDS:
+        return _Limit(limit)
+    if left != 0:
+        return _Limit()
+    # "Full again in a day" is what a limit says that is refilled all the time; until midnight it is less.
+    wait = reset / limit if reset >= _REFILLED_EVENLY * _DAY_SECONDS else reset
+    return _Limit(
+        None, min(wait, LONGEST_WAIT_SECONDS), "daily" if reset > LONGEST_WAIT_SECONDS else "hourly"
+    )
+
+
+_Numbers = tuple[float | None, float | None, float | None]
+
+
+def _openai(headers: Mapping[str, str], what: str) -> _Numbers | None:
+    limit = headers.get(f"x-ratelimit-limit-{what}")
+    if limit is None:
         return None
     left = number(headers.get(f"x-ratelimit-remaining-{what}"))
-    reset = seconds_of_duration(headers.get(f"x-ratelimit-reset-{what}", ""))
-    # What was taken comes back evenly, so that tells how long all of it takes.
-    taken = limit - left if left is not None else 0.0
-    by_the_day = reset is not None and taken > 0 and reset * limit / taken > _LONGEST_WINDOW_SECONDS
-    return None if by_the_day else limit
+    return number(limit), left, seconds_of_duration(headers.get(f"x-ratelimit-reset-{what}", ""))
 
 
-def _exhausted(headers: Mapping[str, str], now: datetime) -> float:
-    """Seconds until everything that is used up is there again."""
-    waits = [0.0]
-    for remaining, reset in _REMAINING.items():
-        if headers.get(remaining) == "0":
-            when = headers.get(reset, "")
-            wait = seconds_of_duration(when)
-            waits.append((seconds_until(when, now) if wait is None else wait) or 0.0)
-    return min(max(waits), LONGEST_WAIT_SECONDS)
+def _anthropic(headers: Mapping[str, str], what: str, now: datetime) -> _Numbers:
+    limit, left, reset = (
+        headers.get(f"anthropic-ratelimit-{what}-{part}") for part in ("limit", "remaining", "reset")
+    )
+    return number(limit), number(left), seconds_until(reset, now) if reset else None

@@ -8,19 +8,13 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 from pydantic import SecretStr
 
 from app.domain.model import ChatReply, ChatRequest, FinishReason, ProviderLimits
-from app.llm import errors, wire
-from app.llm.capabilities import capabilities, sendable, sendable_extra
+from app.llm import errors, replied, wire
 from app.llm.chat import Chat
 from app.llm.connections import Connection
+from app.llm.model_table import with_parameters
+from app.llm.replied import Replied
 from app.llm.texts import storable
 from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
-
-_FINISH_REASONS: Mapping[str, FinishReason] = {
-    "stop": FinishReason.STOP,
-    "eos": FinishReason.STOP,
-    "length": FinishReason.LENGTH,
-    "content_filter": FinishReason.CONTENT_FILTER,
-}
 
 
 class OpenAIChat(Chat):
@@ -40,11 +34,7 @@ class OpenAIChat(Chat):
     def body(request: ChatRequest) -> dict[str, object]:
         """The body of a call: the messages and what was asked for, nothing else."""
         model = request.model
-        body: dict[str, object] = {"model": model.name, "messages": _messages(request)}
-        for name, value in sendable("openai", model).items():
-            known = capabilities("openai", model.name).max_tokens_field if name == "max_tokens" else name
-            body[known] = value
-        return sendable_extra(model.parameters) | body
+        return with_parameters("openai", model, {"model": model.name, "messages": _messages(request)})
 
     @staticmethod
     def read(
@@ -56,25 +46,35 @@ class OpenAIChat(Chat):
         """See :class:`app.llm.chat.Chat`."""
         choices = body.get("choices")
         if not choices and body.get("error"):
-            raise errors.refused_in_reply(body, headers, key)
+            raise errors.refused_in_reply(body["error"], headers, key)
         choice = choices[0] if isinstance(choices, list) and choices else None
+        if isinstance(choice, dict) and choice.get(
+            "error"
+        ):  # OpenRouter's, of a provider that failed on the way
+            raise errors.refused_in_reply(choice["error"], headers, key)
         message = choice.get("message") if isinstance(choice, dict) else None
         if not isinstance(choice, dict) or not isinstance(message, dict):
             raise errors.malformed("the reply has no choice with a message")
-        text, finish_reason = _answer(message, choice.get("finish_reason"))
+        stopped = choice.get("finish_reason")
+        said, finish_reason = _answer(message, stopped)
         counts = wire.mapping(body.get("usage"))
         return ChatReply(
-            text=text,
+            text=said.text,
             finish_reason=finish_reason,
             usage=wire.usage(
                 counts.get("prompt_tokens"),
                 counts.get("completion_tokens"),
                 wire.mapping(counts.get("prompt_tokens_details")).get("cached_tokens"),
+                reasoning_tokens=wire.mapping(counts.get("completion_tokens_details")).get(
+                    "reasoning_tokens"
+                ),
             ),
             model_snapshot=wire.short_text(body.get("model")),
             system_fingerprint=wire.short_text(body.get("system_fingerprint")),
             provider_request_id=wire.short_text(headers.get("x-request-id")),
             limits=limits,
+            thoughts=said.thoughts,
+            provider_finish_reason=wire.short_text(stopped) if finish_reason is FinishReason.OTHER else None,
         )
 
 
@@ -83,12 +83,11 @@ def _messages(request: ChatRequest) -> list[dict[str, str]]:
     return [user] if request.system is None else [{"role": "system", "content": request.system}, user]
 
 
-def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[str, FinishReason]:
-    refusal, content = message.get("refusal"), message.get("content")
+def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[Replied, FinishReason]:
+    refusal = message.get("refusal")
     if finish_reason == "error":  # a router's provider broke off in the middle
-        raise errors.malformed("the provider broke off the answer")
+        raise errors.broken_off()
+    said = replied.of_message(message)
     if isinstance(refusal, str) and refusal:
-        return storable(refusal), FinishReason.REFUSAL
-    if content is not None and not isinstance(content, str):
-        raise errors.malformed("the answer's content is no text")
-    return storable(content or ""), wire.finish_reason(finish_reason, _FINISH_REASONS)
+        return said._replace(text=storable(refusal)), FinishReason.REFUSAL
+    return said, wire.finish_reason(finish_reason)

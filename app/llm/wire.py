@@ -48,20 +48,74 @@ def short_text(value: object) -> str | None:
     return storable(value[:200]) if isinstance(value, str) and value else None
 
 
-def finish_reason(value: object, known: Mapping[str, FinishReason]) -> FinishReason:
-    """A provider's reason in our vocabulary; ``OTHER`` where it is missing or new."""
-    return known.get(value, FinishReason.OTHER) if isinstance(value, str) else FinishReason.OTHER
+_FINISH_REASONS: Mapping[str, FinishReason] = {
+    # https://platform.openai.com/docs/api-reference/chat/object, and Gemini, Groq, DeepSeek, OpenRouter, vLLM and llama.cpp likewise
+    "stop": FinishReason.STOP,
+    "length": FinishReason.LENGTH,
+    "content_filter": FinishReason.CONTENT_FILTER,
+    # https://platform.claude.com/docs/en/api/handling-stop-reasons
+    "end_turn": FinishReason.STOP,
+    "stop_sequence": FinishReason.STOP,
+    "max_tokens": FinishReason.LENGTH,
+    "model_context_window_exceeded": FinishReason.LENGTH,
+    "refusal": FinishReason.REFUSAL,
+    # Mistral: https://docs.mistral.ai/api
+    "model_length": FinishReason.LENGTH,
+    # Together: https://docs.together.ai/reference/chat-completions-1
+    "eos": FinishReason.STOP,
+    # Text Generation Inference: https://huggingface.github.io/text-generation-inference
+    "eos_token": FinishReason.STOP,
+    # Cohere: https://docs.cohere.com/reference/chat
+    "complete": FinishReason.STOP,
+    # Z.ai: https://docs.z.ai/api-reference/llm/chat-completion
+    "sensitive": FinishReason.CONTENT_FILTER,
+    # Gemini's own names, which routers pass on: https://ai.google.dev/api/generate-content#FinishReason
+    "safety": FinishReason.CONTENT_FILTER,
+    "recitation": FinishReason.CONTENT_FILTER,
+    "blocklist": FinishReason.CONTENT_FILTER,
+    "prohibited_content": FinishReason.CONTENT_FILTER,
+    "spii": FinishReason.CONTENT_FILTER,
+}
+"""Why a model stopped, in all providers' words, in lower case; checked 2026-11-22."""
+
+_BROKEN_OFF = frozenset({"insufficient_system_resource", "network_error", "abort"})
+"""Words of DeepSeek (https://api-docs.deepseek.com/api/create-chat-completion), Z.ai and vLLM for an answer that the server gave up."""
+
+
+def finish_reason(value: object) -> FinishReason:
+    """A provider's reason in our vocabulary.
+
+    ``UNSTATED`` where it gives none, as some servers never do; ``OTHER`` where it is not known.
+
+    Raises:
+        ModelCallError: If the provider says that it gave up in the middle: then it can be asked again.
+    """
+    if not isinstance(value, str) or not value:
+        return FinishReason.UNSTATED
+    known = _FINISH_REASONS.get(value)
+    if known is not None:
+        return known
+    word = value.lower()
+    if word in _BROKEN_OFF:
+        raise errors.broken_off(word)
+    if word.startswith("content_filter"):  # Gemini's has the reason behind a colon
+        return FinishReason.CONTENT_FILTER
+    return _FINISH_REASONS.get(word, FinishReason.OTHER)
 
 
 def usage(
-    input_tokens: object, output_tokens: object, cached_input_tokens: object, written_input_tokens: int = 0
+    input_tokens: object,
+    output_tokens: object,
+    cached_input_tokens: object,
+    written_input_tokens: int = 0,
+    reasoning_tokens: object = None,
 ) -> Usage | None:
     """Token counts of a reply; ``None`` unless input and output are both there."""
     read, returned, cached = count(input_tokens), count(output_tokens), count(cached_input_tokens)
     if read is None or returned is None:
         return None
     cached = min(cached or 0, read)
-    return Usage(read, returned, cached, min(written_input_tokens, read - cached))
+    return Usage(read, returned, cached, min(written_input_tokens, read - cached), count(reasoning_tokens))
 
 
 def count(value: object) -> int | None:

@@ -2,6 +2,8 @@
 
 from celery import Celery
 
+from app.redis_server import RedisServer
+
 RUN_SHARD = "assay.run_shard"
 """Payload: a shard's id."""
 FINALIZE_JOB = "assay.finalize_job"
@@ -13,17 +15,18 @@ DELETE_BATCH_FILE = "assay.delete_batch_file"
 QUEUE = "assay"
 
 
-def make_celery(redis_url: str) -> Celery:
+def make_celery(server: RedisServer) -> Celery:
     """A Celery application on a Redis database that nothing else uses.
 
     Messages only wake; what remains to be done is known by the database. So results are ignored, messages are
     acknowledged late, and what a dead worker held comes back to the queue soon.
 
     Args:
-        redis_url: ``redis://``, ``rediss://`` or ``unix://``.
+        server: Where it is; Celery verifies its TLS as our own clients do.
     """
-    celery = Celery("assay", broker=broker_url(redis_url))
+    celery = Celery("assay", broker=broker_url(server.url))
     celery.conf.update(
+        broker_use_ssl=dict(server.tls) or None,
         task_default_queue=QUEUE,
         task_acks_late=True,
         task_reject_on_worker_lost=True,

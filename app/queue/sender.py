@@ -11,6 +11,7 @@ from celery import Celery
 from kombu.exceptions import KombuError
 
 from app.queue.celery_app import DELETE_BATCH_FILE, FINALIZE_JOB, QUEUE, RUN_SHARD, TEND_BATCH
+from app.redis_server import reason
 
 log = structlog.get_logger(__name__)
 
@@ -73,7 +74,7 @@ class CeleryQueue:
                 channel = connection.default_channel
                 return int(channel.queue_declare(QUEUE, passive=False, durable=True).message_count)
         except self._errors as error:
-            log.warning("queue away", error=str(error))
+            log.warning("queue away", reason=reason(error))
             return None
 
     def _send(self, task: str, payloads: Sequence[int | str]) -> None:
@@ -82,4 +83,4 @@ class CeleryQueue:
                 for payload in payloads:
                     self._celery.send_task(task, args=(payload,), producer=producer, retry=False)
         except self._errors as error:
-            log.warning("queue away; the sweeper will announce it again", task=task, error=str(error))
+            log.warning("queue away; the sweeper will announce it again", task=task, reason=reason(error))

@@ -70,8 +70,9 @@ class Card:
         item: The item's id.
         item_text: The question or context.
         run: Repetition, from 0.
-        status: ``answered``, ``refused`` or ``failed``.
-        error: Why the call failed.
+        status: See :class:`app.domain.judged.JudgedResponse`.
+        error: Why there is no text, or none to be judged.
+        thoughts: What the model thought before, possibly cut; empty where nothing is known of that. Untrusted text.
         whole: The text of a response whose sentences nobody judges, possibly cut; empty for others. Untrusted text.
         sentences: What is shown of it, sentence by sentence.
         hidden: Sentences that are not shown.
@@ -95,6 +96,7 @@ class Card:
     run: int
     status: str
     error: str | None
+    thoughts: str
     whole: str
     sentences: tuple[Sentence, ...]
     hidden: int
@@ -122,7 +124,9 @@ class Card:
 
 def make_card(response: JudgedResponse, targets: Targets) -> Card:
     """How a response is shown."""
-    judged = response.question is None or any(unit.verdicts for unit in response.units)
+    judged = bool(response.units) and (
+        response.question is None or any(unit.verdicts for unit in response.units)
+    )
     shown = tuple(_sentences(response, targets)) if judged else ()
     scored = [v for unit in response.units for v in unit.verdicts if v.in_character is not None]
     quoted = max(response.units, key=lambda unit: _quote_rank(unit, response.levels, targets), default=None)
@@ -137,6 +141,7 @@ def make_card(response: JudgedResponse, targets: Targets) -> Card:
         run=response.run,
         status=response.status,
         error=None if response.error is None else _cut(response.error, SENTENCE_CHARACTERS),
+        thoughts=_cut(response.thoughts or "", SENTENCE_CHARACTERS),
         whole="" if judged else _cut(response.text or "", CHARACTERS),
         sentences=shown,
         hidden=len(response.units) - len(shown) if judged else 0,

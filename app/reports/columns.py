@@ -44,14 +44,20 @@ VERDICT_COLUMNS = (
     Column("instruction", _INTEGER, "Number of the persona instruction, from 0; missing if unknown."),
     Column("iteration", _INTEGER, "Repetition under that instruction, from 0; missing if unknown."),
     Column("response_id", _TEXT, "Id of the response."),
-    Column("response_status", _TEXT, "answered, refused or failed."),
-    Column("response_error", _TEXT, "Why the call failed; missing where it did not."),
+    Column("response_status", _TEXT, "answered, refused, filtered, no_answer or failed."),
+    Column("response_error", _TEXT, "Why there is no text, or none to be judged."),
+    Column("response_finish_reason", _TEXT, "Why the model stopped; missing for existing texts."),
+    Column(
+        "response_thoughts",
+        _TEXT,
+        "What the model thought before it wrote the text; only in the response's first row, as it may be long.",
+    ),
     Column("unit", _INTEGER, "The sentence's position in the response, from 0; missing without a sentence."),
     Column("unit_start", _INTEGER, "Offset of its first character in the response's text."),
     Column("unit_end", _INTEGER, "Offset after its last character."),
     Column("unit_text", _TEXT, "The sentence as the judge read it."),
     Column("judge", _TEXT, "Label of the judge; missing where no verdict exists."),
-    Column("status", _TEXT, "scored, not_applicable, refused, unparsed or failed."),
+    Column("status", _TEXT, "scored, not_applicable, refused, filtered, unparsed or failed."),
     Column("score", _INTEGER, "The score on the dimension's scale, where the status is scored."),
     Column(
         "in_character", _BOOLEAN, "Whether the score lies in the persona's level; missing without a score."
@@ -72,15 +78,21 @@ VERDICT_COLUMNS = (
         _TEXT,
         "What makes the verdict doubtful: text (it addresses the judge), reply (without the key word) or both; missing if nothing.",
     ),
+    Column("finish_reason", _TEXT, "Why the judge's reply ended; missing where there is none."),
+    Column("thoughts", _TEXT, "What the judge thought before; missing if nothing is known of that."),
+    Column("error", _TEXT, "Code and words of the judge's last call, where none was answered."),
 )
 """One row for each verdict, and for each PersonaGym grade one without dimension and sentence. A response without a sentence (failed, empty) and a sentence without a verdict keep a
 row for each dimension on which they were to be judged, with the fields that do not exist missing."""
 
 METRICS = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom")
 RC_ATOM_PARTS = ("within_instruction", "across_instructions")
-UNIT_STATUSES = ("total", "scored", "not_applicable", "refused", "unparsed", "failed")
+UNIT_STATUSES = ("total", "scored", "not_applicable", "refused", "unparsed", "failed", "filtered")
 RESPONSE_COUNTS = ("total", "without_scored_unit", "with_one_scored_unit")
-GENERATION_COUNTS = ("planned", "answered", "refused", "failed", "empty", "refused_units")
+GENERATION_COUNTS = (
+    *("planned", "answered", "refused", "failed", "empty", "refused_units"),
+    *("filtered", "no_answer", "truncated"),
+)
 
 
 def _metric_columns(name: str) -> tuple[Column, ...]:
@@ -116,8 +128,8 @@ CELL_COLUMNS = (
 )
 """One row for each cell of the results document."""
 
-GRADE_STATUSES = ("total", "scored", "refused", "unparsed", "failed")
-RESPONSE_STATUSES = ("planned", "answered", "refused", "failed")
+GRADE_STATUSES = ("total", "scored", "refused", "unparsed", "failed", "filtered")
+RESPONSE_STATUSES = ("planned", "answered", "refused", "failed", "filtered", "no_answer")
 PERSONA_SCORE_COLUMNS = (
     Column("model", _TEXT, "Label of the evaluated model."),
     Column("persona", _TEXT, "Id of the persona."),

@@ -5,10 +5,13 @@ mind it have JSON Lines and Parquet. RFC 4180 otherwise: commas, doubled quotes,
 text are both an empty field.
 
 The texts come from models, and a spreadsheet runs a cell that begins like a formula. Such a text gets an apostrophe
-in front; so does one that begins with an apostrophe, which makes this reversible: to get the text back, remove one
-leading apostrophe from every text field that has one. Numbers are never changed.
+in front. Where the machine's list separator is a semicolon or a tab, a spreadsheet begins cells at those and at line breaks inside
+a text, too, whatever is quoted: there such a beginning gets an apostrophe as well. So does a beginning with an apostrophe, which makes
+this reversible: remove one apostrophe from the beginning of every text, and after each semicolon, tab and line break. Numbers are never
+changed.
 """
 
+import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -38,6 +41,10 @@ LINE_END = "\r\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # noqa: RUF001 - the full-width signs begin formulas too
 _ESCAPED_STARTS = frozenset("'" + FORMULA_STARTS)
+_BEFORE_SIGN = frozenset(' "')
+_LATE_START = re.compile(r"""[ "]+['=+\-@＝＋－＠]""")  # noqa: RUF001 - as above
+_INNER_START = re.compile(r"""([;\t\r\n])(?=[ "]*['=+\-@＝＋－＠])""")  # noqa: RUF001 - as above
+"""Where a cell begins like a formula for a spreadsheet whose separator is no comma; quotes and spaces before that do not count."""
 
 
 async def rows(pages: AsyncIterator[Sequence[JudgedResponse]]) -> AsyncIterator[bytes]:
@@ -92,7 +99,11 @@ def _encode_part(form: str, rows: Iterable[Row]) -> list[bytes]:
 def _field(value: Value) -> str:
     """A value as RFC 4180 has it: a text in quotes if it has a character that is one of the form's own."""
     if isinstance(value, str):
-        text = f"'{value}" if value[:1] in _ESCAPED_STARTS else value
+        first = value[:1]
+        escaped = first in _ESCAPED_STARTS or (first in _BEFORE_SIGN and _LATE_START.match(value))
+        text = f"'{value}" if escaped else value
+        if ";" in text or "\n" in text or "\t" in text or "\r" in text:
+            text = _INNER_START.sub(r"\1'", text)
         quoted = "," in text or '"' in text or "\n" in text or "\r" in text
         return '"' + text.replace('"', '""') + '"' if quoted else text
     if value is None:

@@ -28,7 +28,7 @@ Memory that is larger comes fresh from the kernel each time, page by page, which
 GROUP_ROWS, GROUP_CHARACTERS = 8 * CHUNK_ROWS, 8 * CHUNK_CHARACTERS
 """The same for a chunk that becomes a row group of its own, and for what is encoded before any of it is handed on."""
 
-PART_SIZES = (7, 6, 4, 10)
+PART_SIZES = (7, 8, 4, 13)
 """Columns of each part of a row; see :class:`Chunk`."""
 
 _NO_UNIT: Row = (None,) * 4
@@ -71,8 +71,11 @@ class Chunk:
     def add(self, response: JudgedResponse) -> None:
         """Adds a response's rows; at least one for each dimension. Who adds it keeps it for as long as he adds others."""
         before = len(self.rows)
-        said = len(self.responses)
-        self.responses.append(_of_response(response))
+        first = said = len(self.responses)
+        self.responses.append(_of_response(response, response.thoughts))
+        if response.thoughts:  # once is enough
+            said += 1
+            self.responses.append(_of_response(response, None))
         asked = {dimension: self._item(response, dimension) for dimension in response.levels}
         # By identity: equal verdicts are mostly one object, and its hash would cost ten times as much.
         places, add = self._places_of_verdicts.setdefault(response.reused, {}), self.rows.append
@@ -88,10 +91,14 @@ class Chunk:
             self._add_unjudged(asked.values(), said, self._no_unit(), response)
         if response.question is not None:
             self._add_grades(said, response)
+        if self.rows[before:]:
+            item, _, sentence, place = self.rows[before]
+            self.rows[before] = item, first, sentence, place
         rows = len(self.rows) - before
         times = max(1, rows // max(1, len(response.units)))  # that each sentence is there
         self._characters += times * len(response.text or "")
         self._characters += rows * (len(response.item_text) + len(response.error or ""))
+        self._characters += len(response.thoughts or "")
 
     def _add_unjudged(self, asked: Iterable[int], said: int, sentence: int, response: JudgedResponse) -> None:
         nothing = self._verdict(None, "sentence", response)
@@ -118,8 +125,9 @@ class Chunk:
     def _verdict(
         self, verdict: UnitVerdict | ResponseGrade | None, judged: str, response: JudgedResponse
     ) -> int:
-        if verdict is not None and verdict.raw is not None:
-            self._longest_reply = max(self._longest_reply, len(verdict.raw))
+        if verdict is not None:
+            said = (verdict.raw, verdict.thoughts, verdict.error)
+            self._longest_reply = max(self._longest_reply, sum(map(len, filter(None, said))))
         self.verdicts.append(_of_verdict(verdict, judged, response))
         return len(self.verdicts) - 1
 
@@ -174,7 +182,7 @@ def _of_item(response: JudgedResponse, dimension: str | None) -> Row:
     )
 
 
-def _of_response(response: JudgedResponse) -> Row:
+def _of_response(response: JudgedResponse, thoughts: str | None) -> Row:
     return (
         response.run,
         response.instruction,
@@ -182,18 +190,24 @@ def _of_response(response: JudgedResponse) -> Row:
         response.id,
         response.status,
         response.error,
+        response.finish_reason,
+        thoughts,
     )
 
 
 def _of_verdict(verdict: UnitVerdict | ResponseGrade | None, judged: str, response: JudgedResponse) -> Row:
     of_response = _word(response.reused)
     if verdict is None:
-        return None, None, None, None, None, judged, None, of_response, None, None
+        return None, None, None, None, None, judged, None, of_response, None, None, None, None, None
     said = (verdict.judge, str(verdict.status), verdict.score)
-    last = (of_response, _word(verdict.reused), _word(verdict.suspicion))
+    last = (of_response, _word(verdict.reused), _word(verdict.suspicion), *_end_of(verdict))
     if isinstance(verdict, UnitVerdict):
         return *said, verdict.in_character, verdict.raw, judged, verdict.group_size, *last
     return *said, None, verdict.raw, judged, None, *last
+
+
+def _end_of(verdict: UnitVerdict | ResponseGrade) -> tuple[Value, Value, Value]:
+    return verdict.finish_reason, verdict.thoughts, verdict.error
 
 
 def _word(origin: ReplyOrigin | Suspicion | None) -> str | None:
@@ -235,7 +249,7 @@ def _cell_row(cell: Mapping[str, Any]) -> Row:
             for part in RC_ATOM_PARTS
             for key in (part, f"{part}_n", f"{part}_reason")
         ),
-        *(cell["units"][name] for name in UNIT_STATUSES),
+        *(cell["units"].get(name) for name in UNIT_STATUSES),
         *(cell["responses"][name] for name in RESPONSE_COUNTS),
         *(generation.get(name) for name in GENERATION_COUNTS),
     )
@@ -255,16 +269,16 @@ def _persona_score_rows(one: Mapping[str, Any], simulated: bool) -> Iterator[Row
             *(one["model"], one["persona"], "task", id_, simulated),
             *(task.get(name) for name in ("value", "n", "reason")),
             task["questions"],
-            *(task["grades"][name] for name in GRADE_STATUSES),
-            *(task["responses"][name] for name in RESPONSE_STATUSES),
+            *(task["grades"].get(name) for name in GRADE_STATUSES),
+            *(task["responses"].get(name) for name in RESPONSE_STATUSES),
         )
     score = one["persona_score"]
     yield (
         *(one["model"], one["persona"], "persona", None, simulated),
         *(score.get(name) for name in ("value", "n", "reason")),
         sum(task["questions"] for task in tasks.values()),
-        *(sum(task["grades"][name] for task in tasks.values()) for name in GRADE_STATUSES),
-        *(one["responses"][name] for name in RESPONSE_STATUSES),
+        *(sum(task["grades"].get(name, 0) for task in tasks.values()) for name in GRADE_STATUSES),
+        *(one["responses"].get(name) for name in RESPONSE_STATUSES),
     )
 
 

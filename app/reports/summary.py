@@ -139,7 +139,7 @@ class Summary:
                 simulated=total["simulated"],
                 figures=figures[model],
                 best=_best(model, figures),
-                units={status: total["units"][status] for status in UNIT_STATUSES},
+                units={status: total["units"].get(status, 0) for status in UNIT_STATUSES},
                 generation=generation.get(model),
             )
             for model, total in totals.items()

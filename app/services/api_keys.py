@@ -16,6 +16,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.services.errors import NotFoundError
 from app.services.identifiers import new_id
 from app.services.job_view import time_json
+from app.services.key_limits import check_change, check_new, check_rotation, limits_of_maker
 
 Json = dict[str, Any]
 
@@ -92,16 +93,24 @@ def no_keys_yet(deed: str) -> str:
     )
 
 
-async def create_key(deps: KeyDependencies, tenant: str, draft: KeyDraft) -> Json:
-    """Makes a key; the answer is the only one that has it.
+async def create_key(deps: KeyDependencies, tenant: str, draft: KeyDraft, maker: str | None = None) -> Json:
+    """Makes a key; the answer is the only one that has it. Its cap is taken of that of the key that makes it.
+
+    Args:
+        deps: What it takes.
+        tenant: Whose key it becomes.
+        draft: The key.
+        maker: Id of the key that makes it; ``None`` for the operator.
 
     Raises:
+        BeyondOwnLimitsError: If it had fewer limits than the key that makes it.
         InvalidJobError: If it would have ended before it began.
         NoPepperError: If there is nothing to hash it with.
     """
     if is_over(draft.expires_at, datetime.now(UTC)):
         raise InvalidJobError([FieldError("/expires_at", "a key ends in the future")])
     key, kept = _new_secret(deps)
+    nanos = None if draft.usd is None else limits_of(Budget(usd=draft.usd)).nanos
     values = {
         "id": new_id("key"),
         "tenant": tenant,
@@ -109,9 +118,15 @@ async def create_key(deps: KeyDependencies, tenant: str, draft: KeyDraft) -> Jso
         "scopes": [scope.value for scope in Scope if scope in draft.scopes],
         "expires_at": draft.expires_at,
         "requests_per_minute": draft.requests_per_minute,
-        "nanos_limit": None if draft.usd is None else limits_of(Budget(usd=draft.usd)).nanos,
+        "nanos_limit": nanos,
     }
     async with deps.engine.begin() as connection:
+        own = await limits_of_maker(connection, tenant, maker)
+        check_new(
+            own, expires_at=draft.expires_at, requests_per_minute=draft.requests_per_minute, nanos=nanos
+        )
+        if own is not None and own.nanos_limit is not None and nanos is not None:
+            await api_keys.count_as_spent(connection, tenant, own.id, nanos)
         row = await api_keys.insert_key(connection, values | kept)
     return key_json(row) | {"key": key}
 
@@ -126,10 +141,20 @@ async def find_key(engine: AsyncEngine, tenant: str, key_id: str) -> Json:
         return key_json(_known(await api_keys.get_key(connection, tenant, key_id)))
 
 
-async def change_key(engine: AsyncEngine, tenant: str, key_id: str, changes: KeyChanges) -> Json:
+async def change_key(
+    engine: AsyncEngine, tenant: str, key_id: str, changes: KeyChanges, maker: str | None = None
+) -> Json:
     """Changes a key; jobs that paused for its cap go on when they are resumed.
 
+    Args:
+        engine: The database.
+        tenant: Whose it is.
+        key_id: The key.
+        changes: What to change.
+        maker: Id of the key by which it is changed; ``None`` for the operator.
+
     Raises:
+        BeyondOwnLimitsError: If it had fewer limits than the key by which it is changed.
         NotFoundError: If the tenant has none of that id.
         InvalidJobError: If it is to have a cap, and was made without.
     """
@@ -137,25 +162,40 @@ async def change_key(engine: AsyncEngine, tenant: str, key_id: str, changes: Key
     if changes.changes_requests:
         values["requests_per_minute"] = changes.requests_per_minute
     async with engine.begin() as connection:
+        own = await limits_of_maker(connection, tenant, maker)
         row = _known(await api_keys.get_key(connection, tenant, key_id))
         if changes.usd is not None:
             if row.nanos_limit is None:
                 raise InvalidJobError([FieldError("/spending", "the key was made without a cap")])
             values["nanos_limit"] = limits_of(Budget(usd=changes.usd)).nanos
+        check_change(
+            own,
+            row,
+            requests_per_minute=changes.requests_per_minute,
+            changes_requests=changes.changes_requests,
+            nanos=values.get("nanos_limit"),
+        )
         return key_json(_known(await api_keys.change_key(connection, tenant, key_id, values)))
 
 
 async def rotate_key(
-    deps: KeyDependencies, tenant: str, key_id: str, overlap_seconds: int = OVERLAP_SECONDS
+    deps: KeyDependencies,
+    tenant: str,
+    key_id: str,
+    overlap_seconds: int = OVERLAP_SECONDS,
+    maker: str | None = None,
 ) -> Json:
     """Makes another key in a key's place, which has all its rights and limits; the answer is the only one that has it.
 
     Raises:
+        BeyondOwnLimitsError: If it has fewer limits than the key ``maker``, by which it is rotated.
         NotFoundError: If the tenant has none of that id that lives.
         NoPepperError: If there is nothing to hash it with.
     """
     key, kept = _new_secret(deps)
     async with deps.engine.begin() as connection:
+        own = await limits_of_maker(connection, tenant, maker)
+        check_rotation(own, _known(await api_keys.get_key(connection, tenant, key_id)))
         row = await api_keys.rotate_key(connection, tenant, key_id, **kept, seconds=overlap_seconds)
     return key_json(_known(row)) | {"key": key}
 

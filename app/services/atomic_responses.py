@@ -41,8 +41,12 @@ class AtomicResponses(GroupedResponses):
 
     async def _respond(self, run: int, item: Item, stored: StoredResponse | None) -> None:
         if stored is None:
-            stored = await self._generate(run, item)
-        await self._judge_units(stored, item)
+            await self._as_one_of_the_first(self._write_and_judge(run, item))
+        else:
+            await self._judge_units(stored, item)
+
+    async def _write_and_judge(self, run: int, item: Item) -> None:
+        await self._judge_units(await self._generate(run, item), item)
 
     def _model(self) -> Model:
         return self.spec.models[self.cell.model]

@@ -13,8 +13,14 @@ from app.domain.model import ChatReply, ChatRequest, Model
 from app.ports import BatchModel, FailureKind, ModelCallError, PriceBook
 from app.services.batch_writer import Batch, BatchWriter
 from app.services.call_rows import Attempt, CallKey, answered_row, unanswered_row, worst_case
+from app.services.first_calls import FirstCalls
 from app.services.identifiers import new_uuid
-from app.services.model_caller import MAX_RATE_LIMITED_ATTEMPTS, CallFailedError, JobMustStopError
+from app.services.model_caller import (
+    HOPELESS,
+    MAX_RATE_LIMITED_ATTEMPTS,
+    failed_for_good,
+    must_stop,
+)
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from app.telemetry.metrics import calls_of
 
@@ -37,6 +43,7 @@ class BatchCaller:
         chat: Knows the wire formats.
         prices: Knows what calls cost.
         writer: Keeps the accounting.
+        first_calls: Knows which kinds of calls have been answered.
         known: What the shard has asked for before, by path.
         wanted: Calls to be asked for.
         written: Where the rows of what was given out are.
@@ -45,6 +52,7 @@ class BatchCaller:
     chat: BatchModel
     prices: PriceBook
     writer: BatchWriter
+    first_calls: FirstCalls
     known: dict[str, KnownCall]
     wanted: list[WantedCall] = field(default_factory=list)
     written: dict[int, Batch] = field(default_factory=dict)
@@ -72,12 +80,17 @@ class BatchCaller:
         except ModelCallError as error:
             waits = known.waits + (error.status == HTTPStatus.TOO_MANY_REQUESTS)
             tried = known.attempt - claim.attempts_before
-            last = tried - waits >= MOST_ROUNDS or tried >= MAX_RATE_LIMITED_ATTEMPTS
-            if error.kind is FailureKind.ITEM or (error.kind is FailureKind.RETRY and last):
-                raise CallFailedError(f"{error.code}: {error}") from error
+            last = tried - waits >= (error.most_attempts or MOST_ROUNDS) or tried >= MAX_RATE_LIMITED_ATTEMPTS
+            if error.kind in HOPELESS or (error.kind is FailureKind.RETRY and last):
+                kind = self.first_calls.kind(claim.job_id, model, key.stage)
+                if not await self.first_calls.stops(kind, error):
+                    raise failed_for_good(error) from error
+                fatal = must_stop(error, model, key.stage, all_alike=True)
+                stop.fail(fatal)
+                raise fatal from error
             self._want(model, system, user, path, claim, known.attempt + 1, waits=waits)
             if error.kind is FailureKind.JOB:
-                fatal = JobMustStopError(error.code, str(error), f"{model.connection}/{model.name}")
+                fatal = must_stop(error, model, key.stage)
                 stop.fail(fatal)
                 raise fatal from error
             raise DeferredError(StopReason.BATCH) from error
@@ -107,6 +120,7 @@ class BatchCaller:
             self._account(claim, unanswered_row(attempt, passed, error))
             raise
         self._account(claim, answered_row(attempt, passed, reply, self.prices))
+        self.first_calls.answered(self.first_calls.kind(claim.job_id, model, key.stage))
         return reply
 
     def _account(self, claim: AnyClaim, row: CallRow) -> None:
@@ -131,7 +145,7 @@ class BatchCaller:
         try:
             words = self.chat.encode(request)
         except ModelCallError as error:
-            raise CallFailedError(f"{error.code}: {error}") from error
+            raise failed_for_good(error) from error
         most = worst_case(self.prices, request, batched=True)
         self.wanted.append(
             WantedCall(

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 import structlog
 
 from app.db.health import is_away
+from app.db.reasons import reason
 from app.db.shards import AnyClaim
 from app.db.writer import Held, ResultWriter, Row
 from app.telemetry.metrics import ROWS_LOST, WRITER_BACKLOG
@@ -180,7 +181,7 @@ class BatchWriter:
             except Exception as error:
                 if not is_away(error) or asyncio.get_running_loop().time() > deadline:
                     raise
-                log.warning("database away, writing again", error=type(error).__name__)
+                log.warning("database away, writing again", reason=reason(error))
                 await asyncio.sleep(0.5)
 
 

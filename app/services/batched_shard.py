@@ -41,7 +41,7 @@ async def calling_as_asked(
         return
     async with deps.engine.connect() as connection:
         known = by_path(await batch_calls.known_calls(connection, claim))
-    caller = BatchCaller(deps.batching.chat, deps.batching.prices, deps.writer, known)
+    caller = BatchCaller(deps.batching.chat, deps.batching.prices, deps.writer, deps.first_calls, known)
     try:
         yield replace(deps, caller=caller)
     except (DeferredError, JobMustStopError):

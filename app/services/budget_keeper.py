@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db import budgets, jobs
 from app.db.budgets import Account, Wanted
 from app.db.health import is_away
+from app.db.reasons import reason
 from app.domain.status import ACTIVE, JobStatus
 from app.services.stop_signal import StoppedError, StopReason
 
@@ -122,9 +123,7 @@ class BudgetKeeper:
                     if is_away(error):
                         # It may have been committed all the same; nothing of it has been sent.
                         till.unsent += [customer.wanted.call_id for customer in till.waiting]
-                        log.warning(
-                            "budget not reached; trying again", job=job_id, error=type(error).__name__
-                        )
+                        log.warning("budget not reached; trying again", job=job_id, reason=reason(error))
                     else:
                         _turn_away(till.waiting, error)
                         log.exception("budget not kept", job=job_id)

@@ -87,7 +87,7 @@ class Attempt(NamedTuple):
 def unanswered_row(attempt: Attempt, latency_ms: float, error: ModelCallError) -> CallRow:
     """The row of a call that gave no answer."""
     return lost_row(attempt, latency_ms, error.code)._replace(
-        outcome=error.kind.value, http_status=error.status, maybe_paid=error.maybe_paid
+        outcome=error.kind.value, http_status=error.status, maybe_paid=error.maybe_paid, detail=str(error)
     )
 
 
@@ -142,4 +142,5 @@ def _row(attempt: Attempt, latency_ms: float, reply: ChatReply | None, usd: floa
         task=key.task,
         last_unit=key.last_unit,
         batch_id=batch_id,
+        reasoning_tokens=None if usage is None else usage.reasoning_tokens,
     )

@@ -8,10 +8,12 @@ from app.domain.grouping import GroupedWords
 from app.domain.gym_resolve import GymCatalog
 from app.domain.hardening import Hardening
 from app.domain.instrument import InstrumentRef
+from app.domain.model import Takes
 from app.domain.reuse import KEPT_DAYS
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
 from app.llm.connections import Connections
+from app.llm.model_table import takes_at
 
 
 def make_catalog(
@@ -79,6 +81,9 @@ def with_connections(catalog: Catalog, connections: Connections) -> Catalog:
     def connection_id(connection: str) -> str:
         return named[connection].id if connection in named else connection
 
+    def takes(connection: str, name: str, family: str | None) -> Takes:
+        return takes_at(named[connection], name, family) if connection in named else Takes()
+
     def batch_problem(connection: str) -> str | None:
         found = connections.get(connection)
         if found is None or found.batches:
@@ -94,4 +99,5 @@ def with_connections(catalog: Catalog, connections: Connections) -> Catalog:
         is_simulated=is_simulated,
         connection_id=connection_id,
         batch_problem=batch_problem,
+        takes=takes,
     )

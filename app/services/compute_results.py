@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import batches, preparations, progress, readouts, replies, sets
+from app.db import batches, failures, preparations, progress, readouts, replies, sets
+from app.db.failures import FailureRow
 from app.db.jobs import JobRow
 from app.db.joint_scores import JointRow, joint_scores
 from app.db.preparations import Asks, StoredStep
@@ -31,7 +32,7 @@ from app.domain.statistics.cells import estimate_cell
 from app.domain.totals import summarize, totals
 from app.domain.verdict import Verdict, VerdictStatus
 from app.services.job_context import JobContext
-from app.services.job_view import cost_json, reuse_json, time_json, usage_json
+from app.services.job_view import cost_json, failure_json, reuse_json, time_json, usage_json
 from app.services.judge_agreement import judge_agreement
 from app.services.manifest import manifest
 from app.services.persona_sets import generation_json, made_by
@@ -62,6 +63,7 @@ class JobRows:
     reused_snapshots: list[Any] = field(default_factory=list)
     joint: list[JointRow] = field(default_factory=list)
     suspicious: Suspicious = field(default_factory=Suspicious)
+    failed: list[FailureRow] = field(default_factory=list)
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
@@ -91,6 +93,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await replies.snapshots(connection, job.tenant, job.id) if wanted else [],
         await joint_scores(connection, job.tenant, job.id) if len(context.spec.judges) > 1 else [],
         await read_suspicious(connection, job, context, grouped, grades),
+        await failures.histogram(connection, job.tenant, job.id),
     )
 
 
@@ -181,6 +184,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         "computed_at": time_json(datetime.now(UTC)),
         "usage": usage_json(rows.usage),
         "cost": cost_json(rows.usage),
+        "failures": [failure_json(row) for row in rows.failed],
         "reuse": reuse_json(rows.spared) if spec.reuse.wanted else None,
         "manifest": manifest(
             job,
@@ -334,11 +338,14 @@ def _statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:
     if tally is None:
         return ResponseStatuses(planned=planned)
     return ResponseStatuses(
-        planned=planned or tally.answered + tally.refused,
+        planned=planned or tally.answered + tally.refused + tally.no_answer,
         answered=tally.answered,
         refused=tally.refused,
+        filtered=tally.filtered,
+        no_answer=tally.no_answer,
         failed=tally.failed,
         empty=tally.empty,
+        truncated=tally.truncated,
         refused_units=tally.refused_units,
     )
 
@@ -367,5 +374,6 @@ def cell_scores(cell: Cell, trait: int, rows: list[ScoreRow]) -> CellScores:
             VerdictStatus.REFUSED: sum(r.refused for r in rows),
             VerdictStatus.UNPARSED: sum(r.unparsed for r in rows),
             VerdictStatus.FAILED: sum(r.failed for r in rows),
+            VerdictStatus.FILTERED: sum(r.filtered for r in rows),
         },
     )

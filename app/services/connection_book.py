@@ -87,17 +87,30 @@ class ConnectionBook:
         Raises:
             ModelCallError: If its key can't be read.
         """
-        _, mark, version = name.partition(_MARK)
-        if not mark:
-            return None
-        async with self._engine.connect() as connection:
-            row = await kept.find_version(connection, tenant, version)
-        if row is None or reference(row) != name:
+        row = await self._version(name, tenant)
+        if row is None:
             return None
         found = self._connection(row, self._key(row))
         self._operator.learn(found)
         self._changed_at[name] = row.updated_at
         return found
+
+    async def with_key(self, name: str, tenant: str) -> Connection | None:
+        """The same, without keeping it in mind: for a single call.
+
+        Raises:
+            ModelCallError: If its key can't be read.
+        """
+        row = await self._version(name, tenant)
+        return None if row is None else self._connection(row, self._key(row))
+
+    async def _version(self, name: str, tenant: str) -> ConnectionRow | None:
+        _, mark, version = name.partition(_MARK)
+        if not mark:
+            return None
+        async with self._engine.connect() as connection:
+            row = await kept.find_version(connection, tenant, version)
+        return row if row is not None and reference(row) == name else None
 
     async def refresh(self) -> list[str]:
         """Fetches what was changed since it was fetched, forgets what was removed, and names both.

@@ -13,6 +13,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.status import ACTIVE, JobStatus
 from app.ports import Queue
 from app.services.errors import NotFoundError, NotUnderCapError, WrongStateError
+from app.services.model_caller import PROVIDER_UNREACHABLE
 from app.services.retention import remove_job
 from app.services.run_shard import settle
 from app.services.stop_signal import FRESH_SECONDS
@@ -84,7 +85,7 @@ async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
 
 
 async def pause_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
-    """Pauses a job: no call starts until it is resumed.
+    """Pauses a job: no call starts until it is resumed. One that waits for its provider's server is not resumed by itself then.
 
     Raises:
         NotFoundError: If the tenant has no such job.
@@ -95,6 +96,7 @@ async def pause_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
         await jobs.move(
             connection, job_id, leave=list(ACTIVE), to=JobStatus.PAUSED, reason=PAUSED_BY_USER, tenant=tenant
         )
+        await jobs.keep_paused(connection, job_id, PROVIDER_UNREACHABLE, PAUSED_BY_USER, tenant)
     await _let_workers_notice(deps, job_id)
     job = await _get(deps, tenant, job_id)
     if job.status is not JobStatus.PAUSED:
@@ -103,21 +105,21 @@ async def pause_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
 
 
 async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
-    """Lets a paused job go on where it stopped.
+    """Lets a paused job go on where it stopped. The first calls that failed all alike, and stopped it, are made again.
 
     Raises:
         NotFoundError: If the tenant has no such job.
-        WrongStateError: If the job has ended or is being cancelled.
+        WrongStateError: If the job has ended or is being cancelled, or stopped at its first calls some of which are still on the wire.
     """
+    if "first_calls" in ((await _get(deps, tenant, job_id)).error or {}):
+        retried = await retry_job(deps, tenant, job_id)
+        if retried.status is not JobStatus.PAUSED:
+            return retried
     async with deps.engine.begin() as connection:
         moved = await jobs.move(
             connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED, tenant=tenant
         )
-        announced: list[int] = []
-        if moved:
-            await shards.withdraw(connection, job_id)
-            announced = await shards.refill(connection, job_id, deps.window)
-            await batches.hasten(connection, job_id)
+        announced = await _announce(connection, job_id, deps.window) if moved else []
     await deps.queue.announce_shards(announced)
     job = await _get(deps, tenant, job_id)
     if not job.status.may_call and not moved:
@@ -125,8 +127,22 @@ async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
     return job
 
 
+async def queue_again(connection: AsyncConnection, job_id: str, window: int) -> list[int]:
+    """Resumes a paused job that the caller has locked; returns the shards to announce."""
+    await jobs.move(connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED)
+    return await _announce(connection, job_id, window)
+
+
+async def _announce(connection: AsyncConnection, job_id: str, window: int) -> list[int]:
+    """The shards to announce of a job that goes on."""
+    await shards.withdraw(connection, job_id)
+    announced = await shards.refill(connection, job_id, window)
+    await batches.hasten(connection, job_id)
+    return announced
+
+
 async def retry_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
-    """Redoes what failed or stayed unparsed in a job that is over or paused, and keeps all the rest.
+    """Redoes what failed, stayed unparsed or has no answer in a job that is over or paused, and keeps all the rest.
 
     A job that is at work stays as it is, as does one in which nothing failed. What a failed job never came to is
     done as well.

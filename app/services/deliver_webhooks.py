@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db import webhooks
 from app.db.engine import single_statements
 from app.db.health import is_away
+from app.db.reasons import reason
 from app.db.webhooks import DueDelivery
 from app.domain.webhook import retry_delay, sign
 from app.ports import WebhookError, WebhookSender
@@ -149,7 +150,7 @@ class Deliveries:
 
 def _log_failed_look(error: Exception) -> None:
     if is_away(error):
-        log.warning("looking for messages failed; trying again", error=str(error))
+        log.warning("looking for messages failed; trying again", reason=reason(error))
     else:
         log.error("looking for messages failed; trying again", exc_info=error)
 

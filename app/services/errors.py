@@ -1,5 +1,8 @@
 """Ways in which a request can fail that are the client's to mend."""
 
+from collections.abc import Sequence
+
+from app.domain.errors import FieldError
 from app.domain.status import JobStatus
 
 
@@ -35,12 +38,28 @@ class BusyError(Exception):
     """So much of the kind is being done that this would take too long; a little later it will not."""
 
 
+class AbandonedError(Exception):
+    """Who asked has gone; nobody waits for the answer."""
+
+
 class NameTakenError(Exception):
     """There is something of that name already; the message says what."""
 
 
 class IdempotencyConflictError(Exception):
     """The ``Idempotency-Key`` was used for another body."""
+
+
+class BeyondOwnLimitsError(Exception):
+    """A key that is limited was to give more rights than it has.
+
+    Attributes:
+        errors: Each limit, with what is allowed.
+    """
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        super().__init__("; ".join(error.message for error in errors))
+        self.errors = tuple(errors)
 
 
 class NotUnderCapError(Exception):

@@ -7,15 +7,17 @@ from collections.abc import AsyncIterator
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import batches, jobs, shard_counts, shards
+from app.db import batches, failures, jobs, shard_counts, shards
 from app.db.health import is_away
 from app.db.jobs import JobRow
 from app.db.retries import count_reopenings
+from app.domain.model import Stage
 from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.compute_results import PARTIAL, compute_results
 from app.services.freeze_sets import freeze_ending
 from app.services.job_context import JobContexts
-from app.services.run_shard import INTERNAL_ERROR, settle
+from app.services.model_caller import JobMustStopError
+from app.services.run_shard import INTERNAL_ERROR, settle, stop_error
 
 log = structlog.get_logger(__name__)
 
@@ -122,11 +124,23 @@ async def _end(connection: AsyncConnection, job: JobRow, completeness: str) -> N
         await _move(connection, job, JobStatus.CANCELLED, job.status_reason, job.error)
     elif job.error is not None:
         await _move(connection, job, JobStatus.FAILED, job.status_reason, job.error)
-    elif completeness == PARTIAL and not await jobs.any_reply(connection, job.id):
-        error: dict[str, object] = {"code": NOTHING_SUCCEEDED, "detail": "none of the job's calls succeeded"}
-        await _move(connection, job, JobStatus.FAILED, NOTHING_SUCCEEDED, error)
+    elif completeness == PARTIAL and (error := await _unanswered(connection, job)) is not None:
+        await _move(connection, job, JobStatus.FAILED, str(error["code"]), error)
     else:
         await _move(connection, job, JobStatus.COMPLETED, None, None)
+
+
+async def _unanswered(connection: AsyncConnection, job: JobRow) -> dict[str, object] | None:
+    """The error of a job in which a model answered nothing in a stage: all of a judge's verdicts failed, for example."""
+    found = await failures.unanswered(connection, job.id)
+    if found is not None:
+        detail = found.detail or found.code
+        return stop_error(
+            JobMustStopError(found.code, detail, found.model, Stage(found.stage), found.http_status)
+        )
+    if await jobs.any_reply(connection, job.id):
+        return None
+    return {"code": NOTHING_SUCCEEDED, "detail": "none of the job's calls succeeded"}
 
 
 async def _move(

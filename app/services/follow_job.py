@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs
 from app.domain.status import JobStatus
-from app.services.job_view import view_job
+from app.services.job_view import Holds, view_job
 from app.services.recent_progress import RecentProgress
 
 LOOK_SECONDS = 1.0
@@ -43,21 +43,31 @@ class JobState:
 
 
 async def read_state(
-    engine: AsyncEngine, tenant: str, job_id: str, recent: RecentProgress | None = None
+    engine: AsyncEngine,
+    tenant: str,
+    job_id: str,
+    recent: RecentProgress | None = None,
+    holds: Holds | None = None,
 ) -> JobState:
     """A job's state now; see :func:`app.services.job_view.view_job`.
 
     Raises:
         NotFoundError: If the tenant has no such job.
     """
-    view = await view_job(engine, tenant, job_id, recent)
+    view = await view_job(engine, tenant, job_id, recent, holds)
     body = json.dumps(view, separators=(",", ":"))
     tag = hashlib.sha256(body.encode()).hexdigest()[:32]
     return JobState(tag, body, JobStatus(view["status"]))
 
 
 async def states_after(
-    engine: AsyncEngine, tenant: str, job_id: str, first: JobState, seen: str | None
+    engine: AsyncEngine,
+    tenant: str,
+    job_id: str,
+    first: JobState,
+    seen: str | None,
+    recent: RecentProgress | None = None,
+    holds: Holds | None = None,
 ) -> AsyncIterator[JobState | None]:
     """A job's states from ``first`` on, each change once; ``None`` where there is none to tell of after a while.
 
@@ -67,6 +77,8 @@ async def states_after(
         job_id: Which job.
         first: Its state now.
         seen: The tag of the state that the reader knows already, if any.
+        recent: See :func:`app.services.job_view.view_job`.
+        holds: See there.
 
     Raises:
         NotFoundError: If the job is deleted meanwhile.
@@ -80,7 +92,7 @@ async def states_after(
         seen = state.tag
         await _other_status(engine, tenant, job_id, state.status)
         with contextlib.suppress(SQLAlchemyError, OSError):  # away for a moment: the reader need not notice
-            state = await read_state(engine, tenant, job_id)
+            state = await read_state(engine, tenant, job_id, recent, holds)
 
 
 async def _other_status(engine: AsyncEngine, tenant: str, job_id: str, status: JobStatus) -> None:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from app.db import preparations
 from app.db.preparations import StoredStep
 from app.db.shards import PreparationClaim
-from app.domain.model import ChatReply, FinishReason, Stage
+from app.domain.hardening import MAX_REPLY_CHARACTERS
+from app.domain.model import ChatReply, Stage
 from app.domain.personagym.generation import (
     MOST_FRUITLESS,
     PersonaGeneration,
@@ -70,9 +71,10 @@ class MakingPersonas:
 
     async def _advanced(self, step: StoredStep, reply: ChatReply) -> StoredStep:
         """The step after one more reply."""
-        cut, missing = reply.finish_reason is FinishReason.LENGTH, self.wanted - len(step.content)
+        cut, missing = reply.finish_reason.cuts_off, self.wanted - len(step.content)
         # In a thread: comparing with a thousand others takes longer than leases and other jobs' calls can wait.
-        new = await asyncio.to_thread(read_new_personas, reply.text, missing, step.content, cut=cut)
+        text = reply.text if len(reply.text) <= MAX_REPLY_CHARACTERS else ""
+        new = await asyncio.to_thread(read_new_personas, text, missing, step.content, cut=cut)
         content = (*step.content, *new.accepted)
         self.sizes.append(len(content))
         status, error = "incomplete", f"{len(content)} of {self.wanted} personas"

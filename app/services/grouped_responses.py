@@ -20,14 +20,15 @@ from app.domain.grouped_reply import GroupedReading, read_grouped, unusable
 from app.domain.grouping import GroupedWords, groups_of
 from app.domain.hardening import showing
 from app.domain.injection import Suspicion, addresses_judge, suspicion
-from app.domain.model import FinishReason, Stage
+from app.domain.model import ChatReply, Stage
 from app.domain.segmentation import Unit
 from app.domain.task import Item
-from app.domain.verdict import REFUSED, Verdict, VerdictStatus
+from app.domain.verdict import UNPARSED
 from app.services.call_rows import CallKey
+from app.services.long_texts import read_text
 from app.services.model_caller import CallFailedError
-from app.services.responses import Judgement, Missing, Responses
-from app.services.shard_work import REFUSING, finish_all
+from app.services.responses import Judgement, Missing, Responses, refused_by, without_reply
+from app.services.shard_work import finish_all
 
 
 class _Asked(NamedTuple):
@@ -41,10 +42,21 @@ class _Asked(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What a reply about several sentences says of each, and what makes all of it doubtful."""
+    """What a reply about several sentences says of each, what makes all of it doubtful, and the reply itself if one came."""
 
     readings: Sequence[GroupedReading]
     suspicion: Suspicion | None = None
+    reply: ChatReply | None = None
+
+    def judgement(self, number: int) -> Judgement:
+        """What was said about one of the sentences. The first has the thoughts before the reply: they are of all."""
+        reading, reply = self.readings[number], self.reply
+        said = Judgement(reading.verdict, reading.raw, self.suspicion)
+        if reply is None:
+            return said
+        return said._replace(
+            finish_reason=reply.finish_reason.value, thoughts=reply.thoughts if number == 0 else None
+        )
 
 
 class GroupedResponses(Responses):
@@ -121,17 +133,23 @@ class GroupedResponses(Responses):
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
-            return _Read(unusable(None, len(group), Verdict(VerdictStatus.FAILED)))
-        if reply.finish_reason in REFUSING:
-            return _Read(unusable(reply.text, len(group), REFUSED))
-        cut_off = reply.finish_reason is FinishReason.LENGTH
-        read = shown.read(reply.text)
+            return _Read(unusable(None, len(group), without_reply(error)))
+        refused = refused_by(reply)
+        if refused is not None:
+            return _Read(unusable(reply.text, len(group), refused), None, reply)
+        cut_off = reply.finish_reason.cuts_off
+
+        def read(text: str) -> tuple[list[GroupedReading], bool]:
+            answer = shown.read(text)
+            if not answer.text:
+                return unusable(text, len(group), UNPARSED), answer.key_missing
+            return read_grouped(answer.text, len(group), dimension.scale, cut_off=cut_off), answer.key_missing
+
+        tenant = self.claim.tenant
+        readings, key_missing = await read_text(tenant, reply.text, read)
         # What one sentence says to the judge may be heard in its verdicts on all.
-        doubtful = any(addresses_judge(unit.text) for unit in group)
-        return _Read(
-            read_grouped(read.text, len(group), dimension.scale, cut_off=cut_off),
-            suspicion(of_text=doubtful, of_reply=read.key_missing),
-        )
+        doubtful = any([await read_text(tenant, unit.text, addresses_judge) for unit in group])
+        return _Read(readings, suspicion(of_text=doubtful, of_reply=key_missing), reply)
 
     def _keep(self, asked: _Asked, group: Sequence[Unit], read: _Read) -> list[Unit]:
         """Writes what a reply says of its sentences, all in one batch.
@@ -139,22 +157,15 @@ class GroupedResponses(Responses):
         Returns:
             The sentences of which it says nothing that can be used.
         """
-        pairs = list(zip(group, read.readings, strict=True))
+        response, _, trait, _, judge = asked
         rows = [
-            self._verdict_row(
-                asked.response,
-                unit,
-                asked.trait,
-                asked.judge,
-                Judgement(reading.verdict, reading.raw, read.suspicion),
-                len(group),
-            )
-            if reading.usable
-            else self._second_row(asked, unit, reading.verdict, reading.raw, alone=False)
-            for unit, reading in pairs
+            self._verdict_row(response, unit, trait, judge, read.judgement(n), len(group))
+            if read.readings[n].usable
+            else self._second_row(asked, unit, read.judgement(n), alone=False)
+            for n, unit in enumerate(group)
         ]
         self.last_batch = self.deps.writer.add(self.claim, *rows)
-        return [unit for unit, reading in pairs if not reading.usable]
+        return [unit for unit, reading in zip(group, read.readings, strict=True) if not reading.usable]
 
     async def _check_unit(self, asked: _Asked, unit: Unit) -> None:
         """Judges a sentence alone too, for the figures on how far the two ways agree and for no other."""
@@ -163,12 +174,10 @@ class GroupedResponses(Responses):
             return
         key = CallKey(Stage.CHECKING, response.run, response.item, unit.index, trait, judge)
         said = await self._ask_alone(key, item, dimension, unit, judge)
-        row = self._second_row(asked, unit, said.verdict, said.raw, alone=True)
+        row = self._second_row(asked, unit, said, alone=True)
         self.last_batch = self.deps.writer.add(self.claim, row)
 
-    def _second_row(
-        self, asked: _Asked, unit: Unit, verdict: Verdict, raw: str | None, *, alone: bool
-    ) -> SecondVerdictRow:
+    def _second_row(self, asked: _Asked, unit: Unit, said: Judgement, *, alone: bool) -> SecondVerdictRow:
         return SecondVerdictRow(
             cell_id=self.claim.cell_id,
             run=asked.response.run,
@@ -178,7 +187,9 @@ class GroupedResponses(Responses):
             judge=asked.judge,
             alone=alone,
             tenant=self.claim.tenant,
-            status=verdict.status.value,
-            score=verdict.score,
-            raw=raw,
+            status=said.verdict.status.value,
+            score=said.verdict.score,
+            raw=said.raw,
+            finish_reason=said.finish_reason,
+            thoughts=said.thoughts,
         )

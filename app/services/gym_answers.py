@@ -16,8 +16,8 @@ from app.domain.dimension import Dimension
 from app.domain.grouping import GroupedWords, grouped_sentence_prompt
 from app.domain.gym import GymSpec, question_item, with_sampling
 from app.domain.hardening import Showing, showing
-from app.domain.injection import Suspicion, addresses_judge, suspicion
-from app.domain.model import ChatReply, Model, Stage
+from app.domain.injection import addresses_judge, suspicion
+from app.domain.model import ChatReply, FinishReason, Model, Stage
 from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.prompts import rubric_prompt, sentence_prompt
 from app.domain.personagym.task import GRADE_SCALE
@@ -25,12 +25,14 @@ from app.domain.plan import GymCell
 from app.domain.prompts import system_prompt
 from app.domain.segmentation import Unit
 from app.domain.task import Item
-from app.domain.verdict import VerdictStatus
+from app.domain.verdict import Verdict, VerdictStatus
 from app.services.call_rows import CallKey
 from app.services.grouped_responses import GroupedResponses
 from app.services.job_context import JobContext
+from app.services.long_texts import read_text
 from app.services.model_caller import CallFailedError
-from app.services.shard_work import REFUSING, ShardDependencies, finish_all
+from app.services.responses import JUDGED, REFUSALS, Judgement, refused_by, without_reply
+from app.services.shard_work import ShardDependencies, finish_all
 from app.services.stop_signal import StopSignal
 
 
@@ -70,17 +72,25 @@ class GymAnswers(GroupedResponses):
         self, run: int, number: int, questions: StoredStep, stored: StoredResponse | None
     ) -> None:
         item = question_item(number, questions.content, self.cell.dimensions)
-        if stored is None and item.text:
-            stored = await self._generate(run, item)
-        elif stored is None:
+        if stored is not None:
+            await self._judge(run, item, stored)
+        elif item.text:
+            await self._as_one_of_the_first(self._write_and_judge(run, item))
+        else:
             error = f"there is no question: {questions.error}"
-            stored = await self._store(self._response_row(run, item, "failed", None, (), error=error))
-        if stored.text is not None:
+            await self._store(self._response_row(run, item, "failed", None, (), error=error))
+
+    async def _write_and_judge(self, run: int, item: Item) -> None:
+        await self._judge(run, item, await self._generate(run, item))
+
+    async def _judge(self, run: int, item: Item, stored: StoredResponse) -> None:
+        """Has a response graded, and its sentences judged where the task asks for it."""
+        if stored.text is not None and stored.status in JUDGED:
             judges = range(len(self.spec.judges))
             grades = [
                 self._grade(stored, stored.text, item, judge)
                 for judge in judges
-                if (run, number, judge) not in self.graded
+                if (run, item.index, judge) not in self.graded
             ]
             await finish_all([*grades, self._judge_units(stored, item)], self.stop)
 
@@ -136,34 +146,40 @@ class GymAnswers(GroupedResponses):
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
-            self._record_failure(response, judge, str(error))
+            self._record_failure(response, judge, str(error), without_reply(error).status)
             return
-        self._record_grade(response, judge, reply, shown, doubtful=addresses_judge(text))
+        tenant = self.claim.tenant
+        doubtful = await read_text(tenant, text, addresses_judge)
+        read = await read_text(tenant, reply.text, partial(_read, shown, reply.finish_reason))
+        self._record_grade(response, judge, reply, *read, doubtful=doubtful)
 
     def _record_grade(
-        self, response: StoredResponse, judge: int, reply: ChatReply, shown: Showing, *, doubtful: bool
-    ) -> None:
-        read = shown.read(reply.text)
-        verdict = read_final_score(read.text).verdict
-        status, score = verdict.status, verdict.score
-        if reply.finish_reason in REFUSING:
-            status, score = VerdictStatus.REFUSED, None
-        swayed = read.key_missing and status is not VerdictStatus.REFUSED
-        found = suspicion(of_text=doubtful, of_reply=swayed)
-        self._add_grade(response, judge, status, score, reply.text, None, found)
-
-    def _record_failure(self, response: StoredResponse, judge: int, error: str) -> None:
-        self._add_grade(response, judge, VerdictStatus.FAILED, None, None, error)
-
-    def _add_grade(
         self,
         response: StoredResponse,
         judge: int,
-        status: VerdictStatus,
-        score: int | None,
-        raw: str | None,
-        error: str | None,
-        found: Suspicion | None = None,
+        reply: ChatReply,
+        verdict: Verdict,
+        key_missing: bool,
+        *,
+        doubtful: bool,
+    ) -> None:
+        verdict = refused_by(reply) or verdict
+        swayed = key_missing and verdict.status not in REFUSALS
+        found = suspicion(of_text=doubtful, of_reply=swayed)
+        said = Judgement(verdict, reply.text, found, None, reply.finish_reason.value, reply.thoughts)
+        self._add_grade(response, judge, said)
+
+    def _record_failure(
+        self,
+        response: StoredResponse,
+        judge: int,
+        error: str,
+        status: VerdictStatus = VerdictStatus.FAILED,
+    ) -> None:
+        self._add_grade(response, judge, Judgement(Verdict(status)), error)
+
+    def _add_grade(
+        self, response: StoredResponse, judge: int, said: Judgement, error: str | None = None
     ) -> None:
         row = GradeRow(
             cell_id=self.claim.cell_id,
@@ -171,15 +187,23 @@ class GymAnswers(GroupedResponses):
             item=response.item,
             judge=judge,
             tenant=self.claim.tenant,
-            status=status.value,
-            score=score,
-            raw=raw,
+            status=said.verdict.status.value,
+            score=said.verdict.score,
+            raw=said.raw,
             error=error,
-            suspicion=found,
+            suspicion=said.suspicion,
+            finish_reason=said.finish_reason,
+            thoughts=said.thoughts,
         )
         self.last_batch = self.deps.writer.add(self.claim, row)
 
 
+def _read(shown: Showing, finish_reason: FinishReason, text: str) -> tuple[Verdict, bool]:
+    """What a judge's reply says, and whether it lacks its key word."""
+    read = shown.read(text)
+    return read_final_score(read.text, cut_off=finish_reason.cuts_off).verdict, read.key_missing
+
+
 def _is_graded(shown: Showing, reply: ChatReply) -> bool:
     """Whether a judge's reply says what it was asked for."""
-    return read_final_score(shown.read(reply.text).text).verdict.status is VerdictStatus.SCORED
+    return _read(shown, reply.finish_reason, reply.text)[0].status is VerdictStatus.SCORED

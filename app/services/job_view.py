@@ -1,6 +1,6 @@
 """A job as the HTTP contract shows it: status, progress, usage, cost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db import batches, budgets, jobs, replies
 from app.db.budgets import Account
 from app.db.engine import single_statements
+from app.db.failures import FailureRow
 from app.db.jobs import JobRow
 from app.db.preparations import StepCounts
 from app.db.progress import Counts, UsageRow
@@ -18,11 +19,16 @@ from app.domain.execution import Execution
 from app.domain.model import Stage
 from app.domain.reuse import ReuseScope
 from app.domain.status import JobStatus
+from app.limits.holds import Hold
 from app.services.errors import NotFoundError
 from app.services.recent_progress import RecentProgress, read_progress
 from app.services.sets import PERSONA_SET, QUESTION_SET, made_set_id
 
 Json = dict[str, Any]
+
+Holds = Callable[[Sequence[str]], Awaitable[Mapping[str, Hold]]]
+"""Looks up which of some models, each as ``connection/model``, nobody may call for a while."""
+
 
 SETS = {
     QUESTION_SET: ("question_set", "/v1/question-sets/"),
@@ -44,7 +50,11 @@ async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow:
 
 
 async def view_job(
-    engine: AsyncEngine, tenant: str, job_id: str, recent: RecentProgress | None = None
+    engine: AsyncEngine,
+    tenant: str,
+    job_id: str,
+    recent: RecentProgress | None = None,
+    holds: Holds | None = None,
 ) -> Json:
     """A job with its live progress.
 
@@ -53,6 +63,7 @@ async def view_job(
         tenant: Whose job it is.
         job_id: Which job.
         recent: Where progress, usage and cost are known that are good enough; without it they are those of now.
+        holds: Looks up which models are held; without it none is shown.
 
     Raises:
         NotFoundError: If there is none of that id.
@@ -66,9 +77,24 @@ async def view_job(
             "progress": preparation_json(job, found.steps) | answering,
             "usage": usage_json(found.usage),
             "cost": cost_json(found.usage),
+            "failures": [failure_json(row) for row in found.failures.rows],
+            "held": [] if holds is None else await _held(job, found.usage, holds),
         }
         | await _what_few_have(engine, job)
     )
+
+
+async def _held(job: JobRow, usage: Sequence[UsageRow], holds: Holds) -> list[Json]:
+    """The models of a job at work that nobody may call for a while, with the reason."""
+    if not job.status.may_call:
+        return []
+    asked = [*job.request.get("models", ()), *job.request.get("judges", ()), job.request.get("reasoner")]
+    named = [one.get("model") if isinstance(one, dict) else one for one in asked]
+    models = sorted({row.model for row in usage}.union(name for name in named if isinstance(name, str)))
+    return [
+        {"model": model, "until": time_json(hold.until), "reason": hold.reason or None}
+        for model, hold in (await holds(models)).items()
+    ]
 
 
 async def _what_few_have(engine: AsyncEngine, job: JobRow) -> Json:
@@ -198,6 +224,19 @@ def usage_json(rows: Sequence[UsageRow]) -> Json:
             | {"usd": row.usd, "unpriced_calls": row.unpriced_calls}
             for row in rows
         ]
+    }
+
+
+def failure_json(row: FailureRow) -> Json:
+    """Failed calls that failed alike."""
+    return {
+        "stage": row.stage,
+        "model": row.model,
+        "code": row.code,
+        "http_status": row.http_status,
+        "detail": row.detail,
+        "calls": row.calls,
+        "last_at": time_json(row.last_at),
     }
 
 

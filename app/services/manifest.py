@@ -9,9 +9,10 @@ from app.db.jobs import JobRow
 from app.domain.execution import Execution
 from app.domain.grouping import Grouping
 from app.domain.grouping_check import Json
-from app.domain.gym import QUESTIONS, GymSpec, with_sampling
+from app.domain.gym import QUESTIONS, SAMPLING, GymSpec, with_sampling
 from app.domain.hardening import Hardening
 from app.domain.model import Model
+from app.domain.parameters import Sent
 from app.domain.personagym.diversity import SAME_ATTRIBUTES, SAME_WORDING
 from app.domain.personagym.generation import MOST_FRUITLESS, PersonaGeneration
 from app.domain.plan import Cell, atomic
@@ -20,6 +21,7 @@ from app.domain.reuse import Reuse, ReuseScope
 from app.domain.spec import JobSpec
 from app.instruments.loader import load_atomic
 from app.services.job_context import JobContext
+from app.services.model_parameters import parameters_json, sent_of, table_of
 
 PAPER_INSTRUCTIONS, PAPER_ITERATIONS = 6, 5
 PAPER_GYM_TASKS, PAPER_EVALUATORS = 5, 2
@@ -63,6 +65,7 @@ def manifest(
             "sha256": spec.instrument.content_hash,
             "segmenter": spec.instrument.segmenter,
         },
+        "model_table": table_of(spec),
         "models": [_model(model) for model in spec.models],
         "judges": [_model(judge) for judge in spec.judges],
         "snapshots": snapshots,
@@ -74,6 +77,7 @@ def manifest(
         "execution": spec.execution.value,
         **({} if spec.execution is Execution.DIRECT else {"batches": list(batches)}),
         "simulated": job.simulated,
+        "thoughts": "kept_apart",
         **({} if spec.hardening is None else {"hardening": _hardening(spec.hardening)}),
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
         **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec, question_set)}),
@@ -83,7 +87,10 @@ def manifest(
 
 
 def _hardening(hardening: Hardening) -> dict[str, Any]:
-    return {"instrument": {"version": hardening.version, "sha256": hardening.content_hash}}
+    return {
+        "protocol": hardening.protocol,
+        "instrument": {"version": hardening.version, "sha256": hardening.content_hash},
+    }
 
 
 def _judging(grouping: Grouping, check: Json | None) -> dict[str, Any]:
@@ -154,6 +161,7 @@ def _model(model: Model) -> dict[str, Any]:
             "stop": list(parameters.stop),
             "extra": dict(parameters.extra),
         },
+        **({} if model.takes is None else parameters_json(model)),
     }
 
 
@@ -186,11 +194,25 @@ def _hardening_deviations(spec: JobSpec) -> list[str]:
 
 
 def _judge_deviations(spec: JobSpec) -> list[str]:
-    return [
-        f"Judge {judge.label} ran at temperature {judge.parameters.temperature}; the paper's at 0."
-        for judge in spec.judges
-        if judge.parameters.temperature != 0
-    ]
+    found = []
+    for judge in spec.judges:
+        sent = sent_of(judge)
+        temperature = sent.values.get("temperature")
+        if "temperature" in sent.ignored:
+            found.append(
+                f"Judge {judge.label} ignores the temperature that it is sent; the paper's ran at 0."
+            )
+        elif temperature != 0:
+            ran = (
+                "the provider's default temperature" if temperature is None else f"temperature {temperature}"
+            )
+            found.append(f"Judge {judge.label} ran at {ran}{_why(sent, 'temperature')}; the paper's at 0.")
+    return found
+
+
+def _why(sent: Sent, name: str) -> str:
+    """Why a parameter was not sent, if it was asked for."""
+    return next((f" ({dropped.reason})" for dropped in sent.dropped if dropped.name == name), "")
 
 
 def _grouping_deviations(spec: JobSpec) -> list[str]:
@@ -238,6 +260,8 @@ def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:
         found.append(f"PersonaGym: not {QUESTIONS} generated questions for each persona and task.")
     if len(spec.judges) != PAPER_EVALUATORS:
         found.append(f"PersonaGym: {len(spec.judges)} judges; the paper has {PAPER_EVALUATORS}.")
+    agents = [] if spec.provided else [with_sampling(model) for model in spec.models]
+    found += [note for model in (gym.reasoner, *agents) for note in _gym_sampling(model)]
     if any(task.atomic for task in gym.tasks):
         found.append("PersonaGym: responses are judged by sentence too, with this project's own prompt.")
     return found
@@ -263,6 +287,11 @@ def _atomic_deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
             used = len(spec.instructions) - own
             found.append(f"{used} of the paper's {PAPER_INSTRUCTIONS} persona instructions.")
         found += [note for model in spec.models for note in _sampling(model)]
+        found += [
+            f"{model.label} was sent the instruction and the task as one text; the paper does not say how it asked its base models."
+            for model in spec.models
+            if model.takes is not None and model.takes.format == "completions"
+        ]
         if any(drops_article(instruction, p) for instruction in spec.instructions for p in spec.personas):
             found.append(
                 '"You are a {persona}." loses its "a" before descriptions that bring their own article.'
@@ -276,14 +305,27 @@ def _atomic_deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
 
 def _sampling(model: Model) -> Iterator[str]:
     """How a model is sampled otherwise than in appendix A.3: temperature and top_p 1, everything else left alone."""
-    parameters = model.parameters
-    for name, value in (("temperature", parameters.temperature), ("top_p", parameters.top_p)):
+    parameters, sent = model.parameters, sent_of(model).values
+    for name in ("temperature", "top_p"):
+        value = sent.get(name)
         if value not in {None, PAPER_SAMPLING}:
             yield f"{model.label} ran with {name} {value}; the paper's models with {PAPER_SAMPLING:g}."
     if parameters.max_tokens is not None:
         yield f"{model.label} wrote at most {parameters.max_tokens} tokens."
     if parameters.seed is not None or parameters.stop or parameters.extra:
         yield f"{model.label} ran with parameters of its own: seed, stop sequences or further fields."
+
+
+def _gym_sampling(model: Model) -> Iterator[str]:
+    """How a model is sampled otherwise than in PersonaGym's paper."""
+    sent = sent_of(model)
+    for name in ("temperature", "top_p"):
+        value = sent.values.get(name)
+        if value != SAMPLING:
+            ran = f"the provider's default {name}" if value is None else f"{name} {value}"
+            yield f"PersonaGym: {model.label} ran with {ran}{_why(sent, name)}; the paper's with {SAMPLING}."
+        elif name in sent.ignored:
+            yield f"PersonaGym: {model.label} ignores the {name} that it is sent; the paper's ran with {SAMPLING}."
 
 
 PAPER_PERSONAS = frozenset(

@@ -1,29 +1,33 @@
 """One call to a model, with everything around it: permits, deadline, retries, accounting."""
 
 import asyncio
-import contextlib
 import random
 import time
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from app.db.budgets import Wanted
 from app.db.shards import AnyClaim
 from app.db.writer import CallRow
-from app.domain.model import ChatReply, ChatRequest, Model, ProviderLimits, Stage
+from app.domain.model import ChatReply, ChatRequest, Model, Stage, Usage
 from app.ports import (
+    CallOutcome,
     ChatModel,
     FailureKind,
     LimiterUnavailableError,
     ModelCallError,
+    Observation,
+    Permit,
     PriceBook,
+    ProviderUnreachableError,
     RateLimiter,
 )
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
+from app.services.call_outcomes import Blame, outcome_of
 from app.services.call_rows import (
     Attempt,
     CallKey,
@@ -33,9 +37,10 @@ from app.services.call_rows import (
     worst_case,
 )
 from app.services.fair_queue import FairQueue, Turn
+from app.services.first_calls import FirstCalls, Kind
 from app.services.identifiers import new_uuid
 from app.services.stop_signal import AbandonedError, StopSignal, current_task
-from app.telemetry.metrics import LIMITER_UNAVAILABLE, calls_of, count_pause, waiting
+from app.telemetry.metrics import LIMITER_UNAVAILABLE, calls_of, waiting
 from app.telemetry.tallies import Calls
 
 FIRST_BACKOFF_SECONDS = 0.5
@@ -54,11 +59,18 @@ LONGEST_WAIT_FOR_LIMITER_SECONDS = 1.0
 PERMIT_SECONDS = 0.1
 """How long after it was given a permit of the rate limiter may be used."""
 
+PROVIDER_UNREACHABLE = "provider_unreachable"
+"""Why a job is paused whose provider's server has been away for too long."""
+
 MOST_IDLE = 1000
 """Of how many models what is only known of them, and not needed at the moment, is kept."""
 
 NEWEST_SHARE = 0.05
 """Weight of the newest reply in the mean length of a model's replies."""
+
+
+HOPELESS = frozenset({FailureKind.ITEM, FailureKind.FILTERED})
+"""Failures after which the same call is not sent again, while the job goes on."""
 
 
 class JobMustStopError(Exception):
@@ -67,16 +79,57 @@ class JobMustStopError(Exception):
     Attributes:
         code: The provider's error code.
         model: ``connection/name`` of the model.
+        stage: Of the calls; ``None`` where it is not about a call.
+        status: HTTP status of the answer, if there was one.
+        all_alike: Whether it follows from the first calls of the kind, which all failed alike, and not from this answer alone.
     """
 
-    def __init__(self, code: str, message: str, model: str) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        model: str,
+        stage: Stage | None = None,
+        status: int | None = None,
+        *,
+        all_alike: bool = False,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.model = model
+        self.stage = stage
+        self.status = status
+        self.all_alike = all_alike
+
+
+def must_stop(
+    error: ModelCallError, model: Model, stage: Stage, *, all_alike: bool = False
+) -> JobMustStopError:
+    """What a call ends with after whose answer no call of its kind can succeed."""
+    name = f"{model.connection}/{model.name}"
+    return JobMustStopError(error.code, str(error), name, stage, error.status, all_alike=all_alike)
 
 
 class CallFailedError(Exception):
-    """The item's call failed for good; the job goes on."""
+    """The item's call failed for good; the job goes on.
+
+    Attributes:
+        error: Of the last attempt.
+    """
+
+    def __init__(self, error: ModelCallError) -> None:
+        super().__init__(f"{error.code}: {error}")
+        self.error = error
+
+
+class CallFilteredError(CallFailedError):
+    """The provider's content filter refused the item's prompt."""
+
+
+def failed_for_good(error: ModelCallError) -> CallFailedError:
+    """What a call ends with whose last attempt ended with ``error``."""
+    kind = CallFilteredError if error.kind is FailureKind.FILTERED else CallFailedError
+    return kind(error)
 
 
 class _Way(NamedTuple):
@@ -103,6 +156,7 @@ class ModelCaller:
         deadline_seconds: Wall-clock limit of an attempt.
         in_flight: Most calls in flight to a (connection, model), in this process.
         budgets: Pays for the calls of jobs that have a budget.
+        first_calls: Knows which kinds of calls have been answered.
     """
 
     def __init__(
@@ -116,20 +170,22 @@ class ModelCaller:
         deadline_seconds: float,
         in_flight: Callable[[str, str], int],
         budgets: BudgetKeeper,
+        first_calls: FirstCalls,
     ) -> None:
         self._chat = chat
         self._limiter = limiter
+        self._blame = Blame(chat, limiter)
         self._prices = prices
         self._writer = writer
         self._attempts = attempts
         self._deadline = deadline_seconds
         self._in_flight = in_flight
         self._budgets = budgets
+        self._first_calls = first_calls
         self._ways: dict[tuple[str, str], _Way] = {}
         self._written: dict[tuple[str, str, Stage], float] = {}
-        self._telling: set[asyncio.Task[None]] = set()
 
-    async def call(
+    def call(
         self,
         model: Model,
         system: str | None,
@@ -138,43 +194,89 @@ class ModelCaller:
         key: CallKey,
         claim: AnyClaim,
         stop: StopSignal,
-    ) -> ChatReply:
+    ) -> Coroutine[Any, Any, ChatReply]:
         """The model's reply, after as many attempts as it takes.
 
         Raises:
             StoppedError: If the shard was stopped before an attempt started.
             CallFailedError: If the item can't succeed, or did not within the attempts allowed.
-            JobMustStopError: If the provider says that nothing can succeed.
+            JobMustStopError: If the provider says that nothing can succeed, or the first calls of the kind all fail alike.
         """
+        kind = self._first_calls.kind(claim.job_id, model, key.stage)
+        making = self._call(model, system, user, key, claim, stop)
+        # Of a kind that was answered nothing more is noted: it costs such calls nothing.
+        return making if kind.failures is None else self._noted(making, kind, stop)
+
+    async def _noted(self, making: Coroutine[Any, Any, ChatReply], kind: Kind, stop: StopSignal) -> ChatReply:
+        """Makes a call of a kind of which none of the job was answered when it was asked for."""
+        try:
+            has_place = await kind.enter(stop)
+        except BaseException:
+            making.close()
+            raise
+        try:
+            reply = await making
+        except CallFailedError as failed:
+            if not await self._first_calls.stops(kind, failed.error):
+                raise
+            fatal = must_stop(failed.error, kind.model, kind.stage, all_alike=True)
+            stop.fail(fatal)
+            raise fatal from failed
+        else:
+            self._first_calls.answered(kind)
+            return reply
+        finally:
+            if has_place:
+                kind.leave()
+
+    async def _call(
+        self,
+        model: Model,
+        system: str | None,
+        user: str,
+        key: CallKey,
+        claim: AnyClaim,
+        stop: StopSignal,
+    ) -> ChatReply:
+        """Makes a call, attempt after attempt."""
         path = f"{claim.job_id}/{key.path(claim.place)}"
-        tried = failures = 0
+        tried = failures = unreached = 0
         while True:
             tried += 1
             attempt = claim.attempts_before + tried
             request = ChatRequest(model, system, user, f"{path}/a{attempt}", self._deadline)
             try:
                 return await self._attempt(request, key, claim, stop, attempt)
+            except ProviderUnreachableError as error:
+                name = f"{model.connection}/{model.name}"
+                lasted = timedelta(seconds=round(error.seconds))
+                words = f"the provider's server could not be reached for {lasted} (h:mm:ss): {error}"
+                fatal = JobMustStopError(PROVIDER_UNREACHABLE, words, name)
+                stop.fail(fatal)
+                raise fatal from error
             except ModelCallError as error:
                 if error.kind is FailureKind.JOB:
-                    name = f"{model.connection}/{model.name}"
-                    fatal = JobMustStopError(error.code, str(error), name)
+                    fatal = must_stop(error, model, key.stage)
                     stop.fail(fatal)
                     raise fatal from error
                 limited = error.status == HTTPStatus.TOO_MANY_REQUESTS
-                failures += not limited
-                exhausted = failures >= self._attempts or tried >= MAX_RATE_LIMITED_ATTEMPTS
-                if error.kind is FailureKind.ITEM or exhausted:
-                    raise CallFailedError(f"{error.code}: {error}") from error
-                if error.limits is not None:
-                    self._heed(model, error.limits)
+                # An outage is the connection's failure and not this call's; how long to wait for its end is the limiter's to say.
+                away = await self._blame.is_of_outage(error, model, claim.tenant, stop)
+                unreached += away
+                failures += not (limited or away)
+                most = (
+                    self._attempts
+                    if error.most_attempts is None
+                    else min(self._attempts, error.most_attempts)
+                )
+                exhausted = failures >= most or tried - unreached >= MAX_RATE_LIMITED_ATTEMPTS
+                if error.kind in HOPELESS or exhausted:
+                    raise failed_for_good(error) from error
                 if limited:
-                    # Everybody waits, not only this call, and slows down afterwards: the limit is the connection's.
-                    with stop.interruptible():
-                        await self._pause(model, error.retry_after or 0.0)
-                known = limited and error.retry_after is not None
+                    continue  # how long to wait is the limiter's to say: the limit is the connection's, not this call's
                 # A wait of its own, which begins with a look at the signal: the Redis client can swallow a cancellation.
                 with stop.interruptible():
-                    await _back_off(error, failures if known else tried)
+                    await _back_off(error, failures)
 
     async def _attempt(
         self, request: ChatRequest, key: CallKey, claim: AnyClaim, stop: StopSignal, attempt: int
@@ -185,20 +287,30 @@ class ModelCaller:
         that may be paid.
         """
         model, call, task = request.model, new_uuid(), current_task()
-        tokens = self._expected_tokens(request, key.stage)
-        turn = await self._clear(request, claim, call, tokens, stop, task)
+        expected = self._expected_tokens(request, key.stage)
+        turn, permit = await self._clear(request, claim, call, expected, stop, task)
         try:
             sent = Attempt(call, model, key, claim, attempt, datetime.now(UTC))
-            reply = await self._send(request, sent, stop, task)
+            reply = await self._send(request, sent, expected, stop, task)
         finally:
-            self._step_back(model, turn)
-        self._take_note(model, key.stage, tokens, reply)
+            permit.release()
+            turn.end()
+        if reply.usage is not None:
+            self._learn_length(model, key.stage, reply.usage)
         return reply
 
     async def _send(
-        self, request: ChatRequest, sent: Attempt, stop: StopSignal, task: asyncio.Task[object]
+        self,
+        request: ChatRequest,
+        sent: Attempt,
+        expected: Usage,
+        stop: StopSignal,
+        task: asyncio.Task[object],
     ) -> ChatReply:
-        """Sends a call, and accounts for it whatever becomes of it: its reservation is settled by its row."""
+        """Sends a call, and accounts for it whatever becomes of it: its reservation is settled by its row.
+
+        The limiter learns of every end but one that is ours.
+        """
         counted = self._way(request.model).counted
         started = time.perf_counter()
         counted.in_flight += 1
@@ -209,15 +321,31 @@ class ModelCaller:
             self._account(lost_row(sent, _milliseconds(started), ABANDONED), sent, counted)
             raise
         except ModelCallError as error:
-            self._account(unanswered_row(sent, _milliseconds(started), error), sent, counted)
+            took = _milliseconds(started)
+            self._account(unanswered_row(sent, took, error), sent, counted)
+            self._observe(request.model, _observed_failure(error, took / 1000))
             raise
         except Exception:
             self._account(lost_row(sent, _milliseconds(started), INTERNAL_ERROR), sent, counted)
             raise
         finally:
             counted.in_flight -= 1
-        self._account(answered_row(sent, _milliseconds(started), reply, self._prices), sent, counted)
+        took = _milliseconds(started)
+        self._account(answered_row(sent, took, reply, self._prices), sent, counted)
+        self._observe(
+            request.model,
+            Observation(
+                CallOutcome.ANSWERED,
+                took / 1000,
+                reply.usage,
+                _beyond(request.model, expected, reply.usage),
+                reply.limits,
+            ),
+        )
         return reply
+
+    def _observe(self, model: Model, observation: Observation) -> None:
+        self._limiter.observe(model.connection, model.name, observation)
 
     def _account(self, row: CallRow, sent: Attempt, counted: Calls) -> None:
         self._writer.add(sent.claim, row)
@@ -228,22 +356,22 @@ class ModelCaller:
         request: ChatRequest,
         claim: AnyClaim,
         call: UUID,
-        tokens: int,
+        expected: Usage,
         stop: StopSignal,
         task: asyncio.Task[object],
-    ) -> Turn:
-        """Waits for a call's turn, the limiter's permits and, if the job has a budget, the money.
+    ) -> tuple[Turn, Permit]:
+        """Waits for a call's turn, the limiter's permit and, if the job has a budget, the money.
 
         Returns:
-            The turn, for :meth:`_step_back` when the call is over.
+            The turn and the permit, to be given back when the call is over.
         """
+        model = request.model
         with stop.interruptible(task):
             # Before its price and its limits are asked for.
-            await self._chat.prepare(request.model.connection, claim.tenant)
+            await self._chat.prepare(model.connection, claim.tenant)
             if not claim.budgeted:
-                turn = await self._take_turn(request.model, claim)
-                await self._pass(request.model, tokens, stop, turn)
-                return turn
+                turn = await self._take_turn(model, claim)
+                return turn, await self._permit(model, expected, stop, turn)
         wanted = Wanted(call, claim, worst_case(self._prices, request))
         paid = short = False
         try:
@@ -253,13 +381,13 @@ class ModelCaller:
                     with stop.interruptible():
                         paid = await self._budgets.reserve(wanted, patient=True)
                 with stop.interruptible():
-                    turn = await self._take_turn(request.model, claim)
+                    turn = await self._take_turn(model, claim)
                 if not paid:
-                    paid = await self._reserve_in_turn(request.model, wanted, stop, turn)
+                    paid = await self._reserve_in_turn(wanted, stop, turn)
                 if paid:
                     with stop.interruptible():
-                        await self._pass(request.model, tokens, stop, turn)
-                    return turn
+                        permit = await self._permit(model, expected, stop, turn)
+                    return turn, permit
                 short = True
         except BaseException:
             if paid:
@@ -267,7 +395,7 @@ class ModelCaller:
             raise
 
     async def _take_turn(self, model: Model, claim: AnyClaim) -> Turn:
-        """Waits for a call's turn in this process and a place among the calls in flight of all processes."""
+        """Waits for a call's turn in this process."""
         if not self._writer.has_room:
             with waiting("writer", self._way(model).counted):
                 await self._writer.wait_for_room()
@@ -276,57 +404,34 @@ class ModelCaller:
         if turn is None:
             with waiting("process", counted):
                 turn = await queue.turn_in_line(claim.tenant, claim.job_id, claim.priority)
-        if self._limiter.bounds(model.connection, model.name):
-            try:
-                with waiting("shared", counted):
-                    await self._patiently(lambda: self._limiter.enter(model.connection, model.name))
-            except BaseException:
-                turn.end()
-                raise
         return turn
 
-    def _step_back(self, model: Model, turn: Turn) -> None:
-        """Gives back what :meth:`_take_turn` gave."""
-        self._limiter.leave(model.connection, model.name)
-        turn.end()
-
-    async def _reserve_in_turn(self, model: Model, wanted: Wanted, stop: StopSignal, turn: Turn) -> bool:
-        """Whether there is money for a call; if not, it steps back."""
+    async def _reserve_in_turn(self, wanted: Wanted, stop: StopSignal, turn: Turn) -> bool:
+        """Whether there is money for a call; if not, its turn ends."""
         paid = False
         try:
             with stop.interruptible():
                 paid = await self._budgets.reserve(wanted, patient=False)
         finally:
             if not paid:
-                self._step_back(model, turn)
+                turn.end()
         return paid
 
-    async def _pass(self, model: Model, tokens: int, stop: StopSignal, turn: Turn) -> None:
-        """Waits for the rate limiter's permit; without it, the call steps back."""
-        if not (stop.is_confirmed and self._limiter.lets_all_pass(model.connection, model.name)):
-            try:
-                await self._permitted(model, tokens, stop)
-            except BaseException:
-                self._step_back(model, turn)
-                raise
-        turn.passed()
+    async def _permit(self, model: Model, expected: Usage, stop: StopSignal, turn: Turn) -> Permit:
+        """Waits for the limiter's permit, until one comes while the job is known to be active; without it, the turn ends.
 
-    async def _permitted(self, model: Model, tokens: int, stop: StopSignal) -> None:
-        """Waits for the rate limiter's permit, until one comes while the job is known to be active.
-
-        A permit is for the moment. One that has grown old while the job was looked at lapses, and another is asked for:
-        calls that go out late would come to the provider in a bunch.
+        A permit is for the moment. One that has grown old while the job was looked at is given back, and another is asked
+        for: calls that go out late would come to the provider in a bunch.
         """
-        clock = asyncio.get_running_loop().time
-        while True:
-            if not self._limiter.lets_all_pass(model.connection, model.name):
-                with waiting("rate", self._way(model).counted):
-                    await self._patiently(lambda: self._limiter.acquire(model.connection, model.name, tokens))
-            granted = clock()
-            await stop.confirmed()
-            stop.check()  # a cancellation can get lost on its way through a client of Redis
-            if clock() - granted <= PERMIT_SECONDS:
-                return
+        try:
+            while True:
+                permit = await self._permit_when_reachable(model, expected)
+                if stop.is_confirmed or await _confirmed_in_time(stop, permit):
+                    turn.passed()
+                    return permit
+        except BaseException:
+            turn.end()
+            raise
 
     def _way(self, model: Model) -> _Way:
         name = (model.connection, model.name)
@@ -337,56 +442,70 @@ class ModelCaller:
             way = self._ways[name] = _Way(FairQueue(self._in_flight(*name)), calls_of(*name))
         return way
 
-    async def _patiently(self, permit: Callable[[], Awaitable[None]]) -> None:
-        """Asks for a permit until the limiter can be reached."""
+    async def _permit_when_reachable(self, model: Model, expected: Usage) -> Permit:
         while True:
             try:
-                return await permit()
+                return await self._limiter.permit(model.connection, model.name, expected)
             except LimiterUnavailableError:
                 LIMITER_UNAVAILABLE.inc()
                 await asyncio.sleep(LONGEST_WAIT_FOR_LIMITER_SECONDS * random.uniform(0.5, 1))  # noqa: S311
 
-    def _expected_tokens(self, request: ChatRequest, stage: Stage) -> int:
+    def _expected_tokens(self, request: ChatRequest, stage: Stage) -> Usage:
         """Tokens that a call will take: of the prompt by its length, of the reply at worst, or else as lately."""
         model = request.model
         characters = len(request.user) + len(request.system or "")
         written = model.parameters.max_tokens
         if written is None:
             written = round(self._written.get((model.connection, model.name, stage), 0.0))
-        return characters // CHARACTERS_PER_TOKEN + written
+        return Usage(characters // CHARACTERS_PER_TOKEN, written)
 
-    def _take_note(self, model: Model, stage: Stage, tokens: int, reply: ChatReply) -> None:
-        """Learns from a reply what such calls take, and what the provider says of its limits."""
-        if reply.usage is not None:
-            name = (model.connection, model.name, stage)
-            mean = self._written.get(name)
-            if mean is None:
-                if len(self._written) >= MOST_IDLE:
-                    self._written.clear()
-                mean = float(reply.usage.output_tokens)
-            self._written[name] = mean + NEWEST_SHARE * (reply.usage.output_tokens - mean)
-            beyond = reply.usage.input_tokens + reply.usage.output_tokens - tokens
-            if beyond > 0:
-                self._limiter.spent(model.connection, model.name, beyond)
-        if reply.limits is not None:
-            self._heed(model, reply.limits)
+    def _learn_length(self, model: Model, stage: Stage, usage: Usage) -> None:
+        """Keeps the mean length of a model's replies."""
+        name = (model.connection, model.name, stage)
+        mean = self._written.get(name)
+        if mean is None:
+            if len(self._written) >= MOST_IDLE:
+                self._written.clear()
+            mean = float(usage.output_tokens)
+        self._written[name] = mean + NEWEST_SHARE * (usage.output_tokens - mean)
 
-    def _heed(self, model: Model, limits: ProviderLimits) -> None:
-        """Lets all processes keep the limits that a provider names, and wait until what is used up is there again.
 
-        What was answered does not wait until the others have been told.
-        """
-        self._limiter.learn(model.connection, model.name, limits)
-        if limits.exhausted_seconds:
-            self._limiter.hold(model.connection, model.name, limits.exhausted_seconds)
-            telling = asyncio.create_task(self._pause(model, limits.exhausted_seconds))
-            self._telling.add(telling)
-            telling.add_done_callback(self._telling.discard)
+async def _confirmed_in_time(stop: StopSignal, permit: Permit) -> bool:
+    """Whether the job is known to be active before a permit has grown old; if not, the permit is released."""
+    clock = asyncio.get_running_loop().time
+    granted, in_time = clock(), False
+    try:
+        await stop.confirmed()
+        stop.check()  # a cancellation can get lost on its way through a client of Redis
+        in_time = clock() - granted <= PERMIT_SECONDS
+    finally:
+        if not in_time:
+            permit.release()
+    return in_time
 
-    async def _pause(self, model: Model, seconds: float) -> None:
-        count_pause(model.connection, model.name)
-        with contextlib.suppress(LimiterUnavailableError):  # this process waits all the same
-            await self._limiter.pause(model.connection, model.name, seconds)
+
+def _beyond(model: Model, expected: Usage, usage: Usage | None) -> tuple[int, int] | None:
+    """Tokens that count against limits beyond those expected; below 0 where it were fewer.
+
+    What is left of `max_tokens` counts all the same: providers reckon with it when a call arrives
+    (https://platform.openai.com/docs/guides/rate-limits).
+    """
+    if usage is None:
+        return None
+    written = usage.output_tokens - expected.output_tokens
+    if written < 0 and model.parameters.max_tokens is not None:
+        written = 0
+    return usage.input_tokens - expected.input_tokens, written
+
+
+def _observed_failure(error: ModelCallError, latency_seconds: float) -> Observation:
+    return Observation(
+        outcome_of(error),
+        latency_seconds,
+        limits=error.limits,
+        retry_after=error.retry_after,
+        reason=str(error),
+    )
 
 
 def _milliseconds(started: float) -> float:

@@ -1,18 +1,27 @@
 """Says what a job would take, before anything is spent."""
 
-import asyncio
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
+from app.domain.addresses import is_private
 from app.domain.budget import Budget
 from app.domain.draft import JobDraft
 from app.domain.execution import BATCHED_STAGES, Execution
 from app.domain.model import Stage, Usage
 from app.domain.spec import JobSpec
 from app.domain.stage_estimate import StageEstimate
-from app.llm.capabilities import unsupported_parameters
 from app.llm.connections import Connections
+from app.llm.model_table import end_of
 from app.ports import Price, PriceBook
+from app.services.model_parameters import (
+    parameter_warnings,
+    parameters_json,
+    sampled_models,
+    table_of,
+)
+from app.services.planning import Check, Gone
 from app.services.sets import with_kept_sets
 from app.services.submit_job import (
     PreparedJob,
@@ -36,20 +45,30 @@ class PlanDependencies:
     prices: PriceBook
 
 
-async def plan_job(deps: PlanDependencies, tenant: str, draft: JobDraft) -> dict[str, Any]:
+async def plan_job(
+    deps: PlanDependencies, tenant: str, draft: JobDraft, gone: Gone | None = None
+) -> dict[str, Any]:
     """The plan of a job in the HTTP contract's form.
 
+    Args:
+        deps: What it takes.
+        tenant: Who asks.
+        draft: The job.
+        gone: Whether who asked has gone; then it is planned no further.
+
     Raises:
+        AbandonedError: If who asked has gone.
+        BusyError: If too many of the tenant's jobs are being planned.
         InvalidJobError: If the job can't be run as it is described.
     """
     deps = replace(deps, submission=await deps.submission.of_tenant(tenant))
     complete = await with_kept_sets(deps.submission.engine, tenant, draft)
-    # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
-    return await asyncio.to_thread(_plan, deps, complete)
+    planning = deps.submission.planning
+    return await planning.run(tenant, "plan", lambda check: _plan(deps, complete, check), gone)
 
 
-def _plan(deps: PlanDependencies, draft: JobDraft) -> dict[str, Any]:
-    prepared = prepare_job(deps.submission, draft)
+def _plan(deps: PlanDependencies, draft: JobDraft, check: Check) -> dict[str, Any]:
+    prepared = prepare_job(deps.submission, draft, check)
     spec, cells = prepared.resolution.spec, prepared.resolution.cells
     estimates = [e for e in prepared.estimates if e.calls]
     return {
@@ -67,6 +86,11 @@ def _plan(deps: PlanDependencies, draft: JobDraft) -> dict[str, Any]:
             max((_seconds(deps, e) for e in estimates if not _batched(e, spec)), default=0.0), 1
         ),
         "simulated": any(model.simulated for model in (*spec.models, *spec.called)),
+        "model_table": table_of(spec),
+        "parameters": [
+            {"role": role, "model": model.label, **parameters_json(model)}
+            for role, model in sampled_models(spec)
+        ],
         "warnings": _warnings(deps, prepared, draft.budget),
     }
 
@@ -134,13 +158,10 @@ def _seconds(deps: PlanDependencies, estimate: StageEstimate) -> float:
 def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | None) -> list[str]:
     spec = prepared.resolution.spec
     found: list[str] = []
-    for model in spec.called:
-        connection = deps.connections.get(model.connection)
-        if connection is not None:
-            found += [
-                f"{model.label} refuses the parameter {name}; it will not be sent."
-                for name in unsupported_parameters(connection.kind, model)
-            ]
+    for _, model in sampled_models(spec):
+        found += [warning for warning in parameter_warnings(model) if warning not in found]
+    found += _ending(deps, spec, datetime.now(UTC).date())
+    found += _without_bound(deps, spec)
     if spec.runs == 1:
         found.append("One run a cell: RC and RC_atom compare runs and will be missing.")
     if not spec.provided and len(spec.instructions) > 1 and spec.iterations == 1:
@@ -158,6 +179,32 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | No
     found += _budget_warnings(deps, prepared, budget)
     if unpriced:
         found.append(f"No price is known for {', '.join(unpriced)}; their calls are not in the cost.")
+    return found
+
+
+def _ending(deps: PlanDependencies, spec: JobSpec, today: date) -> list[str]:
+    """The models that are gone, or whose end is announced."""
+    found = []
+    for model in dict.fromkeys((model.connection, model.name) for model in spec.called):
+        connection = deps.connections.get(model[0])
+        ends = None if connection is None else end_of(connection, model[1])
+        if ends is not None:
+            found.append(f"{model[1]} {ends.told(today)}")
+    return found
+
+
+def _without_bound(deps: PlanDependencies, spec: JobSpec) -> list[str]:
+    """The models on servers of one's own, which have few slots, for which no limit of calls in flight is set."""
+    found = []
+    for name, model in dict.fromkeys((model.connection, model.name) for model in spec.called):
+        connection = deps.connections.get(name)
+        if connection is None or connection.simulated or deps.connections.limits(name, model).max_in_flight:
+            continue
+        if is_private(urlsplit(connection.base_url).hostname or ""):
+            found.append(
+                f"{name}/{model} is on a private address, and its connection sets no max_in_flight: how many calls its server takes "
+                "at once is found by trials. Set it to the server's number of slots to spare the server those above it."
+            )
     return found
 
 

@@ -13,12 +13,14 @@ from app.db.preparations import StoredStep
 from app.db.shards import PreparationClaim
 from app.db.writer import PreparationRow
 from app.domain.gym import GymTaskSpec
-from app.domain.model import ChatReply, FinishReason, Stage
+from app.domain.hardening import MAX_REPLY_CHARACTERS
+from app.domain.model import ChatReply, Stage
 from app.domain.personagym.prompts import environment_prompt, question_prompt, score_examples_prompt
 from app.domain.personagym.replies import read_exemplars, read_questions, select_environments
 from app.services.batch_writer import StaleClaimError
 from app.services.call_rows import CallKey
 from app.services.job_context import JobContext
+from app.services.long_texts import read_text
 from app.services.model_caller import CallFailedError
 from app.services.shard_work import REFUSING, ShardDependencies, finish_all
 from app.services.stop_signal import StopSignal
@@ -154,7 +156,7 @@ class Preparation:
             except CallFailedError as error:
                 step = replace(step, status="failed", error=str(error))
             else:
-                step = _advanced(step, self._reading(reply, read, step.content), most)
+                step = _advanced(step, await self._reading(reply, read, step.content), most)
             await self._store(step)
         return step
 
@@ -170,9 +172,10 @@ class Preparation:
             self.gym.reasoner, None, prompt, key=place, claim=self.claim, stop=self.stop
         )
 
-    @staticmethod
-    def _reading(reply: ChatReply, read: Reader, content: Sequence[str]) -> Reading:
-        reading = read(reply, content)
+    async def _reading(self, reply: ChatReply, read: Reader, content: Sequence[str]) -> Reading:
+        if len(reply.text) > MAX_REPLY_CHARACTERS:
+            reply = reply._replace(text="")
+        reading = await read_text(self.claim.tenant, reply.text, lambda _: read(reply, content))
         if reading.problem is not None and reply.finish_reason in REFUSING:
             return replace(reading, problem=f"{reading.problem}; the reasoner refused")
         return reading
@@ -205,7 +208,7 @@ def preparation_row(claim: PreparationClaim, step: StoredStep) -> PreparationRow
 
 
 def _is_cut(reply: ChatReply) -> bool:
-    return reply.finish_reason is FinishReason.LENGTH
+    return reply.finish_reason.cuts_off
 
 
 def _advanced(step: StoredStep, reading: Reading, most: int) -> StoredStep:

@@ -304,7 +304,7 @@ def _judged(
         finish_reason=record.finish_reason,
         usage=None
         if record.input_tokens is None or record.output_tokens is None
-        else Usage(record.input_tokens, record.output_tokens),
+        else Usage(record.input_tokens, record.output_tokens, reasoning_tokens=record.reasoning_tokens),
         units=tuple(map(JudgedUnit, count(), record.unit_starts, record.unit_ends, texts, given)),
         question=item.text if of_gym else None,
         grades=tuple(
@@ -314,6 +314,7 @@ def _judged(
             ]
         ),
         reused=origins.get((*position, None, None, None)),
+        thoughts=record.thoughts,
     )
 
 
@@ -358,6 +359,8 @@ def _grade(context: JobContext, text: str, record: GradeRecord, reused: ReplyOri
         error=record.error,
         reused=reused,
         suspicion=_suspicion(record.suspicion),
+        finish_reason=record.finish_reason,
+        thoughts=record.thoughts,
     )
 
 
@@ -388,17 +391,24 @@ class _OfCell(dict[Said, UnitVerdict]):
         self._reused = reused
 
     def __missing__(self, said: Said) -> UnitVerdict:
-        trait, judge, status, score, raw, group_size, suspicion = said
+        trait, judge, status, score, raw, group_size, suspicion, finish_reason, thoughts = said
         dimension, level = self._cell.dimensions[trait], self._cell.persona.traits[trait].level
+        # They come in one array, for there is never both. A reply that a filter stopped has its reason.
+        no_reply = status == VerdictStatus.FAILED or (
+            status == VerdictStatus.FILTERED and finish_reason is None
+        )
         verdict = self[said] = UnitVerdict(
             judge=self._context.spec.judges[judge].label,
             dimension=dimension.id,
             status=VerdictStatus(status),
             score=score,
-            raw=raw,
+            raw=None if no_reply else raw,
+            error=raw if no_reply else None,
             in_character=None if score is None else dimension.scale.level_of(score) == level,
             group_size=group_size,
             reused=self._reused,
             suspicion=_suspicion(suspicion),
+            finish_reason=finish_reason,
+            thoughts=thoughts,
         )
         return verdict

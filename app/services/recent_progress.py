@@ -10,8 +10,9 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import preparations, progress
+from app.db import failures, preparations, progress
 from app.db.engine import single_statements
+from app.db.failures import FailureRow
 from app.db.jobs import JobRow
 from app.db.preparations import StepCounts
 from app.db.progress import Counts, UsageRow
@@ -25,7 +26,30 @@ FRESH_SECONDS = 0.5
 SHOWN_SECONDS = 2.0
 """How long it is shown while it is added up anew: who asks once a second, as answers propose, never waits for that."""
 
+FAILURES_SECONDS = 5.0
+"""How old what failed may be while calls go on failing: every failed call is read for it, which takes 70 ms for 20,000."""
+
 REMEMBERED_JOBS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What a job's failed calls failed of.
+
+    Attributes:
+        rows: Failures that are alike, counted.
+        usage: What the job's calls had taken then.
+        at: When that was, by the monotonic clock.
+    """
+
+    rows: Sequence[FailureRow]
+    usage: Sequence[UsageRow]
+    at: float
+
+    def still_good(self, usage: Sequence[UsageRow], *, running: bool) -> bool:
+        """Whether they need not be counted again for a job whose calls have taken this by now."""
+        recent = running and bool(self.rows) and time.monotonic() - self.at < FAILURES_SECONDS
+        return recent or usage == self.usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +61,35 @@ class Progress:
         leased: Over those that somebody works on.
         steps: Those of its preparations, by kind; empty for a job without any.
         usage: What its calls took, by stage and model.
+        failures: What its failed calls failed of.
     """
 
     total: Counts
     leased: Counts
     steps: Mapping[str, StepCounts]
     usage: Sequence[UsageRow]
+    failures: Failures
 
 
-async def read_progress(engine: AsyncEngine, job: JobRow) -> Progress:
-    """How far a job is by now, each part from a snapshot of its own."""
+async def read_progress(engine: AsyncEngine, job: JobRow, failed: Failures | None = None) -> Progress:
+    """How far a job is by now, each part from a snapshot of its own.
+
+    Args:
+        engine: Where to look.
+        job: Which job.
+        failed: What its calls had failed of before, which may be good enough.
+    """
     # Each query sees its own moment in a transaction too; without one there are two messages less.
     async with single_statements(engine) as connection:
         total, leased = await progress.counts(connection, job.tenant, job.id)
         steps = await preparations.counts(connection, job.tenant, job.id) if total.preparations else {}
-        return Progress(total, leased, steps, await progress.usage(connection, job.tenant, job.id))
+        usage = await progress.usage(connection, job.tenant, job.id)
+        if failed is None or not failed.still_good(usage, running=job.status is JobStatus.RUNNING):
+            at = time.monotonic()
+            any_failed = any(row.failed_calls for row in usage)
+            rows = await failures.histogram(connection, job.tenant, job.id) if any_failed else []
+            failed = Failures(rows, usage, at)
+        return Progress(total, leased, steps, usage, failed)
 
 
 @dataclass(slots=True)
@@ -64,11 +102,15 @@ class _Known:
 
 
 class RecentProgress:
-    """One a process. A running job's progress is at most :data:`SHOWN_SECONDS` old; of any other job it is that of now."""
+    """One a process. A running job's progress is at most :data:`SHOWN_SECONDS` old; of any other job it is that of now.
+
+    What its calls failed of is counted again only where they have taken more since.
+    """
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._failures: OrderedDict[str, Failures] = OrderedDict()
         self._renewals: set[asyncio.Task[None]] = set()
 
     async def read(self, job: JobRow) -> Progress:
@@ -79,7 +121,7 @@ class RecentProgress:
         """
         if job.status is not JobStatus.RUNNING:
             self._known.pop(job.id, None)
-            return await read_progress(self._engine, job)
+            return await self._read(job)
         known = self._known.get(job.id)
         age = float("inf") if known is None else time.monotonic() - known.at
         if known is None or age > SHOWN_SECONDS:
@@ -97,7 +139,7 @@ class RecentProgress:
 
     async def _look(self, job: JobRow) -> Progress:
         at = time.monotonic()
-        found = await read_progress(self._engine, job)
+        found = await self._read(job)
         earlier = self._known.get(job.id)
         if (
             earlier is None or earlier.at < at
@@ -106,6 +148,16 @@ class RecentProgress:
         self._known.move_to_end(job.id)
         while len(self._known) > REMEMBERED_JOBS:
             self._known.popitem(last=False)
+        return found
+
+    async def _read(self, job: JobRow) -> Progress:
+        found = await read_progress(self._engine, job, self._failures.get(job.id))
+        earlier = self._failures.get(job.id)
+        if earlier is None or earlier.at < found.failures.at:  # as in _look
+            self._failures[job.id] = found.failures
+        self._failures.move_to_end(job.id)
+        while len(self._failures) > REMEMBERED_JOBS:
+            self._failures.popitem(last=False)
         return found
 
     async def _renew(self, job: JobRow, known: _Known) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import replies
 from app.db.health import is_away
+from app.db.reasons import reason
 from app.db.replies import KeptReply, Wish
 
 log = structlog.get_logger(__name__)
@@ -88,7 +89,7 @@ class ReplyDesk:
                     await self._serve_those_here()
                 except Exception as error:
                     if is_away(error):  # a claim that was committed all the same is found to be ours
-                        log.warning("replies not reached; trying again", error=type(error).__name__)
+                        log.warning("replies not reached; trying again", reason=reason(error))
                     else:
                         _turn_away(self._waiting, error)
                         log.exception("replies not looked up")

@@ -16,18 +16,20 @@ from app.db.engine import single_statements
 from app.db.shards import Claim, StoredResponse
 from app.db.writer import ResponseRow, VerdictRow
 from app.domain.dimension import Dimension, Scale
+from app.domain.execution import Execution
 from app.domain.hardening import Showing, showing
 from app.domain.injection import Suspicion, addresses_judge, suspicion
-from app.domain.model import ChatReply, Model, Stage
+from app.domain.model import ChatReply, FinishReason, Model, Stage
 from app.domain.plan import Cell
-from app.domain.segmentation import Unit, units_at
+from app.domain.segmentation import Unit, runaway, units_at
 from app.domain.task import Item
 from app.domain.verdict import Verdict, VerdictStatus, parse_verdict
 from app.services.batch_writer import Batch
 from app.services.call_rows import CallKey
 from app.services.job_context import JobContext
-from app.services.model_caller import CallFailedError
-from app.services.shard_work import REFUSING, ShardDependencies, finish_all
+from app.services.long_texts import read_text
+from app.services.model_caller import CallFailedError, CallFilteredError
+from app.services.shard_work import ShardDependencies, finish_all
 from app.services.shared_replies import Question
 from app.services.stop_signal import StopSignal
 
@@ -43,6 +45,15 @@ class Judgement(NamedTuple):
     verdict: Verdict
     raw: str | None = None
     suspicion: Suspicion | None = None
+    error: str | None = None
+    """Code and words, where no call succeeded."""
+    finish_reason: str | None = None
+    """Why the reply ended, and what the judge thought before; see :class:`app.domain.model.ChatReply`."""
+    thoughts: str | None = None
+
+
+JUDGED = frozenset({"answered", "refused"})
+"""Statuses of responses whose text is judged or, if it is a refusal, gets verdicts that say so."""
 
 
 MAX_GENERATED_UNITS = 1_000
@@ -118,10 +129,14 @@ class Responses(ABC):
             reply = await self._ask(
                 model, system, user, key=key, usable=self._judgeable, place=self._place(run, item)
             )
+        except CallFilteredError as error:
+            row = self._response_row(run, item, "filtered", "", (), error=str(error))
         except CallFailedError as error:
             row = self._response_row(run, item, "failed", None, (), error=str(error))
         else:
-            row = self._answered_row(run, item, reply)
+            row = await read_text(
+                self.claim.tenant, reply.text, lambda _: self._answered_row(run, item, reply)
+            )
         return await self._store(row)
 
     def _ask(
@@ -140,6 +155,28 @@ class Responses(ABC):
         question = Question(model, system, user, key, self.claim, place, usable)
         return self.deps.replies.reply(question, self.spec.reuse, self.stop)
 
+    async def _as_one_of_the_first(self, work: Coroutine[Any, Any, None]) -> None:
+        """Writes a text and has it judged; few at a time until the judges have answered, as it is paid in vain if they can't.
+
+        Raises:
+            StoppedError: If the shard was stopped before.
+        """
+        texts = self.deps.first_calls.texts(self.claim.job_id, self.spec.judges)
+        if texts.is_open or self.spec.execution is not Execution.DIRECT:
+            await work
+            return
+        try:
+            has_place = await texts.enter(self.stop)
+        except BaseException:
+            work.close()
+            raise
+        try:
+            await work
+            texts.through()
+        finally:
+            if has_place:
+                texts.leave()
+
     def _place(self, run: int, item: Item) -> tuple[str | int, ...]:
         """What no other text of the job shares with this one, and the same text of another job does."""
         model, cell = self.spec.models[self.cell.model].label, self.cell
@@ -147,8 +184,11 @@ class Responses(ABC):
 
     def _judgeable(self, reply: ChatReply) -> bool:
         """Whether a text is one in character or out of it: no refusal, not empty, and no runaway."""
-        units = len(self.deps.segmenter.segment(reply.text))
-        return 0 < units <= MAX_GENERATED_UNITS and not self.deps.refusals.is_refusal(reply.text)
+        text = reply.text
+        if runaway(text, MAX_GENERATED_UNITS) is not None:
+            return False
+        units = len(self.deps.segmenter.segment(text, MAX_GENERATED_UNITS))
+        return 0 < units <= MAX_GENERATED_UNITS and not self.deps.refusals.is_refusal(text)
 
     async def _store(self, row: ResponseRow) -> StoredResponse:
         """Writes a response and waits for it: its verdicts may not outlive it."""
@@ -157,19 +197,32 @@ class Responses(ABC):
         return StoredResponse(row.run, row.item, row.status, row.text, row.unit_starts, row.unit_ends)
 
     def _answered_row(self, run: int, item: Item, reply: ChatReply) -> ResponseRow:
-        text = reply.text
-        refused = reply.finish_reason in REFUSING or self.deps.refusals.is_refusal(text)
-        units = self.deps.segmenter.segment(text)
+        why = runaway(reply.text, MAX_GENERATED_UNITS)
+        if why is not None:
+            return self._response_row(run, item, "failed", None, (), error=f"runaway: {why}")
+        status, why = self._status(reply)
+        units = self.deps.segmenter.segment(reply.text, MAX_GENERATED_UNITS) if status in JUDGED else []
         if len(units) > MAX_GENERATED_UNITS:
-            why = f"runaway: {len(units):,} sentences; at most {MAX_GENERATED_UNITS:,} are judged"
+            why = f"runaway: more than {MAX_GENERATED_UNITS:,} sentences"
             return self._response_row(run, item, "failed", None, (), error=why)
-        row = self._response_row(run, item, "refused" if refused else "answered", text, units)
+        row = self._response_row(run, item, status, reply.text, units, error=why)
         usage = reply.usage
         return row._replace(
             finish_reason=reply.finish_reason.value,
             input_tokens=usage.input_tokens if usage else None,
             output_tokens=usage.output_tokens if usage else None,
+            reasoning_tokens=usage.reasoning_tokens if usage else None,
+            thoughts=reply.thoughts,
         )
+
+    def _status(self, reply: ChatReply) -> tuple[str, str | None]:
+        """A reply's status as a response, and why there is nothing to be judged."""
+        if reply.finish_reason is FinishReason.CONTENT_FILTER:
+            return "filtered", "the provider's content filter stopped the text"
+        if reply.finish_reason is FinishReason.REFUSAL or self.deps.refusals.is_refusal(reply.text):
+            return "refused", None
+        why = reply.no_answer
+        return ("answered", None) if why is None else ("no_answer", why)
 
     def _response_row(
         self,
@@ -191,7 +244,7 @@ class Responses(ABC):
             text=text,
             unit_starts=[unit.start for unit in units],
             unit_ends=[unit.end for unit in units],
-            verdicts_due=0 if text is None else self._verdicts_due(run, item, status, len(units)),
+            verdicts_due=self._verdicts_due(run, item, status, len(units)) if status in JUDGED else 0,
             finish_reason=None,
             error=error,
             input_tokens=None,
@@ -200,7 +253,7 @@ class Responses(ABC):
 
     async def _judge_units(self, response: StoredResponse, item: Item) -> None:
         """Judges every unit of a durable response that has no verdict yet; a refusal's units are not sent."""
-        if response.text is None:
+        if response.text is None or response.status not in JUDGED:
             return
         units = units_at(response.text, response.unit_starts, response.unit_ends)
         missing = [
@@ -246,7 +299,7 @@ class Responses(ABC):
         """What a judge says about a sentence by itself."""
         shown = showing(self.spec.hardening, [unit.text])
         prompt = self._unit_prompt(item, dimension, shown.shown(unit.text))
-        doubtful = addresses_judge(unit.text)
+        doubtful = await read_text(self.claim.tenant, unit.text, addresses_judge)
         try:
             reply = await self._ask(
                 self.spec.judges[judge],
@@ -257,13 +310,16 @@ class Responses(ABC):
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
-            return Judgement(Verdict(VerdictStatus.FAILED), None, suspicion(of_text=doubtful, of_reply=False))
-        read = shown.read(reply.text)
-        refused = reply.finish_reason in REFUSING
-        verdict = Verdict(VerdictStatus.REFUSED) if refused else parse_verdict(read.text, dimension.scale)
+            found = suspicion(of_text=doubtful, of_reply=False)
+            return Judgement(without_reply(error), None, found, str(error))
+        read, key_missing = await read_text(
+            self.claim.tenant, reply.text, partial(_read, dimension.scale, shown, reply.finish_reason)
+        )
+        verdict = refused_by(reply) or read
         # Who refuses to judge has not been talked into a score.
-        swayed = read.key_missing and verdict.status is not VerdictStatus.REFUSED
-        return Judgement(verdict, reply.text, suspicion(of_text=doubtful, of_reply=swayed))
+        swayed = key_missing and verdict.status not in REFUSALS
+        found = suspicion(of_text=doubtful, of_reply=swayed)
+        return Judgement(verdict, reply.text, found, None, reply.finish_reason.value, reply.thoughts)
 
     def _warn_of_failure(self, key: CallKey, error: CallFailedError) -> None:
         path = key.path(self.claim.cell)
@@ -302,12 +358,38 @@ class Responses(ABC):
             raw=said.raw,
             group_size=group_size,
             suspicion=said.suspicion,
+            error=said.error,
+            finish_reason=said.finish_reason,
+            thoughts=said.thoughts,
         )
+
+
+REFUSALS = frozenset({VerdictStatus.REFUSED, VerdictStatus.FILTERED})
+"""Verdicts without a judgement, because the judge or its provider's content filter refused."""
+
+
+def refused_by(reply: ChatReply) -> Verdict | None:
+    """The verdict of a judge's reply that its provider marks as a refusal; ``None`` for one that has to be read."""
+    if reply.finish_reason is FinishReason.CONTENT_FILTER:
+        return Verdict(VerdictStatus.FILTERED)
+    return Verdict(VerdictStatus.REFUSED) if reply.finish_reason is FinishReason.REFUSAL else None
+
+
+def without_reply(error: CallFailedError) -> Verdict:
+    """The verdict where a judge's call failed for good."""
+    filtered = isinstance(error, CallFilteredError)
+    return Verdict(VerdictStatus.FILTERED if filtered else VerdictStatus.FAILED)
+
+
+def _read(scale: Scale, shown: Showing, finish_reason: FinishReason, text: str) -> tuple[Verdict, bool]:
+    """What a judge's reply says, and whether it lacks its key word."""
+    read = shown.read(text)
+    return parse_verdict(read.text, scale, cut_off=finish_reason.cuts_off), read.key_missing
 
 
 def _is_read(scale: Scale, shown: Showing, reply: ChatReply) -> bool:
     """Whether a judge's reply says what it was asked for."""
-    return parse_verdict(shown.read(reply.text).text, scale).status in {
+    return _read(scale, shown, reply.finish_reason, reply.text)[0].status in {
         VerdictStatus.SCORED,
         VerdictStatus.NOT_APPLICABLE,
     }

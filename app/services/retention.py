@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import budgets, idempotency, jobs, replies, retention, sets
 from app.db.health import is_away
+from app.db.reasons import reason
 
 log = structlog.get_logger(__name__)
 
@@ -82,7 +83,7 @@ async def keep_removing(engine: AsyncEngine, keep_days: int) -> None:
             continue
         except Exception as error:
             if is_away(error):
-                log.warning("removing jobs failed; trying again", error=str(error))
+                log.warning("removing jobs failed; trying again", reason=reason(error))
             else:
                 log.exception("removing jobs failed; trying again")
         if removed is None:
@@ -119,7 +120,7 @@ async def keep_forgetting(what: str, forget: Callable[[], Awaitable[bool]], seco
             rest = 0.0 if await forget() else seconds
         except Exception as error:
             if is_away(error):
-                log.warning("forgetting failed; trying again", what=what, error=str(error))
+                log.warning("forgetting failed; trying again", what=what, reason=reason(error))
             else:
                 log.exception("forgetting failed; trying again", what=what)
         await asyncio.sleep(rest)

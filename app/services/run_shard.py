@@ -15,18 +15,21 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db import batches, jobs, preparations, replies, shards
 from app.db.engine import single_statements
 from app.db.health import is_away
+from app.db.reasons import reason
 from app.db.shards import AnyClaim, Claim, PreparationClaim
 from app.domain.plan import GymCell, atomic
+from app.domain.remedy import remedy
 from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.atomic_responses import AtomicResponses
 from app.services.batch_caller import DeferredError
 from app.services.batch_writer import StaleClaimError
 from app.services.batched_shard import calling_as_asked, form_batches
+from app.services.first_calls import FIRST_CALLS
 from app.services.freeze_sets import freeze_made
 from app.services.generate_personas import MakingPersonas
 from app.services.gym_answers import GymAnswers
 from app.services.job_context import JobContext
-from app.services.model_caller import JobMustStopError
+from app.services.model_caller import PROVIDER_UNREACHABLE, JobMustStopError
 from app.services.prepare_persona import Preparation
 from app.services.shard_work import ShardDependencies, ShardWork
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
@@ -50,13 +53,19 @@ async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
     """Runs a shard if it can be claimed; does nothing otherwise.
 
     A job that waits behind the many shards of others comes first: messages arrive in the order in which they were sent.
+    While the database is away, or other transactions hold locks for too long, the shard is left to the sweeper.
     """
-    async with single_statements(deps.engine) as connection:
-        neglected = await shards.neglected(connection, NEGLECTED_SECONDS, 1)
-    for other in neglected:
-        if other != shard_id:
-            await run_one(deps, other)
-    await run_one(deps, shard_id)
+    try:
+        async with single_statements(deps.engine) as connection:
+            neglected = await shards.neglected(connection, NEGLECTED_SECONDS, 1)
+        for other in neglected:
+            if other != shard_id:
+                await run_one(deps, other)
+        await run_one(deps, shard_id)
+    except Exception as error:
+        if not is_away(error):
+            raise
+        log.warning("shard left to the sweeper", shard=shard_id, reason=reason(error))
 
 
 async def run_one(deps: ShardDependencies, shard_id: int) -> None:
@@ -95,7 +104,7 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
         await _give_back(deps, claim, stop, await halt_job(deps.engine, claim.job_id, error))
     except Exception as error:
         if is_away(error):  # no fault of the shard's: its time comes when the database is back
-            log.warning("shard given back", error=type(error).__name__)
+            log.warning("shard given back", reason=reason(error))
             await _give_back(deps, claim, stop)
             return
         # Whatever it is, the shard goes back: what is recorded stays, what is missing is found by the next claim.
@@ -126,7 +135,9 @@ async def _finish(deps: ShardDependencies, claim: AnyClaim, context: JobContext)
         if finished and context.spec.reuse.wanted:
             await replies.store_reuse(connection, claim.shard_id)
         if not finished:
-            raise RuntimeError("the shard's rows are not all there, or its claim is gone")
+            if not await shards.holds(connection, claim):
+                raise StaleClaimError  # this machine stood still, and another worker has the shard
+            raise RuntimeError("the shard's rows are not all there")
         announced: list[int] = []
         if status in ACTIVE:
             announced = await shards.refill(connection, claim.job_id, deps.window)
@@ -254,16 +265,18 @@ async def halt_job(
 ) -> Exception | None:
     """Stops the job.
 
-    A job that has got somewhere is paused: what is paid for is kept, and it can be resumed once the cause is mended.
-    One whose very first calls are turned down (a misspelt model, a wrong key) fails, but not early.
+    A job that has got somewhere is paused: what is paid for is kept, and it can be resumed once the cause is mended. So is one
+    whose first calls of a kind all fail alike, and one whose provider can't be reached, which :mod:`app.services.outages` resumes. One
+    whose very first calls are turned down (a misspelt model, a wrong key) fails, but not early.
 
     Returns:
         What kept it from being stopped, if anything did.
     """
-    detail = {"code": error.code, "detail": str(error), "model": error.model}
+    detail = stop_error(error)
     try:
         async with engine.begin() as connection:
-            hopeless = not await jobs.any_reply(connection, job_id)
+            paused = error.all_alike or error.code == PROVIDER_UNREACHABLE
+            hopeless = not (paused or await jobs.any_reply(connection, job_id))
             moved = not (hopeless and early) and await jobs.move(
                 connection,
                 job_id,
@@ -281,3 +294,15 @@ async def halt_job(
         # Without the provider's words, which may repeat a prompt; the job's `error` has them.
         log.warning("job stopped", failed=hopeless, code=error.code, model=error.model)
     return None
+
+
+def stop_error(error: JobMustStopError) -> dict[str, object]:
+    """What a job that is stopped shows as its ``error``."""
+    shown: dict[str, object] = {
+        "code": error.code,
+        "detail": str(error),
+        "model": error.model,
+        "stage": error.stage,
+        "remedy": remedy(error.code, error.status),
+    }
+    return shown | ({"first_calls": FIRST_CALLS} if error.all_alike else {})

@@ -14,6 +14,7 @@ from app.domain.segmentation import Segmenter
 from app.ports import BatchModel, PriceBook, Queue
 from app.services.batch_writer import BatchWriter
 from app.services.call_rows import CallKey
+from app.services.first_calls import FirstCalls
 from app.services.job_context import JobContexts
 from app.services.lease_keeper import LeaseKeeper
 from app.services.model_caller import JobMustStopError
@@ -58,6 +59,7 @@ class ShardDependencies:
     writer: BatchWriter
     caller: Caller
     replies: SharedReplies
+    first_calls: FirstCalls
     batching: Batching
     leases: LeaseKeeper
     contexts: JobContexts

@@ -14,9 +14,11 @@ from app.db.replies import KeptReply, ReplyRow, ReusedRow, Wish
 from app.db.shards import Claim
 from app.domain.model import ChatReply, ChatRequest, FinishReason, Model, Stage
 from app.domain.reuse import ReplyOrigin, Reuse, ReuseScope, reply_key
+from app.domain.segmentation import MAX_CHARACTERS
 from app.ports import ModelCallError, PriceBook, RequestFingerprints
 from app.services.batch_writer import Batch, BatchWriter
 from app.services.call_rows import CallKey
+from app.services.long_texts import read_text
 from app.services.model_caller import CallFailedError, ModelCaller
 from app.services.reply_desk import ReplyDesk
 from app.services.stop_signal import StopSignal
@@ -44,9 +46,11 @@ class Question:
     place: tuple[str | int, ...]
     usable: Callable[[ChatReply], bool]
 
-    def takes(self, reply: ChatReply) -> bool:
+    async def takes(self, reply: ChatReply) -> bool:
         """Whether a reply can serve as the answer to this, whoever asked."""
-        return reply.finish_reason is FinishReason.STOP and self.usable(reply)
+        if reply.finish_reason is not FinishReason.STOP or len(reply.text) > MAX_CHARACTERS:
+            return False
+        return await read_text(self.claim.tenant, reply.text, lambda _: self.usable(reply))
 
 
 class _Nothing(Enum):
@@ -101,7 +105,7 @@ class SharedReplies:
         while (asking := self._asking.get(wish.name)) is not None:
             with stop.interruptible():
                 outcome = await asyncio.shield(asking)
-            if isinstance(outcome, KeptReply) and question.takes(outcome.reply):
+            if isinstance(outcome, KeptReply) and await question.takes(outcome.reply):
                 if _too_old(wish, outcome):
                     continue  # whose it was is gone by now, and the desk finds nothing that is so old
                 return self._use(question, outcome)
@@ -138,7 +142,7 @@ class SharedReplies:
                 kept = await self._desk.look_up(wish)
             if kept is not None:
                 outcome = kept
-                if question.takes(kept.reply):
+                if await question.takes(kept.reply):
                     return self._use(question, kept)
                 return await self._call(question, stop)
             ours = True
@@ -162,7 +166,7 @@ class SharedReplies:
     async def _ask(self, question: Question, wish: Wish, stop: StopSignal) -> tuple[ChatReply, Batch | None]:
         """The reply to a call of our own, and the rows with which it is kept; none if it can't be used."""
         reply = await self._call(question, stop)
-        if not question.takes(reply):
+        if not await question.takes(reply):
             return reply, None
         return reply, self._writer.add(wish.claim, _kept(wish, reply))
 
@@ -225,4 +229,5 @@ def _kept(wish: Wish, reply: ChatReply) -> ReplyRow:
         cached_input_tokens=usage.cached_input_tokens if usage else None,
         model_snapshot=reply.model_snapshot,
         system_fingerprint=reply.system_fingerprint,
+        thoughts=reply.thoughts,
     )

@@ -1,8 +1,8 @@
 """Submits a job: one transaction writes it with its shards; only then are workers woken."""
 
-import asyncio
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -24,7 +24,7 @@ from app.domain.draft import JobDraft, PersonaGenerationDraft
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.execution import BATCHED_STAGES, Execution
 from app.domain.gym_plan import estimate_gym, merged, preparations_of
-from app.domain.model import Usage
+from app.domain.model import ONLY_THOUGHTS, Usage
 from app.domain.plan import (
     Cell,
     GymCell,
@@ -38,16 +38,18 @@ from app.domain.plan import (
 )
 from app.domain.priority import Priority
 from app.domain.refusal import RefusalRules
-from app.domain.resolve import Resolution, resolve
+from app.domain.resolve import Resolution, beyond, resolve
 from app.domain.resolve_generation import resolve_generation
-from app.domain.segmentation import Segmenter
+from app.domain.segmentation import Segmenter, runaway
 from app.domain.stage_estimate import StageEstimate
+from app.domain.thoughts import split_thoughts
 from app.ports import PriceBook, Queue
 from app.services.catalog import with_connections
 from app.services.connection_book import ConnectionBook
 from app.services.errors import IdempotencyConflictError, SpendingCapError
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
+from app.services.planning import Check, Gone, PlanningPool
 from app.services.repetition import ClientKey
 from app.services.sets import sets_named, with_kept_sets
 
@@ -72,6 +74,7 @@ class SubmissionDependencies:
     confirm_calls_above: int
     prices: PriceBook
     book: ConnectionBook
+    planning: PlanningPool = field(default_factory=PlanningPool)
 
     async def of_tenant(self, tenant: str) -> "SubmissionDependencies":
         """The same with the connections that a tenant's jobs can name."""
@@ -89,6 +92,7 @@ class Submission:
         request: The body as it came, to be shown again; existing texts and questions are left out of it.
         idempotency_key: The client's key, if it gave one.
         capped_key: The API key that submits it, if there is a cap on what its jobs spend together.
+        gone: Whether who submits it has gone; then it is planned no further, and there is no job.
     """
 
     draft: JobDraft | PersonaGenerationDraft
@@ -97,6 +101,7 @@ class Submission:
     request: Mapping[str, Any]
     idempotency_key: str | None = None
     capped_key: str | None = None
+    gone: Gone | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +135,33 @@ class PreparedJob:
         return sum(e.calls for e in self.estimates)
 
 
-def prepare_job(deps: SubmissionDependencies, draft: JobDraft) -> PreparedJob:
+def prepare_job(deps: SubmissionDependencies, draft: JobDraft, check: Check = lambda: None) -> PreparedJob:
     """Resolves a draft and lays out its parts; spends nothing and writes nothing.
+
+    Args:
+        deps: What it takes.
+        draft: The job.
+        check: Called between the parts; raises where nobody waits for them.
 
     Raises:
         InvalidJobError: If the job can't be run as it is described.
     """
-    resolution = resolve(draft, deps.catalog)
+    resolution = resolve(draft, deps.catalog, deps.max_planned_calls)
+    check()
     _refuse_unpriced(deps.prices, draft, resolution)
     cells = resolution.cells
     if resolution.spec.provided:
-        resolution, responses = _with_checks(resolution, _provided_rows(deps, resolution))
+        resolution, responses = _with_checks(resolution, _provided_rows(deps, resolution, check))
         answered = [r for r in responses if r.status == "answered"]
         units = [(r.cell, r.run, r.item, len(r.unit_starts)) for r in answered]
         estimates = estimate_provided(resolution.spec, cells, units)
         planned = _provided_shards(resolution, responses)
     else:
         responses = ()
-        # Before anything is estimated: estimating a job a thousand times too large would take minutes.
-        _refuse_beyond(deps.max_planned_calls, sum(cell.runs * responses_per_run(cell) for cell in cells))
         resolution = _with_sample(resolution, _judged_positions(cells))
+        check()
         estimates = _estimates(resolution)
+        check()
         planned = tuple(_generating_shards(resolution))
     prepared = PreparedJob(resolution, planned, responses, _preparations(resolution), tuple(estimates))
     _refuse_beyond(deps.max_planned_calls, prepared.calls)
@@ -231,34 +242,53 @@ def _preparations(resolution: Resolution) -> tuple[NewPreparation, ...]:
 
 def _refuse_beyond(allowed: int, calls: int) -> None:
     if calls > allowed:
-        message = f"the job plans about {calls:,} calls; this service allows {allowed:,}"
-        raise InvalidJobError([FieldError("", message)])
+        raise InvalidJobError([FieldError("", beyond(calls, allowed))])
 
 
-def _provided_rows(deps: SubmissionDependencies, resolution: Resolution) -> tuple[NewResponse, ...]:
+def _provided_rows(
+    deps: SubmissionDependencies, resolution: Resolution, check: Check
+) -> tuple[NewResponse, ...]:
     judges = len(resolution.spec.judges)
     cells = {cell.ordinal: cell for cell in atomic(resolution.cells)}
     rows: list[NewResponse] = []
     for n, response in enumerate(resolution.provided):
-        units = deps.segmenter.segment(response.text)
+        check()
+        thoughts, answer = split_thoughts(response.text)
+        message = runaway(answer, MAX_UNITS)
+        units = () if message is not None else deps.segmenter.segment(answer, MAX_UNITS)
         if len(units) > MAX_UNITS:
-            message = f"{len(units):,} sentences; at most {MAX_UNITS:,}"
+            message = f"more than {MAX_UNITS:,} sentences"
+        if message is not None:
             raise InvalidJobError([FieldError(f"/responses/{n}/text", message)])
         item = cells[response.cell].items[response.item]
+        status, why = _provided_status(deps.refusals, thoughts, answer)
         rows.append(
             NewResponse(
                 cell=response.cell,
                 run=response.run,
                 item=response.item,
                 instruction=response.instruction,
-                status="refused" if deps.refusals.is_refusal(response.text) else "answered",
-                text=response.text,
+                status=status,
+                text=answer,
                 unit_starts=[unit.start for unit in units],
                 unit_ends=[unit.end for unit in units],
                 verdicts_due=len(units) * len(item.dimensions) * judges,
+                thoughts=thoughts,
+                error=why,
             )
         )
+    if rows and all(row.status == "no_answer" for row in rows):
+        raise InvalidJobError([FieldError("/responses", "nothing but thoughts; no text has an answer")])
     return tuple(rows)
+
+
+def _provided_status(refusals: RefusalRules, thoughts: str | None, answer: str) -> tuple[str, str | None]:
+    """The status of an existing text, and why there is nothing to be judged."""
+    if refusals.is_refusal(answer):
+        return "refused", None
+    if thoughts is not None and not answer.strip():
+        return "no_answer", ONLY_THOUGHTS
+    return "answered", None
 
 
 def _judged_positions(cells: Sequence[Cell]) -> Iterator[Position]:
@@ -299,17 +329,20 @@ def _with_checks(
 
 def _provided_shards(resolution: Resolution, rows: tuple[NewResponse, ...]) -> tuple[NewShard, ...]:
     """Shards over existing texts know from the start what they hold, so progress has exact totals."""
-    due: dict[tuple[int, int], int] = {}
+    due: Counter[tuple[int, int]] = Counter()
+    unanswered: Counter[tuple[int, int]] = Counter()
     for row in rows:
-        due[row.cell, row.run] = due.get((row.cell, row.run), 0) + row.verdicts_due
+        due[row.cell, row.run] += row.verdicts_due
+        unanswered[row.cell, row.run] += row.status == "no_answer"
     return tuple(
         NewShard(
             s.cell,
             s.run_start,
             s.run_stop,
             s.responses,
-            responses_answered=s.responses,
-            verdicts_due=sum(due.get((s.cell, run), 0) for run in range(s.run_start, s.run_stop)),
+            responses_answered=s.responses
+            - sum(unanswered[s.cell, run] for run in range(s.run_start, s.run_stop)),
+            verdicts_due=sum(due[s.cell, run] for run in range(s.run_start, s.run_stop)),
         )
         for s in shards_of_provided(resolution.spec, resolution.cells, resolution.provided)
     )
@@ -329,7 +362,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
             made = await client_key.made_before(connection, tenant)
             if made is not None:
                 return await _earlier_job(connection, tenant, made)
-    prepared = await _prepared(deps, tenant, submission.draft)
+    prepared = await _prepared(deps, tenant, submission)
     _refuse_unconfirmed(deps, submission.draft, prepared)
     job_id = new_id("job")
     async with deps.engine.connect() as connection:
@@ -410,15 +443,14 @@ def _expected_usd(prices: PriceBook, prepared: PreparedJob) -> float:
     )
 
 
-async def _prepared(
-    deps: SubmissionDependencies, tenant: str, draft: JobDraft | PersonaGenerationDraft
-) -> PreparedJob:
-    deps = await deps.of_tenant(tenant)
+async def _prepared(deps: SubmissionDependencies, tenant: str, submission: Submission) -> PreparedJob:
+    deps, draft = await deps.of_tenant(tenant), submission.draft
     if isinstance(draft, PersonaGenerationDraft):
         return prepare_generation(deps, draft)
     complete = await with_kept_sets(deps.engine, tenant, draft)
-    # Looking up and splitting thousands of texts takes CPU; other requests go on meanwhile.
-    return await asyncio.to_thread(prepare_job, deps, complete)
+    return await deps.planning.run(
+        tenant, "submission", lambda check: prepare_job(deps, complete, check), submission.gone
+    )
 
 
 async def _earlier_job(connection: AsyncConnection, tenant: str, job_id: str) -> JobRow:

@@ -77,7 +77,7 @@ async def read_suspicious(
     return Suspicious(
         verdicts,
         Counter((grade.model, grade.judge, Suspicion(why)) for grade, why in grades if why is not None),
-        sum(len(r.scores) + r.not_applicable + r.refused + r.unparsed + r.failed for r in rows),
+        sum(len(r.scores) + r.not_applicable + r.refused + r.unparsed + r.failed + r.filtered for r in rows),
         len(grades),
         others,
         [grade for grade, why in grades if why is None],

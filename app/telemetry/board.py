@@ -1,4 +1,4 @@
-"""Where processes show their metrics to the API: a hash in Redis, one field a process.
+"""Where processes show the API their metrics, and workers that they are ready: a hash and a sorted set in Redis.
 
 Workers are many, come and go, and run where no scraper finds them; the API is where one looks. What is shown counts from the
 process's start and has its name as a label, so a process that ends takes its series along and no counter falls.
@@ -14,8 +14,10 @@ from collections.abc import AsyncIterator
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from app.redis_server import reason
 from app.telemetry.exposition import snapshot
 from app.telemetry.metrics import LOOP_LAG, REGISTRY
+from app.telemetry.states import OK, StateLog
 
 SHOWN_EVERY_SECONDS = 5.0
 FORGOTTEN_AFTER_SECONDS = 30.0
@@ -28,13 +30,19 @@ class MetricsBoard:
     Args:
         redis: Where it is.
         role: What the process is: ``worker``, ``sweeper`` or ``api``.
-        key: Of the hash.
+        key: Of the hash with the metrics.
+        ready_key: Of the sorted set with the workers that are ready, by the time at which they said so last.
     """
 
-    def __init__(self, redis: Redis, role: str, *, key: str = "assay:metrics") -> None:
+    def __init__(
+        self, redis: Redis, role: str, *, key: str = "assay:metrics", ready_key: str = "assay:ready"
+    ) -> None:
         self._redis = redis
         self._key = key
+        self._ready_key = ready_key
+        self._is_ready = False
         self._longest_lag = 0.0
+        self._states = StateLog()
         self.process = f"{role}@{socket.gethostname()}:{os.getpid()}"
 
     async def show(self) -> None:
@@ -47,6 +55,25 @@ class MetricsBoard:
         self._longest_lag = 0.0
         entry = json.dumps([await self._now(), snapshot(REGISTRY)])
         await self._redis.hset(self._key, self.process, entry)
+        await self._show_ready()
+
+    async def set_ready(self, is_ready: bool) -> None:
+        """Shows at once, and from now on, whether this process would work on a job; Redis may be away meanwhile."""
+        self._is_ready = is_ready
+        with contextlib.suppress(RedisError, OSError):
+            if is_ready:
+                await self._show_ready()
+            else:
+                await self._redis.zrem(self._ready_key, self.process)
+
+    async def ready(self) -> int:
+        """How many processes have shown lately that they would work on a job.
+
+        Raises:
+            RedisError: If Redis can't be reached.
+        """
+        since = await self._now() - FORGOTTEN_AFTER_SECONDS
+        return int(await self._redis.zcount(self._ready_key, since, "+inf"))
 
     async def snapshots(self) -> dict[str, str]:
         """The snapshots of all processes that showed theirs lately; others are forgotten.
@@ -71,9 +98,15 @@ class MetricsBoard:
                 await self._redis.hdel(self._key, process)
         return current
 
+    async def _show_ready(self) -> None:
+        if self._is_ready:
+            now = await self._now()
+            await self._redis.zadd(self._ready_key, {self.process: now})
+            await self._redis.zremrangebyscore(self._ready_key, 0, now - FORGOTTEN_AFTER_SECONDS)
+
     @contextlib.asynccontextmanager
     async def showing(self) -> AsyncIterator[None]:
-        """Shows this process's metrics every few seconds, the loop's lag among them."""
+        """Shows this process's metrics every few seconds, the loop's lag among them, and logs why Redis does not take them."""
         tasks = [asyncio.create_task(self._keep_showing()), asyncio.create_task(self._measure_lag())]
         try:
             yield
@@ -86,8 +119,11 @@ class MetricsBoard:
 
     async def _keep_showing(self) -> None:
         while True:
-            with contextlib.suppress(RedisError, OSError):  # the API says that Redis is away
+            try:
                 await self.show()
+                self._states.note({"redis": OK})
+            except (RedisError, OSError) as error:
+                self._states.note({"redis": reason(error)})
             await asyncio.sleep(SHOWN_EVERY_SECONDS)
 
     async def _now(self) -> float:

@@ -38,6 +38,11 @@ LAPSED_SLOTS = Counter(
     "Permits given up because the process was too busy to use them in time.",
     registry=REGISTRY,
 )
+EMPTY_LEASES = Counter(
+    "assay_limiter_empty_leases_total",
+    "Leases of the rate limiter that let no call go, because the process was too busy or a hold came.",
+    registry=REGISTRY,
+)
 LEASES_LOST = Counter(
     "assay_leases_lost_total",
     "Shards whose lease this process lost while it worked on them.",

@@ -3,12 +3,9 @@
 import base64
 import logging
 import re
-import sys
-import threading
 import traceback
 from collections import OrderedDict
 from collections.abc import Iterator
-from types import TracebackType
 from urllib.parse import quote
 
 REMOVED = "[key]"
@@ -26,7 +23,8 @@ _PATTERNS = (
     (re.compile(r"\bsk-[\w-]{12,}"), REMOVED),
     (re.compile(r"\bassay_[0-9A-Za-z]{20,}"), REMOVED),
     (re.compile(r"\bwhsec_[\w+/=-]{8,}"), REMOVED),
-    (re.compile(r"(?<=://)([^\s:/@]*):[^\s@/]+@"), rf"\1:{REMOVED}@"),
+    # Up to the last @ of the word: a password that should have been encoded may hold any character.
+    (re.compile(r"(?<=://)([^\s:/@\"'<>]*):[^\s\"'<>]+@"), rf"\1:{REMOVED}@"),
 )
 """What looks like a secret, whosever it is."""
 
@@ -90,6 +88,39 @@ def _without(text: str, starts: list[int]) -> Iterator[str]:
     yield text[kept:]
 
 
+_QUOTING = frozenset({"psycopg", "sqlalchemy"})
+"""Packages whose exceptions quote what they were given."""
+
+
+def shown_error(error: BaseException) -> str:
+    """An exception and what led to it, as a traceback, without the words of a database's error: those quote rows, and rows are texts."""
+    return "\n".join(reversed(list(_shown(error))))
+
+
+def _shown(error: BaseException | None) -> Iterator[str]:
+    """An exception and what led to it, the last first."""
+    while error is not None:
+        kind = type(error)
+        words = "" if _is_quoting(error) else f": {error}"
+        yield f"{''.join(traceback.format_tb(error.__traceback__))}{kind.__module__}.{kind.__qualname__}{words}"
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _without_words(message: str, error: BaseException | None) -> str:
+    """A message without the words of a database's error that it tells of, as asyncio's and Celery's messages do."""
+    while error is not None:
+        if _is_quoting(error):
+            for words in filter(None, (repr(error), str(error))):
+                message = message.replace(words, type(error).__name__)
+        error = error.__cause__ or error.__context__
+    return message
+
+
+def _is_quoting(error: BaseException) -> bool:
+    """Whether the words of an exception may quote texts."""
+    return type(error).__module__.partition(".")[0] in _QUOTING
+
+
 _make_record = logging.getLogRecordFactory()
 
 MOST_CHARACTERS = 16 * 1024
@@ -121,13 +152,9 @@ def redacted(text: str) -> str:
 
 
 def redact_logging() -> None:
-    """Keeps secrets out of what libraries log, and out of the traceback of an error that ends the process or a thread."""
+    """Keeps secrets out of what libraries log."""
     if logging.getLogRecordFactory() is not _redacted_record:
         logging.setLogRecordFactory(_redacted_record)
-    if sys.excepthook is sys.__excepthook__:
-        sys.excepthook = _show
-    if threading.excepthook is threading.__excepthook__:
-        threading.excepthook = lambda args: _show(args.exc_type, args.exc_value, args.exc_traceback)
 
 
 def _redacted_record(*given: object, **named: object) -> logging.LogRecord:
@@ -136,14 +163,10 @@ def _redacted_record(*given: object, **named: object) -> logging.LogRecord:
         message = record.getMessage()
     except Exception:  # noqa: BLE001 - a message that does not fit its arguments is told of where it is written
         return record
-    shown = redacted(message)
+    error = record.exc_info[1] if record.exc_info else None
+    shown = redacted(_without_words(message, error))
     if shown != message:
         record.msg, record.args = shown, ()
-    if record.exc_info and record.exc_info[1] is not None:
-        record.exc_text = redacted("".join(traceback.format_exception(record.exc_info[1])).rstrip("\n"))
-    return record
-
-
-def _show(_kind: type[BaseException], error: BaseException | None, _trace: TracebackType | None) -> None:
     if error is not None:
-        sys.stderr.write(redacted("".join(traceback.format_exception(error))))
+        record.exc_text = redacted(shown_error(error))
+    return record

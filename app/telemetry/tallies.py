@@ -75,7 +75,7 @@ class Calls:
 
         Args:
             stage: The stage of the job.
-            outcome: ``ok``, ``retry``, ``item`` or ``job``.
+            outcome: ``ok`` or a kind of failure; see :class:`app.ports.FailureKind`.
             seconds: How long it took.
             usd: What it cost; ``None`` where that is unknown.
         """

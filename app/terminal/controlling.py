@@ -32,7 +32,7 @@ def resume(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
 def retry(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Redoes what failed in a job that is over or paused.
 
-    Also what stayed unparsed. All the rest is kept.
+    Also what stayed unparsed or has no answer. All the rest is kept.
     """
     _act(operations.retry(job_id), url, as_json=as_json)
 

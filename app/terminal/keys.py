@@ -16,6 +16,7 @@ from app.domain.api_key import Scope
 from app.terminal.outcome import CommandError, Commands, print_json, say, told_errors
 
 if TYPE_CHECKING:
+    from app.db.engine import Pooler
     from app.services.api_keys import KeyDependencies
 
 Json = dict[str, Any]
@@ -32,10 +33,12 @@ class KeyStore:
     Attributes:
         database_url: The database.
         pepper: What they are hashed with.
+        pooler: What stands before the database; see :func:`app.db.engine.connect`.
     """
 
     database_url: str
     pepper: bytes | None
+    pooler: "Pooler" = "none"
 
     def __repr__(self) -> str:
         return "KeyStore()"  # no secret in a traceback
@@ -147,6 +150,7 @@ def _done(opened: Opened, deed: "Callable[[KeyDependencies], Awaitable[Any]]") -
         CommandError: It can't be done.
     """
     from app.db.health import is_away  # noqa: PLC0415
+    from app.db.reasons import reason  # noqa: PLC0415
     from app.domain.errors import InvalidJobError  # noqa: PLC0415
     from app.services.api_keys import NoPepperError  # noqa: PLC0415
     from app.services.errors import NotFoundError  # noqa: PLC0415
@@ -162,7 +166,7 @@ def _done(opened: Opened, deed: "Callable[[KeyDependencies], Awaitable[Any]]") -
             raise CommandError("; ".join(each.message for each in error.errors)) from error
         except Exception as error:
             if is_away(error):
-                raise CommandError(f"the database can't be reached: {type(error).__name__}") from error
+                raise CommandError(f"the database can't be used: {reason(error)}") from error
             raise
 
 
@@ -171,7 +175,7 @@ async def _with(store: KeyStore, deed: "Callable[[KeyDependencies], Awaitable[An
     from app.db.engine import connect  # noqa: PLC0415
     from app.services.api_keys import KeyDependencies  # noqa: PLC0415
 
-    engine = connect(store.database_url, pool_size=1, application_name="assay keys")
+    engine = connect(store.database_url, pool_size=1, application_name="assay keys", pooler=store.pooler)
     try:
         async with engine.connect() as connection:
             if not await are_kept(connection):

@@ -18,6 +18,9 @@ from persona_assay import ProblemError
 
 Json = Mapping[str, Any]
 
+MOST_FAILURES = 5
+"""Kinds of failed calls that are shown of a job."""
+
 
 def plan_view(plan: Json) -> RenderableType:
     """What a job would take."""
@@ -104,7 +107,9 @@ def job_view(job: Json) -> RenderableType:
     facts = Text(f"{job['id']}  created {_moment(job['created_at'])}", style="hint")
     parts: list[RenderableType] = [heading, facts, JobProgress(job)]
     parts += [Text(line) for line in budget_lines(job)]
-    return Group(*parts, *([failure_view(job)] if job["error"] else []))
+    return Group(
+        *parts, *([failure_view(job)] if job["error"] else [Text(line) for line in failure_lines(job)])
+    )
 
 
 def budget_lines(job: Json) -> Iterator[str]:
@@ -122,9 +127,31 @@ def budget_lines(job: Json) -> Iterator[str]:
 def failure_view(job: Json) -> Text:
     """Why a job did not end well."""
     text = Text(f"The job is {status_words(job)}.", style="error")
-    if job["error"]:
-        text.append(f"\n{printable(job['error']['detail'])}", style="default")
+    error = job["error"]
+    if error:
+        whose = " in ".join(printable(error[part]) for part in ("model", "stage") if error.get(part))
+        text.append(f"\n{whose}: " if whose else "\n", style="id")
+        text.append(printable(error["detail"]), style="default")
+        if error.get("remedy"):
+            follow = "resume" if job["status"] == "paused" else "retry"
+            text.append(f"\n{printable(error['remedy'])} Then: assay {follow} {job['id']}", style="hint")
+    for line in failure_lines(job):
+        text.append(f"\n{line}", style="default")
     return text
+
+
+def failure_lines(job: Json) -> list[str]:
+    """A line for each of the most frequent kinds of failed calls."""
+    failures = job.get("failures") or []
+    lines = [
+        f"{counted(found['calls'], 'failed call')} in {found['stage']} to {found['model']}: {found['detail'] or found['code']}"
+        for found in failures[:MOST_FAILURES]
+    ]
+    if len(failures) > MOST_FAILURES:
+        lines.append(
+            f"and {len(failures) - MOST_FAILURES:,} more kinds of failures: assay status {job['id']} --json"
+        )
+    return [printable(line) for line in lines]
 
 
 def problem_view(problem: ProblemError) -> Text:

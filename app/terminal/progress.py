@@ -201,9 +201,17 @@ def status_words(job: Json) -> str:
 
 
 def _waiting_for(job: Json) -> list[str]:
-    """The batches that a job waits for, if it does."""
+    """The batches and models that a job waits for."""
     waiting = (job.get("batches") or {}).get("open", 0)
-    return [f"waiting for {counted(waiting, 'batch', 'batches')}"] if waiting else []
+    batches = [f"waiting for {counted(waiting, 'batch', 'batches')}"] if waiting else []
+    return batches + [_held(found) for found in job.get("held") or ()]
+
+
+def _held(found: Json) -> str:
+    """Such as ``groq/llama held until 14:02 (daily limit of requests used up)``, in the terminal's time zone."""
+    until = datetime.fromisoformat(found["until"]).astimezone()
+    why = f" ({found['reason']})" if found["reason"] else ""
+    return printable(f"{found['model']} held until {until:%H:%M}{why}")
 
 
 def _failed(stage: Stage) -> Text:

@@ -196,7 +196,7 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
         "cells\n(n)": [Text(f"{total['cells']:,}") for total in totals],
         "verdicts\nscored": [Text(_scored(total["units"])) for total in totals],
         "refused\nresponses": [Text(_refused(results, total["model"])) for total in totals],
-    }
+    } | _without_text(totals)
     if max(map(len, names), default=0) + FIGURES_AND_COUNTS_WIDTH <= width:
         yield _by_model("Fidelity by model", names, figures | counts)
     else:
@@ -262,6 +262,17 @@ def _by_model(title: str, names: Sequence[Text], columns: Mapping[str, Sequence[
 
 def _scored(units: Json) -> str:
     return f"{units['scored']:,}/{units['total']:,}"
+
+
+def _without_text(totals: Sequence[Json]) -> dict[str, list[Text]]:
+    """Columns of responses that nobody judges, as far as there are such."""
+    names = {"filtered": "filtered\nresponses", "no_answer": "without\nanswer"}
+    counts = {name: [(total.get("generation") or {}).get(name, 0) for total in totals] for name in names}
+    return {
+        names[name]: [Text(f"{n:,}") for n in of_totals]
+        for name, of_totals in counts.items()
+        if any(of_totals)
+    }
 
 
 def _refused(results: Json, model: str) -> str:

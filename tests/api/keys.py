@@ -44,9 +44,13 @@ class KeyMaker:
 
 
 @contextmanager
-def guarded(directory: Path, database_url: str, redis_url: str, **environment: str) -> Iterator[Service]:
+def guarded(
+    directory: Path, database_url: str, redis_url: str, *, port: int = 0, **environment: str
+) -> Iterator[Service]:
     """An API that can check keys."""
-    with serving(directory, database_url, redis_url, ASSAY_KEY_PEPPER=PEPPER, **environment) as service:
+    with serving(
+        directory, database_url, redis_url, port=port, ASSAY_KEY_PEPPER=PEPPER, **environment
+    ) as service:
         yield service
 
 

@@ -24,6 +24,7 @@ from app.api import (
     events,
     health,
     jobs,
+    models,
     persona_sets,
     question_sets,
     webhooks,
@@ -45,6 +46,7 @@ ROUTES = [
         api_keys,
         connections,
         catalog,
+        models,
         health,
     )
     for route in module.router.routes
@@ -182,11 +184,13 @@ class Service:
 
 
 @contextmanager
-def serving(directory: Path, database_url: str, redis_url: str, **environment: str) -> Iterator[Service]:
+def serving(
+    directory: Path, database_url: str, redis_url: str, *, port: int = 0, **environment: str
+) -> Iterator[Service]:
     """The API alone, as `assay up` starts it: nothing works on its jobs."""
     config = directory / "assay.yaml"
     config.write_text(CONFIG)
-    port = free_port("127.0.0.1", 0)
+    port = free_port("127.0.0.1", port)
     variables = {
         "DATABASE_URL": database_url,
         "REDIS_URL": redis_url,

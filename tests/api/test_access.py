@@ -30,9 +30,7 @@ PUBLIC = {
     "/readyz",
     "/openapi.json",
     "/docs",
-    "/swagger/swagger-ui-bundle.js",
-    "/swagger/swagger-ui.css",
-    "/swagger/favicon-32x32.png",
+    "/swagger/{name}",
     "/static/{version}/{name}",
     "/sign-in",
 }

@@ -1,5 +1,8 @@
 """The document that clients are generated from."""
 
+import base64
+import hashlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,4 +91,13 @@ class TestDocument:
         api.submit(example)
 
     def test_the_pages_that_show_it_exist(self, running_api: Service) -> None:
-        assert running_api.get("/docs").headers["content-type"].startswith("text/html")
+        page = running_api.get("/docs")
+        assert page.headers["content-type"].startswith("text/html")
+        assert '"persistAuthorization": false' in page.text
+        for address in re.findall(r'(?:src|href)="([^"]+)"', page.text):
+            assert address.startswith("/swagger/")
+            assert running_api.get(address).status_code == 200
+        (script,) = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
+        policy = page.headers["content-security-policy"]
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in policy
+        assert "frame-ancestors 'none'" in policy

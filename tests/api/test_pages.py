@@ -123,6 +123,14 @@ class TestForm:
         assert hidden["planned"] not in answer.text
         assert api.get("/v1/jobs").json()["data"] == []
 
+    def test_its_models_are_checked_by_a_button(self, api: Service) -> None:
+        models = {"model_model_0": "acme/acme-1", "judge_model_0": "acme/unheard-of", "action": "check"}
+        answer = post(api, "/new", FORM | models)
+        assert answer.status_code == 200
+        assert "acme/acme-1 as a model" in answer.text
+        assert "Nothing listens at http://127.0.0.1:9/v1" in answer.text
+        assert "does not allow the model" in answer.text
+
     @pytest.mark.parametrize("key", ["\0", "k" * 9000, "form_Ü"])
     def test_a_key_that_is_not_ours_is_none(self, api: Service, key: str) -> None:
         hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', post(api, "/new", FORM).text))

@@ -30,7 +30,7 @@ TWO_BY_TWO: Json = SMALL | {
     "judges": ["simulated/sim-judge", "simulated/sim-judge-noisy"],
     "iterations": 3,
 }
-SLOW = {"latency_ms": 2_000, "jitter_ms": 2_000}
+SLOW = {"latency_ms": 700, "jitter_ms": 700}
 """Some replies come at once, some take their time: a job is seen at work, with results."""
 QUICK = {"latency_ms": 1, "jitter_ms": 0}
 NARROW: ViewportSize = {"width": 380, "height": 800}

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,15 +13,21 @@ from typing import Any, Protocol
 import httpx2
 import pytest
 import redis
+import yaml
 
 from embedded.services import StackConfig
 from embedded.supervisor import Supervisor
+from embedded.valkey import EmbeddedValkey
+from tests.databases import Databases
 from tests.observe import descendants, eventually
 
 Json = dict[str, Any]
 
 TERMINAL = {"completed", "failed", "cancelled"}
 JOB_SECONDS = 90.0
+
+USUAL_PROFILES = ("--openai-profile", "openai-mini-tier-5", "--anthropic-profile", "anthropic-contract")
+"""What the simulator answers like: limits of requests and of tokens in the headers of every reply, as real ones have them."""
 
 
 class Processes(Protocol):
@@ -141,14 +147,11 @@ class Stack:
     def frozen(self, part: str) -> Iterator[None]:
         """A part stands still inside the block."""
         pids = self._family(self.pid(part))
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
         try:
+            signal_all(pids, signal.SIGSTOP)
             yield
         finally:
-            for pid in pids:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGCONT)
+            signal_all(pids, signal.SIGCONT)
 
     @staticmethod
     def _family(pid: int) -> list[int]:
@@ -157,6 +160,13 @@ class Stack:
     def restarted(self, part: str, former: int) -> None:
         """Waits until the supervisor has started a part that had the pid `former`."""
         assert eventually(lambda: self._supervisor.pids().get(part, former) != former, 60)
+
+
+def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
+    """Signals all that still live: a server's process for a connection may just have ended."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 @contextmanager
@@ -187,7 +197,7 @@ def running_stack(
         slots=slots,
         database_url=database_url,
         redis_url=redis_url,
-        simulator_args=("--ledger", str(directory / "ledger.jsonl")),
+        simulator_args=("--ledger", str(directory / "ledger.jsonl"), *USUAL_PROFILES),
     )
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (environment or {}).items():
@@ -201,6 +211,34 @@ def running_stack(
             yield Stack(supervisor, api, simulator)
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
+
+
+@contextmanager
+def connected_stack(
+    connections: Mapping[str, object], directory: Path, databases: Databases, template: str, **keys: str
+) -> Iterator[Stack]:
+    """Runs a stack whose operator's file has these connections, on databases of its own.
+
+    Args:
+        connections: as in the file.
+        directory: where the file lies, and all that the stack writes.
+        databases: makes its database.
+        template: of that database, with the current schema.
+        keys: variables that the connections name.
+    """
+    config = directory / "assay.yaml"
+    config.write_text(yaml.safe_dump({"connections": dict(connections)}))
+    with (
+        databases.new("connected", template=template) as url,
+        EmbeddedValkey(directory / "valkey") as queue,
+        running_stack(
+            directory / "stack",
+            database_url=url,
+            redis_url=queue.url(),
+            environment={"ASSAY_CONFIG": str(config), **keys},
+        ) as stack,
+    ):
+        yield stack
 
 
 def judged_path(request_id: str) -> str:

@@ -115,6 +115,7 @@ class TestHardened:
         manifest = stack.results(hardened["id"])["manifest"]
         assert manifest["protocol"] == "hardened"
         assert manifest["hardening"]["instrument"]["version"] == "v1"
+        assert manifest["hardening"]["protocol"] == 2
         assert any("which a key word encloses" in one for one in manifest["deviations"])
 
     def test_works_with_groups_and_rubrics(self, stack: Stack) -> None:

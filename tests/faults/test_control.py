@@ -9,6 +9,7 @@ from threading import Event, Thread
 
 import pytest
 
+from app.limits.concurrency import START
 from embedded.valkey import EmbeddedValkey
 from tests.databases import Databases
 from tests.e2e.stack import Json, Stack
@@ -99,7 +100,7 @@ def stop(world: FaultyWorld, obstinate: Obstinate, verb: str, model: str, seed: 
     """Stops a job with calls under way to an obstinate provider, which it must not wait for."""
     rng = random.Random(seed)
     job_id = world.stack.submit(JOB | {"models": [f"openai/{model}"]})
-    calls = rng.randint(1, IN_FLIGHT) if model.startswith("hanging") else 1
+    calls = rng.randint(1, START) if model.startswith("hanging") else 1
     assert eventually(lambda: len(obstinate.of(model)) >= calls, 60), f"seed {seed}"
     time.sleep(rng.random() * 0.5)
     asked = time.monotonic()

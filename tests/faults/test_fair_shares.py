@@ -13,6 +13,7 @@ from app.db.engine import connect
 from app.domain.draft import ModelDraft
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
+from app.redis_server import RedisServer
 from embedded.valkey import EmbeddedValkey
 from tests.databases import Databases
 from tests.e2e.stack import Json, Stack, running_stack
@@ -97,7 +98,7 @@ async def _submit(database_url: str, redis_url: str, tenant: str) -> str:
         job = await new_job(
             engine,
             tenant=tenant,
-            queue=CeleryQueue(make_celery(redis_url)),
+            queue=CeleryQueue(make_celery(RedisServer(redis_url))),
             personas=("big-five",),
             tasks=("essay", "social_media_post"),
             models=(ModelDraft("simulated/sim-drifting"),),

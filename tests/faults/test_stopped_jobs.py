@@ -96,7 +96,7 @@ class TestJobThatCannotRun:
 class TestUnreliableProvider:
     def test_job_is_completed_in_full_with_every_retry_counted(self, slow: Stack) -> None:
         # The first calls go out before any reply has named the limit: more of them than the provider takes at once.
-        slow.simulate(latency_ms=0, error_rate=0.1, requests_per_minute=2400, burst=IN_FLIGHT // 2)
+        slow.simulate(latency_ms=0, error_rate=0.1, requests_per_minute=2400, burst=2)
         small = JOB | {"personas": ["E-high"], "tasks": ["essay"], "instructions": [1, 2], "iterations": 2}
         job_id = slow.submit(small)
         job = slow.ended(job_id)

@@ -1,6 +1,7 @@
 """A limiter that limits nothing, and what else gets in no call's way."""
 
-from app.domain.model import ProviderLimits
+from app.domain.model import Usage
+from app.ports import Observation, Permit
 
 
 class NoLimits:
@@ -9,31 +10,22 @@ class NoLimits:
     async def prepare(self, connection: str, tenant: str) -> None:
         """It is ready."""
 
-    def bounds(self, connection: str, model: str) -> bool:
-        """It is always asked, so that tests can have it wait."""
-        return True
+    async def probe(self, connection: str, tenant: str) -> None:
+        """Its server answers."""
 
-    async def enter(self, connection: str, model: str) -> None:
-        """There is room."""
-
-    def leave(self, connection: str, model: str) -> None:
-        """There is room."""
-
-    def lets_all_pass(self, connection: str, model: str) -> bool:
-        """It is always asked, so that tests can have it wait."""
-        return False
-
-    async def acquire(self, connection: str, model: str, tokens: int) -> None:
+    async def permit(self, connection: str, model: str, expected: Usage) -> Permit:
         """There is no limit."""
+        return self
 
-    def spent(self, connection: str, model: str, tokens: int) -> None:
-        """There is no limit."""
+    def release(self) -> None:
+        """There is nothing to give back."""
 
-    def learn(self, connection: str, model: str, limits: ProviderLimits) -> None:
+    def observe(self, connection: str, model: str, observation: Observation) -> None:
         """There is nobody to tell."""
 
-    def hold(self, connection: str, model: str, seconds: float) -> None:
-        """There is nobody to hold back."""
+    def is_away(self, connection: str) -> bool:
+        """No server is away."""
+        return False
 
-    async def pause(self, connection: str, model: str, seconds: float) -> None:
-        """There is nobody to hold back."""
+    async def close(self) -> None:
+        """Nobody waits."""

@@ -1,8 +1,11 @@
 """Alarms that name metrics which nobody exports would never ring."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
+import pytest
 import yaml
 
 from app.db.operating import ActiveJob, OperatingFigures, WaitingMessages
@@ -41,3 +44,38 @@ class TestPage:
         alarms = [rule["alert"] for group in yaml.safe_load(RULES)["groups"] for rule in group["rules"]]
         assert alarms
         assert [alarm for alarm in alarms if f"| `{alarm}` |" not in PAGE] == []
+
+
+def is_held_back(tmp_path: Path, pauses_a_minute: int) -> bool:
+    """Whether the alarm rings, by promtool, where two APIs both show a worker's pauses."""
+    (tmp_path / "rules.yaml").write_text(RULES)
+    series = 'assay_limiter_pauses_total{process="worker@a:1",connection="c",model="m",instance="%s"}'
+    test = {
+        "rule_files": ["rules.yaml"],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [
+                    {"series": series % instance, "values": f"0+{pauses_a_minute}x60"}
+                    for instance in ("api-1:8321", "api-2:8321")
+                ],
+                "alert_rule_test": [{"eval_time": "40m", "alertname": "AssayHeldBack", "exp_alerts": []}],
+            }
+        ],
+    }
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(test))
+    command = ["promtool", "test", "rules", str(tmp_path / "test.yaml")]
+    return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode != 0
+
+
+class TestSeveralApis:
+    def test_counters_are_added_up_once_however_many_show_them(self) -> None:
+        summed = re.findall(r"sum(?: by \([^)]*\))? \(?\(?(\S+ \S+)", RULES)
+        assert summed
+        assert {words for words in summed if "rate(" in words} == set()
+
+    @pytest.mark.skipif(shutil.which("promtool") is None, reason="needs Prometheus's promtool")
+    def test_by_prometheus_itself_the_rate_is_that_of_one(self, tmp_path: Path) -> None:
+        assert not is_held_back(tmp_path, 4)  # 0.07 a second, which two would make 0.13
+        assert is_held_back(tmp_path, 8)

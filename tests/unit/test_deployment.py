@@ -124,6 +124,21 @@ import kombu.transport.redis, simulator.__main__, workers.celery_app, workers.sw
 """
 
 
+FAILING_TASK = """
+import logging
+import psycopg
+from workers import celery_app as worker
+
+def fail(_):
+    raise psycopg.errors.UniqueViolation("Key (text)=(I am shy) already exists")
+
+worker.configure_logging(worker.settings)
+logging.basicConfig(level=logging.INFO)
+worker.context.run_shard = fail
+worker.run_shard.apply((1,))
+"""
+
+
 def locked_for(lock: str) -> dict[str, str]:
     """The version of each package of a lock."""
     return dict(re.findall(r"^([a-z0-9][^\s;=]*)==([^\s;]+)", (ROOT / lock).read_text("utf-8"), re.MULTILINE))
@@ -144,6 +159,18 @@ class TestWorker:
             [sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True
         )
         assert run.stdout == "set()\n"
+
+    def test_no_task_that_fails_has_the_driver_s_words_logged(self) -> None:
+        run = subprocess.run(
+            [sys.executable, "-c", FAILING_TASK],
+            env={"DATABASE_URL": "postgresql://unused", "REDIS_URL": "redis://unused"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "shy" not in run.stderr + run.stdout
+        assert "TaskFailedError" in run.stderr
+        assert "psycopg.errors.UniqueViolation" in run.stderr
 
 
 class TestImage:

@@ -72,7 +72,11 @@ class TestEnvironment:
 class TestLocks:
     @pytest.mark.parametrize(
         "path",
-        [*ROOT.glob("requirements*.lock"), *ROOT.glob("benchmarks/*/requirements*.lock")],
+        [
+            *ROOT.glob("requirements*.lock"),
+            *ROOT.glob("benchmarks/*/requirements*.lock"),
+            *ROOT.glob("tests/providers/requirements/*.lock"),
+        ],
         ids=lambda path: path.relative_to(ROOT).as_posix(),
     )
     def test_each_package_is_pinned_and_hashed_and_no_index_is_named(self, path: Path) -> None:

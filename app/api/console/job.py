@@ -65,7 +65,7 @@ Deed = Literal["pause", "resume", "cancel", "retry"]
 @needs(Scope.READ)
 async def job_page(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A job."""
-    job = await view_job(services.engine, tenant, job_id)
+    job = await view_job(services.engine, tenant, job_id, holds=services.holds)
     over = JobStatus(job["status"]).is_terminal
     results = await _results(services, tenant, job_id, seconds=None if over else SOON_SECONDS)
     return page(
@@ -113,7 +113,7 @@ async def act(
 @needs(Scope.READ)
 async def live_job(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """The parts of a job's page, as they change."""
-    first = await read_state(services.engine, tenant, job_id)
+    first = await read_state(services.engine, tenant, job_id, services.progress, services.holds)
     return live(_parts(services, tenant, job_id, first))
 
 
@@ -121,7 +121,9 @@ async def _parts(services: Services, tenant: str, job_id: str, first: JobState) 
     state = first
     known: str | None = None
     try:
-        async for changed in states_after(services.engine, tenant, job_id, first, None):
+        async for changed in states_after(
+            services.engine, tenant, job_id, first, None, services.progress, services.holds
+        ):
             parts: dict[str, str] = {}
             state = changed or state
             job = json.loads(state.body)

@@ -15,12 +15,15 @@ from app.api.access import Caller, needs
 from app.api.console.forms import typed_by
 from app.api.console.job_form import JobForm, Typed, field
 from app.api.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.models import keep_check_rate
 from app.api.pages import page
-from app.api.problems import field_error
-from app.api.requests import JobIn
+from app.api.problems import ProblemError, field_error
+from app.api.requests import JobIn, ModelIn, model_draft
 from app.domain.api_key import Scope
 from app.domain.errors import FieldError, InvalidJobError
 from app.llm.connections import Connections
+from app.services.check_model import Check, Role, check_model
+from app.services.errors import SpendingCapError
 from app.services.identifiers import new_id
 from app.services.plan_job import plan_job
 from app.services.sets import list_sets
@@ -64,6 +67,8 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
     """The plan of what was typed, or what is wrong with it; or the job, if its plan was seen."""
     typed = await typed_by(request)
     form = JobForm(typed, len(services.instrument.instructions))
+    if typed.text("action") == "check":
+        return await _shown(services, tenant, typed, checks=await _checked(services, caller, form.body))
     version = _version(form.body)
     is_seen = typed.text("action") == "submit" and typed.text("planned") == version
     if is_seen and CALLS.fullmatch(typed.text("confirm_calls")):
@@ -73,7 +78,7 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
         if is_seen:
             key = typed.text("key")
             return await _submitted(services, caller, job, form.body, key if KEY.fullmatch(key) else None)
-        plan = await plan_job(services.planning, tenant, job.to_draft())
+        plan = await plan_job(services.planning, tenant, job.to_draft(), request.is_disconnected)
     except ValidationError as error:
         found: Sequence[FieldError] = [
             field_error({**each, "loc": ("body", *each["loc"])}, form.body) for each in error.errors()
@@ -95,6 +100,36 @@ async def _submitted(services: Services, caller: Caller, job: JobIn, body: Json,
     return RedirectResponse(f"/jobs/{made.id}", HTTPStatus.SEE_OTHER)
 
 
+async def _checked(services: Services, caller: Caller, body: Json) -> list[Json]:
+    """What short calls to the models of a job find, or why one can't be called, by the model's name."""
+    roles: tuple[tuple[str, Role], ...] = (("models", "model"), ("judges", "judge"))
+    found: dict[str, list[Json]] = {}
+    for name, role in roles:
+        for given in body.get(name, []):
+            described = {"model": given} if isinstance(given, str) else given
+            heading = f"{described['model']} as a {role}"
+            if heading not in found:
+                found[heading] = await _findings(services, caller, role, described)
+    if not found:
+        found["No model"] = [{"good": False, "text": "Name at least one model or judge."}]
+    return [{"name": name, "findings": findings} for name, findings in found.items()]
+
+
+async def _findings(services: Services, caller: Caller, role: Role, described: Json) -> list[Json]:
+    try:
+        model = ModelIn.model_validate(described)
+        await keep_check_rate(services, caller.tenant)
+        check = Check(model_draft(model), role, call=True, capped_key=caller.capped_key)
+        findings: list[Json] = (await check_model(services.checking, caller.tenant, check))["findings"]
+    except ValidationError as error:
+        return [{"good": False, "text": f"{each['msg']}."} for each in error.errors()]
+    except InvalidJobError as error:
+        return [{"good": False, "text": f"{each.message}."} for each in error.errors]
+    except (ProblemError, SpendingCapError) as error:
+        return [{"good": False, "text": f"{getattr(error, 'detail', error)}."}]
+    return findings
+
+
 def _version(body: Json) -> str:
     """Names what was planned, so that nothing else is submitted by its button."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:32]
@@ -108,6 +143,7 @@ async def _shown(
     *,
     errors: dict[str, list[FieldError]] | None = None,
     planned: Json | None = None,
+    checks: list[Json] | None = None,
 ) -> Response:
     """The form as it was filled in, with what is wrong or with its plan."""
     catalog = services.submission.catalog
@@ -120,6 +156,7 @@ async def _shown(
         field=field,
         errors=errors or {},
         planned=planned,
+        checks=checks or [],
         persona_sets={name: len(ids) for name, ids in catalog.persona_sets.items()},
         kept=kept,
         personas=list(services.instrument.personas.values()),

@@ -26,6 +26,7 @@ class UnitCounts:
         refused: The response was a refusal, or the judge refused.
         unparsed: The judge's reply could not be read.
         failed: The judge could not be called.
+        filtered: The content filter of the judge's provider refused the prompt, or stopped the reply.
     """
 
     scored: int = 0
@@ -33,11 +34,12 @@ class UnitCounts:
     refused: int = 0
     unparsed: int = 0
     failed: int = 0
+    filtered: int = 0
 
     @property
     def total(self) -> int:
         """Units of any status."""
-        return self.scored + self.not_applicable + self.refused + self.unparsed + self.failed
+        return self.scored + self.not_applicable + self.refused + self.filtered + self.unparsed + self.failed
 
     @classmethod
     def sum(cls, counts: Sequence["UnitCounts"]) -> "UnitCounts":
@@ -110,6 +112,7 @@ def measure(scores: CellScores) -> CellMetrics:
             refused=scores.excluded.get(VerdictStatus.REFUSED, 0),
             unparsed=scores.excluded.get(VerdictStatus.UNPARSED, 0),
             failed=scores.excluded.get(VerdictStatus.FAILED, 0),
+            filtered=scores.excluded.get(VerdictStatus.FILTERED, 0),
         ),
         responses=ResponseCounts(
             total=len(scores.runs),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.domain.dimension import Scale
 from app.domain.personagym.task import GRADE_SCALE
 from app.domain.refusal import RefusalRules
+from app.domain.thoughts import after_thoughts
 from app.domain.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus, parse_verdict
 
 
@@ -32,7 +33,11 @@ class _Statement:
 
 
 def read_final_score(
-    reply: str, scale: Scale = GRADE_SCALE, refusals: RefusalRules | None = None
+    reply: str,
+    scale: Scale = GRADE_SCALE,
+    refusals: RefusalRules | None = None,
+    *,
+    cut_off: bool = False,
 ) -> GradeRead:
     """Reads the last sentence of the form "Therefore, the final score is 4".
 
@@ -45,8 +50,12 @@ def read_final_score(
         reply: The reply, as the evaluator gave it. Untrusted, of any length; read in linear time.
         scale: The rubric's scores.
         refusals: How refusals begin, besides those of judging, which are known without them.
+        cut_off: Whether the reply may lack its end; then only a number and nothing else is a score.
     """
-    text = _answer(reply)
+    text = after_thoughts(reply)
+    if cut_off:
+        verdict = parse_verdict(text, scale, cut_off=True)
+        return GradeRead(verdict if verdict.status is VerdictStatus.SCORED else UNPARSED, text)
     statements = _statements(text)
     if not statements:
         verdict = _without_statement(text, scale)
@@ -85,13 +94,6 @@ _RETRACTION = re.compile(
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _DECORATION = "*_#>`\"' \t{}[]()"
-
-
-def _answer(reply: str) -> str:
-    """What follows a reasoning model's thoughts; nothing where they never end."""
-    if reply.lstrip().startswith("<think>") and "</think>" not in reply:
-        return ""
-    return reply.rpartition("</think>")[2].strip()
 
 
 def _statements(text: str) -> list[_Statement]:

@@ -14,6 +14,7 @@ from functools import cache
 from app.domain.dimension import Scale
 from app.domain.personagym.similarity import jaccard, normalised, shingles
 from app.domain.personagym.task import GRADE_SCALE
+from app.domain.thoughts import after_thoughts
 
 NEAR_DUPLICATE = 0.7
 """Jaccard similarity of the shingles from which two questions count as the same one reworded.
@@ -180,7 +181,6 @@ def read_exemplars(reply: str, *, scale: Scale = GRADE_SCALE, cut: bool = False)
     return None
 
 
-_THOUGHTS_END = "</think>"
 _REFUSAL = re.compile(
     r"\W*(?:i(?:'|’)?m (?:very |really |so )?sorry|i am (?:very |really |so )?sorry|sorry|i apologi[sz]e|(?:my )?apologies|"
     r"i (?:cannot|can not|can(?:'|’)t|won(?:'|’)t|will not|must decline|am unable|am not able)|i(?:'|’)m (?:unable|not able))\b",
@@ -214,10 +214,8 @@ _SCORE_KEY = re.compile(r"\s*(?:score)?[\s_=]*(\d{1,3})\s*", re.IGNORECASE)
 
 
 def _answer(reply: str) -> str:
-    """What follows a reasoning model's thoughts, without characters that cannot be stored; nothing where they never end."""
-    if reply.lstrip().startswith("<think>") and _THOUGHTS_END not in reply:
-        return ""
-    return reply.rpartition(_THOUGHTS_END)[2].replace("\0", "").encode(errors="ignore").decode().strip()
+    """What follows a reasoning model's thoughts, without characters that cannot be stored."""
+    return after_thoughts(reply).replace("\0", "").encode(errors="ignore").decode().strip()
 
 
 def _last_literal(text: str) -> ListRead | None:

@@ -42,6 +42,20 @@ class Body(NamedTuple):
         return self.forms.fill(self.request)
 
 
+class EmptyBody:
+    """The body of a call that asks for nothing."""
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """As an SDK takes it."""
+        return {}
+
+    @property
+    def content(self) -> bytes:
+        """As JSON."""
+        return b"{}"
+
+
 class BodyForms:
     """The bodies of one connection's calls, as JSON, of which all but the prompts is written once for a model.
 

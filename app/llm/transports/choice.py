@@ -6,7 +6,7 @@ from urllib.request import getproxies
 
 from app.llm.connections import Connection
 from app.llm.transports import TransportKind
-from app.llm.transports.body import Body
+from app.llm.transports.body import Body, EmptyBody
 from app.llm.transports.lean import LeanTransport
 from app.llm.transports.reply import Reply
 from app.llm.transports.sdk import Faults, MakeClient, SdkTransport
@@ -15,7 +15,7 @@ from app.llm.transports.sdk import Faults, MakeClient, SdkTransport
 class Transport(Protocol):
     """Posts JSON to one path of one connection."""
 
-    async def post(self, body: Body, request_id: str, deadline_seconds: float) -> Reply:
+    async def post(self, body: Body | EmptyBody, request_id: str, deadline_seconds: float) -> Reply:
         """The good reply to one HTTP call within the deadline.
 
         Raises:

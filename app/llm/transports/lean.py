@@ -1,7 +1,6 @@
 """Sends the request that an SDK would send, byte for byte, at a fraction of the CPU time."""
 
 import asyncio
-import json
 from dataclasses import dataclass
 
 import httpx2
@@ -9,7 +8,8 @@ from pydantic import SecretStr
 
 from app.guard.targets import Guard
 from app.llm import errors
-from app.llm.transports.body import Body
+from app.llm.error_bodies import parsed
+from app.llm.transports.body import Body, EmptyBody
 from app.llm.transports.content import decoded
 from app.llm.transports.pool import Pool, Server
 from app.llm.transports.reply import Reply, ReplyTooLongError
@@ -56,7 +56,7 @@ class LeanTransport:
         self._opening = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
 
-    async def post(self, body: Body, request_id: str, deadline_seconds: float) -> Reply:
+    async def post(self, body: Body | EmptyBody, request_id: str, deadline_seconds: float) -> Reply:
         """The good reply to one HTTP call within the deadline.
 
         Raises:
@@ -76,7 +76,7 @@ class LeanTransport:
             reply = decoded(await line.pool.exchange(head + content, until))
             if reply.status in _GOOD:
                 return reply
-            failure = errors.refused(reply.status, _fault(reply.body), reply.headers, self._key)
+            failure = errors.refused(reply.status, parsed(reply.body), reply.headers, self._key)
         except TimeoutError:
             failure = errors.timed_out(deadline_seconds)
         except ReplyTooLongError as error:
@@ -118,13 +118,3 @@ def _server(url: httpx2.URL, guard: Guard | None) -> Server:
         tls=httpx2.create_ssl_context() if url.scheme == "https" else None,  # as under the SDKs
         guard=guard,
     )
-
-
-def _fault(body: bytes) -> object:
-    """What an error's reply says: parsed, or as text where it is no JSON."""
-    text = body.decode("utf-8", "replace").strip()
-    try:
-        parsed: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return parsed

@@ -18,7 +18,8 @@ from pydantic import SecretStr
 from app.guard.targets import Guard
 from app.guard.transport import PinnedTransport
 from app.llm import errors
-from app.llm.transports.body import Body
+from app.llm.error_bodies import parsed
+from app.llm.transports.body import Body, EmptyBody
 from app.llm.transports.bounded import bound
 from app.llm.transports.pool import CONNECT_SECONDS, KEEPALIVE_SECONDS, MAX_CONNECTIONS
 from app.llm.transports.reply import Reply, ReplyTooLongError
@@ -87,7 +88,7 @@ class SdkTransport:
         self._path = path
         self._key = key
 
-    async def post(self, body: Body, request_id: str, deadline_seconds: float) -> Reply:
+    async def post(self, body: Body | EmptyBody, request_id: str, deadline_seconds: float) -> Reply:
         """The good reply to one HTTP call within the deadline.
 
         Raises:
@@ -101,7 +102,9 @@ class SdkTransport:
         except TimeoutError:
             failure = errors.timed_out(deadline_seconds)
         except self._faults.status as error:
-            failure = errors.refused(error.status_code, error.body, error.response.headers, self._key)
+            failure = errors.refused(
+                error.status_code, parsed(error.response.content), error.response.headers, self._key
+            )
         except (self._faults.connection, aiohttp.ClientError, OSError, ReplyTooLongError) as error:
             failure = errors.not_connected(error, self._key)
         except ValueError:

@@ -4,6 +4,7 @@
 const address = document.body.dataset.live;
 let source = null;
 let over = false;
+const RECONNECT_MILLISECONDS = 5000;
 
 const replace = ({ id, html }) => {
   const part = document.getElementById(id);
@@ -26,6 +27,12 @@ const open = () => {
   if (source || over || document.hidden) return;
   source = new EventSource(address);
   source.addEventListener("part", (event) => replace(JSON.parse(event.data)));
+  source.addEventListener("error", () => {
+    // A browser connects again by itself, but not after a proxy's 502 while the service is started again.
+    if (source?.readyState !== EventSource.CLOSED) return;
+    close();
+    setTimeout(open, RECONNECT_MILLISECONDS);
+  });
   source.addEventListener("end", () => {
     over = true;
     close();

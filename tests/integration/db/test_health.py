@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import connect
 from app.db.health import WORKER, answers, disconnect_frozen_workers, is_away
+from app.db.reasons import reason
 from tests.databases import libpq_url
 
 NOWHERE = "postgresql+psycopg://assay@/assay?host=/nonexistent"
@@ -79,6 +80,31 @@ class TestAnswers:
             await holder.execute(text("LOCK TABLE jobs"))
             assert not await answers(engine, 0.05)
         assert time.monotonic() - started < 20
+
+
+class TestReason:
+    @pytest.mark.parametrize(
+        ("state", "words"),
+        [
+            ("53100", "its disk is full"),
+            ("53300", "it has too many connections"),
+            ("40P01", "deadlock with another transaction"),
+            ("26000", "it does not know a prepared statement of ours"),
+        ],
+    )
+    async def test_is_told_by_the_servers_code_and_quotes_nothing(
+        self, engine: AsyncEngine, state: str, words: str
+    ) -> None:
+        error = await error_of(
+            engine, f"DO $$BEGIN RAISE EXCEPTION 'a shy person' USING ERRCODE = '{state}'; END$$"
+        )
+        assert reason(error).startswith(words)
+        assert is_away(error)
+
+    async def test_of_a_server_that_is_not_there(self) -> None:
+        engine = connect(NOWHERE)
+        assert reason(await error_of(engine, "SELECT 1")) == "there is no such socket"
+        await engine.dispose()
 
 
 class TestFrozenWorker:

@@ -52,6 +52,15 @@ import psycopg
 with psycopg.connect(os.environ["DATABASE_URL"].replace("+psycopg", "")) as connection:
     connection.execute("CREATE TABLE IF NOT EXISTS deeds (deed text)")
 """
+READY_AT = """
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == sys.argv[3] else 503)
+        self.end_headers()
+HTTPServer((sys.argv[1], int(sys.argv[2])), Handler).serve_forever()
+"""
 SLEEP = "import time; time.sleep(60)"
 SERVES_UNTIL_TOLD = """
 import sys
@@ -178,6 +187,18 @@ class TestRunningStack:
 
 
 class TestStart:
+    @pytest.mark.parametrize(("workers", "path"), [(1, "/readyz"), (0, "/healthz")])
+    def test_waits_until_a_job_would_run_if_there_are_workers(
+        self, scratch: Path, workers: int, path: str
+    ) -> None:
+        stack = Supervisor(
+            replace(configuration(scratch), workers=workers),
+            services=lambda _, urls: [ServiceSpec("api", python(READY_AT, urls.host, str(urls.port), path))],
+            migration=migration,
+        )
+        with stack as running:
+            assert set(running.pids()) == {"postgres", "valkey", "api"}
+
     def test_what_needs_no_tables_starts_before_they_are_there(self, scratch: Path) -> None:
         waits_for_the_api = """
 import os, sys, time, urllib.request

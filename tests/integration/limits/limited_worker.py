@@ -6,11 +6,11 @@ import sys
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from app.domain.model import ChatRequest, Model
+from app.domain.model import ChatRequest, Model, Usage
 from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.connections import Connection, ConnectionLimits, Connections
 from app.llm.gateway import Gateway
-from app.ports import LimiterUnavailableError, ModelCallError
+from app.ports import CallOutcome, LimiterUnavailableError, ModelCallError, Observation
 
 CONNECTION, MODEL = "paced", "sim-judge"
 
@@ -28,8 +28,14 @@ async def work(redis_url: str, simulator_url: str, per_minute: float, tasks: int
     async def call() -> None:
         while True:
             try:
-                await limiter.acquire(CONNECTION, MODEL, 0)
-                await gateway.complete(request)
+                permit = await limiter.permit(CONNECTION, MODEL, Usage())
+                try:
+                    began = asyncio.get_running_loop().time()
+                    reply = await gateway.complete(request)
+                    took = asyncio.get_running_loop().time() - began
+                    limiter.observe(CONNECTION, MODEL, Observation(CallOutcome.ANSWERED, took, reply.usage))
+                finally:
+                    permit.release()
             except (LimiterUnavailableError, ModelCallError):
                 await asyncio.sleep(0.1)
 

@@ -9,8 +9,11 @@ import pytest
 from redis.asyncio import Redis
 
 from app.limits import shared_slots
-from app.limits.shared_slots import SharedSlots
-from app.ports import LimiterUnavailableError
+from app.limits.concurrency import START
+from app.limits.outage import IN_A_ROW, Outage
+from app.limits.shared_slots import SharedSlots, Slots
+from app.limits.slots_script import FORGOTTEN_SECONDS, LONGEST_PROBE_SECONDS
+from app.ports import CallOutcome, LimiterUnavailableError, Observation, ProviderUnreachableError
 from embedded.valkey import EmbeddedValkey
 
 PATIENCE = 60.0
@@ -18,7 +21,7 @@ PATIENCE = 60.0
 
 @asynccontextmanager
 async def processes(
-    url: str, limit: int, count: int, *, new: bool = False
+    url: str, limit: int | None, count: int, *, new: bool = False, outage_seconds: float = 600.0
 ) -> AsyncIterator[list[SharedSlots]]:
     """What as many worker processes have of one limit."""
     async with AsyncExitStack() as stack:
@@ -27,7 +30,8 @@ async def processes(
             redis = await stack.enter_async_context(Redis.from_url(url))
             if not new:
                 await redis.set("epoch", 1)
-            made.append(SharedSlots(redis, key="slots", epoch="epoch", limit=limit, owner=f"worker{number}"))
+            slots = Slots("slots", "epoch", "outage", limit, f"worker{number}", 120.0, outage_seconds)
+            made.append(SharedSlots(redis, slots, Outage()))
             stack.push_async_callback(made[-1].close)
         yield made
 
@@ -47,7 +51,8 @@ class Work:
             await asyncio.sleep(seconds)
         finally:
             self.now -= 1
-            slots.leave()
+            slots.observe(Observation(CallOutcome.ANSWERED, seconds))
+            slots.release()
         self.done[slots] = self.done.get(slots, 0) + 1
 
     async def keep_calling(self, slots: SharedSlots, seconds: float, tasks: int = 20) -> None:
@@ -99,7 +104,7 @@ class TestLimit:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(worker.enter(), 0.5)
             await asyncio.wait_for(worker.enter(), PATIENCE)
-            worker.leave()
+            worker.release()
 
     async def test_starts_no_call_on_a_share_that_has_lapsed(
         self, redis_url: str, monkeypatch: pytest.MonkeyPatch
@@ -110,12 +115,12 @@ class TestLimit:
             assert frozen._keeper is not None
             frozen._keeper.cancel()
             await asyncio.sleep(0.6)  # by its own clock the share is over before Redis gives it to others
-            frozen.leave()
+            frozen.release()
             assert not frozen._free()
             await asyncio.wait_for(worker.enter(), PATIENCE)
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(frozen.enter(), 0.5)
-            worker.leave()
+            worker.release()
 
 
 class TestEmptiedRedis:
@@ -138,11 +143,11 @@ class TestWaiting:
             await asyncio.sleep(0.05)
             for task in waiting[:4]:
                 task.cancel()
-            worker.leave()
+            worker.release()
             waiting[4].cancel()  # at the moment at which it could have had one
             await asyncio.gather(*waiting, return_exceptions=True)
             await asyncio.wait_for(worker.enter(), PATIENCE)
-            worker.leave()
+            worker.release()
 
     async def test_costs_little(self, redis_url: str) -> None:
         async with processes(redis_url, 4, 1) as [worker], Redis.from_url(redis_url) as redis:
@@ -166,11 +171,11 @@ class TestWithoutRedis:
             own_valkey.restart()
             for outcome in attempts:
                 if outcome is None:
-                    worker.leave()
+                    worker.release()
             async with asyncio.timeout(PATIENCE):
                 await worker.enter()
-            worker.leave()
-            worker.leave()
+            worker.release()
+            worker.release()
 
 
 class TestClose:
@@ -179,12 +184,120 @@ class TestClose:
             await worker.enter()
             waiting = asyncio.create_task(worker.enter())
             await asyncio.sleep(0.05)
-            worker.leave()
+            worker.release()
             await worker.close()
             outcomes = await asyncio.gather(waiting, return_exceptions=True)
             assert isinstance(outcomes[0], LimiterUnavailableError) or outcomes[0] is None
             if outcomes[0] is None:
-                worker.leave()
+                worker.release()
                 await worker.close()
             await asyncio.wait_for(other.enter(), PATIENCE)
-            other.leave()
+            other.release()
+
+
+def ended(outcome: CallOutcome, seconds: float = 0.001) -> Observation:
+    return Observation(outcome, seconds, reason="ConnectionRefusedError: refused")
+
+
+async def call(worker: SharedSlots, outcome: CallOutcome) -> None:
+    await worker.enter()
+    worker.observe(ended(outcome))
+    worker.release()
+
+
+class TestLimitThatIsFound:
+    async def test_starts_low_and_grows_for_all_processes(self, redis_url: str) -> None:
+        work = Work()
+        async with processes(redis_url, None, 2) as workers:
+            early = asyncio.create_task(work.call(workers[0], 0.01))
+            await early
+            assert workers[0]._state.limit == START
+            await asyncio.gather(*(work.keep_calling(worker, 2.0) for worker in workers))
+            assert workers[0]._state.limit == workers[1]._state.limit >= 32
+        assert work.most == 40
+
+    async def test_falls_for_all_where_calls_time_out(self, redis_url: str) -> None:
+        work = Work()
+        async with processes(redis_url, None, 2) as [worker, other]:
+            await work.keep_calling(worker, 1.0)
+            grown = worker._state.limit
+            for _ in range(10 * grown):
+                worker.observe(ended(CallOutcome.TIMED_OUT))
+            await asyncio.sleep(0.1)
+            assert worker._state.limit == grown // 2
+            await work.call(other)
+            assert other._state.limit == grown // 2
+
+
+class TestOutage:
+    async def test_holds_all_models_of_the_connection_in_all_processes_but_one_probe(
+        self, redis_url: str
+    ) -> None:
+        async with processes(redis_url, None, 2) as [worker, other]:
+            for _ in range(IN_A_ROW):
+                await call(worker, CallOutcome.UNREACHABLE)
+            await asyncio.sleep(0.1)
+            waiting = [asyncio.create_task(each.enter()) for each in [worker, other] * 10]
+            await asyncio.sleep(0.5)
+            assert not any(task.done() for task in waiting)
+            await asyncio.sleep(1.0)
+            assert [task.done() for task in waiting].count(True) == 1
+            probed = worker if any(task.done() for task in waiting[::2]) else other
+            probed.observe(ended(CallOutcome.ANSWERED))
+            async with asyncio.timeout(PATIENCE):
+                for task, owner in zip(waiting, [worker, other] * 10, strict=True):
+                    await task
+                    owner.release()
+
+    @pytest.mark.parametrize("outcome", [CallOutcome.REJECTED, CallOutcome.RATE_LIMITED])
+    async def test_ends_with_any_answer(self, redis_url: str, outcome: CallOutcome) -> None:
+        async with processes(redis_url, None, 1) as [worker]:
+            for _ in range(IN_A_ROW):
+                await call(worker, CallOutcome.UNREACHABLE)
+            await asyncio.wait_for(worker.enter(), PATIENCE)
+            worker.observe(ended(outcome))
+            worker.release()
+            async with asyncio.timeout(LONGEST_PROBE_SECONDS):  # as probes they would take twice as long
+                for _ in range(6):
+                    await call(worker, CallOutcome.FAILED)
+
+    async def test_is_forgotten_some_time_after_the_last_call_that_waited_for_its_end(
+        self, redis_url: str
+    ) -> None:
+        async with processes(redis_url, None, 1) as [worker], Redis.from_url(redis_url) as redis:
+            for _ in range(IN_A_ROW):
+                await call(worker, CallOutcome.UNREACHABLE)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(worker.enter(), 0.5)
+            assert 0 < await redis.pttl("outage") <= 1000 * FORGOTTEN_SECONDS
+
+    async def test_is_given_up_in_the_time_that_the_operator_set_and_tried_anew(self, redis_url: str) -> None:
+        async with processes(redis_url, None, 2, outage_seconds=0.5) as [worker, other]:
+            for _ in range(IN_A_ROW):
+                await call(worker, CallOutcome.UNREACHABLE)
+            await asyncio.sleep(0.1)
+            for each in (worker, other):
+                with pytest.raises(ProviderUnreachableError, match="ConnectionRefusedError: refused"):
+                    await asyncio.wait_for(each.enter(), PATIENCE)
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    try:
+                        await other.enter()
+                        break
+                    except ProviderUnreachableError:
+                        await asyncio.sleep(0.2)
+            other.release()
+
+    async def test_is_not_begun_by_a_server_that_has_no_room_for_many(self, redis_url: str) -> None:
+        async with processes(redis_url, None, 1) as [worker]:
+            await call(worker, CallOutcome.ANSWERED)
+            for _ in range(IN_A_ROW):
+                worker.observe(ended(CallOutcome.OVERLOADED))
+            await asyncio.wait_for(call(worker, CallOutcome.ANSWERED), 1.0)
+
+    async def test_is_begun_by_a_server_that_has_no_room_for_one(self, redis_url: str) -> None:
+        async with processes(redis_url, 1, 1) as [worker]:
+            for _ in range(IN_A_ROW):
+                await call(worker, CallOutcome.OVERLOADED)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(worker.enter(), 0.5)

@@ -12,12 +12,17 @@ from app.ports import FailureKind
 from tests.integration.llm.conftest import ANTHROPIC_REPLY, KEY, OPENAI_REPLY
 from tests.integration.llm.stub_provider import Answer
 
-RETRY, ITEM, JOB = FailureKind.RETRY, FailureKind.ITEM, FailureKind.JOB
+RETRY, ITEM, FILTERED, JOB = FailureKind.RETRY, FailureKind.ITEM, FailureKind.FILTERED, FailureKind.JOB
 
 
 def openai_error(status: int, code: object, kind: str = "invalid_request_error", **headers: str) -> Answer:
     fault = {"message": f"It says {KEY} here.", "type": kind, "param": None, "code": code}
     return Answer.of_json({"error": fault}, status, **headers)
+
+
+def _filtered(status: int = 400, **fields: object) -> Answer:
+    """A content filter's refusal whose code says nothing of it."""
+    return Answer.of_json({"error": {"message": "Your input was flagged.", "code": status, **fields}}, status)
 
 
 def anthropic_error(status: int, kind: str, error_code: str | None = None, **headers: str) -> Answer:
@@ -50,8 +55,13 @@ FAILURES: dict[str, tuple[str, Answer, FailureKind, str]] = {
     "no such model": ("openai", openai_error(404, "model_not_found"), JOB, "model_not_found"),
     "no such path": ("openai", Answer(404, b"404 page not found"), JOB, "http_404"),
     "prompt too long": ("openai", openai_error(400, "context_length_exceeded"), ITEM, "context_length_exceeded"),
-    "prompt against policy": ("openai", openai_error(400, "content_policy_violation"), ITEM, "content_policy_violation"),
-    "prompt filtered": ("openai", openai_error(400, "content_filter"), ITEM, "content_filter"),
+    "prompt against policy": ("openai", openai_error(400, "content_policy_violation"), FILTERED, "content_policy_violation"),
+    "prompt filtered": ("openai", openai_error(400, "content_filter"), FILTERED, "content_filter"),
+    "prompt filtered (Azure, named by the policy alone)": ("openai", _filtered(innererror={"code": "ResponsibleAIPolicyViolation"}), FILTERED, "http_400"),
+    "prompt filtered (Azure behind LiteLLM)": ("openai", _filtered(provider_specific_fields={"innererror": {"code": "ResponsibleAIPolicyViolation"}}), FILTERED, "http_400"),
+    "prompt flagged by moderation (OpenRouter)": ("openai", _filtered(403, metadata={"reasons": ["violence"], "flagged_input": "…", "provider_name": "OpenAI"}), FILTERED, "http_403"),
+    "prompt flagged by moderation, in a good reply (OpenRouter)": ("openai", Answer(200, _filtered(403, metadata={"reasons": ["violence"]}).body), FILTERED, "http_403"),
+    "prompt inspected and refused (Alibaba)": ("openai", openai_error(400, "data_inspection_failed"), FILTERED, "data_inspection_failed"),
     "prompt invalid": ("openai", openai_error(400, "invalid_prompt"), ITEM, "invalid_prompt"),
     "parameter refused": ("openai", openai_error(400, "unsupported_parameter"), JOB, "unsupported_parameter"),
     "value refused": ("openai", openai_error(400, "unsupported_value"), JOB, "unsupported_value"),
@@ -72,7 +82,7 @@ FAILURES: dict[str, tuple[str, Answer, FailureKind, str]] = {
     "null choices": ("openai", changed(OPENAI_REPLY, choices=None), RETRY, "malformed_reply"),
     "null message": ("openai", changed(OPENAI_REPLY, choices=[{"message": None}]), RETRY, "malformed_reply"),
     "content that is no text": ("openai", choice(content=[1]), RETRY, "malformed_reply"),
-    "answer broken off": ("openai", choice("error", content="I lo"), RETRY, "malformed_reply"),
+    "answer broken off": ("openai", choice("error", content="I lo"), RETRY, "broken_off"),
     "a router's rate limit": ("openai", Answer.of_json({"error": {"code": 429, "message": "slow"}}), RETRY, "http_429"),
     "a router's empty purse": ("openai", Answer.of_json({"error": {"code": 402, "message": "pay"}}), JOB, "http_402"),
     "a router's vague error": ("openai", Answer.of_json({"error": "odd"}), RETRY, "http_502"),
@@ -137,6 +147,88 @@ FAILURES |= {
     "anthropic: drips in slower than the deadline": ("anthropic", Answer.of_json(ANTHROPIC_REPLY).dripping(0.02), RETRY, "timeout"),
 }  # fmt: skip
 
+_QUOTA = "You exceeded your current quota, please check your plan and billing details. For more information on this error, "
+_TOO_LARGE = "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit {}, Requested {}. Try less."
+_EARLY = "Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29500, Requested 900."
+
+
+def fault(status: int, words: str, **fields: object) -> Answer:
+    """An error in OpenAI's shape, of these words and fields."""
+    return Answer.of_json({"error": {"message": words, **fields}}, status)
+
+
+def google_error(status: int, words: str, name: str, *details: Mapping[str, object]) -> Answer:
+    """An error of Gemini's OpenAI-compatible endpoint, whose body is a list."""
+    error = {"code": status, "message": words, "status": name, "details": list(details)}
+    return Answer.of_json([{"error": error}], status)
+
+
+def in_choice(**error: object) -> Answer:
+    """OpenRouter's answer where its provider failed on the way."""
+    message = {"role": "assistant", "content": ""}
+    return changed(
+        OPENAI_REPLY, choices=[{"index": 0, "message": message, "finish_reason": "error", "error": error}]
+    )
+
+
+FAILURES |= {
+    "a request larger than the limit": ("openai", fault(429, _TOO_LARGE.format(30000, 61337), type="tokens", code="rate_limit_exceeded"), ITEM, "request_too_large"),
+    "a request too early, within the limit": ("openai", fault(429, _EARLY, type="tokens", code="rate_limit_exceeded"), RETRY, "rate_limit_exceeded"),
+    "a request larger than the limit (Groq)": ("openai", fault(413, _TOO_LARGE.format(6000, 7011), type="tokens", code="rate_limit_exceeded"), ITEM, "request_too_large"),
+    "Groq: model decommissioned": ("openai", fault(400, "It has been decommissioned.", type="invalid_request_error", code="model_decommissioned"), JOB, "model_decommissioned"),
+    "Gemini: wrong key": ("openai", google_error(400, "API key not valid. Please pass a valid API key.", "INVALID_ARGUMENT", {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}), JOB, "API_KEY_INVALID"),
+    "Gemini: rate limit": ("openai", google_error(429, _QUOTA + "head to: https://ai.google.dev/gemini-api/docs/rate-limits.", "RESOURCE_EXHAUSTED", {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}), RETRY, "RESOURCE_EXHAUSTED"),
+    "Gemini: bad request": ("openai", google_error(400, "Invalid value at 'temperature'.", "INVALID_ARGUMENT"), ITEM, "INVALID_ARGUMENT"),
+    "Gemini: region not served": ("openai", google_error(400, "User location is not supported for the API use.", "FAILED_PRECONDITION"), JOB, "FAILED_PRECONDITION"),
+    "Gemini: overloaded": ("openai", google_error(503, "The model is overloaded.", "UNAVAILABLE"), RETRY, "UNAVAILABLE"),
+    "LiteLLM: wrong key": ("openai", fault(401, "Authentication Error, Invalid proxy server token passed", type="auth_error", param="None", code="401"), JOB, "auth_error"),
+    "LiteLLM: wrong upstream key": ("openai", fault(401, "litellm.AuthenticationError: AuthenticationError: OpenAIException - Incorrect API key", type=None, param=None, code="401"), JOB, "http_401"),
+    "LiteLLM: unknown model": ("openai", fault(400, "/chat/completions: Invalid model name passed in model=x.", type="invalid_request_error", param="model", code="400"), ITEM, "invalid_request_error"),
+    "LiteLLM: upstream quota used up": ("openai", fault(429, "litellm.RateLimitError: RateLimitError: OpenAIException - " + _QUOTA + "read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.", type="throttling_error", param=None, code="429"), JOB, "insufficient_quota"),
+    "LiteLLM: upstream quota used up, quoted": ("openai", fault(429, "litellm.RateLimitError: Error code: 429 - {'error': {'message': 'no', 'type': 'insufficient_quota'}}", type="None", param="None", code="429"), JOB, "insufficient_quota"),
+    "LiteLLM: upstream rate limit": ("openai", fault(429, "litellm.RateLimitError: RateLimitError: OpenAIException - slow", type="throttling_error", param=None, code="429"), RETRY, "throttling_error"),
+    "OpenRouter: provider's words": ("openai", fault(400, "Provider returned error", code=400, metadata={"provider_name": "X", "raw": '{"error": {"message": "temperature is deprecated", "type": "invalid_request_error"}}'}), ITEM, "invalid_request_error"),
+    "OpenRouter: provider's plain words": ("openai", fault(502, "Provider returned error", code=502, metadata={"raw": "upstream hiccup"}), RETRY, "http_502"),
+    "OpenRouter: error in a choice": ("openai", in_choice(code=429, message="slow down"), RETRY, "http_429"),
+    "OpenRouter: empty purse in a choice": ("openai", in_choice(code="402", message="Insufficient credits"), JOB, "http_402"),
+    "OpenRouter: no such model": ("openai", fault(404, "No endpoints found for x/y.", code=404), JOB, "http_404"),
+    "forbidden without a code": ("openai", fault(403, "no"), ITEM, "http_403"),
+    "vLLM: no such model": ("openai", Answer.of_json({"object": "error", "message": "The model `x` does not exist.", "type": "NotFoundError", "param": None, "code": 404}, 404), JOB, "NotFoundError"),
+    "vLLM: system prompt not taken": ("openai", fault(400, "System role not supported", type="BadRequestError", param=None, code=400), ITEM, "BadRequestError"),
+    "vLLM: wrong key (FastAPI)": ("openai", Answer.of_json({"error": "Unauthorized"}, 401), JOB, "http_401"),
+    "vLLM: wrong path (FastAPI)": ("openai", Answer.of_json({"detail": "Not Found"}, 404), JOB, "http_404"),
+    "Mistral: unprocessable": ("openai", Answer.of_json({"object": "error", "message": {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}, "type": "invalid_request_error", "code": None}, 422), ITEM, "invalid_request_error"),
+    "Mistral: unprocessable, FastAPI's shape": ("openai", Answer.of_json({"detail": [{"loc": ["body", "temperature"], "msg": "Input should be less than 1.5"}]}, 422), ITEM, "http_422"),
+    "Mistral: no such model": ("openai", Answer.of_json({"object": "error", "message": "Invalid model: x", "type": "invalid_model", "param": None, "code": "1500"}, 400), JOB, "invalid_model"),
+    "Mistral: wrong key": ("openai", Answer.of_json({"message": "Unauthorized", "request_id": "r"}, 401), JOB, "http_401"),
+    "Ollama: no such model": ("openai", Answer.of_json({"error": "model 'x' not found"}, 404), JOB, "http_404"),
+    "TGI: overloaded": ("openai", Answer.of_json({"error": "Model is overloaded", "error_type": "overloaded"}, 429), RETRY, "overloaded"),
+    "TGI: prompt too long": ("openai", Answer.of_json({"error": "Input validation error", "error_type": "validation"}, 422), ITEM, "validation"),
+    "Azure: wrong key": ("openai", fault(401, "Access denied due to invalid subscription key", code="401"), JOB, "http_401"),
+    "Azure: model without chat": ("openai", fault(400, "The chatCompletion operation does not work with the model", code="OperationNotSupported"), JOB, "OperationNotSupported"),
+    "AWS: throttled": ("openai", Answer.of_json({"message": "Too many requests", "__type": "ThrottlingException"}, 429), RETRY, "ThrottlingException"),
+    "AWS: no access": ("openai", Answer.of_json({"Message": "You don't have access to the model."}, 403), ITEM, "http_403"),
+    "an error in an error's message": ("openai", fault(400, '{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}', code=400), ITEM, "INVALID_ARGUMENT"),
+}  # fmt: skip
+
+WORDS = {
+    "Gemini: wrong key": "HTTP 400: API key not valid. Please pass a valid API key.",
+    "OpenRouter: provider's words": "HTTP 400: Provider returned error: temperature is deprecated",
+    "OpenRouter: provider's plain words": "HTTP 502: Provider returned error: upstream hiccup",
+    "OpenRouter: error in a choice": "HTTP 429: slow down",
+    "vLLM: no such model": "HTTP 404: The model `x` does not exist.",
+    "vLLM: wrong path (FastAPI)": "HTTP 404: Not Found",
+    "Mistral: unprocessable": "HTTP 422: body.seed: Extra inputs are not permitted",
+    "Mistral: unprocessable, FastAPI's shape": "HTTP 422: body.temperature: Input should be less than 1.5",
+    "Ollama: no such model": "HTTP 404: model 'x' not found",
+    "TGI: prompt too long": "HTTP 422: Input validation error",
+    "AWS: no access": "HTTP 403: You don't have access to the model.",
+    "an error in an error's message": "HTTP 400: API key not valid.",
+    "error as text": "HTTP 503: model is loading",
+    "no such path": "HTTP 404: 404 page not found",
+}
+"""What people read of some of them."""
+
 TOO_LATE = {name for name, row in FAILURES.items() if row[3] == "timeout"}
 
 
@@ -179,18 +271,25 @@ ANSWERS: dict[str, Good] = {
 }  # fmt: skip
 
 PAGE_FILE = Path(__file__).parents[3] / "docs" / "provider-replies.md"
-_MEANING = {RETRY: "tried again", ITEM: "item failed", JOB: "job stopped"}
+_MEANING = {RETRY: "tried again", ITEM: "item failed", FILTERED: "item refused", JOB: "job stopped"}
 _INTRODUCTION = """# What providers answer, and what becomes of it
 
 This page is written by `python -m tests.integration.llm.provider_replies` from the replies that
 `tests/integration/llm/test_replies.py` sends over real HTTP, so it says what was tested. *Tried again*: after a back-off, at most `ASSAY_CALL_ATTEMPTS`
 times, then the item has failed; waits for a rate limit (HTTP 429) do not count. *Item failed*: only this response or verdict, with the code as its
-reason. *Job stopped*: paused, or failed if no call had succeeded, with the code as `status_reason`. Codes are the provider's own where
+reason. *Item refused*: likewise, and counted as a refusal by the provider's content filter, apart from failures and from the model's own refusals. *Job stopped*: paused, or failed if no call had succeeded, with the code as `status_reason`. Codes are the provider's own where
 it gives one; `http_…`, `timeout`, `connection_failed`, `connection_lost`, `malformed_reply` and `credit_balance_too_low` are ours.
 
-Decided by exact codes and statuses. The one exception is Anthropic's empty purse: it has the status and code of any bad
-request, and is told apart by the first words of its message, *Your credit balance is too low*. OpenAI's "Request too large … tokens per
-min" has the code of any rate limit, so such a call is tried again until its attempts for rate limits (200) are used up.
+Decided by exact codes and statuses, whatever encloses them: Gemini's lists, a router's error about its provider's, a proxy's statuses as text, an
+error in a good reply or in a choice. Three errors have no code of their own. Anthropic's empty purse is told apart by the first words of its message, *Your
+credit balance is too low*. OpenAI's, relayed by a proxy, by its code within the words, or by its words together with its address (Gemini says the same of a
+rate limit, with an address of its own). A request that is larger than a rate limit by the two numbers that OpenAI and Groq name, *Limit 30000, Requested
+61337*: no waiting grants it, so the item fails at once.
+
+A good status with something that we can't read (`malformed_reply`) is asked again once, not more: each time may be paid.
+
+A 403 without a known code fails its item, as it may be one moderated prompt. Where the first calls of a model in a stage all fail with the same answer, the
+job pauses with the provider's words: [operations.md](operations.md#calls-that-can-never-succeed).
 
 A reply longer than 10 MB is not read to its end. Token counts that no call can have are taken for missing, and the cost of the call for unknown.
 """

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from types import TracebackType
@@ -71,6 +71,8 @@ class StubProvider:
 
     def __init__(self, *answers: Answer) -> None:
         self._answers = deque(answers)
+        self.script: Callable[[Seen], Answer] | None = None
+        """What answers in their place, if anything does."""
         self.seen: list[Seen] = []
         self.connections = 0
         self.written = 0
@@ -117,7 +119,7 @@ class StubProvider:
         }
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         self.seen.append(Seen(head[0], headers, body, received + body))
-        answer = self._answers.popleft() if len(self._answers) > 1 else self._answers[0]
+        answer = self.script(self.seen[-1]) if self.script else self._in_turn()
         await asyncio.sleep(answer.delay)
         if answer.reset:
             writer.transport.abort()
@@ -132,6 +134,9 @@ class StubProvider:
         await self._write_nonsense(answer.length or 0, writer)
         await writer.drain()
         return answer.cut_after is None and answer.announced
+
+    def _in_turn(self) -> Answer:
+        return self._answers.popleft() if len(self._answers) > 1 else self._answers[0]
 
     async def _write_nonsense(self, length: int, writer: asyncio.StreamWriter) -> None:
         piece = b" " * 65536

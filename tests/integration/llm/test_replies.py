@@ -28,6 +28,7 @@ from tests.integration.llm.provider_replies import (
     RETRY,
     SHORT,
     TOO_LATE,
+    WORDS,
     changed,
     choice,
     openai_error,
@@ -61,6 +62,24 @@ class TestFailures:
         assert (error.__cause__, error.__context__) == (None, None), "an SDK's exception holds the request"
         shown = "".join(traceback.format_exception(error)) + repr(vars(error)) + repr(gateway) + caplog.text
         assert KEY not in shown
+
+    @pytest.mark.parametrize("name", WORDS)
+    async def test_keep_the_provider_s_words_whatever_encloses_them(
+        self, name: str, stub: StubProvider, gateway: Gateway, ask: Ask
+    ) -> None:
+        connection, answer, _, _ = FAILURES[name]
+        stub.then(answer)
+        with pytest.raises(ModelCallError) as raised:
+            await gateway.complete(ask(connection))
+        assert str(raised.value) == WORDS[name]
+
+    async def test_keep_the_wait_that_google_asks_for_in_the_body(
+        self, stub: StubProvider, gateway: Gateway, ask: Ask
+    ) -> None:
+        stub.then(FAILURES["Gemini: rate limit"][1])
+        with pytest.raises(ModelCallError) as raised:
+            await gateway.complete(ask())
+        assert raised.value.retry_after == 34.0
 
     async def test_keep_the_wait_that_the_provider_asks_for(
         self, stub: StubProvider, gateway: Gateway, ask: Ask
@@ -142,6 +161,24 @@ class TestFailures:
         assert (await gateway.complete(ask())).text == "I love parties."
 
 
+class TestProbe:
+    @pytest.mark.parametrize("connection", ["openai", "anthropic"])
+    async def test_asks_for_nothing_and_says_what_the_server_answers(
+        self, connection: str, stub: StubProvider, gateway: Gateway
+    ) -> None:
+        stub.then(Answer.of_json({"error": {"message": "loading model", "code": 503}}, 503))
+        with pytest.raises(ModelCallError) as raised:
+            await gateway.probe(connection, "default")
+        assert raised.value.status == 503
+        assert stub.seen[0].json() == {}
+
+    async def test_says_that_nobody_answers(self, stub: StubProvider, gateway: Gateway) -> None:
+        await stub.__aexit__(None, None, None)
+        with pytest.raises(ModelCallError) as raised:
+            await gateway.probe("openai", "default")
+        assert raised.value.code == "connection_failed"
+
+
 class TestAnswers:
     @pytest.mark.parametrize("name", ANSWERS)
     async def test_are_taken_for_what_they_are(
@@ -212,7 +249,14 @@ class TestOpenAIReply:
             (choice("content_filter", content=""), "", FinishReason.CONTENT_FILTER),
             (choice("stop", content=None, refusal="I can't."), "I can't.", FinishReason.REFUSAL),
             (choice("tool_calls", content=None), "", FinishReason.OTHER),
-            (choice(None, content="Yes."), "Yes.", FinishReason.OTHER),
+            (choice("tool_calls", content="Yes."), "Yes.", FinishReason.OTHER),
+            (choice("a new one", content="Yes."), "Yes.", FinishReason.OTHER),
+            (choice(None, content="Yes."), "Yes.", FinishReason.UNSTATED),
+            (choice("", content="Yes."), "Yes.", FinishReason.UNSTATED),
+            (choice("model_length", content="I love"), "I love", FinishReason.LENGTH),
+            (choice("MAX_TOKENS", content="I love"), "I love", FinishReason.LENGTH),
+            (choice("sensitive", content=""), "", FinishReason.CONTENT_FILTER),
+            (choice("content_filter: SAFETY", content=""), "", FinishReason.CONTENT_FILTER),
         ],
     )
     async def test_says_why_the_model_stopped(
@@ -268,7 +312,7 @@ class TestAnthropicReply:
             ("model_context_window_exceeded", FinishReason.LENGTH),
             ("refusal", FinishReason.REFUSAL),
             ("pause_turn", FinishReason.OTHER),
-            (None, FinishReason.OTHER),
+            (None, FinishReason.UNSTATED),
         ],
     )
     async def test_says_why_the_model_stopped(
@@ -287,7 +331,8 @@ class TestAnthropicReply:
     ) -> None:
         blocks = [{"type": "thinking", "thinking": "Hm.", "signature": "x"}, {"type": "text", "text": "Yes."}]
         stub.then(changed(ANTHROPIC_REPLY, content=blocks))
-        assert (await gateway.complete(ask("anthropic"))).text == "Yes."
+        reply = await gateway.complete(ask("anthropic"))
+        assert (reply.text, reply.thoughts) == ("Yes.", "Hm.")
 
     async def test_may_be_an_empty_refusal(self, stub: StubProvider, gateway: Gateway, ask: Ask) -> None:
         stub.then(changed(ANTHROPIC_REPLY, content=[], stop_reason="refusal"))

@@ -14,6 +14,7 @@ import redis
 from app.queue import sender
 from app.queue.celery_app import QUEUE, make_celery
 from app.queue.sender import CeleryQueue
+from app.redis_server import RedisServer
 from embedded.valkey import EmbeddedValkey
 
 
@@ -37,7 +38,7 @@ def frozen(valkey: EmbeddedValkey) -> Iterator[None]:
 
 class TestSender:
     async def test_counts_what_waits(self, valkey: EmbeddedValkey) -> None:
-        queue = CeleryQueue(make_celery(valkey.url()))
+        queue = CeleryQueue(make_celery(RedisServer(valkey.url())))
         await queue.announce_shards([1, 2, 3])
         await queue.announce_finalize("job_1")
         assert await queue.length() == 4
@@ -46,7 +47,7 @@ class TestSender:
         self, valkey: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sender, "PATIENCE_SECONDS", 0.1)
-        queue = CeleryQueue(make_celery(valkey.url()))
+        queue = CeleryQueue(make_celery(RedisServer(valkey.url())))
         await queue.announce_shards([1])
         with frozen(valkey):
             started = time.monotonic()
@@ -63,7 +64,7 @@ class TestSender:
         self, valkey: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sender, "PATIENCE_SECONDS", 60)
-        queue = CeleryQueue(make_celery(valkey.url()))
+        queue = CeleryQueue(make_celery(RedisServer(valkey.url())))
         await queue.announce_shards([1])
         valkey.process.stop()
         await queue.announce_shards([2])

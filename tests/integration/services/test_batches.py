@@ -322,14 +322,14 @@ class TestControl:
     async def test_a_cancelled_job_keeps_what_was_answered(
         self, engine: AsyncEngine, service: Service, connection: str
     ) -> None:
-        job = await batched_job(service, connection, iterations=4)
-        service.simulator.configure(batch_ms=2000)
+        job = await batched_job(service, connection, iterations=16)
+        service.simulator.configure(batch_ms=8000)
         await service.until_submitted()
         await asyncio.sleep(1.0)
         await cancel_job(service.control, TENANT, job.id)
         assert (await service.until(job, JobStatus.CANCELLED)).status is JobStatus.CANCELLED
         answered = service.asked(job).total()
-        assert 0 < answered < 4
+        assert 0 < answered < 16
         assert await scalar(engine, "SELECT count(*) FROM responses") == answered
         assert await scalar(engine, "SELECT count(*) FROM calls WHERE outcome = 'ok'") == answered
 

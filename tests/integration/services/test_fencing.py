@@ -4,8 +4,12 @@ import asyncio
 from collections import Counter
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.db import shards
+from app.db.shards import Claim
+from app.telemetry.metrics import SHARD_FAILURES
 from tests.faults.trial import report
 from tests.integration.jobs import execute, new_job, scalar, shard_ids
 from tests.integration.services.test_run_shard import Provider, Worker
@@ -63,3 +67,27 @@ class TestStaleOwner:
         for _ in range(1000):
             await deliver_thrice(engine)
         report("stale owners", seed=0, n=1000, of=1000)
+
+    async def test_that_wakes_when_all_its_rows_are_there_is_no_error_of_ours(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A virtual machine that was stopped between its last row and the end of its shard, until another worker had it."""
+        job = await new_job(engine)
+        (shard_id,) = await shard_ids(engine, job.id)
+        ordinary = shards.finish
+
+        async def finish_after_a_pause(connection: AsyncConnection, held: Claim) -> bool:
+            await execute(
+                engine, "UPDATE shards SET lease_token = lease_token + 1 WHERE id = :id", id=shard_id
+            )
+            return await ordinary(connection, held)
+
+        monkeypatch.setattr(shards, "finish", finish_after_a_pause)
+        failures = SHARD_FAILURES._value.get()
+        frozen = Worker(engine, Provider())
+        with structlog.testing.capture_logs() as told:
+            async with frozen.deps.writer.running():
+                await frozen.run(shard_id)
+        assert [line for line in told if line["log_level"] == "error"] == []
+        assert SHARD_FAILURES._value.get() == failures
+        assert await scalar(engine, "SELECT failures FROM shards WHERE id = :id", id=shard_id) == 0

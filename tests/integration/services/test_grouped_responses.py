@@ -120,7 +120,7 @@ class TestGroups:
         kept = await execute(engine, "SELECT unit, status, raw FROM second_verdicts WHERE NOT alone")
         assert [tuple(row) for row in kept] == [(4, "unparsed", "S3: 2 or 3")]
         check = (await results(engine, worker, job))["judging_check"]
-        assert check["asked_alone"] == {"unparsed": 1, "refused": 0, "failed": 0}
+        assert check["asked_alone"] == {"unparsed": 1, "refused": 0, "failed": 0, "filtered": 0}
         assert check["sentences"] == 4  # the fifth has no grouped verdict to compare
 
     @pytest.mark.parametrize("how", ["refuse", "fail"])

@@ -12,11 +12,21 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.shards import Claim
 from app.db.writer import ResultWriter
 from app.domain.model import ChatReply, ChatRequest, FinishReason, Model, ProviderLimits, Stage, Usage
-from app.ports import FailureKind, LimiterUnavailableError, ModelCallError, Price
+from app.ports import (
+    CallOutcome,
+    FailureKind,
+    LimiterUnavailableError,
+    ModelCallError,
+    Observation,
+    Permit,
+    Price,
+    ProviderUnreachableError,
+)
 from app.services import model_caller
 from app.services.batch_writer import BatchWriter
 from app.services.budget_keeper import BudgetKeeper
 from app.services.call_rows import CallKey
+from app.services.first_calls import FirstCalls
 from app.services.model_caller import CallFailedError, JobMustStopError, ModelCaller
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from tests.integration.jobs import claimed, execute, new_job
@@ -35,12 +45,14 @@ class Script(NoLimits):
     answers: Sequence[ChatReply | Exception | Callable[[], Awaitable[ChatReply]]]
     requests: list[ChatRequest] = field(default_factory=list)
     started: asyncio.Event = field(default_factory=asyncio.Event)
-    pauses: list[float] = field(default_factory=list)
+    observed: list[Observation] = field(default_factory=list)
     limiter_failures: int = 0
+    away: bool = False
+    probe_answer: ModelCallError | None = None
+    probes: int = 0
+    unreachable_seconds: float = 0.0
     acquired: int = 0
     inside: int = 0
-    learned: list[ProviderLimits] = field(default_factory=list)
-    beyond: list[int] = field(default_factory=list)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         self.requests.append(request)
@@ -50,26 +62,29 @@ class Script(NoLimits):
             raise answer
         return answer if isinstance(answer, ChatReply) else await answer()
 
-    async def acquire(self, connection: str, model: str, tokens: int) -> None:
+    async def permit(self, connection: str, model: str, expected: Usage) -> Permit:
         if self.limiter_failures:
             self.limiter_failures -= 1
             raise LimiterUnavailableError
+        if self.unreachable_seconds:
+            raise ProviderUnreachableError("ConnectionRefusedError: refused", self.unreachable_seconds)
         self.acquired += 1
-
-    async def enter(self, connection: str, model: str) -> None:
         self.inside += 1
+        return self
 
-    def leave(self, connection: str, model: str) -> None:
+    def release(self) -> None:
         self.inside -= 1
 
-    def learn(self, connection: str, model: str, limits: ProviderLimits) -> None:
-        self.learned.append(limits)
+    def is_away(self, connection: str) -> bool:
+        return self.away
 
-    def spent(self, connection: str, model: str, tokens: int) -> None:
-        self.beyond.append(tokens)
+    async def probe(self, connection: str, tenant: str) -> None:
+        self.probes += 1
+        if self.probe_answer is not None:
+            raise self.probe_answer
 
-    async def pause(self, connection: str, model: str, seconds: float) -> None:
-        self.pauses.append(seconds)
+    def observe(self, connection: str, model: str, observation: Observation) -> None:
+        self.observed.append(observation)
 
     def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
         return Price(usage.input_tokens * 0.5, "operator")
@@ -97,6 +112,7 @@ class Bench:
                 deadline_seconds=7.0,
                 in_flight=lambda *_: 1,
                 budgets=BudgetKeeper(self.engine),
+                first_calls=FirstCalls(self.engine),
             ),
         )
         return await caller.call(model, "Be.", "Speak.", key=KEY, claim=self.claim, stop=self.stop)
@@ -119,6 +135,54 @@ async def bench(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
     writer = BatchWriter(ResultWriter(engine))
     async with writer.running():
         yield Bench(engine, writer, claim)
+
+
+class TestOutage:
+    async def test_does_not_count_against_a_call(self, bench: Bench) -> None:
+        refused = ModelCallError("refused", kind=FailureKind.RETRY, code="connection_failed")
+        script = Script([*[refused] * 10, REPLY])
+        assert await bench.call(script, attempts=2) == REPLY
+        loading = ModelCallError("loading", kind=FailureKind.RETRY, code="http_503", status=503)
+        script = Script([*[loading] * 10, REPLY], away=True)
+        assert await bench.call(script, attempts=2) == REPLY
+
+    async def test_counts_as_long_as_the_server_is_not_known_to_be_away(self, bench: Bench) -> None:
+        loading = ModelCallError("loading", kind=FailureKind.RETRY, code="http_503", status=503)
+        with pytest.raises(CallFailedError):
+            await bench.call(Script([loading] * 2), attempts=2)
+
+    @pytest.mark.parametrize("status", [None, 502, 504])
+    async def test_does_not_count_against_a_call_where_an_empty_request_meets_it_too(
+        self, bench: Bench, status: int | None
+    ) -> None:
+        lost = ModelCallError("lost", kind=FailureKind.RETRY, code="connection_lost", status=status)
+        script = Script([*[lost] * 10, REPLY], away=True, probe_answer=lost)
+        assert await bench.call(script, attempts=2) == REPLY
+
+    @pytest.mark.parametrize("code", ["http_400", "connection_failed"])
+    async def test_is_not_blamed_for_a_call_that_alone_loses_its_connection_or_ends_its_server(
+        self, bench: Bench, code: str
+    ) -> None:
+        lost = ModelCallError("lost", kind=FailureKind.RETRY, code="connection_lost")
+        answer = ModelCallError(
+            "no", kind=FailureKind.RETRY, code=code, status=400 if code == "http_400" else None
+        )
+        script = Script([lost] * 3, away=True, probe_answer=answer)
+        with pytest.raises(CallFailedError, match="connection_lost"):
+            await bench.call(script, attempts=3)
+        assert script.probes == 3
+        back = [seen for seen in script.observed if seen.outcome is CallOutcome.REJECTED]
+        assert len(back) == (3 if code == "http_400" else 0)
+
+    async def test_does_not_hide_that_a_call_that_reached_the_server_failed(self, bench: Bench) -> None:
+        broken = ModelCallError("broken", kind=FailureKind.RETRY, code="http_500", status=500)
+        with pytest.raises(CallFailedError, match="http_500"):
+            await bench.call(Script([broken] * 2, away=True), attempts=2)
+
+    async def test_that_lasts_stops_the_job_with_the_reason(self, bench: Bench) -> None:
+        with pytest.raises(JobMustStopError, match=r"0:10:00 .*: ConnectionRefusedError: refused") as stopped:
+            await bench.call(Script([], unreachable_seconds=600.0))
+        assert stopped.value.code == "provider_unreachable"
 
 
 class TestModels:
@@ -170,13 +234,23 @@ class TestAttempts:
             await bench.call(Script([OVERLOADED] * 3), attempts=3)
         assert len(await bench.accounts()) == 3
 
+    async def test_what_can_t_be_read_is_asked_for_once_more_only(self, bench: Bench) -> None:
+        unreadable = ModelCallError(
+            "no JSON", kind=FailureKind.RETRY, code="malformed_reply", most_attempts=2
+        )
+        with pytest.raises(CallFailedError, match="malformed_reply: no JSON"):
+            await bench.call(Script([unreadable] * 12), attempts=12)
+        assert len(await bench.accounts()) == 2
+
     async def test_being_told_to_wait_is_no_failure_and_holds_everybody_back(self, bench: Bench) -> None:
         limited = ModelCallError(
             "slow", kind=FailureKind.RETRY, code="rate_limit", status=429, retry_after=0.01
         )
         script = Script([limited] * 5 + [REPLY])
         assert await bench.call(script, attempts=1) is REPLY
-        assert script.pauses == [0.01] * 5
+        assert [(seen.outcome, seen.retry_after) for seen in script.observed[:5]] == [
+            (CallOutcome.RATE_LIMITED, 0.01)
+        ] * 5
 
     async def test_an_item_that_can_never_succeed_is_not_tried_again(self, bench: Bench) -> None:
         error = ModelCallError("too long", kind=FailureKind.ITEM, code="context_length_exceeded", status=400)
@@ -214,20 +288,6 @@ class TestAttempts:
         script = Script([REPLY], limiter_failures=3)
         assert await bench.call(script) is REPLY
         assert (script.acquired, len(script.requests)) == (1, 1)
-
-    async def test_a_limiter_that_vanishes_on_the_pause_is_no_failure_of_the_call(
-        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        limited = ModelCallError(
-            "slow", kind=FailureKind.RETRY, code="rate_limit", status=429, retry_after=0.01
-        )
-        script = Script([limited, REPLY])
-
-        async def gone(*_: object) -> None:
-            raise LimiterUnavailableError
-
-        monkeypatch.setattr(script, "pause", gone)
-        assert await bench.call(script) is REPLY
 
 
 class TestStop:
@@ -279,27 +339,23 @@ class TestStop:
         with pytest.raises(StoppedError):
             await asyncio.wait_for(waiting, 1)
 
-    async def test_a_cancellation_that_is_swallowed_on_the_way_does_not_let_it_wait_on(
+    async def test_a_cancellation_that_is_swallowed_on_the_way_does_not_let_it_go_out(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The Redis client can end as if nothing had happened when it is cancelled."""
-        limited = ModelCallError(
-            "slow", kind=FailureKind.RETRY, code="rate_limit", status=429, retry_after=600
-        )
-        script = Script([limited])
+        script = Script([REPLY])
 
-        async def swallow(connection: str, model: str, seconds: float) -> None:
+        async def swallow(*_: object) -> Permit:
+            script.inside += 1
             bench.stop.set(StopReason.JOB_INACTIVE)
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(60)
+            return script
 
-        monkeypatch.setattr(script, "pause", swallow)
-        calling = asyncio.create_task(bench.call(script))
-        done, _ = await asyncio.wait({calling}, timeout=20)
-        calling.cancel()
-        assert done, "it waits for what the provider asked, though its job was stopped"
+        monkeypatch.setattr(script, "permit", swallow)
         with pytest.raises(StoppedError):
-            calling.result()
+            await asyncio.wait_for(bench.call(script), 20)
+        assert (script.requests, script.inside) == ([], 0)
 
     async def test_stopped_calls_leave_their_slots_to_others(self, bench: Bench) -> None:
         script = Script([OVERLOADED, REPLY])
@@ -322,38 +378,49 @@ class TestStop:
         assert script.acquired == 2
 
 
-class TestLimits:
-    async def test_of_a_reply_are_learned(self, bench: Bench) -> None:
-        limits = ProviderLimits(requests_per_minute=500)
-        script = Script([REPLY._replace(limits=limits)])
-        await bench.call(script)
-        assert (script.learned, script.pauses, script.inside) == ([limits], [], 0)
-
-    async def test_that_are_used_up_hold_everybody_back_until_they_are_there_again(
-        self, bench: Bench
-    ) -> None:
-        script = Script([REPLY._replace(limits=ProviderLimits(60, None, 12.0))])
-        await bench.call(script)
-        await asyncio.sleep(0)  # the reply does not wait for it
-        assert script.pauses == [12.0]
-
-    async def test_of_a_429_are_learned_and_slow_everybody_down_also_without_a_wait(
-        self, bench: Bench
-    ) -> None:
-        limits = ProviderLimits(requests_per_minute=500)
-        error = ModelCallError("slow", kind=FailureKind.RETRY, code="rate_limit", status=429, limits=limits)
-        script = Script([error, REPLY])
-        assert await bench.call(script) is REPLY
-        assert (script.learned, script.pauses) == ([limits], [0.0])
-
-    async def test_of_tokens_are_told_what_a_call_took_beyond_its_estimate(self, bench: Bench) -> None:
+class TestLimiter:
+    async def test_learns_of_a_reply_what_it_took_and_what_limits_it_names(self, bench: Bench) -> None:
         # "Be." and "Speak." are 9 characters: 2 tokens; the first reply's length is not known beforehand.
-        script = Script([REPLY, REPLY])
+        limits = ProviderLimits(requests_per_minute=500)
+        script = Script([REPLY._replace(limits=limits), REPLY])
         await bench.call(script)
         await bench.call(script)
-        assert script.beyond == [10 + 4 - 2, 10 + 4 - (2 + 4)]
+        first, second = script.observed
+        assert (first.outcome, first.limits, first.usage) == (CallOutcome.ANSWERED, limits, REPLY.usage)
+        assert first.latency_seconds > 0
+        assert (first.beyond, second.beyond) == ((10 - 2, 4), (10 - 2, 0))
+        assert script.inside == 0
 
-    async def test_of_calls_in_flight_are_left_whatever_becomes_of_the_call(self, bench: Bench) -> None:
+    @pytest.mark.parametrize(
+        ("status", "code", "kind", "outcome"),
+        [
+            (429, "rate_limit", FailureKind.RETRY, CallOutcome.RATE_LIMITED),
+            (429, "insufficient_quota", FailureKind.JOB, CallOutcome.REJECTED),
+            (529, "overloaded", FailureKind.RETRY, CallOutcome.OVERLOADED),
+            (503, "http_503", FailureKind.RETRY, CallOutcome.OVERLOADED),
+            (None, "timeout", FailureKind.RETRY, CallOutcome.TIMED_OUT),
+            (504, "http_504", FailureKind.RETRY, CallOutcome.TIMED_OUT),
+            (500, "http_500", FailureKind.RETRY, CallOutcome.FAILED),
+            (None, "unencodable_request", FailureKind.ITEM, CallOutcome.FAILED),
+            (None, "connection_failed", FailureKind.RETRY, CallOutcome.UNREACHABLE),
+            (None, "connection_lost", FailureKind.RETRY, CallOutcome.UNREACHABLE),
+            (502, "http_502", FailureKind.RETRY, CallOutcome.UNREACHABLE),
+            (400, "too_long", FailureKind.ITEM, CallOutcome.REJECTED),
+            (200, "malformed_reply", FailureKind.RETRY, CallOutcome.REJECTED),
+        ],
+    )
+    async def test_learns_of_a_failure_whether_the_provider_had_no_room_or_was_away(
+        self, bench: Bench, status: int | None, code: str, kind: FailureKind, outcome: CallOutcome
+    ) -> None:
+        limits = ProviderLimits(requests_per_minute=500)
+        error = ModelCallError("no", kind=kind, code=code, status=status, limits=limits, retry_after=0.01)
+        script = Script([error, REPLY])
+        with contextlib.suppress(CallFailedError, JobMustStopError):
+            await bench.call(script)
+        seen = script.observed[0]
+        assert (seen.outcome, seen.limits, seen.retry_after) == (outcome, limits, 0.01)
+
+    async def test_gets_its_permit_back_whatever_becomes_of_the_call(self, bench: Bench) -> None:
         error = ModelCallError("too long", kind=FailureKind.ITEM, code="too_long", status=400)
         script = Script([OVERLOADED, error])
         with pytest.raises(CallFailedError):

@@ -4,8 +4,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.db import failures
+from app.db.failures import FailureRow
 from app.db.jobs import JobRow
 from app.db.writer import ResultWriter
 from app.domain.status import JobStatus
@@ -98,3 +100,53 @@ async def test_any_other_job_shows_what_it_has_taken_by_now(
     await call()
     assert await told(status) == 1
     assert await told(JobStatus.RUNNING) == 1  # what was known before is no longer shown
+
+
+class TestFailures:
+    @pytest.fixture
+    def counted(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The jobs whose failed calls were counted, once for each time."""
+        asked: list[str] = []
+        histogram = failures.histogram
+
+        async def count(connection: AsyncConnection, tenant: str, job_id: str) -> list[FailureRow]:
+            asked.append(job_id)
+            return await histogram(connection, tenant, job_id)
+
+        monkeypatch.setattr(failures, "histogram", count)
+        return asked
+
+    async def test_are_counted_again_only_where_calls_were_made_since(
+        self, engine: AsyncEngine, job: JobRow, recent: RecentProgress, counted: list[str]
+    ) -> None:
+        claim = await claimed(engine, job.id)
+        paused = replace(job, status=JobStatus.PAUSED)
+        for failed in (1, 2):
+            await ResultWriter(engine).write(
+                {(claim.shard_id, claim.token): [call_row(claim, outcome="error")]}
+            )
+            for _ in range(3):
+                (row,) = (await recent.read(paused)).failures.rows
+                assert row.calls == failed
+            assert len(counted) == failed
+
+    async def test_of_a_running_job_are_counted_again_after_a_while(
+        self,
+        engine: AsyncEngine,
+        job: JobRow,
+        recent: RecentProgress,
+        counted: list[str],
+        good_for: Callable[[float, float], None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        good_for(0.0, 0.0)
+        claim = await claimed(engine, job.id)
+        running = replace(job, status=JobStatus.RUNNING)
+        shown = []
+        for seconds in (AN_HOUR, AN_HOUR, 0.0):
+            monkeypatch.setattr(module, "FAILURES_SECONDS", seconds)
+            await ResultWriter(engine).write(
+                {(claim.shard_id, claim.token): [call_row(claim, outcome="error")]}
+            )
+            shown += [row.calls for row in (await recent.read(running)).failures.rows]
+        assert (shown, len(counted)) == ([1, 1, 3], 2)

@@ -381,10 +381,10 @@ class TestAcrossJobs:
             assert model.asked() == {"generation": 2}
         assert await scalar(engine, "SELECT count(*) FROM replies") == 0
 
-    async def test_a_job_that_lives_on_replies_of_others_has_got_somewhere(
+    async def test_a_job_that_lives_on_replies_of_others_is_paused_or_says_what_its_judge_answered(
         self, engine: AsyncEngine, worker: Worker, model: Author
     ) -> None:
-        """Its texts are there, whatever becomes of its judge: it is no job that failed as a whole."""
+        """Its texts are there, so that it has got somewhere; but a job whose judge answered nothing is not completed."""
         await worker.run_all(await new_job(engine, reuse=TEXTS_TOO))
         model.asked()
         stopped, ended = [
@@ -398,7 +398,11 @@ class TestAcrossJobs:
         await worker.run_all(ended)
         assert "generation" not in model.asked()
         found = await worker.finalize(ended)
-        assert (found.status, found.completeness) == (JobStatus.COMPLETED, "partial")
+        assert (found.status, found.completeness, found.status_reason) == (
+            JobStatus.FAILED,
+            "partial",
+            "too_long",
+        )
 
     async def test_answers_are_graded_once_for_equal_forms(self, engine: AsyncEngine) -> None:
         reasoner = Reasoner()

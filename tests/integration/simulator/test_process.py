@@ -275,6 +275,22 @@ class TestProcess:
         settings = json.loads(simulator.request("GET", "/_sim/config")[2])
         assert (settings["seed"], settings["latency_ms"]) == (4, 0)
 
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"Origin": "https://evil.example"},
+            {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Mode": "no-cors"},
+            {"Host": "evil.example:80"},
+        ],
+    )
+    def test_no_page_in_a_browser_controls_it(
+        self, simulator: RunningSimulator, headers: dict[str, str]
+    ) -> None:
+        for method, path in (("GET", "/_sim/ledger"), ("POST", "/_sim/config"), ("POST", "/_sim/flush")):
+            assert simulator.request(method, path, {"latency_ms": 9}, headers)[0] == 403
+        assert json.loads(simulator.request("GET", "/_sim/config")[2])["latency_ms"] != 9
+
     @pytest.mark.parametrize("body", [b"{", b"[]", {"latency": 3}, {"error_rate": 2}, {"seed": "x"}])
     def test_a_bad_setting_is_a_400_and_changes_nothing(
         self, simulator: RunningSimulator, body: object

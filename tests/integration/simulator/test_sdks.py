@@ -331,3 +331,28 @@ class TestQuota:
             message(claude, "Hello")
         simulator.configure(quota=0)
         complete(gpt, "Hello")
+
+
+class TestCompletions:
+    def test_a_base_model_goes_on_from_who_it_is(self, gpt: openai.OpenAI) -> None:
+        asked = gpt.completions.create(
+            model="sim-faithful", prompt=f"{PERSONA}\n\n{POST}\n\n", max_tokens=400
+        )
+        chat = complete(gpt, POST).choices[0].message.content
+        sentences = {sentence.strip() for sentence in asked.choices[0].text.split(".") if sentence.strip()}
+        assert len(sentences) > 1
+        assert chat is not None
+        assert asked.object == "text_completion"
+
+    def test_a_judge_is_asked_as_in_a_chat(self, gpt: openai.OpenAI) -> None:
+        prompt = QUESTIONNAIRE.format(sentence="I worry.") if "{sentence}" in QUESTIONNAIRE else QUESTIONNAIRE
+        asked = gpt.completions.create(model="sim-judge", prompt=prompt, max_tokens=400)
+        assert asked.choices[0].text
+
+    def test_without_a_limit_it_stops_soon(self, gpt: openai.OpenAI) -> None:
+        asked = gpt.completions.create(model="sim-faithful", prompt=f"{PERSONA}\n\n{POST}\n\n")
+        assert asked.choices[0].finish_reason == "length"
+
+    def test_without_a_prompt_it_is_refused(self, gpt: openai.OpenAI) -> None:
+        with pytest.raises(openai.BadRequestError, match="prompt: Field required"):
+            gpt.completions.create(model="sim-faithful", prompt="")

@@ -254,6 +254,8 @@ class TestJudge:
         status: str,
         score: int | None,
     ) -> None:
+        if end == "refusal" and connection == "simulated":
+            status = "filtered"  # in OpenAI's format it is the content filter that ends the reply
         server.script = lambda path, _: (reply, end) if path.startswith("judging") else None
         job = await new_gym_job(
             worker.engine,

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -219,6 +219,31 @@ class TestReading:
         assert "unknown" in output
         assert "Shortest time under the rate limits: 1:30" in output
         assert "No price is known for local/judge" in output
+
+
+class TestCheck:
+    FOUND: ClassVar[dict[str, object]] = {
+        "works": False,
+        "findings": [
+            {"good": False, "text": "The call failed (invalid_api_key): HTTP 401: wrong key"},
+            {"good": True, "text": "It costs $1.00."},
+        ],
+    }
+
+    def test_says_what_was_found_and_ends_with_1_where_the_model_did_not_answer(
+        self, service: StubService
+    ) -> None:
+        service.on("POST /v1/models/check", Answer(self.FOUND))
+        done = assay(service, "check", "openai/gpt-6-luna", "--as", "model", "--family", "o3")
+        assert done.exit_code == 1
+        assert done.stdout == "! The call failed (invalid_api_key): HTTP 401: wrong key\n✓ It costs $1.00.\n"
+        assert service.asked[-1].body == {
+            "model": "openai/gpt-6-luna", "role": "model", "call": True, "family": "o3",
+        }  # fmt: skip
+
+    def test_without_a_call_ends_with_0(self, service: StubService) -> None:
+        service.on("POST /v1/models/check", Answer(self.FOUND | {"works": None}))
+        assert assay(service, "check", "openai/gpt-6-luna", "--no-call", "--json").exit_code == 0
 
 
 class TestControl:

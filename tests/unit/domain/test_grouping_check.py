@@ -109,6 +109,6 @@ class TestFigures:
             "sample": {"share": 0.1, "minimum": 2, "responses": 4, "drawn_from": 40},
             "responses": 0,
             "sentences": 0,
-            "asked_alone": {"unparsed": 0, "refused": 2, "failed": 0},
+            "asked_alone": {"unparsed": 0, "refused": 2, "failed": 0, "filtered": 0},
             "agreement": [],
         }

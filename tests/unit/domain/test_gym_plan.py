@@ -1,7 +1,7 @@
 from app.domain.draft import ModelDraft, QuestionsDraft, TaskDraft
 from app.domain.gym_plan import PreparationPlan, estimate_gym, merged, preparations_of
 from app.domain.model import Stage
-from app.domain.plan import estimate, gym, responses_per_run, shards_of
+from app.domain.plan import count_calls, estimate, gym, responses_per_run, shards_of
 from app.domain.resolve import Resolution
 from tests.unit.domain.test_gym_resolve import ASKED, COWBOY, resolved
 
@@ -52,6 +52,15 @@ class TestEstimate:
             stage for stage in Stage if stage not in {Stage.PERSONAS, Stage.CHECKING}
         ]
         assert {e.stage: e.calls for e in both}[Stage.GENERATION] == 2 + 10
+
+
+class TestCount:
+    def test_calls_are_those_of_the_estimate_but_for_the_preparation(self) -> None:
+        task = TaskDraft("expected_action", questions=5, atomic=True)
+        for job in (resolved(tasks=(task,)), resolved(models=(ModelDraft("acme/a"), ModelDraft("acme/b")))):
+            asked = {stage: n for (stage, _), n in calls(job).items() if stage == "judging"}
+            written = sum(n for (stage, _), n in calls(job).items() if stage == "generation")
+            assert count_calls(job.spec) == asked["judging"] + written
 
 
 class TestPreparations:

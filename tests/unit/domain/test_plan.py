@@ -1,13 +1,18 @@
+import time
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.draft import ModelDraft, ResponseDraft
+from app.domain.draft import ModelDraft, PersonaDraft, ResponseDraft
+from app.domain.errors import InvalidJobError
 from app.domain.model import Stage, Usage
 from app.domain.plan import (
     CALLS_PER_SHARD,
     atomic,
     cells_of,
+    count_calls,
     estimate,
     estimate_provided,
     shards_of,
@@ -17,7 +22,7 @@ from app.domain.prompts import system_prompt, user_prompt
 from app.domain.resolve import resolve
 from app.domain.spec import ProvidedResponse
 from app.domain.task import AtomicTask, item_count, items_for
-from tests.unit.domain.jobs import CATALOG, DUO, INSTRUMENT, resolved, texts
+from tests.unit.domain.jobs import CATALOG, DUO, INSTRUMENT, draft, resolved, texts
 
 TASKS = ("questionnaire", "essay", "social_media_post")
 MODELS = (ModelDraft("acme/a"), ModelDraft("acme/b"))
@@ -52,6 +57,30 @@ class TestCells:
         dimensions = tuple(INSTRUMENT.dimensions.values())
         for count in range(1, 6):
             assert item_count(task, dimensions[:count]) == len(items_for(task, dimensions[:count]))
+
+
+class TestCount:
+    @given(
+        personas=st.lists(st.sampled_from(["E-low", "N-high", DUO]), min_size=1, unique_by=str),
+        tasks=st.lists(st.sampled_from(TASKS), min_size=1, unique=True),
+        models=st.sampled_from([MODELS, MODELS[:1]]),
+        instructions=st.sampled_from([(0,), (0, 3, 5)]),
+        iterations=st.integers(1, 7),
+    )
+    def test_calls_are_those_of_the_estimate_without_its_cells(self, **job: Any) -> None:
+        resolution = resolved(**job)
+        estimated = sum(e.calls for e in estimate(resolution.spec, resolution.cells))
+        assert count_calls(resolution.spec) == pytest.approx(estimated, abs=2)
+
+    def test_a_job_of_too_many_is_refused_before_its_cells_are_made(self) -> None:
+        personas = tuple(PersonaDraft(f"p{n}", "x", {"E": "low"}) for n in range(10_000))
+        models = tuple(ModelDraft("acme/a", f"m{n}") for n in range(50))
+        job = draft(personas=personas, models=models, tasks=TASKS, iterations=1_000)
+        started = time.process_time()
+        with pytest.raises(InvalidJobError) as caught:
+            resolve(job, CATALOG, 5_000_000)
+        assert time.process_time() - started < 10, "a million and a half cells take minutes"
+        assert "this service allows 5,000,000" in caught.value.errors[0].message
 
 
 class TestShards:

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 from app.domain.dimension import Scale
@@ -156,7 +156,7 @@ class TestResultsJson:
         assert list(cell_json["metrics"]) == ["mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom"]
         assert cell_json["metrics"]["mean"] == {"value": 4.75, "n": 2}  # run scores 4.5 and 5
         assert cell_json["units"] == {
-            "total": 4, "scored": 4, "not_applicable": 0, "refused": 0, "unparsed": 0, "failed": 0,
+            "total": 4, "scored": 4, "not_applicable": 0, "refused": 0, "unparsed": 0, "failed": 0, "filtered": 0,
         }  # fmt: skip
         total = found["totals"][1]
         assert (total["by"], total["model"], total["task"]) == (["model", "task"], "a", "essay")
@@ -165,8 +165,25 @@ class TestResultsJson:
     def test_says_how_much_refusals_removed(self) -> None:
         statuses = ResponseStatuses(planned=30, answered=28, refused=2, refused_units=4)
         assert result(statuses=statuses).to_json()["generation"] == {
-            "planned": 30, "answered": 28, "refused": 2, "failed": 0, "empty": 0, "refused_units": 4,
+            "planned": 30, "answered": 28, "refused": 2, "filtered": 0, "no_answer": 0, "failed": 0, "empty": 0,
+            "truncated": 0, "refused_units": 4,
         }  # fmt: skip
+
+    def test_a_total_has_its_cells_responses_each_text_once(self) -> None:
+        # One text is judged on two dimensions, another one on one: 30 + 20 responses, not 80.
+        shared = ResponseStatuses(planned=30, answered=24, filtered=3, no_answer=2, failed=1, truncated=5)
+        other = ResponseStatuses(planned=20, answered=19, refused=1)
+        cells = [
+            result(statuses=shared),
+            replace(result(statuses=shared), dimension="O"),
+            result("post", statuses=other),
+        ]
+        found = find(totals(cells), model="a").to_json()["generation"]
+        assert found == asdict(
+            ResponseStatuses(
+                planned=50, answered=43, refused=1, filtered=3, no_answer=2, failed=1, truncated=5
+            )
+        )
 
     def test_rc_atom_carries_its_two_parts(self) -> None:
         # Distributions {4, 5} and {5, 5}: distance 1/2, so 2·(1 − 0.5/4) − 1 = 0.75; the two instructions differ.

@@ -22,6 +22,7 @@ EXAMPLE_KEYS = {
         "TOGETHER_API_KEY",
         "OPENROUTER_API_KEY",
         "AZURE_OPENAI_API_KEY",
+        "MISTRAL_API_KEY",
     )
 }
 HOSTED = """
@@ -118,14 +119,14 @@ class TestFile:
     def test_example_is_valid_and_means_what_it_says(self) -> None:
         connections = load(EXAMPLE, **EXAMPLE_KEYS)
         assert {found.id for found in connections} == {
-            "openai", "anthropic", "together", "openrouter", "azure", "vllm", "ollama",
+            "openai", "anthropic", "together", "mistral", "openrouter", "azure", "vllm", "vllm-base", "ollama",
         }  # fmt: skip
         together = one(connections, "together")
         assert key(together) == "key of TOGETHER_API_KEY"
-        assert together.allows("meta-llama/Llama-3.3-70B-Instruct-Turbo")
+        assert together.allows("openai/gpt-oss-120b")
         assert not together.allows("other")
         assert one(connections, "ollama").api_key is None
-        assert one(connections, "openai").prices["gpt-4o-2024-08-06"].cached_input == 1.25
+        assert one(connections, "openai").prices["gpt-6-sol"].cached_input == 0.2
 
     def test_adds_to_a_vendors_connection_from_the_environment(self) -> None:
         connections = load("connections: {openai: {limits: {max_in_flight: 3}}}", OPENAI_API_KEY="a")
@@ -135,10 +136,10 @@ class TestFile:
 
     def test_limits_of_a_model_go_before_its_connections_one_by_one(self) -> None:
         connections = load(EXAMPLE, **EXAMPLE_KEYS)
-        assert connections.limits("openai", "gpt-4o-2024-08-06") == Limits(
+        assert connections.limits("openai", "gpt-6-sol") == Limits(
             requests_per_minute=5000, tokens_per_minute=450_000, max_in_flight=200
         )
-        assert connections.limits("openai", "gpt-4o-mini").tokens_per_minute == 2_000_000
+        assert connections.limits("openai", "gpt-6-luna").tokens_per_minute == 2_000_000
         assert connections.limits("nowhere", "any") == Limits()
 
     def test_never_sends_a_vendors_key_to_an_address_that_the_file_names(self) -> None:
@@ -150,7 +151,7 @@ class TestFile:
         [
             ("connections: {x: {base_url: 'https://a.example'}}", "connections.x.kind: Field required"),
             ("connections: {x: {kind: openai}}", "connections.x.base_url: Field required"),
-            ("connections: {x: {kind: gopher}}", "connections.x.kind: Input should be 'openai' or 'anthropic'"),
+            ("connections: {x: {kind: gopher}}", "connections.x.kind: Input should be 'openai', 'anthropic' or 'completions'"),
             ("connections: {openai: {kind: anthropic}}", "connections.openai.kind: must be openai"),
             ("connections: {openai: {}}", "connections.openai: the environment variable OPENAI_API_KEY is not set"),
             ("connections: {x: {base_url: 'ftp://a'}}", "connections.x.base_url: must be an http or https URL"),

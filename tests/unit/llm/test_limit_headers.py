@@ -24,6 +24,10 @@ def anthropic(what: str, limit: str, remaining: str, reset: str) -> dict[str, st
     }
 
 
+def held(seconds: float, reason: str) -> ProviderLimits:
+    return ProviderLimits(hold_seconds=seconds, hold_reason=reason)
+
+
 class TestReadLimits:
     @pytest.mark.parametrize(
         ("headers", "limits"),
@@ -35,11 +39,17 @@ class TestReadLimits:
                 ProviderLimits(5000, 800_000),
             ),
             ({"x-ratelimit-limit-requests": "60"}, ProviderLimits(60)),
+            # A window of a minute, sliding or not, says when all is there again, however little was taken.
+            (openai("requests", "5000", "4990", "59s"), ProviderLimits(5000)),
             # 30 of 14,400 come back in 3 minutes, so all of them in a day: no limit by the minute.
             (openai("requests", "14400", "14370", "2m59.56s"), None),
-            (openai("requests", "60", "0", "1m0s"), ProviderLimits(60, None, 60.0)),
-            (openai("tokens", "60000", "0", "20ms"), ProviderLimits(None, 60_000, 0.02)),
-            (openai("requests", "200", "0", "24h0m0s"), ProviderLimits(None, None, 3600.0)),
+            (openai("requests", "60", "0", "1m0s"), ProviderLimits(60)),
+            (openai("tokens", "60000", "0", "20ms"), ProviderLimits(None, 60_000)),
+            # Used up, and whole again in a day: it comes back evenly, one call in 432 s.
+            (openai("requests", "200", "0", "24h0m0s"), held(432.0, "daily limit of requests used up")),
+            # Used up until midnight, which is asked about once an hour.
+            (openai("requests", "200", "0", "3h0m0s"), held(3600.0, "daily limit of requests used up")),
+            (openai("tokens", "90000", "0", "20m0s"), held(1200.0, "hourly limit of tokens used up")),
             (openai("requests", "-5", "0", "soon"), None),
             (openai("requests", "many", "1", ""), None),
             (openai("requests", "nan", "1", "1s"), None),
@@ -47,7 +57,12 @@ class TestReadLimits:
             (
                 anthropic("requests", "4000", "3999", "2026-11-21T12:00:01Z")
                 | anthropic("tokens", "480000", "0", "2026-11-21T12:00:30Z"),
-                ProviderLimits(4000, 480_000, 30.0),
+                ProviderLimits(4000, 480_000),
+            ),
+            (
+                anthropic("input-tokens", "30000", "0", "2026-11-21T12:00:30Z")
+                | anthropic("output-tokens", "8000", "7000", "2026-11-21T12:00:08Z"),
+                ProviderLimits(None, None, 30_000, 8000),
             ),
             (anthropic("tokens", "480000", "0", "2026-11-21T11:00:00Z"), ProviderLimits(None, 480_000)),
         ],

@@ -4,6 +4,7 @@ import csv as reader
 import io
 import itertools
 import json
+import re
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
@@ -40,7 +41,7 @@ async def joined(parts: AsyncIterator[bytes]) -> bytes:
 def from_csv(data: bytes, columns: tuple[Column, ...]) -> list[Record]:
     """CSV read back as the module's documentation says; empty fields are missing values."""
     convert: dict[ColumnType, Callable[[str], Any]] = {
-        ColumnType.TEXT: lambda field: field.removeprefix("'"),
+        ColumnType.TEXT: lambda field: re.sub(r"(^|[;\t\r\n])'", r"\1", field),
         ColumnType.INTEGER: int,
         ColumnType.NUMBER: float,
         ColumnType.BOOLEAN: {"true": True, "false": False}.__getitem__,
@@ -163,6 +164,23 @@ class TestVerdictRows:
         for line in reader.reader(io.StringIO(data, newline="")):
             assert not [field for field in line if field.startswith(tuple(csv.FORMULA_STARTS))]
 
+    @pytest.mark.parametrize("separator", [";", "\t"])
+    async def test_no_cell_begins_like_a_formula_where_the_separator_is_another(self, separator: str) -> None:
+        """Fields that begin in the midst of a quoted text are not taken for quoted, as spreadsheets do it."""
+        starts = ["", " ", '"', ' "']
+        texts = [
+            f"hello{between}{start}=cmd|' /C calc'!A0"
+            for between in (";", "\t", "\n", "\r\n", ";;")
+            for start in starts
+        ]
+        texts += [f"{start}=1+1" for start in starts]
+        data = (await joined(csv.rows(pages([response_of("No.", persona=each) for each in texts])))).decode(
+            "utf-8-sig"
+        )
+        found = [cell.lstrip(' "') for line in data.splitlines() for cell in line.split(separator)]
+        assert not [cell for cell in found if cell.startswith(tuple(csv.FORMULA_STARTS))]
+        assert [record["persona"] for record in from_csv(data.encode(), VERDICT_COLUMNS)] == texts
+
     async def test_csv_is_what_pythons_own_writer_makes_of_it(self) -> None:
         texts = ["".join(letters) for n in range(4) for letters in itertools.product('a ,"\r\n;é', repeat=n)]
         data = (await joined(csv.rows(pages([response_of("No.", persona=each) for each in texts])))).decode()
@@ -176,7 +194,18 @@ class TestVerdictRows:
         verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
         below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
         data = (await joined(csv.rows(pages([below_zero])))).decode("utf-8-sig")
-        assert data.endswith("scored,-2,false,'-2,sentence,1,,,\r\n")
+        assert data.endswith("scored,-2,false,'-2,sentence,1,,,,,,\r\n")
+
+    async def test_a_verdict_that_failed_has_the_providers_words(self) -> None:
+        words = "=1+1: http_400: temperature is not supported"
+        failed = UnitVerdict("judge", "E", VerdictStatus.FAILED, None, None, None, error=words)
+        response = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (failed,)),))
+        for rows in (
+            from_csv(await joined(csv.rows(pages([response]))), VERDICT_COLUMNS),
+            from_jsonl(await joined(jsonl.rows(pages([response])))),
+            from_parquet(await joined(parquet.rows(pages([response])))),
+        ):
+            assert [(row["status"], row["raw"], row["error"]) for row in rows] == [("failed", None, words)]
 
     async def test_a_job_without_responses_gives_readable_files_without_rows(self) -> None:
         assert from_csv(await joined(csv.rows(pages([]))), VERDICT_COLUMNS) == []

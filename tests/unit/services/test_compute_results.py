@@ -60,7 +60,7 @@ def computed(rows: list[ScoreRow], joint: list[JointRow] | None = None) -> str:
     grouped: dict[tuple[int, int, int], list[ScoreRow]] = defaultdict(list)
     for row in rows:
         grouped[row.cell, row.trait, row.judge].append(row)
-    tallies = {cell.ordinal: ResponseTally(cell.ordinal, 6, 0, 0, 0, 0, 6) for cell in CONTEXT.cells}
+    tallies = {cell.ordinal: ResponseTally(cell.ordinal, 6, 0, 0, 0, 0, 6, 0, 0, 0) for cell in CONTEXT.cells}
     read = JobRows(
         grouped, tallies, [], {}, [], Counts(), [], [], [], None, None, JudgingCheck(), {}, joint=joint or []
     )

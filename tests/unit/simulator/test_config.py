@@ -17,6 +17,7 @@ class TestConfig:
             ({"error_rate": 1.5}, "error_rate"),
             ({"position_bias": -0.1}, "position_bias"),
             ({"burst": float("inf")}, "burst"),
+            ({"openai_profile": "openai-tier-99"}, "openai_profile"),
         ],
     )
     def test_a_value_out_of_range_is_refused_by_name(self, changes: dict[str, object], name: str) -> None:
@@ -24,8 +25,17 @@ class TestConfig:
             Config().changed(changes)
 
     @pytest.mark.parametrize(
-        "changes", [{"seed": "1"}, {"seed": 1.5}, {"burst": True}, {"latency_ms": None}, [], "x"]
+        "changes",
+        [
+            {"seed": "1"},
+            {"seed": 1.5},
+            {"burst": True},
+            {"latency_ms": None},
+            {"anthropic_profile": 3},
+            [],
+            "x",
+        ],
     )
     def test_a_value_of_the_wrong_type_is_refused(self, changes: object) -> None:
-        with pytest.raises(TypeError, match=r"must be a number|expected an object"):
+        with pytest.raises(TypeError, match=r"must be of type|expected an object"):
             Config().changed(changes)

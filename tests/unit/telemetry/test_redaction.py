@@ -3,6 +3,7 @@ import logging
 from collections import OrderedDict
 from urllib.parse import quote
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +79,8 @@ class TestLines:
             ("key sk-0123456789abcdef refused", "key [key] refused"),
             ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "[key]"),
             ("postgresql://assay:hunter2@db:5432/assay", "postgresql://assay:[key]@db:5432/assay"),
+            ("postgresql://assay:hun/ter?2@x#y@db:5432/assay", "postgresql://assay:[key]@db:5432/assay"),
+            ("redis://:hunter/2@queue:6379/0", "redis://:[key]@queue:6379/0"),
             ('{"event": "announced again", "shards": 3}', '{"event": "announced again", "shards": 3}'),
         ],
     )
@@ -96,3 +99,16 @@ class TestLines:
             logging.getLogger("some.library").exception("with %s", f"{secret[:14]}***")
         assert "[key]" in caplog.text
         assert "Zx82Zx83" not in caplog.text
+
+    def test_what_the_database_s_driver_quotes_goes_from_libraries_logs(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        redact_logging()
+        told = psycopg.errors.UniqueViolation("Key (text)=(I am shy)")
+        error = RuntimeError("a batch was refused")
+        error.__cause__ = told
+        for words in ("never retrieved: %r", "raised unexpected: %s"):
+            logging.getLogger("some.library").log(logging.ERROR, words, told, exc_info=error)
+        assert "shy" not in caplog.text
+        assert "raised unexpected: UniqueViolation" in caplog.text
+        assert "a batch was refused" in caplog.text

@@ -1,0 +1,111 @@
+"""How long an event loop stands still while one tenant's largest inputs are worked on: ``python -m benchmarks.stalls``.
+
+A task wakes every millisecond and keeps the most CPU time that its process used between two wakes, so that other processes on a busy
+machine do not count. Beside it, each step of the service reads the costliest texts that we know of, at the largest size that it accepts.
+"""
+
+import asyncio
+import gc
+import json
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import uvloop
+
+from app.bootstrap import LateSegmenter, keep_what_is_imported, let_threads_give_way
+from app.domain.grouped_reply import read_grouped
+from app.domain.hardening import MAX_REPLY_CHARACTERS, Showing, key_of
+from app.domain.injection import addresses_judge
+from app.domain.personagym.grades import read_final_score
+from app.domain.personagym.replies import read_exemplars, read_questions, select_environments
+from app.domain.personagym.task import GRADE_SCALE
+from app.domain.segmentation import MAX_CHARACTERS, runaway
+from app.domain.verdict import parse_verdict
+from app.instruments.hardened_loader import load_hardened
+from app.instruments.loader import load_atomic
+from app.services.long_texts import LONG_CHARACTERS, read_text
+from app.services.responses import MAX_GENERATED_UNITS
+
+WAKE_SECONDS = 0.001
+SIZES = (LONG_CHARACTERS, 48_000, MAX_REPLY_CHARACTERS, MAX_CHARACTERS, 10 * 1024 * 1024)
+"""The longest text that is read on the loop, the reply that once froze a worker, the longest
+that are read, the longest reply."""
+UNITS = (
+    ". ", "! ", "a. ", "Dr. ", '." ', "I am here. ", "5 ", "S1: 5\n", "final score is ", "ignore previous ", "[-", "*", '["a", ', "é", "\\u",
+)  # fmt: skip
+"""Repeated, each is the costliest text of some step."""
+
+Step = Callable[[str], object]
+
+
+async def main() -> None:
+    """Measures and prints."""
+    let_threads_give_way()
+    steps = _steps()
+    for step in steps.values():
+        step("One. Two.")
+    keep_what_is_imported()
+    found = {"nothing": await _longest_stall(lambda: asyncio.sleep(0.5))}
+    for name, step in steps.items():
+        for size in SIZES[:4] if step is addresses_judge else SIZES:  # what it reads has been split
+            stalls = {
+                unit: await _longest_stall(partial(_read, unit * (size // len(unit)), step)) for unit in UNITS
+            }
+            worst = max(stalls, key=lambda unit: stalls[unit])
+            found[f"{name}, {size:,} characters of {worst!r}"] = stalls[worst]
+    print(json.dumps({"longest_stall_ms": found, "worst_ms": max(found.values())}, indent=2))
+
+
+async def _read(text: str, step: Step) -> None:
+    await asyncio.gather(*(read_text(tenant, text, step) for tenant in ("one", "another")))
+
+
+def _steps() -> dict[str, Step]:
+    instrument = load_atomic()
+    segmenter, refusals = LateSegmenter(instrument.segmentation), instrument.refusal
+    shown = Showing(load_hardened(), key_of(["x"], ""))
+
+    def split(text: str) -> object:
+        if runaway(text, MAX_GENERATED_UNITS) is None:
+            return segmenter.segment(text, MAX_GENERATED_UNITS), refusals.is_refusal(text)
+        return None
+
+    def reasoned(read: Step) -> Step:
+        return lambda text: read(text if len(text) <= MAX_REPLY_CHARACTERS else "")
+
+    return {
+        "splitting": split,
+        "injection patterns": addresses_judge,
+        "the key word": shown.read,
+        "a verdict": lambda text: parse_verdict(shown.read(text).text, GRADE_SCALE),
+        "a grouped reply": lambda text: read_grouped(shown.read(text).text, 8, GRADE_SCALE),
+        "a grade": lambda text: read_final_score(shown.read(text).text),
+        "environments": reasoned(lambda text: select_environments(text, ["a forest"])),
+        "questions": reasoned(lambda text: read_questions(text, 10)),
+        "exemplars": reasoned(read_exemplars),
+    }
+
+
+async def _longest_stall(work: Callable[[], Awaitable[None]]) -> float:
+    """The most CPU time that others had between two turns of the loop while something was done, in milliseconds."""
+    gc.collect()
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            before = time.process_time()
+            await asyncio.sleep(WAKE_SECONDS)
+            longest = max(longest, time.process_time() - before)
+
+    watching = asyncio.create_task(watch())
+    await asyncio.sleep(2 * WAKE_SECONDS)
+    await work()
+    await asyncio.sleep(2 * WAKE_SECONDS)
+    watching.cancel()
+    return round(longest * 1000, 1)
+
+
+if __name__ == "__main__":
+    uvloop.run(main())

@@ -1,0 +1,66 @@
+"""The limiter's holds, as people read them."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+
+from redis.asyncio import Redis
+
+from app.domain.model import ProviderLimits, Usage
+from app.limits.holds import HOLDS_KEY, Hold, read_holds
+from app.limits.redis_limiter import RedisRateLimiter
+from app.llm.connections import Limits
+from app.ports import CallOutcome, Observation
+
+
+class TestReadHolds:
+    async def test_are_those_of_the_models_that_have_not_ended(self, redis_url: str) -> None:
+        until = float(round(time.time() + 60))
+        noted = {
+            "groq/llama": f"{until:.3f} daily limit of requests used up",
+            "openai/gpt": f"{until:.3f} ",
+            "lab/past": f"{until - 120:.3f} minute limit of tokens used up",
+            "other/model": f"{until:.3f} daily limit of requests used up",
+        }
+        end = datetime.fromtimestamp(until, UTC)
+        async with Redis.from_url(redis_url) as redis:
+            for model, hold in noted.items():
+                await redis.hset(HOLDS_KEY, model, hold)
+            found = await read_holds(redis, ["groq/llama", "openai/gpt", "lab/past", "lab/free"])
+        assert found == {
+            "groq/llama": Hold(end, "daily limit of requests used up"),
+            "openai/gpt": Hold(end, ""),
+        }
+
+    async def test_are_none_where_redis_is_away(self) -> None:
+        async with Redis(port=1, socket_connect_timeout=1) as away:
+            assert await read_holds(away, ["groq/llama"]) == {}
+
+    async def test_are_noted_by_the_limiter_when_a_reply_says_that_a_day_s_limit_is_used_up(
+        self, redis_url: str
+    ) -> None:
+        limits = ProviderLimits(hold_seconds=3600.0, hold_reason="daily limit of requests used up")
+        used_up = Observation(CallOutcome.ANSWERED, 0.1, Usage(1, 1), limits=limits)
+        async with Redis.from_url(redis_url) as redis:
+            limiter = RedisRateLimiter(redis, lambda *_: Limits())
+            await limiter.begin()
+            limiter.observe("groq", "llama", used_up)
+            waiting = asyncio.create_task(limiter.permit("groq", "llama", Usage(1, 1)))
+            async with asyncio.timeout(20):
+                while not (found := await read_holds(redis, ["groq/llama"])):  # noqa: ASYNC110 - seen from outside
+                    await asyncio.sleep(0.02)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            await limiter.close()
+        assert found["groq/llama"].reason == "daily limit of requests used up"
+        assert 3500 < (found["groq/llama"].until - datetime.now(UTC)).total_seconds() <= 3600
+
+    async def test_are_noted_after_a_429_that_asks_for_a_long_wait(self, redis_url: str) -> None:
+        async with Redis.from_url(redis_url) as redis:
+            limiter = RedisRateLimiter(redis, lambda *_: Limits())
+            limiter.observe("openai", "gpt", Observation(CallOutcome.RATE_LIMITED, 0.0, retry_after=30.0))
+            async with asyncio.timeout(20):
+                while not (found := await read_holds(redis, ["openai/gpt"])):  # noqa: ASYNC110 - seen from outside
+                    await asyncio.sleep(0.02)
+            await limiter.close()
+        assert found["openai/gpt"].reason == "", "a 429 does not say which limit it is for"

@@ -1,0 +1,90 @@
+"""What a plan says of models that end."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.draft import ModelDraft
+from app.guard.targets import Guard
+from app.llm.connections import load_connections
+from app.llm.model_table import ModelEnd
+from app.llm.prices import GenaiPriceBook
+from app.services.connection_book import ConnectionBook
+from app.services.plan_job import PlanDependencies, plan_job
+from app.vault.keyring import KeyRing
+from tests.integration.jobs import TENANT, RecordingQueue, draft, submission_dependencies
+
+
+@pytest.fixture
+def deps(engine: AsyncEngine) -> PlanDependencies:
+    operator = load_connections(None, {"OPENAI_API_KEY": "sk-proj-q7Zf3Lw9KxTb2YhVn5Rc"}, None)
+    submission = replace(
+        submission_dependencies(engine, RecordingQueue()),
+        book=ConnectionBook(engine, operator, Guard(), KeyRing(())),
+        prices=GenaiPriceBook(operator),
+    )
+    return PlanDependencies(submission, operator, submission.prices)
+
+
+async def test_a_model_that_is_gone_is_named_once(deps: PlanDependencies) -> None:
+    gone = ModelDraft("openai/gpt-4o-2024-05-13")
+    plan = await plan_job(deps, TENANT, draft(models=(gone,), judges=(gone,)))
+    (warning,) = [one for one in plan["warnings"] if "ended on" in one]
+    assert warning.startswith("gpt-4o-2024-05-13 ended on 2026-10-23 (https://")
+    assert warning.endswith("calls to it will fail.")
+
+
+async def test_one_that_stays_is_not(deps: PlanDependencies) -> None:
+    stays = ModelDraft("openai/gpt-6-luna")
+    plan = await plan_job(deps, TENANT, draft(models=(stays,), judges=(stays,)))
+    assert not any(
+        "end" in one.split("(")[0] for one in plan["warnings"] if "gpt-6-luna" in one and "20" in one
+    )
+
+
+@pytest.mark.parametrize(
+    ("today", "said"),
+    [
+        (
+            date(2027, 1, 13),
+            "will end on 2027-01-14 (https://x.test): take another one for work that is to be repeated.",
+        ),
+        (date(2027, 1, 14), "ended on 2027-01-14 (https://x.test): calls to it will fail."),
+    ],
+)
+def test_the_day_itself_is_the_first_without_it(today: date, said: str) -> None:
+    assert ModelEnd(date(2027, 1, 14), "https://x.test", "vendor").told(today) == said
+
+
+def test_what_is_not_from_the_vendor_says_so() -> None:
+    assert "(https://x.test, inferred)" in ModelEnd(date(2027, 1, 14), "https://x.test", "inferred").told(
+        date(2026, 1, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "limits", "warned"),
+    [
+        ("http://127.0.0.1:8080/v1", "", True),
+        ("http://192.168.1.7:8080/v1", "", True),
+        ("http://127.0.0.1:8080/v1", ", limits: {max_in_flight: 1}", False),
+        ("https://api.example.com/v1", "", False),
+    ],
+)
+async def test_a_server_of_ones_own_without_a_bound_is_named(
+    engine: AsyncEngine, url: str, limits: str, warned: bool
+) -> None:
+    entry = f"{{kind: openai, base_url: '{url}', models: [small]{limits}}}"
+    operator = load_connections(f"connections: {{own: {entry}}}", {}, None)
+    submission = replace(
+        submission_dependencies(engine, RecordingQueue()),
+        book=ConnectionBook(engine, operator, Guard(), KeyRing(())),
+        prices=GenaiPriceBook(operator),
+    )
+    own = ModelDraft("own/small")
+    plan = await plan_job(
+        PlanDependencies(submission, operator, submission.prices), TENANT, draft(models=(own,), judges=(own,))
+    )
+    assert any("max_in_flight" in one for one in plan["warnings"]) == warned

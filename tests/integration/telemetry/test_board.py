@@ -1,0 +1,49 @@
+"""Which workers are ready, as the API reads it."""
+
+import redis.asyncio
+
+from app.redis_server import RedisServer
+from app.telemetry.board import FORGOTTEN_AFTER_SECONDS, MetricsBoard
+
+
+async def test_a_worker_is_ready_from_when_it_says_so_until_it_takes_it_back(redis_url: str) -> None:
+    async with RedisServer(redis_url).client(5) as client:
+        worker, api = MetricsBoard(client, "worker"), MetricsBoard(client, "api")
+        await worker.show()
+        assert await api.ready() == 0
+        await worker.set_ready(is_ready=True)
+        assert await api.ready() == 1
+        await worker.set_ready(is_ready=False)
+        await worker.show()
+        assert await api.ready() == 0
+
+
+async def test_it_says_so_again_to_a_redis_that_has_lost_it(redis_url: str) -> None:
+    async with RedisServer(redis_url).client(5) as client:
+        worker = MetricsBoard(client, "worker")
+        await worker.set_ready(is_ready=True)
+        await client.flushall()
+        assert await worker.ready() == 0
+        await worker.show()
+        assert await worker.ready() == 1
+
+
+async def test_a_worker_that_fell_silent_is_not_ready_and_is_removed_by_the_next(redis_url: str) -> None:
+    async with RedisServer(redis_url).client(5) as client:
+        silent, living = MetricsBoard(client, "worker"), MetricsBoard(client, "another")
+        await silent.set_ready(is_ready=True)
+        await client.zincrby("assay:ready", -FORGOTTEN_AFTER_SECONDS - 1, silent.process)
+        assert await living.ready() == 0
+        await living.set_ready(is_ready=True)
+        assert await living.ready() == 1
+        assert await client.zcard("assay:ready") == 1
+
+
+async def test_a_worker_whose_redis_is_away_says_it_later(redis_url: str) -> None:
+    nowhere = redis.asyncio.Redis(host="127.0.0.1", port=9)
+    worker = MetricsBoard(nowhere, "worker")
+    await worker.set_ready(is_ready=True)
+    async with RedisServer(redis_url).client(5) as client:
+        worker._redis = client
+        await worker.show()
+        assert await worker.ready() == 1
