@@ -48,6 +48,13 @@ def _garbage() -> None:
     gc.set_threshold(700, 10, 10)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _what_is_left_open() -> Iterator[None]:
+    """Collects what a module's tests left open, whose warning else fails whatever test runs when it is collected."""
+    yield
+    gc.collect()
+
+
 @pytest.fixture
 def scratch() -> Iterator[Path]:
     """An empty directory for a test's own servers."""

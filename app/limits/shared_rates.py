@@ -127,6 +127,7 @@ class SharedRates:
         self._waiting: deque[_Waiter] = deque()
         self._pump: asyncio.Task[None] | None = None
         self._telling: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     def passes_at_once(self, expected: Usage) -> bool:
         """Whether Redis has said within the last second that there is no limit; the call is then counted as sent."""
@@ -145,8 +146,10 @@ class SharedRates:
         """Waits for the moment at which a call may be sent.
 
         Raises:
-            LimiterUnavailableError: If Redis cannot be reached.
+            LimiterUnavailableError: If Redis cannot be reached, or this is closed.
         """
+        if self._is_closed:
+            raise _unavailable("it was closed")
         cost = self._cost(expected)
         self._largest = Cost(*(max(pair) for pair in zip(self._largest, cost, strict=True)))
         waiter = _Waiter(cost)
@@ -178,7 +181,8 @@ class SharedRates:
             self._tell()
 
     async def close(self) -> None:
-        """Ends all waiting."""
+        """Ends all waiting. Nothing is asked of Redis afterwards, whose client may be closed next."""
+        self._is_closed = True
         tasks = [*self._telling, *([self._pump] if self._pump else [])]
         for task in tasks:
             task.cancel()
@@ -237,6 +241,8 @@ class SharedRates:
 
     def _tell(self) -> None:
         """Tells Redis at once, whether anybody waits or not."""
+        if self._is_closed:
+            return
         telling = asyncio.create_task(self._report())
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)
@@ -411,9 +417,11 @@ class SharedRates:
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.passed.done():
-                waiter.passed.set_exception(
-                    LimiterUnavailableError(f"the shared rate limiter cannot be reached: {why}")
-                )
+                waiter.passed.set_exception(_unavailable(why))
+
+
+def _unavailable(reason: str) -> LimiterUnavailableError:
+    return LimiterUnavailableError(f"the shared rate limiter cannot be reached: {reason}")
 
 
 def as_json(report: Report) -> dict[str, object]:

@@ -90,6 +90,7 @@ class SharedSlots:
         self._state = self._first = State(min(START, self._ceiling))
         self._enough = self._state.enough
         self._latencies = Latencies(self._clock())
+        self._is_closed = False
 
     def enter_at_once(self) -> bool:
         """Whether there was a slot; then the caller has it and must :meth:`release` it."""
@@ -102,11 +103,13 @@ class SharedSlots:
         """Waits for a slot; the caller must :meth:`release` it.
 
         Raises:
-            LimiterUnavailableError: If Redis cannot be reached.
+            LimiterUnavailableError: If Redis cannot be reached, or this is closed.
             ProviderUnreachableError: If the server has been away for too long.
         """
         if self.enter_at_once():
             return
+        if self._is_closed:
+            raise _unavailable("it was closed")
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if not self._waiting:
             self._news.set()
@@ -150,6 +153,7 @@ class SharedSlots:
 
     async def close(self) -> None:
         """Ends all waiting, and gives the share back if Redis can be reached."""
+        self._is_closed = True
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.wait([self._keeper])

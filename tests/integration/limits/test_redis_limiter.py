@@ -421,6 +421,26 @@ class TestWithoutRedis:
 
 
 class TestClose:
+    async def test_ends_a_call_between_its_slot_and_its_moment_and_asks_nothing_afterwards(
+        self, redis_url: str
+    ) -> None:
+        async with limiters(redis_url, Rates(requests_per_minute=60, max_in_flight=1)) as [worker]:
+            first = await worker.permit("openai", "gpt-4o", Usage())
+            second = asyncio.create_task(acquire(worker))
+            await asyncio.sleep(0.05)
+            assert not second.done()
+            first.release()  # the second has its slot, but has not run yet
+            await worker.close()
+            learn(worker, ProviderLimits(hold_seconds=1))
+            assert isinstance(
+                *(await asyncio.gather(second, return_exceptions=True)), LimiterUnavailableError
+            )
+            pool = worker._redis.connection_pool
+            await pool.disconnect()
+            await asyncio.sleep(0.05)
+            assert [each for each in pool._available_connections if each.is_connected] == []
+            assert pool._in_use_connections == set()
+
     async def test_ends_all_waiting(self, redis_url: str) -> None:
         async with limiters(redis_url, Rates(requests_per_minute=1)) as [worker]:
             waiting = [asyncio.create_task(acquire(worker)) for _ in range(3)]
