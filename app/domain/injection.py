@@ -36,7 +36,7 @@ def addresses_judge(text: str) -> bool:
     Args:
         text: A sentence, or a whole response. Untrusted, of any length; read in linear time.
     """
-    return any(map(_signs, _pieces(text)))
+    return bool(_signs(text)) if len(text) <= PIECE else any(map(_signs, _pieces(text)))
 
 
 def signs(text: str) -> tuple[str, ...]:

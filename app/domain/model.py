@@ -112,10 +112,7 @@ class FinishReason(StrEnum):
     @property
     def cuts_off(self) -> bool:
         """Whether the text may lack its end."""
-        return self in _CUTTING_OFF
-
-
-_CUTTING_OFF = frozenset({FinishReason.LENGTH, FinishReason.OTHER})
+        return self is FinishReason.LENGTH or self is FinishReason.OTHER
 
 
 class Usage(NamedTuple):

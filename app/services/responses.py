@@ -27,7 +27,7 @@ from app.domain.verdict import Verdict, VerdictStatus, parse_verdict
 from app.services.batch_writer import Batch
 from app.services.call_rows import CallKey
 from app.services.job_context import JobContext
-from app.services.long_texts import read_text
+from app.services.long_texts import LONG_CHARACTERS, read_text
 from app.services.model_caller import CallFailedError, CallFilteredError
 from app.services.shard_work import ShardDependencies, finish_all
 from app.services.shared_replies import Question
@@ -299,7 +299,11 @@ class Responses(ABC):
         """What a judge says about a sentence by itself."""
         shown = showing(self.spec.hardening, [unit.text])
         prompt = self._unit_prompt(item, dimension, shown.shown(unit.text))
-        doubtful = await read_text(self.claim.tenant, unit.text, addresses_judge)
+        doubtful = (  # by far the most texts are short: they need no coroutine
+            addresses_judge(unit.text)
+            if len(unit.text) <= LONG_CHARACTERS
+            else await read_text(self.claim.tenant, unit.text, addresses_judge)
+        )
         try:
             reply = await self._ask(
                 self.spec.judges[judge],
@@ -312,14 +316,19 @@ class Responses(ABC):
             self._warn_of_failure(key, error)
             found = suspicion(of_text=doubtful, of_reply=False)
             return Judgement(without_reply(error), None, found, str(error))
-        read, key_missing = await read_text(
-            self.claim.tenant, reply.text, partial(_read, dimension.scale, shown, reply.finish_reason)
+        reason = reply.finish_reason
+        read, key_missing = (
+            _read(dimension.scale, shown, reason, reply.text)
+            if len(reply.text) <= LONG_CHARACTERS
+            else await read_text(
+                self.claim.tenant, reply.text, partial(_read, dimension.scale, shown, reason)
+            )
         )
         verdict = refused_by(reply) or read
         # Who refuses to judge has not been talked into a score.
         swayed = key_missing and verdict.status not in REFUSALS
         found = suspicion(of_text=doubtful, of_reply=swayed)
-        return Judgement(verdict, reply.text, found, None, reply.finish_reason.value, reply.thoughts)
+        return Judgement(verdict, reply.text, found, None, reason, reply.thoughts)
 
     def _warn_of_failure(self, key: CallKey, error: CallFailedError) -> None:
         path = key.path(self.claim.cell)
