@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -98,10 +98,36 @@ class StoredResponse:
     unit_ends: Sequence[int]
 
 
+MOST = 2**31 - 1
+"""No limit."""
+
 PREPARED = (
     "(s.prerequisite_id IS NULL OR EXISTS (SELECT FROM shards p WHERE p.id = s.prerequisite_id AND p.done))"
 )
 """Whether a shard ``s`` can be worked on as far as its prerequisite goes."""
+
+CALLED_FOR = (
+    "(jobs.status IN ('queued', 'running') AND (s.answered OR NOT s.parked)"
+    " OR s.answered AND jobs.status IN ('paused', 'cancelling', 'finalizing'))"
+)
+"""Whether the state of its job wants a shard ``s`` worked on."""
+
+
+class Among(NamedTuple):
+    """Of which shards the next one is.
+
+    Attributes:
+        quiet_seconds: Of those that were announced so long ago.
+        of_tenant_below: Of tenants of whose jobs fewer shards are held, by all workers.
+        of_job_below: Of jobs of which fewer shards are held.
+    """
+
+    quiet_seconds: float = 0.0
+    of_tenant_below: int = MOST
+    of_job_below: int = MOST
+
+
+ALL = Among()
 
 
 async def refill(
@@ -178,22 +204,44 @@ async def unclaimed(connection: AsyncConnection) -> int:
     return int(rows.scalar_one())
 
 
-async def neglected(connection: AsyncConnection, quiet_seconds: float, most: int) -> list[int]:
-    """Shards that were announced some time ago, of jobs at which nobody works: the first of each job, in turn."""
+async def next_in_turn(
+    connection: AsyncConnection, among: Among = ALL, shard_id: int | None = None
+) -> int | None:
+    """Whose turn it is: a shard that can be claimed, of the tenant of whose jobs fewest shards are held, by all workers.
+
+    Of a tenant's jobs, the one of which fewest are held comes first, then the one of higher priority, then the older one.
+    One that somebody else is just claiming is passed over.
+
+    Args:
+        connection: Where.
+        among: Which shards can be it.
+        shard_id: Of the job whose turn it is, this one if it can be claimed, or else the first.
+    """
     rows = await connection.execute(
         text(
-            "SELECT min(s.id) AS id FROM shards s JOIN jobs ON jobs.id = s.job_id"
-            " WHERE jobs.status IN ('queued', 'running') AND NOT s.done"
-            " AND s.announced_at < clock_timestamp() - make_interval(secs => :quiet)"
+            "WITH held AS MATERIALIZED (SELECT tenant, job_id, count(*) AS number FROM shards WHERE NOT done"
+            "  AND announced_at IS NOT NULL AND lease_expires_at > clock_timestamp() GROUP BY tenant, job_id)"
+            " SELECT s.id FROM shards s JOIN jobs ON jobs.id = s.job_id"
+            " LEFT JOIN held ON held.job_id = s.job_id"
+            " LEFT JOIN (SELECT tenant, sum(number) AS number FROM held GROUP BY tenant) tenants"
+            "  ON tenants.tenant = s.tenant"
+            " WHERE NOT s.done AND s.announced_at <= clock_timestamp() - make_interval(secs => :quiet)"
             " AND (s.lease_expires_at IS NULL OR s.lease_expires_at < clock_timestamp())"
-            f" AND {PREPARED} AND NOT EXISTS (SELECT FROM shards other WHERE other.job_id = s.job_id"
-            "  AND NOT other.done AND other.lease_expires_at > clock_timestamp())"
-            " GROUP BY jobs.id ORDER BY array_position(ARRAY['high', 'normal', 'low'], jobs.priority), jobs.created_at"
-            " LIMIT :most"
+            f" AND {CALLED_FOR} AND {PREPARED}"
+            " AND coalesce(tenants.number, 0) < :of_tenant AND coalesce(held.number, 0) < :of_job"
+            " ORDER BY coalesce(tenants.number, 0), coalesce(held.number, 0),"
+            " array_position(ARRAY['high', 'normal', 'low'], jobs.priority), jobs.created_at, jobs.id,"
+            " s.id IS NOT DISTINCT FROM CAST(:shard AS bigint) DESC, s.id"
+            " LIMIT 1 FOR NO KEY UPDATE OF s SKIP LOCKED"
         ),
-        {"quiet": quiet_seconds, "most": most},
+        {
+            "shard": shard_id,
+            "quiet": among.quiet_seconds,
+            "of_tenant": among.of_tenant_below,
+            "of_job": among.of_job_below,
+        },
     )
-    return [row.id for row in rows]
+    return rows.scalar_one_or_none()
 
 
 async def bar(connection: AsyncConnection, job_id: str) -> None:
@@ -238,14 +286,13 @@ async def claim(
     """
     rows = await connection.execute(
         text(
-            "WITH job AS (SELECT jobs.id, jobs.priority, jobs.status FROM jobs JOIN shards ON shards.job_id = jobs.id"
-            "  WHERE shards.id = :shard AND (jobs.status IN ('queued', 'running')"
-            "   OR answered AND jobs.status IN ('paused', 'cancelling', 'finalizing'))"
+            "WITH job AS (SELECT jobs.id, jobs.priority, jobs.status FROM jobs JOIN shards s ON s.job_id = jobs.id"
+            f"  WHERE s.id = :shard AND {CALLED_FOR}"
             # The shard's row may be a stale writer's for a while: the lease must run from afterwards.
-            "  FOR SHARE OF jobs FOR NO KEY UPDATE OF shards)"
+            "  FOR SHARE OF jobs FOR NO KEY UPDATE OF s)"
             " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner, parked = false,"
             " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
-            " FROM job WHERE s.id = :shard AND s.job_id = job.id AND NOT done AND (answered OR NOT parked)"
+            " FROM job WHERE s.id = :shard AND s.job_id = job.id AND NOT done"
             f" AND {PREPARED} AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, retries, cell_id,"
             " (SELECT ordinal FROM cells WHERE cells.id = cell_id) AS cell, run_start, run_stop,"

@@ -25,9 +25,14 @@ RENEWALS_PER_LEASE = 4
 
 
 class LeaseKeeper:
-    """One a process."""
+    """One a process.
+
+    Attributes:
+        claiming: Held by whoever looks for a shard to claim, until it is claimed.
+    """
 
     def __init__(self, engine: AsyncEngine, lease_seconds: float) -> None:
+        self.claiming = asyncio.Lock()
         self._engine = engine
         self._lease_seconds = lease_seconds
         self._held: dict[AnyClaim, StopSignal] = {}

@@ -1,8 +1,8 @@
-"""Keeps a worker whose places are all taken open to the jobs that wait for one.
+"""Keeps a worker whose places are all taken open to those at whose jobs nobody works.
 
-A big job's shards can fill a worker for minutes. A job at which nobody works gets a place beside them then; where
-those are taken too, one of the big job's shards gives way: what was on the wire in it is awaited and kept, and the shard
-is taken up again later. Jobs that wait only to be finalized need no place at all.
+Its messages fill a worker's places, and shards with slow calls hold them for minutes. A tenant's first shards need none of
+these places, nor does a job's first one, up to some beside; where those are taken too, one of the big jobs' shards gives way: what was
+on the wire in it is awaited and kept, and the shard is taken up again later. Jobs that wait only to be finalized need no place at all.
 """
 
 import asyncio
@@ -13,8 +13,9 @@ import structlog
 
 from app.db import jobs, shards
 from app.db.engine import single_statements
+from app.db.shards import Among
 from app.services.aside import FINALIZATION, Aside, Finalize
-from app.services.run_shard import NEGLECTED_SECONDS, run_one
+from app.services.run_shard import claim_next, run_claimed
 from app.services.shard_work import ShardDependencies
 
 log = structlog.get_logger(__name__)
@@ -22,13 +23,20 @@ log = structlog.get_logger(__name__)
 RELIEF_SECONDS = 0.2
 """How often a full worker looks for jobs that wait."""
 
+QUIET_SECONDS = 0.3
+"""How long an announced shard is left to a worker that has a place."""
+
+FIRST_SHARDS = 4
+"""Shards of a tenant, of all jobs and in all workers, that a full worker takes up all the same; at most as many as it has places."""
+
 PLACES_BESIDE = 4
-"""Shards of waiting jobs that a full worker takes up all the same."""
+"""Jobs' first shards that a full worker takes up all the same."""
 
 UNFINALIZED_SECONDS = 1.0
 """How long a job's message that it can be finalized may wait for a place."""
 
-NEGLECTED = "neglected shard"
+OF_TENANT = "a tenant's shard beside"
+OF_JOB = "a job's shard beside"
 
 
 @contextlib.asynccontextmanager
@@ -42,7 +50,7 @@ async def relieving(
             await asyncio.sleep(RELIEF_SECONDS)
             if deps.leases.held >= places and not deps.leases.stopping:
                 try:
-                    await relieve(deps, aside, finalize)
+                    await relieve(deps, aside, finalize, places)
                 except Exception:
                     log.exception("waiting jobs not looked after; trying again")
 
@@ -54,15 +62,24 @@ async def relieving(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def relieve(deps: ShardDependencies, aside: Aside, finalize: Finalize) -> None:
-    """Lets waiting jobs have a place each, as far as there are any, and finalizes those that wait for no more than that."""
-    places = PLACES_BESIDE - aside.number(NEGLECTED)
+async def relieve(deps: ShardDependencies, aside: Aside, finalize: Finalize, places: int) -> None:
+    """Takes up what waits, as far as there are places beside, and finalizes jobs that wait for no more than that."""
+    of_jobs = Among(QUIET_SECONDS, of_job_below=1)
+    await _take_up(
+        deps, aside, OF_TENANT, Among(QUIET_SECONDS, of_tenant_below=min(FIRST_SHARDS, places)), places
+    )
+    await _take_up(deps, aside, OF_JOB, of_jobs, PLACES_BESIDE)
     async with single_statements(deps.engine) as connection:
-        neglected = await shards.neglected(connection, NEGLECTED_SECONDS, max(1, places))
+        if (
+            aside.number(OF_JOB) >= PLACES_BESIDE
+            and await shards.next_in_turn(connection, of_jobs) is not None
+        ):
+            deps.leases.give_way()
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
-    if neglected and not places:
-        deps.leases.give_way()
-    for shard_id in neglected[:places]:
-        aside.begin(run_one(deps, shard_id), NEGLECTED)
     for job_id in unsettled:
         aside.begin(finalize(job_id), FINALIZATION)
+
+
+async def _take_up(deps: ShardDependencies, aside: Aside, kind: str, among: Among, most: int) -> None:
+    while aside.number(kind) < most and (claimed := await claim_next(deps, among)) is not None:
+        aside.begin(run_claimed(deps, claimed), kind)

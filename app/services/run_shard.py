@@ -7,6 +7,7 @@ times, by anybody.
 import asyncio
 import contextlib
 import time
+from typing import NamedTuple
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,7 +17,7 @@ from app.db import batches, jobs, preparations, replies, shards
 from app.db.engine import single_statements
 from app.db.health import is_away
 from app.db.reasons import reason
-from app.db.shards import AnyClaim, Claim, PreparationClaim
+from app.db.shards import ALL, Among, AnyClaim, Claim, PreparationClaim
 from app.domain.plan import GymCell, atomic
 from app.domain.remedy import remedy
 from app.domain.status import ACTIVE, ENDING, JobStatus
@@ -45,40 +46,57 @@ SHUTDOWN_SECONDS = 10.0
 
 INTERNAL_ERROR = "internal_error"
 
-NEGLECTED_SECONDS = 0.3
-"""A job at which nobody has worked for so long, with a shard announced, is let before those that are worked at."""
-
 
 async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
-    """Runs a shard if it can be claimed; does nothing otherwise.
+    """Runs the shard whose turn it is, if there is one: a message says that there is work, and names this one.
 
-    A job that waits behind the many shards of others comes first: messages arrive in the order in which they were sent.
     While the database is away, or other transactions hold locks for too long, the shard is left to the sweeper.
     """
     try:
-        async with single_statements(deps.engine) as connection:
-            neglected = await shards.neglected(connection, NEGLECTED_SECONDS, 1)
-        for other in neglected:
-            if other != shard_id:
-                await run_one(deps, other)
-        await run_one(deps, shard_id)
+        claimed = await claim_next(deps, shard_id=shard_id) or await _claim(deps, shard_id)
+        if claimed is not None:
+            await run_claimed(deps, claimed)
     except Exception as error:
         if not is_away(error):
             raise
         log.warning("shard left to the sweeper", shard=shard_id, reason=reason(error))
 
 
-async def run_one(deps: ShardDependencies, shard_id: int) -> None:
-    """Runs this shard if it can be claimed, whoever waits."""
+class Claimed(NamedTuple):
+    """A claim, and a moment of the monotonic clock before it was made."""
+
+    claim: AnyClaim
+    asked: float
+
+
+async def claim_next(
+    deps: ShardDependencies, among: Among = ALL, shard_id: int | None = None
+) -> Claimed | None:
+    """Claims the shard whose turn it is; see :func:`app.db.shards.next_in_turn`. One at a time, so that each counts for the next."""
+    async with deps.leases.claiming:
+        while True:
+            async with single_statements(deps.engine) as connection:
+                found = await shards.next_in_turn(connection, among, shard_id)
+            if found is None:
+                return None
+            claimed = await _claim(deps, found)
+            if claimed is not None:  # else another process was faster
+                return claimed
+
+
+async def _claim(deps: ShardDependencies, shard_id: int) -> Claimed | None:
     asked = time.monotonic()
     async with single_statements(deps.engine) as connection:
         claim = await shards.claim(connection, shard_id, deps.owner, deps.lease_seconds)
-    if claim is None:
-        return
-    stop = StopSignal()
+    return None if claim is None else Claimed(claim, asked)
+
+
+async def run_claimed(deps: ShardDependencies, claimed: Claimed) -> None:
+    """Runs a shard that was claimed."""
+    claim, stop = claimed.claim, StopSignal()
     with (
         structlog.contextvars.bound_contextvars(job=claim.job_id, shard=claim.shard_id),
-        deps.leases.holding(claim, stop, asked),
+        deps.leases.holding(claim, stop, claimed.asked),
     ):
         await _work(deps, claim, stop)
 

@@ -5,8 +5,10 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import jobs, shards
-from app.db.shards import AnyClaim, Claim
+from app.db.shards import ALL, Among, AnyClaim, Claim
 from app.db.writer import ResultWriter, Row
+from app.domain.priority import Priority
+from app.domain.status import JobStatus
 from tests.integration.jobs import (
     LEASE_SECONDS,
     call_row,
@@ -104,6 +106,96 @@ class TestClaim:
         await execute(engine, "UPDATE shards SET done = true, lease_expires_at = NULL")
         assert await take(engine, claim.shard_id) is None
         assert await take(engine, claim.shard_id + 1000) is None
+
+
+class TestNextInTurn:
+    async def test_tenants_take_turns_whoever_has_more_jobs_and_came_first(self, engine: AsyncEngine) -> None:
+        mine = [await new_job(engine, tenant="mine", iterations=240) for _ in range(3)]
+        yours = await new_job(engine, tenant="yours", iterations=240)
+        taken = [claim.job_id for claim in await take_turns(engine, 6)]
+        assert taken[:2] == [mine[0].id, yours.id]  # the older job first
+        assert taken.count(yours.id) == 3
+        assert sorted(taken[0::2]) == sorted(job.id for job in mine)  # a tenant's jobs take turns, too
+
+    async def test_of_a_tenants_jobs_that_of_higher_priority_comes_first_but_not_again_and_again(
+        self, engine: AsyncEngine
+    ) -> None:
+        low, normal, high = [
+            await new_job(engine, iterations=240, priority=priority)
+            for priority in (Priority.LOW, Priority.NORMAL, Priority.HIGH)
+        ]
+        taken = [claim.job_id for claim in await take_turns(engine, 4)]
+        assert taken == [high.id, normal.id, low.id, high.id]
+
+    async def test_the_named_shard_goes_before_its_job_s_others_only(self, engine: AsyncEngine) -> None:
+        first = await new_job(engine, iterations=240)
+        second = await new_job(engine, iterations=240)
+        assert (
+            await next_in_turn(engine, shard_id=(await shard_ids(engine, first.id))[2])
+            == ((await shard_ids(engine, first.id))[2])
+        )
+        assert (
+            await next_in_turn(engine, shard_id=(await shard_ids(engine, second.id))[1])
+            == ((await shard_ids(engine, first.id))[0])
+        )
+
+    async def test_a_lease_that_ran_out_counts_no_more_and_its_shard_is_free(
+        self, engine: AsyncEngine
+    ) -> None:
+        job = await new_job(engine)
+        claim = await claimed(engine, job.id)
+        assert await next_in_turn(engine) is None
+        await expire(engine, claim)
+        assert await next_in_turn(engine, Among(of_tenant_below=1)) == claim.shard_id
+
+    async def test_only_those_below_a_number_that_have_waited_for_long_enough(
+        self, engine: AsyncEngine
+    ) -> None:
+        await new_job(engine, tenant="mine", iterations=240)
+        await take_turns(engine, 2)
+        assert await next_in_turn(engine, Among(of_tenant_below=2)) is None
+        assert await next_in_turn(engine, Among(of_tenant_below=3)) is not None
+        other = await new_job(engine, tenant="mine")
+        assert await next_in_turn(engine, Among(of_job_below=1)) == (await shard_ids(engine, other.id))[0]
+        assert await next_in_turn(engine, Among(quiet_seconds=60, of_job_below=1)) is None
+
+    @pytest.mark.parametrize(("parked", "answered"), [(False, False), (True, False), (True, True)])
+    async def test_a_shard_has_its_turn_in_just_those_states_in_which_it_can_be_claimed(
+        self, engine: AsyncEngine, *, parked: bool, answered: bool
+    ) -> None:
+        values = {"parked": parked, "answered": answered}
+        for status in JobStatus:
+            job = await new_job(engine)
+            await execute(engine, "UPDATE jobs SET status = :status WHERE id = :id", id=job.id, status=status)
+            await execute(engine, "UPDATE shards SET parked = :parked, answered = :answered", **values)
+            found = await next_in_turn(engine)
+            assert (found is None) == (await take(engine, (await shard_ids(engine, job.id))[0]) is None), (
+                status
+            )
+
+    async def test_one_that_is_just_being_claimed_is_passed_over(self, engine: AsyncEngine) -> None:
+        job = await new_job(engine, iterations=240)
+        first, second, *_ = await shard_ids(engine, job.id)
+        async with engine.begin() as connection:
+            assert await shards.claim(connection, first, "a worker", LEASE_SECONDS)
+            assert await next_in_turn(engine) == second
+
+
+async def next_in_turn(engine: AsyncEngine, among: Among = ALL, *, shard_id: int | None = None) -> int | None:
+    async with engine.begin() as connection:
+        return await shards.next_in_turn(connection, among, shard_id)
+
+
+async def take_turns(engine: AsyncEngine, number: int) -> list[Claim]:
+    """The claims of those whose turn it is, one after the other."""
+    claims = []
+    for _ in range(number):
+        shard_id = await next_in_turn(engine)
+        assert shard_id is not None
+        claim = await take(engine, shard_id)
+        assert claim is not None
+        claims.append(claim)
+    return claims
 
 
 class TestRenew:

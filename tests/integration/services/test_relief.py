@@ -19,7 +19,7 @@ from app.services.aside import (
     FinalizingQueue,
     finalizing,
 )
-from app.services.relief import PLACES_BESIDE, relieve, relieving
+from app.services.relief import FIRST_SHARDS, PLACES_BESIDE, relieve, relieving
 from app.services.stop_signal import StopReason
 from tests.integration.jobs import execute, new_job, scalar, shard_ids, take
 from tests.integration.services.test_run_shard import Provider, Worker
@@ -48,12 +48,12 @@ class TestFullWorker:
         await worker.provider.called.wait()
         small = [await new_job(engine) for _ in range(PLACES_BESIDE + 1)]
         aside = Aside()
-        await relieve(worker.deps, aside, worker.finalize_by_id)
+        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
         assert await held(engine) == 1  # they have only just been announced
         await wait_long(engine)
-        await relieve(worker.deps, aside, worker.finalize_by_id)
+        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
         assert await until_held(engine, 1 + PLACES_BESIDE)
-        await relieve(worker.deps, aside, worker.finalize_by_id)
+        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
         assert await held(engine) == 1 + PLACES_BESIDE  # no more than that, however many wait
         worker.provider.gate.set()
         await aside.ended()
@@ -75,7 +75,7 @@ class TestFullWorker:
         small = await new_job(engine)
         await wait_long(engine)
         for _ in range(2):  # one at a time
-            await relieve(worker.deps, Aside(), worker.finalize_by_id)
+            await relieve(worker.deps, Aside(), worker.finalize_by_id, 1)
         worker.provider.gate.set()
         await asyncio.gather(*running)
         done = await execute(engine, "SELECT id FROM shards WHERE done")
@@ -86,7 +86,51 @@ class TestFullWorker:
         await wait_long(engine)
         await worker.run(others[0])  # the next message is of the big job
         assert await scalar(engine, "SELECT bool_and(done) FROM shards WHERE job_id = :job", job=small.id)
+        await worker.run(others[0])
         assert await scalar(engine, "SELECT done FROM shards WHERE id = :id", id=others[0])
+
+    async def test_another_tenant_s_first_shards_need_none_of_those_places(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        places = 2 * FIRST_SHARDS
+        worker.provider.gate = asyncio.Event()
+        slow = [await new_job(engine, tenant="slow") for _ in range(places + PLACES_BESIDE + 1)]
+        first = (await shard_ids(engine, slow[0].id))[0]
+        running = [asyncio.create_task(worker.run(first)) for _ in range(places)]
+        assert await until_held(engine, places)
+        await wait_long(engine)
+        aside = Aside()
+        await relieve(worker.deps, aside, worker.finalize_by_id, places)
+        assert await held(engine) == places + PLACES_BESIDE
+        small = await new_job(engine, tenant="other", iterations=600)
+        assert len(await shard_ids(engine, small.id)) > FIRST_SHARDS
+        assert await held_of(engine, "other") == 0
+        await wait_long(engine)
+        for _ in range(2):  # no more than that, however often it looks
+            await relieve(worker.deps, aside, worker.finalize_by_id, places)
+        assert await held_of(engine, "other") == FIRST_SHARDS
+        worker.provider.gate.set()
+        await aside.ended()
+        await asyncio.gather(*running)
+
+    async def test_they_are_not_more_than_the_places_of_a_small_worker(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        worker.provider.gate = asyncio.Event()
+        big = await new_job(engine, iterations=600)
+        running = asyncio.create_task(worker.run((await shard_ids(engine, big.id))[0]))
+        assert await until_held(engine, 1)
+        await wait_long(engine)
+        aside = Aside()
+        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        assert await held(engine) == 1
+        await new_job(engine, tenant="other")
+        await wait_long(engine)
+        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        assert await held(engine) == 2
+        worker.provider.gate.set()
+        await aside.ended()
+        await running
 
     async def test_a_jobs_only_shard_does_not_give_way(
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
@@ -98,7 +142,7 @@ class TestFullWorker:
         await worker.provider.called.wait()
         await new_job(engine)
         await wait_long(engine)
-        await relieve(worker.deps, Aside(), worker.finalize_by_id)
+        await relieve(worker.deps, Aside(), worker.finalize_by_id, 1)
         worker.provider.gate.set()
         await running
         assert await scalar(engine, "SELECT bool_and(done) FROM shards WHERE job_id = :job", job=one.id)
@@ -166,6 +210,11 @@ class TestOwnFinalization:
 
 async def held(engine: AsyncEngine) -> int:
     return int(await scalar(engine, "SELECT count(*) FROM shards WHERE lease_owner IS NOT NULL"))
+
+
+async def held_of(engine: AsyncEngine, tenant: str) -> int:
+    statement = "SELECT count(*) FROM shards WHERE lease_owner IS NOT NULL AND tenant = :tenant"
+    return int(await scalar(engine, statement, tenant=tenant))
 
 
 async def until_held(engine: AsyncEngine, number: int) -> bool:
