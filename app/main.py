@@ -148,7 +148,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         await _refuse_strangers(services.keyring, loaded.host)
         let_threads_give_way()
         import_in_background(
-            "app.domain.punkt", "scipy.special", after=UNASKED_SECONDS, then=keep_what_is_imported
+            "app.domain.punkt",
+            "scipy.special",
+            "anyio._backends._asyncio",
+            after=UNASKED_SECONDS,
+            then=keep_what_is_imported,
         )
         yield
         services.figures.close()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import AfterValidator, ValidationError
 
@@ -18,7 +18,7 @@ from app.api.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with, described_body
 from app.api.path_ids import id_check
 from app.api.problems import field_error
-from app.api.strict_json import StrictRoute
+from app.api.strict_json import StrictRequest, StrictRoute
 from app.domain.annotation import MOST_ROWS, ROWS_AT_ONCE
 from app.domain.annotation_file import AnnotationDraft, read_csv
 from app.domain.api_key import Scope
@@ -59,7 +59,7 @@ RoundId = Annotated[
     summary="Keep annotations",
 )
 @needs(Scope.SUBMIT)
-async def create(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
+async def create(request: StrictRequest, services: ServicesDep, tenant: TenantDep) -> Response:
     """Keeps what people say of sentences, pairs of sentences and responses: all of it or, where something is wrong, nothing.
 
     JSON; or CSV with the columns that `GET` gives, of which `annotator` and `response` are needed. Pointers into CSV begin

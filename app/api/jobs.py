@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from app.api import cursors, job_answers, response_answers, result_answers
@@ -26,7 +26,7 @@ from app.api.metric_answers import RunDistances
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.problems import wrong_field
 from app.api.requests import JobChangeIn, JobIn
-from app.api.strict_json import StrictRoute
+from app.api.strict_json import StrictRequest, StrictRoute
 from app.db import jobs
 from app.domain.api_key import Scope
 from app.domain.status import JobStatus
@@ -68,7 +68,7 @@ IdempotencyKey = Annotated[
 @router.post("", status_code=202, responses=answers_with(job_answers.JobDetail, 202), summary="Submit a job")
 @needs(Scope.SUBMIT)
 async def submit(
-    request: Request,
+    request: StrictRequest,
     body: JobIn,
     services: ServicesDep,
     tenant: TenantDep,
@@ -77,10 +77,10 @@ async def submit(
 ) -> Response:
     """Accepts a job. It runs in the background; poll its `Location`."""
     submission = Submission(
-        body.to_draft(),
+        await request.make(body.to_draft),
         body.name,
         body.metadata,
-        await request.json(),
+        await request.sent(),
         idempotency_key,
         caller.capped_key,
         gone=request.is_disconnected,
@@ -95,9 +95,10 @@ async def submit(
 
 @router.post("/plan", responses=answers_with(job_answers.Plan), summary="Plan a job")
 @needs(Scope.READ)
-async def plan(request: Request, body: JobIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def plan(request: StrictRequest, body: JobIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Says what a job would take and cost. Nothing is spent and nothing is stored."""
-    return JSONResponse(await plan_job(services.planning, tenant, body.to_draft(), request.is_disconnected))
+    draft = await request.make(body.to_draft)
+    return JSONResponse(await plan_job(services.planning, tenant, draft, request.is_disconnected))
 
 
 @router.get("", responses=answers_with(job_answers.JobList), summary="List jobs")

@@ -1,6 +1,5 @@
 """Bodies that may come in several forms, told apart by their media type."""
 
-import asyncio
 import json
 import re
 from enum import StrEnum
@@ -11,7 +10,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
 from app.api.problems import ProblemError
-from app.api.strict_json import JSON_TYPE, loads
+from app.api.strict_json import JSON_TYPE, StrictRequest
 
 JSONL_TYPES = ("application/jsonl", "application/x-ndjson")
 CSV_TYPE = "text/csv"
@@ -68,10 +67,10 @@ def text_of(body: bytes) -> str:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_text", "the body is not UTF-8") from error
 
 
-async def json_of(request: Request) -> Any:
-    """The body as JSON, parsed on a thread; an error looks as it does where the framework reads the body."""
+async def json_of(request: StrictRequest) -> Any:
+    """The body as JSON; an error looks as it does where the framework reads the body."""
     try:
-        return await asyncio.to_thread(loads, await request.body())
+        return await request.sent()
     except json.JSONDecodeError as error:
         found = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "", "ctx": {"error": error.msg}}
         raise RequestValidationError([found]) from error

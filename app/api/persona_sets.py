@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, ValidationError
@@ -20,7 +20,7 @@ from app.api.problems import wrong_field
 from app.api.requests import Line
 from app.api.set_lists import list_kept
 from app.api.set_requests import GenerateIn, PersonaSetIn
-from app.api.strict_json import StrictRoute
+from app.api.strict_json import StrictRequest, StrictRoute
 from app.domain.api_key import Scope
 from app.domain.personagym.imports import PersonaFormat
 from app.services.job_view import view_job
@@ -51,7 +51,7 @@ SetId = Annotated[
 )
 @needs(Scope.SUBMIT)
 async def create(
-    request: Request,
+    request: StrictRequest,
     services: ServicesDep,
     tenant: TenantDep,
     caller: CallerDep,

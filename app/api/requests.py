@@ -13,7 +13,7 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
-from app.api.bodies import Body
+from app.api.bodies import Body, in_parts
 from app.api.judging_requests import JudgingIn
 from app.domain.budget import Budget
 from app.domain.draft import (
@@ -136,7 +136,7 @@ class DimensionIn(Body):
         description="Names of the equal parts into which the scale is cut, from the lowest up.",
         examples=[["progressive", "centrist", "conservative"]],
     )
-    questions: list[Prose] = Field(
+    questions: Annotated[list[Prose], in_parts(100, 200)] = Field(
         default_factory=list, max_length=200, description="Interview questions; the questionnaire needs them."
     )
     essay_context: Prose | None = Field(None, description="The essay's scenario; the essay task needs it.")
@@ -235,7 +235,7 @@ InstructionRef = Annotated[
     Annotated[Prose, Tag("text")] | Annotated[int, Tag("number")], Discriminator(_instruction_kind)
 ]
 
-EnvironmentNames = Annotated[list[Line], Field(max_length=500)]
+EnvironmentNames = Annotated[list[Line], Field(max_length=500), in_parts(100, 500)]
 
 
 def _listing(value: object) -> str:
@@ -244,12 +244,15 @@ def _listing(value: object) -> str:
 
 Environments = Annotated[
     Annotated[EnvironmentNames, Tag("list")]
-    | Annotated[dict[Text, EnvironmentNames], Field(max_length=10_000), Tag("by persona")],
+    | Annotated[
+        dict[Text, EnvironmentNames], Field(max_length=10_000), in_parts(10, 10_000), Tag("by persona")
+    ],
     Discriminator(_listing),
 ]
-QuestionsByPersona = Annotated[
-    dict[Text, dict[Text, Annotated[list[Prose], Field(max_length=1000)]]], Field(max_length=10_000)
+QuestionsByTask = Annotated[
+    dict[Text, Annotated[list[Prose], Field(max_length=1000), in_parts(100, 1000)]], in_parts(10, 10_000)
 ]
+QuestionsByPersona = Annotated[dict[Text, QuestionsByTask], Field(max_length=10_000), in_parts(10, 10_000)]
 Questions = Annotated[
     Annotated[Identifier, Tag("name")] | Annotated[QuestionsByPersona, Tag("object")], Discriminator(_kind)
 ]
@@ -330,7 +333,7 @@ class JobIn(Body):
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [EXAMPLE]})
 
     name: Line | None = Field(None, description="For people.")
-    personas: list[PersonaRef] = Field(
+    personas: Annotated[list[PersonaRef], in_parts(10, 1000)] = Field(
         min_length=1,
         max_length=1000,
         description="Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas"
@@ -347,10 +350,10 @@ class JobIn(Body):
         " only the simulator is configured.",
     )
     models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models under test.")
-    responses: list[ResponseIn] | None = Field(
-        None, max_length=200_000, description="Texts that already exist, instead of `models`."
+    responses: Annotated[list[ResponseIn], Field(max_length=200_000), in_parts(100, 200_000)] | None = Field(
+        None, description="Texts that already exist, instead of `models`."
     )
-    dimensions: list[DimensionIn] = Field(
+    dimensions: Annotated[list[DimensionIn], in_parts(10, 50)] = Field(
         default_factory=list, max_length=50, description="Dimensions beyond the Big Five."
     )
     instructions: Literal["all"] | Annotated[list[InstructionRef], Field(min_length=1, max_length=50)] = (

@@ -1,27 +1,37 @@
 """Reads bodies as JSON and nothing else: no repeated keys, no NaN, no lone surrogates, no bottomless nesting."""
 
-import asyncio
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from json.decoder import JSONArray, JSONObject, scanstring  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from typing import Any, TypeVar
 
 import numpy as np
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
 
 from app.api.access import Caller
 from app.api.problems import ProblemError
+from app.services.long_texts import on_a_thread
+
+T = TypeVar("T")
 
 JSON_TYPE = r"application/([\w.-]+\+)?json"
 
 MAX_DEPTH = 64
 """Levels of objects and lists in a body."""
-LARGE_BYTES = 64 * 1024
-"""A body of so many is parsed on a thread, which gives way to other requests; that takes longer than to parse a small one."""
+MAX_KEYS = 50_000
+"""Fields of one object in a body: what schemas take has 10,000 at most."""
+LARGE_BYTES = 32 * 1024
+"""A body of so many is parsed and checked on a thread, in pieces so small that it gives way to other requests between them; parsing a small
+one takes less time than going to a thread."""
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
@@ -29,7 +39,7 @@ _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def loads(body: bytes) -> Any:
-    """Parses a body.
+    """Parses a body. Python's lock is given away every few microseconds while a large one is parsed.
 
     Python's parser takes the last of repeated keys, which would silently drop half of a contradictory
     ``{"E": "low", "E": "high"}``; here that is an error.
@@ -40,15 +50,10 @@ def loads(body: bytes) -> Any:
     """
     try:
         text = body.decode()
-        if _depth(body) > MAX_DEPTH:
-            raise ProblemError(
-                HTTPStatus.BAD_REQUEST,
-                "malformed_json",
-                f"the body is nested deeper than {MAX_DEPTH} levels",
-            )
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
-        if _ESCAPED_SURROGATE.search(body):
-            json.dumps(value, ensure_ascii=False).encode()  # fails where one stands alone
+        if len(body) < LARGE_BYTES:
+            value = _loads_at_once(text, body)
+        else:
+            value = _InSteps(surrogates=_ESCAPED_SURROGATE.search(body) is not None).decode(text)
     except UnicodeDecodeError as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", "the body is not UTF-8") from error
     except UnicodeEncodeError as error:
@@ -62,6 +67,61 @@ def loads(body: bytes) -> Any:
     return value
 
 
+def _loads_at_once(text: str, body: bytes) -> Any:
+    if _depth(body) > MAX_DEPTH:
+        raise _too_deep()
+    value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+    if _ESCAPED_SURROGATE.search(body):
+        json.dumps(value, ensure_ascii=False).encode()  # fails where one stands alone
+    return value
+
+
+class _InSteps(json.JSONDecoder):
+    """The same in Python, but for each text: to the parser in C a body is one step, in which no other thread runs.
+
+    Args:
+        surrogates: Whether texts may hold lone ones.
+    """
+
+    def __init__(self, *, surrogates: bool) -> None:
+        hook = _object_of_texts if surrogates else _object
+        super().__init__(object_pairs_hook=hook, parse_constant=_constant, parse_float=_float)
+        self._depth = 0
+        self.parse_object = self._deeper(JSONObject)
+        self.parse_array = self._deeper(JSONArray)
+        if surrogates:
+            self.parse_string = _text
+        self.scan_once = py_make_scanner(self)
+
+    def _deeper(self, parse: Callable[..., Any]) -> Callable[..., Any]:
+        def deeper(*given: Any) -> Any:
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                raise _too_deep()
+            found = parse(*given)
+            self._depth -= 1
+            return found
+
+        return deeper
+
+
+def _text(*given: Any) -> tuple[str, int]:
+    found, end = scanstring(*given)
+    found.encode()  # fails where a surrogate stands alone
+    return found, end
+
+
+def _object_of_texts(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    for key, _ in pairs:
+        key.encode()
+    return _object(pairs)
+
+
+def _too_deep() -> ProblemError:
+    detail = f"the body is nested deeper than {MAX_DEPTH} levels"
+    return ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", detail)
+
+
 def _depth(body: bytes) -> int:
     """How deep a body is nested at most; what follows a mistake in it does not matter."""
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
@@ -71,6 +131,9 @@ def _depth(body: bytes) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MAX_KEYS:
+        detail = f"an object has at most {MAX_KEYS:,} fields"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", detail)
     found = dict(pairs)
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
@@ -98,6 +161,8 @@ def _float(literal: str) -> float:
 class StrictRequest(Request):
     """A request whose body is read within its limits (:mod:`app.api.limits`), and by :func:`loads`."""
 
+    _checked: Any = None
+
     async def body(self) -> bytes:
         """The body, if it is not too long."""
         if not hasattr(self, "_body"):
@@ -106,11 +171,34 @@ class StrictRequest(Request):
         return self._body
 
     async def json(self) -> Any:
-        """The body as JSON; see :func:`loads`."""
+        """The body as JSON, see :func:`loads`; a large one that :meth:`check` has found right, as what that made of it."""
+        return self._checked if self._checked is not None else await self.sent()
+
+    async def sent(self) -> Any:
+        """The body as JSON, as it was sent."""
         if not hasattr(self, "_json"):
-            body = await self.body()
-            self._json = loads(body) if len(body) < LARGE_BYTES else await asyncio.to_thread(loads, body)
+            self._json = await self.make(partial(loads, await self.body()))
         return self._json
+
+    async def check(self, schema: TypeAdapter[Any]) -> None:
+        """Checks a large body on a thread; what the framework does would hold up the event loop. A small one is left to it.
+
+        Raises:
+            RequestValidationError: If it is wrong.
+        """
+        if len(await self.body()) >= LARGE_BYTES:
+            try:
+                sent = await self.sent()
+            except json.JSONDecodeError:
+                return  # which the framework answers
+            self._checked = await self.make(partial(_checked, schema, sent))
+
+    async def make(self, work: Callable[[], T]) -> T:
+        """What a function makes of the body: of a large one on a thread."""
+        if len(await self.body()) < LARGE_BYTES:
+            return work()
+        caller: Caller | None = getattr(self.state, "caller", None)
+        return await on_a_thread("" if caller is None else caller.tenant, work)
 
     def check_media_type(self) -> None:
         """Refuses a body that does not say that it is JSON."""
@@ -123,18 +211,31 @@ class StrictRequest(Request):
             )
 
 
+def _checked(schema: TypeAdapter[Any], sent: Any) -> Any:
+    """What a schema makes of a body; CPU only."""
+    try:
+        return schema.validate_python(sent)
+    except ValidationError as error:
+        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
+        raise RequestValidationError(found, body=sent) from error
+
+
 class StrictRoute(APIRoute):
     """A route whose bodies are bounded, say that they are JSON, and are read by :func:`loads`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler, given a request that reads its body strictly."""
         handle = super().get_route_handler()
-        takes_body = self.body_field is not None
+        field = self.body_field
+        schema: TypeAdapter[Any] | None = None
+        if field is not None:
+            schema = TypeAdapter(field.field_info.annotation or Any)
 
         async def strict(request: Request) -> Response:
             strict_request = StrictRequest(request.scope, request.receive)
-            if takes_body:
+            if schema is not None:
                 strict_request.check_media_type()
+                await strict_request.check(schema)
             return await handle(strict_request)
 
         return strict

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Response
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator
 
@@ -14,7 +14,7 @@ from app.api.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.jobs import IdempotencyKey
 from app.api.openapi import CONFLICT, NOT_FOUND, PROBLEMS, TOO_OFTEN, answers_with
 from app.api.path_ids import id_check
-from app.api.strict_json import StrictRoute
+from app.api.strict_json import StrictRequest, StrictRoute
 from app.api.webhook_requests import WebhookChangeIn, WebhookIn
 from app.db import webhooks
 from app.domain.api_key import Scope
@@ -50,7 +50,7 @@ WebhookId = Annotated[
 )
 @needs(Scope.ADMIN)
 async def create(
-    request: Request,
+    request: StrictRequest,
     body: WebhookIn,
     services: ServicesDep,
     tenant: TenantDep,
@@ -63,7 +63,7 @@ async def create(
     tells repetitions. Any 2xx within 15 s takes it; else it comes again nine times within three days. A 410 switches
     the webhook off. No redirect is followed.
     """
-    key = ClientKey.of(idempotency_key, await request.json())
+    key = ClientKey.of(idempotency_key, await request.sent())
     draft = WebhookDraft(body.url, body.events, body.description, key)
     made = await create_webhook(services.webhooks, tenant, draft)
     return JSONResponse(made, HTTPStatus.CREATED, {"Location": f"/v1/webhooks/{made['id']}"})

@@ -1,6 +1,6 @@
 """Writes a job with all its parts: cells, shards, and what of its work is there already."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ from app.db.tables import Cell, Job, Preparation, Shard
 from app.domain.priority import Priority
 from app.domain.status import JobStatus
 
-ROWS_AT_ONCE = 500
-"""Rows that one statement inserts; nobody else is served while it is put together."""
+ROWS_AT_ONCE, CHARACTERS_AT_ONCE = 500, 250_000
+"""Rows that one statement inserts, and about how long their texts are together; nobody else is served while it is put together."""
 
 
 class _Insertion:
@@ -37,13 +37,26 @@ class _Insertion:
         self._shared, self._columns = shared, columns
 
     async def insert(
-        self, connection: AsyncConnection, shared: Sequence[object], rows: Sequence[Sequence[object]]
+        self, connection: AsyncConnection, shared: Sequence[object], rows: Iterable[Sequence[object]]
     ) -> None:
         """Inserts rows, each of them a value for each column."""
         of_all = dict(zip(self._shared, shared, strict=True))
-        for first in range(0, len(rows), ROWS_AT_ONCE):
-            columns = map(list, zip(*rows[first : first + ROWS_AT_ONCE], strict=True))
+        for some in _some_at_a_time(rows):
+            columns = map(list, zip(*some, strict=True))
             await connection.execute(self._statement, of_all | dict(zip(self._columns, columns, strict=True)))
+
+
+def _some_at_a_time(rows: Iterable[Sequence[object]]) -> Iterator[list[Sequence[object]]]:
+    some: list[Sequence[object]] = []
+    characters = 0
+    for row in rows:
+        some.append(row)
+        characters += sum(len(value) for value in row if isinstance(value, str))
+        if len(some) == ROWS_AT_ONCE or characters > CHARACTERS_AT_ONCE:
+            yield some
+            some, characters = [], 0
+    if some:
+        yield some
 
 
 _SHARDS = _Insertion(
@@ -187,15 +200,15 @@ async def insert_job(
     await _SHARDS.insert(
         connection,
         [job.tenant, job.id],
-        [
+        (
             (ids[s.cell], *_counts(s), None if s.after is None else prepared_by[s.after], s.planned_exactly)
             for s in shards
-        ],
+        ),
     )
     await _RESPONSES.insert(
         connection,
         [job.tenant],
-        [
+        (
             (
                 ids[r.cell],
                 r.run,
@@ -209,7 +222,7 @@ async def insert_job(
                 *_spans(r),
             )
             for r in responses
-        ],
+        ),
     )
 
 

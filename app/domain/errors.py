@@ -17,15 +17,19 @@ class FieldError:
     message: str
 
 
+MOST_TOLD = 100
+"""Errors that are put into words where there are many."""
+
+
 class InvalidJobError(Exception):
     """A job that can't be run as it is described.
 
     Attributes:
-        errors: Every reason found, not only the first.
+        errors: Every reason found, not only the first; the message has the first hundred.
     """
 
     def __init__(self, errors: Sequence[FieldError]) -> None:
-        super().__init__("; ".join(f"{error.pointer}: {error.message}" for error in errors))
+        super().__init__("; ".join(f"{error.pointer}: {error.message}" for error in errors[:MOST_TOLD]))
         self.errors = tuple(errors)
 
 

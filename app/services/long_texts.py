@@ -1,10 +1,11 @@
-"""Reads texts of models where they do not hold up the event loop: long ones on a thread, one of a tenant at a time.
+"""Reads long texts and bodies where they do not hold up the event loop: on a thread, one of a tenant at a time.
 
-So however many long texts one tenant's models write, another tenant's find a free thread.
+So however many long ones one tenant's models write, or it sends, another tenant's find a free thread.
 """
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -27,8 +28,18 @@ async def read_text(tenant: str, text: str, read: Callable[[str], T]) -> T:
     """
     if len(text) <= LONG_CHARACTERS:
         return read(text)
+    return await on_a_thread(tenant, partial(read, text))
+
+
+async def on_a_thread(tenant: str, work: Callable[[], T]) -> T:
+    """What a function finds, on a thread, after what else is done so for the tenant.
+
+    Args:
+        tenant: Whom it is done for.
+        work: Pure. It lets go of Python's lock again and again, as Python's own code does: what is one step in C is short.
+    """
     turn = _turns.get(tenant)
     if turn is None:
         turn = _turns[tenant] = asyncio.Lock()
     async with turn:
-        return await asyncio.to_thread(read, text)
+        return await asyncio.to_thread(work)

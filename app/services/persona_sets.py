@@ -1,8 +1,8 @@
 """Persona sets: immutable, named by their content; brought along by users, or made up by a job of their own."""
 
-import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -15,6 +15,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.persona import Persona
 from app.domain.personagym.imports import PersonaFormat, PersonasRead, read_persona_list, read_personas
 from app.services.errors import NotFoundError
+from app.services.long_texts import on_a_thread
 from app.services.sets import PERSONA_SET, is_persona_set_id, set_id
 
 People = list[dict[str, Any]]
@@ -47,7 +48,8 @@ async def keep_file(
     Raises:
         InvalidJobError: With one entry for each thing wrong.
     """
-    return await _keep(engine, catalog, tenant, name, await asyncio.to_thread(read_personas, text, form))
+    read = partial(_read, lambda: read_personas(text, form), catalog)
+    return await _keep(engine, catalog, tenant, name, await on_a_thread(tenant, read))
 
 
 async def keep_personas(
@@ -66,11 +68,13 @@ async def keep_personas(
     Raises:
         InvalidJobError: With one entry for each thing wrong.
     """
-    if isinstance(personas, list):
-        personas = [_built_in(value, catalog) for value in personas]
-    return await _keep(
-        engine, catalog, tenant, name, await asyncio.to_thread(read_persona_list, personas, pointer)
-    )
+
+    def listed() -> PersonasRead:
+        known = [_built_in(value, catalog) for value in personas] if isinstance(personas, list) else personas
+        return read_persona_list(known, pointer)
+
+    read = partial(_read, listed, catalog)
+    return await _keep(engine, catalog, tenant, name, await on_a_thread(tenant, read))
 
 
 def _built_in(value: object, catalog: Catalog) -> object:
@@ -79,14 +83,20 @@ def _built_in(value: object, catalog: Catalog) -> object:
     return value if persona is None else _content(persona)
 
 
-async def _keep(
-    engine: AsyncEngine, catalog: Catalog, tenant: str, name: str | None, read: PersonasRead
-) -> dict[str, Any]:
-    errors = [*read.errors, *_conflicts(read, catalog)]
+def _read(read: Callable[[], PersonasRead], catalog: Catalog) -> tuple[str, People]:
+    """A set's id and content; CPU only."""
+    found = read()
+    errors = [*found.errors, *_conflicts(found, catalog)]
     if errors:
         raise InvalidJobError(errors)
-    content: People = [_of_draft(persona) for persona in read.personas]
-    id_ = set_id(PERSONA_SET, content)
+    content: People = [_of_draft(persona) for persona in found.personas]
+    return set_id(PERSONA_SET, content), content
+
+
+async def _keep(
+    engine: AsyncEngine, catalog: Catalog, tenant: str, name: str | None, read: tuple[str, People]
+) -> dict[str, Any]:
+    id_, content = read
     async with engine.begin() as connection:
         await sets.keep_persona_set(connection, tenant, id_, content, name=name, posted=True)
     return await find_persona_set(engine, catalog, tenant, id_)

@@ -1,6 +1,7 @@
 """Question sets: immutable, named by their content, so that other models or later jobs answer the same questions."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -12,6 +13,7 @@ from app.domain.personagym.imports import persona_of_file, read_question_file
 from app.domain.personagym.task import GymTask
 from app.domain.spec import JobSpec
 from app.services.errors import NotFoundError
+from app.services.long_texts import on_a_thread
 from app.services.sets import QUESTION_SET, set_id
 
 Questions = dict[str, dict[str, list[str]]]
@@ -44,8 +46,7 @@ async def keep_questions(
     Raises:
         InvalidJobError: If a task is unknown or named twice, or a list is empty.
     """
-    content = _normalised(questions, tasks)
-    id_ = question_set_id(content)
+    content, id_ = await on_a_thread(tenant, partial(_read, questions, tasks))
     async with engine.begin() as connection:
         await sets.keep_question_set(connection, tenant, id_, content, name=name, posted=True)
     return await find_question_set(engine, tenant, id_)
@@ -62,6 +63,14 @@ async def find_question_set(engine: AsyncEngine, tenant: str, id_: str) -> dict[
     if found is None:
         raise NotFoundError(id_)
     return {"id": id_, "object": "question_set", "name": found[0], "questions": found[1]}
+
+
+def _read(
+    questions: Mapping[str, Mapping[str, list[str]]], tasks: Mapping[str, GymTask]
+) -> tuple[Questions, str]:
+    """A set's content and id; CPU only."""
+    content = _normalised(questions, tasks)
+    return content, question_set_id(content)
 
 
 def _normalised(questions: Mapping[str, Mapping[str, list[str]]], tasks: Mapping[str, GymTask]) -> Questions:

@@ -1,7 +1,5 @@
 """What question sets and persona sets have in common: ids that name their content, lists, and who uses them."""
 
-import hashlib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db import sets
 from app.db.sets import SetSummary, Table
 from app.domain.draft import JobDraft, PersonaDraft
+from app.services.repetition import hash_of
 
 QUESTION_SET, PERSONA_SET = "qset", "pset"
 _PERSONA_SET_ID = re.compile(rf"{PERSONA_SET}_[0-9a-f]{{32}}")
@@ -25,8 +24,7 @@ def is_persona_set_id(name: str) -> bool:
 
 def set_id(prefix: str, content: object) -> str:
     """The id of a set: a hash of its content."""
-    canonical = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return f"{prefix}_" + hashlib.sha256(canonical.encode()).hexdigest()[:32]
+    return f"{prefix}_{hash_of(content)[:32]}"
 
 
 def made_set_id(made: Sequence[str], prefix: str) -> str | None:

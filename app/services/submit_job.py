@@ -1,5 +1,6 @@
 """Submits a job: one transaction writes it with its shards; only then are workers woken."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -356,7 +357,9 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
         IdempotencyConflictError: If the key came with another body within the last day.
         SpendingCapError: If the cap of the API key does not leave enough for it.
     """
-    client_key = ClientKey.of(submission.idempotency_key, submission.request)
+    client_key = None
+    if submission.idempotency_key is not None:
+        client_key = await asyncio.to_thread(ClientKey.of, submission.idempotency_key, submission.request)
     if client_key is not None:
         async with deps.engine.connect() as connection:
             made = await client_key.made_before(connection, tenant)

@@ -1,19 +1,10 @@
-"""How long an event loop stands still while one tenant's largest inputs are worked on: ``python -m benchmarks.stalls``.
-
-A task wakes every millisecond and keeps the most CPU time that its process used between two wakes, so that other processes on a busy
-machine do not count. Beside it, each step of the service reads the costliest texts that we know of, at the largest size that it accepts.
-"""
+"""Each step of a worker that reads what models write, on the costliest texts that we know of, at the largest size that it accepts."""
 
 import asyncio
-import gc
-import json
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
-import uvloop
-
-from app.bootstrap import LateSegmenter, keep_what_is_imported, let_threads_give_way
+from app.bootstrap import LateSegmenter
 from app.domain.grouped_reply import read_grouped
 from app.domain.hardening import MAX_REPLY_CHARACTERS, Showing, key_of
 from app.domain.injection import addresses_judge
@@ -26,8 +17,8 @@ from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.services.long_texts import LONG_CHARACTERS, read_text
 from app.services.responses import MAX_GENERATED_UNITS
+from benchmarks.stalls.watch import longest_stall
 
-WAKE_SECONDS = 0.001
 SIZES = (LONG_CHARACTERS, 48_000, MAX_REPLY_CHARACTERS, MAX_CHARACTERS, 10 * 1024 * 1024)
 """The longest text that is read on the loop, the reply that once froze a worker, the longest
 that are read, the longest reply."""
@@ -39,22 +30,20 @@ UNITS = (
 Step = Callable[[str], object]
 
 
-async def main() -> None:
-    """Measures and prints."""
-    let_threads_give_way()
+async def measure() -> dict[str, float]:
+    """The longest stall of a loop by what was read on it."""
     steps = _steps()
     for step in steps.values():
         step("One. Two.")
-    keep_what_is_imported()
-    found = {"nothing": await _longest_stall(lambda: asyncio.sleep(0.5))}
+    found = {"texts: nothing": await longest_stall(lambda: asyncio.sleep(0.5))}
     for name, step in steps.items():
         for size in SIZES[:4] if step is addresses_judge else SIZES:  # what it reads has been split
             stalls = {
-                unit: await _longest_stall(partial(_read, unit * (size // len(unit)), step)) for unit in UNITS
+                unit: await longest_stall(partial(_read, unit * (size // len(unit)), step)) for unit in UNITS
             }
             worst = max(stalls, key=lambda unit: stalls[unit])
-            found[f"{name}, {size:,} characters of {worst!r}"] = stalls[worst]
-    print(json.dumps({"longest_stall_ms": found, "worst_ms": max(found.values())}, indent=2))
+            found[f"texts: {name}, {size:,} characters of {worst!r}"] = stalls[worst]
+    return found
 
 
 async def _read(text: str, step: Step) -> None:
@@ -85,27 +74,3 @@ def _steps() -> dict[str, Step]:
         "questions": reasoned(lambda text: read_questions(text, 10)),
         "exemplars": reasoned(read_exemplars),
     }
-
-
-async def _longest_stall(work: Callable[[], Awaitable[None]]) -> float:
-    """The most CPU time that others had between two turns of the loop while something was done, in milliseconds."""
-    gc.collect()
-    longest = 0.0
-
-    async def watch() -> None:
-        nonlocal longest
-        while True:
-            before = time.process_time()
-            await asyncio.sleep(WAKE_SECONDS)
-            longest = max(longest, time.process_time() - before)
-
-    watching = asyncio.create_task(watch())
-    await asyncio.sleep(2 * WAKE_SECONDS)
-    await work()
-    await asyncio.sleep(2 * WAKE_SECONDS)
-    watching.cancel()
-    return round(longest * 1000, 1)
-
-
-if __name__ == "__main__":
-    uvloop.run(main())
