@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from app.domain.model import ChatReply, ChatRequest, ProviderLimits, Usage
+from app.domain.model import ChatReply, ChatRequest, Model, ProviderLimits, Usage
 
 
 class FailureKind(StrEnum):
@@ -82,6 +82,14 @@ class ChatModel(ProviderProbe, Protocol):
 
         Raises:
             ModelCallError: If this tenant has no such connection.
+        """
+        ...
+
+    def body_bytes(self, request: ChatRequest) -> int:
+        """How long the encoded body of a request is; its connection has been prepared.
+
+        Raises:
+            ModelCallError: If it can't be encoded.
         """
         ...
 
@@ -353,8 +361,8 @@ class Price(NamedTuple):
 class PriceBook(Protocol):
     """Knows what models cost."""
 
-    def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
-        """The cost of ``usage`` on a model, in a call of its own or in a batch."""
+    def price(self, model: Model, usage: Usage, *, batched: bool = False) -> Price:
+        """The cost of ``usage`` on a model as it is sampled, in a call of its own or in a batch."""
         ...
 
 

@@ -413,7 +413,7 @@ class CheckIn(TypedDict):
     """Run n of a cell is sent seed + n, so that runs differ."""
     stop: NotRequired[Sequence[str]]
     extra: NotRequired[Mapping[str, Any]]
-    """Further fields of the provider's request body."""
+    """Further fields of the provider's request body that only say how the model samples or reasons, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Anything else is a 422 that names it."""
     role: NotRequired[Literal["judge", "model", "persona_agent"]]
     """As what a job would call it: that decides which parameters it is sent."""
     call: NotRequired[bool]
@@ -1044,7 +1044,7 @@ class ModelIn(TypedDict):
     """Run n of a cell is sent seed + n, so that runs differ."""
     stop: NotRequired[Sequence[str]]
     extra: NotRequired[Mapping[str, Any]]
-    """Further fields of the provider's request body."""
+    """Further fields of the provider's request body that only say how the model samples or reasons, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Anything else is a 422 that names it."""
 
 
 class ResponseIn(TypedDict):

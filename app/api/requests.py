@@ -163,7 +163,11 @@ class ModelIn(Body):
         default_factory=list, max_length=8
     )
     extra: Annotated[dict[str, Any], AfterValidator(_extra)] = Field(
-        default_factory=dict, max_length=50, description="Further fields of the provider's request body."
+        default_factory=dict,
+        max_length=50,
+        description="Further fields of the provider's request body that only say how the model samples or reasons, such as"
+        " `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Anything else is a 422 that names it.",
+        examples=[{"reasoning_effort": "none"}],
     )
 
 

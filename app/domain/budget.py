@@ -11,10 +11,13 @@ from dataclasses import dataclass
 NANOS = 1_000_000_000
 
 DEFAULT_OUTPUT_BOUND = 16_384
-"""Tokens that a reply is reckoned to have at most where the model has no ``max_tokens``."""
+"""Tokens that a reply is reckoned to have at most where the model has no ``max_tokens``.
+
+A model that writes more without a limit can exceed its job's budget by the rest.
+"""
 
 OVERHEAD_TOKENS = 64
-"""Tokens that a provider's chat format adds to the two prompts, at most."""
+"""Tokens that a provider's chat format adds to what a body says, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,10 @@ def nanos_of(usd: float) -> int:
     return math.ceil(round(usd * NANOS, 3))
 
 
-def most_tokens(system: str | None, user: str, max_tokens: int | None) -> tuple[int, int]:
-    """The most input and output tokens that a call can take.
+def most_input_tokens(body: int) -> int:
+    """The most input tokens that a call can take whose encoded body has so many bytes.
 
-    A token of any byte-level vocabulary is at least one byte. A reply has at most ``max_tokens``, or is reckoned with
-    :data:`DEFAULT_OUTPUT_BOUND`: a model that writes more without a limit can exceed its job's budget by the rest.
+    A token of any byte-level vocabulary is at least one byte, and all that the model reads is in the body, or part of the chat
+    format.
     """
-    prompt = len(user.encode()) + len((system or "").encode())
-    return prompt + OVERHEAD_TOKENS, DEFAULT_OUTPUT_BOUND if max_tokens is None else max_tokens
+    return body + OVERHEAD_TOKENS

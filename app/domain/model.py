@@ -16,7 +16,7 @@ class ModelParameters:
         max_tokens: Longest answer, in tokens.
         seed: Passed to providers that know one.
         stop: Stop sequences.
-        extra: Further fields of the provider's request body, as they are.
+        extra: Further fields of the provider's request body; :mod:`app.domain.extra` says which there may be.
         unset: Parameters that the user explicitly leaves to the provider, whatever the papers set.
     """
 
@@ -45,6 +45,7 @@ class Takes:
         at_most: The highest value that is taken.
         names: What the wire format calls a parameter, where it has another name.
         needs: Values that the wire format demands, where none is asked for.
+        allowed_extra: Fields of ``extra`` that the operator allows beside those that every job may set.
     """
 
     family: str | None = None
@@ -58,6 +59,7 @@ class Takes:
     at_most: Mapping[str, float] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     needs: Mapping[str, int] = field(default_factory=dict)
+    allowed_extra: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

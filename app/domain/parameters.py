@@ -3,13 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from app.domain.model import ModelParameters, Takes
-
-RESERVED_EXTRAS = frozenset(
-    {"model", "messages", "prompt", "system", "stream", "stream_options", "n"}
-    | {"max_tokens", "max_completion_tokens"}
-)
-"""Body fields that are ours: they would change what is asked, or the form or number of the answers."""
+from app.domain.budget import DEFAULT_OUTPUT_BOUND
+from app.domain.errors import escape_pointer
+from app.domain.extra import extra_conflicts, extra_problem, thought_tokens
+from app.domain.model import Model, ModelParameters, Takes
 
 DEFAULTS: Mapping[str, object] = {"temperature": 1, "top_p": 1}
 """What the models that refuse a parameter sample with: to leave it out asks for the same."""
@@ -64,29 +61,54 @@ def sent_parameters(parameters: ModelParameters, takes: Takes) -> Sent:
     asked = _asked(parameters)
     refused = dict(_refused(asked, parameters, takes))
     values = {name: value for name, value in asked.items() if name not in refused}
-    reserved = RESERVED_EXTRAS & parameters.extra.keys()
+    withheld = dict(extra_problems(parameters, takes))
     return Sent(
         values=values | {name: value for name, value in takes.needs.items() if name not in values},
-        extra={name: value for name, value in parameters.extra.items() if name not in reserved},
+        extra={name: value for name, value in parameters.extra.items() if name not in withheld},
         dropped=(
             *(
                 Dropped(name, asked[name], refused[name])
                 for name in sorted(refused)
                 if asked[name] != DEFAULTS.get(name)
             ),
-            *(Dropped(f"extra.{name}", parameters.extra[name], _reserved(name)) for name in sorted(reserved)),
+            *(Dropped(f"extra.{name}", parameters.extra[name], withheld[name]) for name in sorted(withheld)),
         ),
         ignored=tuple(name for name in takes.ignores if name in values),
     )
 
 
 def parameter_problems(parameters: ModelParameters, takes: Takes) -> Iterator[tuple[str, str]]:
-    """The parameters that would be sent and are beyond what the model takes, each with what is wrong."""
+    """The parameters that are beyond what the model takes, or are not for jobs to set, each with what is wrong."""
+    for name, wrong in extra_problems(parameters, takes):
+        yield f"extra/{escape_pointer(name)}", wrong
     sent = sent_parameters(parameters, takes).values
     for name, most in takes.at_most.items():
         value = sent.get(name)
         if isinstance(value, int | float) and value > most:
             yield name, f"this model takes at most {most:g}, and would refuse every call with {value:g}"
+
+
+def extra_problems(parameters: ModelParameters, takes: Takes) -> Iterator[tuple[str, str]]:
+    """The fields of ``extra`` that are not sent, each with the reason."""
+    conflicts = extra_conflicts(takes.format, parameters.extra, parameters.max_tokens)
+    for name, value in parameters.extra.items():
+        wrong = extra_problem(takes.format, takes.allowed_extra, name, value)
+        if wrong is None and name not in takes.allowed_extra:
+            wrong = conflicts.get(name)
+        if wrong is not None:
+            yield name, wrong
+
+
+def sets_allowed_extra(model: Model) -> bool:
+    """Whether a model is sent a field that the operator allows: nobody but him knows what a call then costs."""
+    return model.takes is not None and not model.parameters.extra.keys().isdisjoint(model.takes.allowed_extra)
+
+
+def most_output_tokens(model: Model) -> int:
+    """The most tokens that a reply of a model is reckoned with."""
+    parameters, takes = model.parameters, model.takes or Takes()
+    bound = DEFAULT_OUTPUT_BOUND if parameters.max_tokens is None else parameters.max_tokens
+    return bound + thought_tokens(takes.format, parameters.extra)
 
 
 def _refused(
@@ -105,14 +127,6 @@ def _refused(
     both = [name for name in takes.one_of if name in asked]
     for name in both[1:]:
         yield name, f"{family} take either {' or '.join(takes.one_of)}; {both[0]} is sent"
-
-
-def _reserved(name: str) -> str:
-    return (
-        "max_tokens of the model sets it"
-        if name.startswith("max_")
-        else "this service sets it; another value would change what is asked"
-    )
 
 
 def _asked(parameters: ModelParameters) -> dict[str, object]:

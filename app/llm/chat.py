@@ -1,5 +1,6 @@
 """What the adapters of all wire formats have in common."""
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
@@ -9,7 +10,7 @@ import httpx2
 from pydantic import SecretStr
 
 from app.domain.model import ChatReply, ChatRequest, ProviderLimits
-from app.llm import wire
+from app.llm import errors, wire
 from app.llm.connections import Connection
 from app.llm.keyless import keyless
 from app.llm.limit_headers import LimitHeaders
@@ -62,6 +63,16 @@ class Chat(ABC):
         Raises:
             ModelCallError: If there is none in it.
         """
+
+    def body_bytes(self, request: ChatRequest) -> int:
+        """How long the body of a call is, as it is sent.
+
+        Raises:
+            ModelCallError: If no JSON can express it.
+        """
+        with contextlib.suppress(ValueError):  # raised in its place, ours would keep it, and it the text
+            return len(Body(request, self._forms).content)
+        raise errors.unencodable()
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """The model's answer, by one HTTP call.

@@ -42,6 +42,10 @@ class CompletionsChat(OpenAIChat):
             body = {**body, "choices": [{"message": message, "finish_reason": choice.get("finish_reason")}]}
         return OpenAIChat.read(body, headers, key, limits)
 
+    def body_bytes(self, request: ChatRequest) -> int:
+        """See :class:`app.llm.chat.Chat`."""
+        return super().body_bytes(as_one(request))
+
     async def complete(self, request: ChatRequest) -> ChatReply:
         """See :class:`app.llm.chat.Chat`."""
         return await super().complete(as_one(request))

@@ -17,6 +17,7 @@ from pydantic import (
     ValidationError,
 )
 
+from app.domain.extra import fixed_field
 from app.guard.targets import Guard
 from app.telemetry.redaction import traces_of
 
@@ -117,6 +118,7 @@ class Connection:
         batches: Whether it has the batch endpoints of its wire format.
         families: Names by which the model table knows the families of models whose own names say nothing, such as those of
             deployments.
+        allow_extra: Fields that jobs may set in ``extra`` beside those that all may; the operator says so.
         guard: Says to which addresses it may lead; ``None`` for all, where the operator configured it.
         tenant: Whose jobs may call it; ``None`` for everybody's, where the operator configured it.
     """
@@ -131,6 +133,7 @@ class Connection:
     simulated: bool = False
     batches: bool = False
     families: Mapping[str, str] = field(default_factory=dict)
+    allow_extra: tuple[str, ...] = ()
     guard: Guard | None = None
     tenant: str | None = None
 
@@ -210,6 +213,13 @@ def _no_inline_key(_value: object) -> object:
     )
 
 
+def _free_field(name: str) -> str:
+    reason = fixed_field(name)
+    if reason is not None:
+        raise ValueError(f"no job may set {name}: {reason}")
+    return name
+
+
 class _Entry(_Section):
     kind: ConnectionKind | None = None
     base_url: Annotated[str, AfterValidator(base_url_of)] | None = None
@@ -221,6 +231,7 @@ class _Entry(_Section):
     models: tuple[str, ...] | None = None
     batches: bool | None = None
     families: Mapping[str, str] = Field(default_factory=dict)
+    allow_extra: tuple[Annotated[str, AfterValidator(_free_field)], ...] = ()
 
 
 class _File(_Section):
@@ -335,6 +346,7 @@ def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
         models=entry.models,
         batches=base_url == default_url if entry.batches is None else entry.batches,
         families=entry.families,
+        allow_extra=entry.allow_extra,
     )
 
 

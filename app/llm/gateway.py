@@ -70,19 +70,25 @@ class Gateway:
         Raises:
             ModelCallError: If there was none.
         """
-        chat = self._chats.get(request.model.connection) or self._connect(request.model.connection)
-        return chat.complete(request)
+        return self._chat_of(request.model.connection).complete(request)
+
+    def body_bytes(self, request: ChatRequest) -> int:
+        """How long the encoded body of a request is.
+
+        Raises:
+            ModelCallError: If it can't be encoded, or there is no such connection.
+        """
+        return self._chat_of(request.model.connection).body_bytes(request)
 
     async def probe(self, connection: str, tenant: str) -> None:
         """See :class:`app.ports.ProviderProbe`."""
         await self.prepare(connection, tenant)
-        await (self._chats.get(connection) or self._connect(connection)).probe()
+        await self._chat_of(connection).probe()
 
     def fingerprint(self, request: ChatRequest) -> Fingerprint:
         """What makes a request the same as another: its provider's address, and the body that it is sent."""
         connection = find_connection(self._connections, request.model.connection)
-        chat = self._chats.get(connection.id) or self._connect(connection.id)
-        body = chat.body(request)
+        body = self._chat_of(connection.id).body(request)
         seen = json.dumps([connection.kind, connection.base_url, body], sort_keys=True, separators=(",", ":"))
         return Fingerprint(hashlib.sha256(seen.encode("ascii")).digest(), body.get("temperature"))
 
@@ -98,6 +104,9 @@ class Gateway:
         chat = self._chats.pop(connection, None)
         if chat is not None:
             self._retired.add(chat)
+
+    def _chat_of(self, name: str) -> "Chat":
+        return self._chats.get(name) or self._connect(name)
 
     def _connect(self, name: str) -> "Chat":
         self._chats[name] = chat = _chat(find_connection(self._connections, name), self._transport)

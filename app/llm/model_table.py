@@ -168,9 +168,9 @@ def takes_at(connection: Connection, name: str, family: str | None = None) -> Ta
         family: A name by which its family is known, where its own says nothing, such as that of a deployment. Without it
             the operator's word counts, if there is one.
     """
-    return _takes(
-        connection.kind, family or connection.families.get(name, name), urlsplit(connection.base_url).hostname
-    )
+    known_as = family or connection.families.get(name, name)
+    takes = _takes(connection.kind, known_as, urlsplit(connection.base_url).hostname)
+    return replace(takes, allowed_extra=connection.allow_extra) if connection.allow_extra else takes
 
 
 def takes_of(kind: ConnectionKind, model: Model) -> Takes:

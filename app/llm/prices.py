@@ -10,13 +10,19 @@ import genai_prices
 from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ModelPrice, TieredPrices
 
-from app.domain.model import Usage
+from app.domain.model import Model, Usage
+from app.domain.parameters import sets_allowed_extra
 from app.llm.connections import BATCH_SHARE, Connection, Connections, ModelPrices
+from app.llm.price_names import is_named
 from app.ports import Price
 
 _LIBRARY = f"genai-prices {genai_prices.__version__}"
 _REFRESH_SECONDS = 60.0
 """Prices can depend on the day and the hour (a new price list, off-peak discounts), so they are looked up anew."""
+
+STORED_SHARE = 1.25
+"""What Anthropic charges for a prompt token that goes into its cache for five minutes, as a share of one that does not:
+https://platform.claude.com/docs/en/build-with-claude/prompt-caching. No one else names tokens that it stores."""
 
 _MOST_KEPT = 10_000
 """Of how many models prices are kept between two looks: plans may ask for any name."""
@@ -53,22 +59,28 @@ class GenaiPriceBook:
         self._connections = connections
         self._pricings: dict[tuple[str, str], tuple[float, _Pricing]] = {}
 
-    def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
-        """The cost of ``usage`` on a model, as of now, at list prices without volume discounts."""
-        expires, pricing = self._pricings.get((connection, model), (0.0, _unknown))
+    def price(self, model: Model, usage: Usage, *, batched: bool = False) -> Price:
+        """The cost of ``usage`` on a model, as of now, at list prices without volume discounts.
+
+        Of one that is sent a field that the operator allows, the operator's prices alone are known.
+        """
+        name = (model.connection, model.name)
+        expires, pricing = self._pricings.get(name, (0.0, _unknown))
         now = monotonic()
+        known = self._connections.get(model.connection)
         if now >= expires:
-            known = self._connections.get(connection)
             if known is None:  # at this moment: it may be looked up anew with the next call
                 return _unknown(usage)
-            pricing = _pricing(known, model)
+            pricing = _pricing(known, model.name)
             if len(self._pricings) >= _MOST_KEPT:
                 self._pricings.clear()
-            self._pricings[connection, model] = (now + _REFRESH_SECONDS, pricing)
+            self._pricings[name] = (now + _REFRESH_SECONDS, pricing)
         price = pricing(usage)
+        if price.source == _LIBRARY and sets_allowed_extra(model):
+            return Price(None, None)
         if not batched or price.usd is None:
             return price
-        return price._replace(usd=price.usd * _batch_share(self._connections.get(connection), model))
+        return price._replace(usd=price.usd * _batch_share(known, model.name))
 
 
 def _batch_share(connection: Connection | None, model: str) -> float:
@@ -103,7 +115,8 @@ def _by_rates(rates: list[_Rates], source: str) -> _Pricing:
 
 def _operator_rates(prices: ModelPrices) -> _Rates:
     cached = prices.input if prices.cached_input is None else prices.cached_input
-    return _Rates(-1, prices.input / 1e6, prices.output / 1e6, cached / 1e6, prices.input / 1e6, 0.0)
+    stored = prices.input * STORED_SHARE
+    return _Rates(-1, prices.input / 1e6, prices.output / 1e6, cached / 1e6, stored / 1e6, 0.0)
 
 
 def _library_rates(base_url: str, model: str) -> list[_Rates]:
@@ -111,6 +124,8 @@ def _library_rates(base_url: str, model: str) -> list[_Rates]:
     try:
         _provider, info = get_snapshot().find_provider_model(model, None, None, base_url)
     except LookupError:
+        return []
+    if not is_named(info, model):
         return []
     prices = info.get_prices(datetime.now(UTC))
     if prices.input_mtok is None or prices.output_mtok is None:

@@ -146,7 +146,7 @@ class BatchCaller:
             words = self.chat.encode(request)
         except ModelCallError as error:
             raise failed_for_good(error) from error
-        most = worst_case(self.prices, request, batched=True)
+        most = worst_case(self.prices, request, len(words.encode()), batched=True)
         self.wanted.append(
             WantedCall(
                 id=call,

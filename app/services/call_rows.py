@@ -7,8 +7,9 @@ from uuid import UUID
 
 from app.db.shards import AnyClaim, Claim
 from app.db.writer import CallRow
-from app.domain.budget import Amount, most_tokens, nanos_of
+from app.domain.budget import Amount, most_input_tokens, nanos_of
 from app.domain.model import ChatReply, ChatRequest, Model, Stage, Usage
+from app.domain.parameters import most_output_tokens
 from app.ports import FailureKind, ModelCallError, PriceBook
 
 _OK = HTTPStatus.OK.value
@@ -51,14 +52,14 @@ class CallKey(NamedTuple):
         return "/".join([str(part) for part in parts if part is not None])
 
 
-def worst_case(prices: PriceBook, request: ChatRequest, *, batched: bool = False) -> Amount:
-    """What a call takes at worst."""
+def worst_case(prices: PriceBook, request: ChatRequest, body: int, *, batched: bool = False) -> Amount:
+    """What a call takes at worst whose encoded body has ``body`` bytes."""
     model = request.model
-    sent, returned = most_tokens(request.system, request.user, model.parameters.max_tokens)
+    sent, returned = most_input_tokens(body), most_output_tokens(model)
     # A user's own field may have the provider store the prompt, which it may charge for.
     stored = sent if "cache_control" in model.parameters.extra else 0
     worst = Usage(sent, returned, written_input_tokens=stored)
-    price = prices.price(model.connection, model.name, worst, batched=batched)
+    price = prices.price(model, worst, batched=batched)
     return Amount(1, sent + returned, nanos_of(price.usd or 0))
 
 
@@ -100,9 +101,7 @@ def answered_row(attempt: Attempt, latency_ms: float, reply: ChatReply, prices: 
     """The row of a call that was answered, with its cost."""
     usd = None
     if reply.usage is not None:
-        model = attempt.model
-        batched = attempt.batch_id is not None
-        usd = prices.price(model.connection, model.name, reply.usage, batched=batched).usd
+        usd = prices.price(attempt.model, reply.usage, batched=attempt.batch_id is not None).usd
     return _row(attempt, latency_ms, reply, usd)
 
 

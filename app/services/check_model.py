@@ -160,7 +160,8 @@ async def _try(
             request = ChatRequest(asked, None, PROMPT, f"{new_id('check')}/check/a{calls}", DEADLINE_SECONDS)
             started = time.perf_counter()
             try:
-                async with _within_cap(deps, request, capped_key) as bill:
+                body = gateway.body_bytes(request)
+                async with _within_cap(deps, request, body, capped_key) as bill:
                     bill.reply = reply = await gateway.complete(request)
             except ModelCallError as error:
                 name = refused_parameter(asked, error)
@@ -217,15 +218,15 @@ class _Bill:
 
 @asynccontextmanager
 async def _within_cap(
-    deps: CheckDependencies, request: ChatRequest, capped_key: str | None
+    deps: CheckDependencies, request: ChatRequest, body: int, capped_key: str | None
 ) -> AsyncIterator[_Bill]:
-    """Takes a call's worst case from what the API key may spend, and gives back what it did not cost.
+    """Takes the worst case of a call, whose encoded body has ``body`` bytes, from what the API key may spend, and gives back what it did not cost.
 
     Raises:
         SpendingCapError: If that is more than the cap leaves.
     """
     bill, model = _Bill(), request.model
-    held = worst_case(deps.prices, request).nanos
+    held = worst_case(deps.prices, request, body).nanos
     if capped_key is not None:
         await _hold(deps, capped_key, model, held)
     paid = held
@@ -236,7 +237,7 @@ async def _within_cap(
         raise
     else:
         usage = bill.reply.usage if bill.reply is not None else None
-        bill.usd = None if usage is None else deps.prices.price(model.connection, model.name, usage).usd
+        bill.usd = None if usage is None else deps.prices.price(model, usage).usd
         paid = held if bill.usd is None else nanos_of(bill.usd)
     finally:
         if capped_key is not None and paid != held:
@@ -245,7 +246,7 @@ async def _within_cap(
 
 
 async def _hold(deps: CheckDependencies, key: str, model: Model, nanos: int) -> None:
-    if deps.prices.price(model.connection, model.name, Usage(1, 1)).usd is None:
+    if deps.prices.price(model, Usage(1, 1)).usd is None:
         name = f"{model.connection}/{model.name}"
         raise SpendingCapError(f"the API key has a spending cap, and no price is known for {name}")
     async with deps.engine.begin() as connection:
@@ -264,8 +265,8 @@ async def _hold(deps: CheckDependencies, key: str, model: Model, nanos: int) -> 
 def _found(
     deps: CheckDependencies, connection: Connection, model: Model, check: Check, tried: _Tried | None
 ) -> Json:
-    price = deps.prices.price(model.connection, model.name, Usage(1_000_000, 0))
-    returned = deps.prices.price(model.connection, model.name, Usage(0, 1_000_000))
+    price = deps.prices.price(model, Usage(1_000_000, 0))
+    returned = deps.prices.price(model, Usage(0, 1_000_000))
     ends = end_of(connection, model.name)
     reply = None if tried is None else tried.reply
     error = None if tried is None else tried.error

@@ -372,7 +372,7 @@ class ModelCaller:
             if not claim.budgeted:
                 turn = await self._take_turn(model, claim)
                 return turn, await self._permit(model, expected, stop, turn)
-        wanted = Wanted(call, claim, worst_case(self._prices, request))
+        wanted = Wanted(call, claim, worst_case(self._prices, request, self._chat.body_bytes(request)))
         paid = short = False
         try:
             while True:

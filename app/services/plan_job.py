@@ -138,7 +138,7 @@ def _scaled(estimate: StageEstimate, share: float) -> Usage:
 
 def _price(deps: PlanDependencies, estimate: StageEstimate, usage: Usage, spec: JobSpec) -> Price:
     model = estimate.model
-    return deps.prices.price(model.connection, model.name, usage, batched=_batched(estimate, spec))
+    return deps.prices.price(model, usage, batched=_batched(estimate, spec))
 
 
 def _batched(estimate: StageEstimate, spec: JobSpec) -> bool:

@@ -200,7 +200,7 @@ class SharedReplies:
             origin=(ReplyOrigin.SAME_JOB if same_job else ReplyOrigin.OTHER_JOB).value,
             input_tokens=usage.input_tokens if usage else None,
             output_tokens=usage.output_tokens if usage else None,
-            usd=self._prices.price(model.connection, model.name, usage).usd if usage else None,
+            usd=self._prices.price(model, usage).usd if usage else None,
             model_snapshot=reply.model_snapshot,
             system_fingerprint=reply.system_fingerprint,
             asked_at=kept.asked_at,

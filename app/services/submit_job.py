@@ -205,7 +205,7 @@ def _unpriced(prices: PriceBook, resolution: Resolution) -> str:
             {
                 f"{model.connection}/{model.name}"
                 for model in resolution.spec.called
-                if prices.price(model.connection, model.name, Usage(1, 1)).usd is None
+                if prices.price(model, Usage(1, 1)).usd is None
             }
         )
     )
@@ -436,8 +436,7 @@ def _expected_usd(prices: PriceBook, prepared: PreparedJob) -> float:
     execution = prepared.resolution.spec.execution
     return sum(
         prices.price(
-            e.model.connection,
-            e.model.name,
+            e.model,
             e.usage,
             batched=execution is Execution.BATCH and e.stage in BATCHED_STAGES,
         ).usd

@@ -17,7 +17,12 @@ VALID: Json = {
     "tasks": ["social_media_post"],
     "models": [
         "acme/acme-1",
-        {"model": "simulated/x", "temperature": 1.0, "stop": ["\n\n"], "extra": {"k": [1]}},
+        {
+            "model": "simulated/x",
+            "temperature": 1.0,
+            "stop": ["\n\n"],
+            "extra": {"reasoning": {"max_tokens": 9}},
+        },
     ],
     "judges": ["acme/acme-judge"],
     "dimensions": [

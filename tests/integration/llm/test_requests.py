@@ -194,7 +194,7 @@ class TestFingerprint:
             ask(system=None),
             ask(name="gpt-4o"),
             ask(top_p=0.5),
-            ask(extra={"a": 1}),
+            ask(extra={"top_k": 1}),
         )
         found = [await self.of(request) for request in asked]
         found.append(await self.of(ask(), url="http://127.0.0.1:8/v1"))

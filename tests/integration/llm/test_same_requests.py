@@ -20,7 +20,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "max_tokens": (None, 64),
     "seed": (None, 2**53 + 1),
     "stop": ((), ("END", "Zoë\u2028")),
-    "extra": ({}, {"top_k": 5, "deep": {"a": [1, None, True, 1e22, "é"]}, "model": "other"}),
+    "extra": ({}, {"top_k": 5, "thinking": {"type": "disabled"}, "model": "other"}),
 }
 NAMES: dict[ConnectionKind, tuple[str, ...]] = {
     "openai": ("gpt-4o-2024-08-06", "o3-mini", "gpt-5-chat-latest", "meta-llama/llama-3"),

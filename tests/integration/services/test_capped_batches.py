@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.domain.model import Usage
+from app.domain.model import Model, Usage
 from app.domain.status import JobStatus
 from app.ports import Price
 from app.services.api_keys import KeyChanges, change_key
@@ -22,7 +22,7 @@ CENT = 0.01
 class CentACall:
     """A ``PriceBook`` for which no count of tokens is needed."""
 
-    def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
+    def price(self, model: Model, usage: Usage, *, batched: bool = False) -> Price:
         """Always the same."""
         return Price(CENT, "operator")
 

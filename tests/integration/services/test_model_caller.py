@@ -86,7 +86,10 @@ class Script(NoLimits):
     def observe(self, connection: str, model: str, observation: Observation) -> None:
         self.observed.append(observation)
 
-    def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
+    def body_bytes(self, request: ChatRequest) -> int:
+        return len(request.user.encode())
+
+    def price(self, model: Model, usage: Usage, *, batched: bool = False) -> Price:
         return Price(usage.input_tokens * 0.5, "operator")
 
 

@@ -14,7 +14,7 @@ from app.db import jobs
 from app.db.jobs import JobRow
 from app.db.writer import ResultWriter
 from app.domain.draft import ResponseDraft
-from app.domain.model import ChatReply, ChatRequest, FinishReason, Usage
+from app.domain.model import ChatReply, ChatRequest, FinishReason, Model, Usage
 from app.domain.status import JobStatus
 from app.instruments.loader import load_atomic
 from app.llm.batch_gateway import BatchGateway
@@ -78,7 +78,10 @@ class Provider(NoLimits):
         seen = repr((model.connection, model.name, model.parameters, request.system, request.user))
         return Fingerprint(seen.encode(), model.parameters.temperature)
 
-    def price(self, connection: str, model: str, usage: Usage, *, batched: bool = False) -> Price:
+    def body_bytes(self, request: ChatRequest) -> int:
+        return len(request.user.encode())
+
+    def price(self, model: Model, usage: Usage, *, batched: bool = False) -> Price:
         return Price(None, None)
 
 

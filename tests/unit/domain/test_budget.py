@@ -1,15 +1,16 @@
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.budget import (
-    DEFAULT_OUTPUT_BOUND,
     NANOS,
     OVERHEAD_TOKENS,
     Amount,
     Budget,
     Limits,
     limits_of,
-    most_tokens,
+    most_input_tokens,
     nanos_of,
 )
 
@@ -48,8 +49,7 @@ class TestMoney:
 
 
 class TestWorstCase:
-    def test_a_token_is_at_least_a_byte(self) -> None:
-        assert most_tokens("Sei.", "Fünf 🐎", 10) == (4 + 10 + OVERHEAD_TOKENS, 10)
-
-    def test_without_a_limit_a_reply_is_reckoned_with_a_default(self) -> None:
-        assert most_tokens(None, "", None) == (OVERHEAD_TOKENS, DEFAULT_OUTPUT_BOUND)
+    @given(st.text(st.characters(codec="utf-8")))
+    def test_a_token_is_at_least_a_byte(self, text: str) -> None:
+        body = json.dumps({"content": text}, ensure_ascii=False).encode()
+        assert most_input_tokens(len(body)) >= len(text.encode()) + OVERHEAD_TOKENS

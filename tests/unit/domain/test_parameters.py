@@ -16,7 +16,9 @@ parameters = st.builds(
     max_tokens=st.none() | st.integers(1, 100),
     seed=st.none() | st.integers(0, 9),
     stop=st.just(()) | st.just(("END",)),
-    extra=st.dictionaries(st.sampled_from(["top_k", "stream", "reasoning_effort"]), st.just("none")),
+    extra=st.dictionaries(
+        st.sampled_from(["top_k", "stream", "reasoning_effort"]), st.just("none") | st.just(5)
+    ),
 )
 some_names = st.lists(st.sampled_from(NAMES), unique=True).map(tuple)
 takes = st.builds(
@@ -58,7 +60,8 @@ class TestDropped:
         ("extra", "reason"),
         [
             ({"max_completion_tokens": 5}, "max_tokens of the model sets it"),
-            ({"stream": True}, "this service sets it; another value would change what is asked"),
+            ({"Stream": True}, "this service sets it; another value would change what is asked"),
+            ({"n": 1}, "one call would be answered, and charged, several times"),
         ],
     )
     def test_fields_of_ours_say_so(self, extra: dict[str, Any], reason: str) -> None:

@@ -212,3 +212,18 @@ class TestBatches:
     ) -> None:
         connections = load(f"connections: {{{entry}}}", OPENAI_API_KEY="a key")
         assert one(connections, entry.partition(":")[0]).batches is expected
+
+
+class TestAllowedExtra:
+    def test_is_what_the_file_says_and_nothing_by_itself(self) -> None:
+        own = "own: {kind: openai, base_url: 'http://gpu/v1', allow_extra: [min_tokens, service_tier]}"
+        connections = load(f"connections: {{openai: {{}}, {own}}}", OPENAI_API_KEY="a key")
+        assert one(connections, "own").allow_extra == ("min_tokens", "service_tier")
+        assert one(connections, "openai").allow_extra == ()
+
+    @pytest.mark.parametrize("name", ["n", "N", "best_of", "model", "Messages", "max_tokens"])
+    def test_is_never_what_multiplies_a_call_or_is_set_here(self, name: str) -> None:
+        with pytest.raises(
+            ConnectionsError, match=rf"connections\.openai\.allow_extra\.0: no job may set {name}"
+        ):
+            load(f"connections: {{openai: {{allow_extra: [{name}]}}}}", OPENAI_API_KEY="a key")

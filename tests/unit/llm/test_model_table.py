@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -286,3 +287,27 @@ class TestTable:
 )
 def test_a_plain_name(name: str, plain: str) -> None:
     assert plain_name(name) == plain
+
+
+class TestAllowedExtra:
+    CONNECTION = Connection("c", "openai", "https://x.test/v1", allow_extra=("min_tokens",))
+
+    def test_is_sent_on_its_connection_and_on_no_other(self) -> None:
+        for connection, sent in (
+            (self.CONNECTION, {"min_tokens": 5}),
+            (replace(self.CONNECTION, allow_extra=()), {}),
+        ):
+            asked = Model(
+                "m",
+                "c",
+                "m",
+                ModelParameters(extra={"min_tokens": 5, "Min_Tokens": 6}),
+                takes=takes_at(connection, "m"),
+            )
+            assert with_parameters("openai", asked, {}) == sent
+
+    def test_stays_as_it_was_when_the_job_was_submitted(self) -> None:
+        """A job from before there was a list has none; what it may not set is left out and said."""
+        old = Model("m", "c", "m", ModelParameters(extra={"tools": [{}], "top_k": 5}))
+        assert with_parameters("openai", old, {}) == {"top_k": 5}
+        assert [dropped.name for dropped in sent_to("openai", old).dropped] == ["extra.tools"]

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import genai_prices
@@ -5,17 +6,18 @@ import pytest
 from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import TieredPrices
 
-from app.domain.model import Usage
+from app.domain.model import Model, ModelParameters, Takes, Usage
 from app.llm.connections import Connection, Connections, ModelPrices
 from app.llm.prices import GenaiPriceBook
 from app.ports import Price
 
 OPENAI = "https://api.openai.com/v1"
+ANTHROPIC = "https://api.anthropic.com"
 
 
 def price(base_url: str, model: str, usage: Usage, **options: object) -> Price:
     connection = Connection("it", "openai", base_url, **options)  # type: ignore[arg-type]  # a test's shorthand
-    return GenaiPriceBook(Connections({"it": connection})).price("it", model, usage)
+    return GenaiPriceBook(Connections({"it": connection})).price(Model("it", "it", model), usage)
 
 
 class TestOperatorPrices:
@@ -32,15 +34,23 @@ class TestOperatorPrices:
         found = price("http://localhost/v1", "m", Usage(1000, 100, 400), prices=prices)
         assert found.usd == pytest.approx((1000 * 1 + 100 * 2) / 1e6)
 
+    def test_charge_stored_tokens_a_quarter_more(self) -> None:
+        prices = {"m": ModelPrices(input=1, output=2)}
+        usage = Usage(1000, 100, written_input_tokens=400)
+        found = price("http://localhost/v1", "m", usage, prices=prices)
+        assert found.usd == pytest.approx((600 * 1 + 400 * 1.25 + 100 * 2) / 1e6)
+
 
 class TestUnknownConnections:
     def test_have_prices_as_soon_as_they_are_known(self) -> None:
         connections = Connections({})
         book = GenaiPriceBook(connections)
-        assert book.price("it@1", "m", Usage(1000, 100)) == Price(None, None)
+        assert book.price(Model("it", "it@1", "m"), Usage(1000, 100)) == Price(None, None)
         own = {"m": ModelPrices(input=1, output=2)}
         connections.learn(Connection("it@1", "openai", OPENAI, prices=own, tenant="t"))
-        assert book.price("it@1", "m", Usage(1000, 100)).usd == pytest.approx((1000 * 1 + 100 * 2) / 1e6)
+        assert book.price(Model("it", "it@1", "m"), Usage(1000, 100)).usd == pytest.approx(
+            (1000 * 1 + 100 * 2) / 1e6
+        )
 
 
 class TestBatchPrices:
@@ -48,7 +58,7 @@ class TestBatchPrices:
     def batched(base_url: str, model: str, own: ModelPrices | None = None) -> float | None:
         connection = Connection("it", "openai", base_url, prices={} if own is None else {model: own})
         book = GenaiPriceBook(Connections({"it": connection}))
-        return book.price("it", model, Usage(1000, 100), batched=True).usd
+        return book.price(Model("it", "it", model), Usage(1000, 100), batched=True).usd
 
     def test_are_half_unless_the_operator_says_otherwise(self) -> None:
         assert self.batched(OPENAI, "gpt-4o-2024-08-06") == pytest.approx((1000 * 2.5 + 100 * 10) / 1e6 / 2)
@@ -114,7 +124,83 @@ class TestUnknownPrices:
         assert price(base_url, model, Usage(1000, 100)) == Price(None, None)
 
     def test_are_those_of_connections_that_do_not_exist(self) -> None:
-        assert GenaiPriceBook(Connections({})).price("nowhere", "m", Usage(1, 1)) == Price(None, None)
+        assert GenaiPriceBook(Connections({})).price(Model("it", "nowhere", "m"), Usage(1, 1)) == Price(
+            None, None
+        )
+
+
+class TestVariants:
+    """What only begins like a listed name is another model, at a price that nobody knows."""
+
+    @pytest.mark.parametrize(
+        ("base_url", "model"),
+        [
+            (OPENAI, "gpt-4o-mini-search-preview"),
+            (OPENAI, "gpt-4o-mini-search-preview-2025-03-11"),
+            (OPENAI, "gpt-5-search-api"),
+            (OPENAI, "o3-deep-research"),
+            (OPENAI, "gpt-5-nano-fast"),
+            (OPENAI, "ft:gpt-4o-mini-search-preview-2025-03-11:org::id"),
+            (ANTHROPIC, "claude-opus-4-6-fast"),
+            (ANTHROPIC, "claude-haiku-4-5-20251001-fast"),
+            (ANTHROPIC, "claude-opus-4-61"),
+            ("https://openrouter.ai/api/v1", "openai/gpt-4o:online"),
+            ("https://openrouter.ai/api/v1", "openai/gpt-4o:nitro"),
+        ],
+    )
+    def test_are_unknown(self, base_url: str, model: str) -> None:
+        assert price(base_url, model, Usage(1000, 100)) == Price(None, None)
+
+    @pytest.mark.parametrize(
+        ("base_url", "model", "named"),
+        [
+            (OPENAI, "gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
+            (OPENAI, "gpt-5-nano-2025-08-07", "gpt-5-nano"),
+            (OPENAI, "GPT-4o", "gpt-4o"),
+            (ANTHROPIC, "claude-opus-4-6-20260205", "claude-opus-4-6"),
+            (ANTHROPIC, "claude-sonnet-5-5@20260928", "claude-sonnet-5-5"),
+        ],
+    )
+    def test_dated_snapshots_cost_what_their_model_does(self, base_url: str, model: str, named: str) -> None:
+        found = price(base_url, model, Usage(1000, 100))
+        assert found.usd is not None
+        assert found == price(base_url, named, Usage(1000, 100))
+
+    def test_fine_tuned_models_cost_what_the_list_says_of_them(self) -> None:
+        # $0.30 in per million tokens, twice the price of the model that was tuned
+        tuned = price(OPENAI, "ft:gpt-4o-mini-2024-07-18:org::id", Usage(1_000_000, 0))
+        assert tuned.usd == pytest.approx(0.3)
+
+    def test_have_the_operators_price(self) -> None:
+        own = {"claude-opus-4-6-fast": ModelPrices(input=30, output=150)}
+        found = price(ANTHROPIC, "claude-opus-4-6-fast", Usage(1_000_000, 0), prices=own)
+        assert found.usd == pytest.approx(30)
+        assert found.source == "operator"
+
+
+class TestFieldsThatTheOperatorAllows:
+    """What they make a call cost is for him to say."""
+
+    MODEL = Model(
+        "it",
+        "it",
+        "gpt-4o",
+        ModelParameters(extra={"service_tier": "priority"}),
+        takes=Takes(allowed_extra=("service_tier",)),
+    )
+
+    def test_leave_no_listed_price(self) -> None:
+        book = GenaiPriceBook(Connections({"it": Connection("it", "openai", OPENAI)}))
+        assert book.price(self.MODEL, Usage(1, 1)) == Price(None, None)
+        unset = replace(self.MODEL, parameters=ModelParameters(extra={"top_k": 5}))
+        assert book.price(unset, Usage(1, 1)).usd is not None
+
+    def test_are_charged_as_he_says(self) -> None:
+        own = {"gpt-4o": ModelPrices(input=5, output=20)}
+        book = GenaiPriceBook(Connections({"it": Connection("it", "openai", OPENAI, prices=own)}))
+        found = book.price(self.MODEL, Usage(1_000_000, 0))
+        assert found.usd == pytest.approx(5)
+        assert found.source == "operator"
 
 
 class TestSimulatedPrices:
