@@ -327,7 +327,7 @@ class Provider:
             if entry is not None:
                 entry["for_nobody"] = True
         if entry is not None and self._state.ledger is not None:
-            entry["answered"] = answered
+            entry["answered"], entry["ended"] = answered, round(time.monotonic(), 6)
             self._state.ledger.append(entry)
 
 
