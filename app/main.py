@@ -282,7 +282,9 @@ def _services(settings: Settings) -> Services:
         book=book,
         making_connections=ConnectionDependencies(engine, operator, settings.connection_guard, ring),
         submission=submission,
-        planning=PlanDependencies(submission, operator, prices),
+        planning=PlanDependencies(
+            submission, operator, prices, settings.max_in_flight, settings.max_unwritten
+        ),
         checking=CheckDependencies(engine, submission.catalog, book, prices, settings.transport),
         control=ControlDependencies(engine, queue, settings.shard_window),
         contexts=contexts,

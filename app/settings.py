@@ -97,7 +97,10 @@ class Settings(BaseSettings):
     worker_nice: Annotated[int, Field(ge=0, le=19)] = 0
     """Niceness of worker processes. ``assay up`` sets 5, so that polls are answered while workers fill the machine."""
     max_in_flight: Annotated[int, Field(ge=1)] = 512
-    """Calls in flight of one worker process to one connection, unless the operator's file says otherwise."""
+    """Calls in flight of one worker process to one model, unless the operator's file says otherwise."""
+    max_unwritten: Annotated[int, Field(ge=1)] = 512
+    """Calls of one worker process that have ended and are not written yet, at which it starts no further one. Those and the ones in flight
+    are made again, and paid twice, if it is killed."""
     lease_seconds: Annotated[float, Field(ge=1)] = 20.0
     """How long a silent worker keeps a shard."""
     sweep_seconds: Annotated[float, Field(gt=0)] = 2.0

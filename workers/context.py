@@ -201,7 +201,7 @@ class WorkerContext:
             outage_seconds=settings.outage_seconds,
         )
         await limiter.begin()
-        writer = BatchWriter(ResultWriter(vital))
+        writer = BatchWriter(ResultWriter(vital), settings.max_unwritten)
         leases = LeaseKeeper(vital, settings.lease_seconds)
         budgets = BudgetKeeper(engine)
         desk = ReplyDesk(engine)

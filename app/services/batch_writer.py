@@ -1,6 +1,7 @@
 """Group commit: while one transaction is on its way, and a little longer, the rows that come meanwhile gather for the next.
 
-At low load a row is durable within one transaction's time and 20 ms more at most, at high load within 80.
+At low load a row is durable within one transaction's time and 20 ms more at most, at high load within 80. Replies that are not
+written yet are lost with a worker that dies, and paid for again, as are the calls on the wire; so they are kept to fewer than those.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import structlog
 from app.db.health import is_away
 from app.db.reasons import reason
 from app.db.shards import AnyClaim
-from app.db.writer import Held, ResultWriter, Row
+from app.db.writer import CallRow, Held, ResultWriter, Row
 from app.telemetry.metrics import ROWS_LOST, WRITER_BACKLOG
 
 log = structlog.get_logger(__name__)
@@ -24,13 +25,20 @@ SHORTEST_REST_SECONDS = 0.02
 """Between the beginnings of two transactions: each costs both sides as much as a hundred rows. The first after a pause begins at once."""
 
 LONGEST_REST_SECONDS = 0.08
-"""Likewise, while there is much to write. Replies of so long are lost with a worker that dies, beside those on the wire."""
+"""Likewise, while there is much to write."""
 
 BUSY_ROWS = 2_500
 """Rows within a second for which the longest rest is taken; for fewer it is shorter in proportion."""
 
-BACKLOG_ROWS = 20_000
-"""With more rows than this waiting, no further call starts: what is paid for must get to disk."""
+WIRE_SHARE = 2
+"""The rest ends early once a call waits to be written for so many on the wire: fast calls would be lost in greater number than those.
+So it does where no further call may start."""
+
+WORTH_A_TRANSACTION = 32
+"""Calls below which the rest does not end early."""
+
+MOST_UNWRITTEN = 512
+"""With so many calls that are not written no further one starts: what is paid for must get to disk."""
 
 
 class StaleClaimError(Exception):
@@ -42,7 +50,7 @@ class Batch:
 
     def __init__(self) -> None:
         self.rows: dict[Held, list[Row]] = {}
-        self.size = 0
+        self.size = self.calls = 0
         self.stale: set[Held] = set()
         self.failed: dict[Held, Exception] = {}
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -88,13 +96,24 @@ class Pace:
 
 
 class BatchWriter:
-    """Gathers rows of all shards of a process and writes them, one transaction after the other."""
+    """Gathers rows of all shards of a process and writes them, one transaction after the other.
 
-    def __init__(self, writer: ResultWriter) -> None:
+    Args:
+        writer: Writes a transaction.
+        most_unwritten: Calls that may wait to be written while others start.
+
+    Attributes:
+        on_the_wire: Calls whose rows are still to come; whoever makes calls counts them here.
+    """
+
+    def __init__(self, writer: ResultWriter, most_unwritten: int = MOST_UNWRITTEN) -> None:
+        self.on_the_wire = 0
         self._writer = writer
+        self._most_unwritten = most_unwritten
         self._open: Batch | None = None
-        self._pending = 0
+        self._pending = self._unwritten = 0
         self._wake = asyncio.Event()
+        self._due = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._room = asyncio.Event()
@@ -111,14 +130,19 @@ class BatchWriter:
         batch.rows.setdefault(_held(claim), []).extend(rows)
         batch.size += len(rows)
         self._pending += len(rows)
-        if not self.has_room:
-            self._room.clear()
+        if calls := [*map(type, rows)].count(CallRow):
+            batch.calls += calls
+            self._unwritten += calls
+            if not self.has_room:
+                self._room.clear()
+            if not self.has_room or batch.calls >= max(WORTH_A_TRANSACTION, self.on_the_wire // WIRE_SHARE):
+                self._due.set()
         return batch
 
     @property
     def has_room(self) -> bool:
         """Whether calls may start: not too much is waiting to be written."""
-        return self._pending <= BACKLOG_ROWS
+        return self._unwritten < self._most_unwritten
 
     async def wait_for_room(self) -> None:
         """Waits while too much is waiting to be written."""
@@ -137,20 +161,24 @@ class BatchWriter:
                 await task
 
     async def _run(self) -> None:
-        clock, pace, rested = asyncio.get_running_loop().time, Pace(), float("-inf")
+        loop, pace, rested = asyncio.get_running_loop(), Pace(), 0.0
         while True:
             await self._wake.wait()
-            await asyncio.sleep(rested - clock())
+            rest = loop.call_at(rested, self._due.set)
+            await self._due.wait()
+            rest.cancel()
             self._wake.clear()
+            self._due.clear()
             batch, self._open = self._open, None
             if batch is None:
                 continue
-            rested = pace.begin(batch.size, clock())
+            rested = pace.begin(batch.size, loop.time())
             try:
                 await self._settle(batch)
             finally:
                 batch.done.set_result(None)
                 self._pending -= batch.size
+                self._unwritten -= batch.calls
                 if self.has_room:
                     self._room.set()
                 if self._open is None:

@@ -63,12 +63,14 @@ class BeyondOwnLimitsError(Exception):
 
 
 class NotUnderCapError(Exception):
-    """There is a spending cap, and what the job spends does not count against it; the message says whose, and what to do."""
+    """The API key has a spending cap, and what the job spends does not count against it."""
 
-
-class ModelNotAllowedError(Exception):
-    """The operator does not allow the tenant a model that a job calls; the message names it."""
+    def __init__(self) -> None:
+        super().__init__(
+            "the API key has a spending cap, and what this job spends does not count against it:"
+            " take the key that submitted it, or one without a cap"
+        )
 
 
 class SpendingCapError(Exception):
-    """The spending cap of the API key or the tenant does not leave enough; the message says for what."""
+    """The spending cap of the API key does not leave enough; the message says for what."""

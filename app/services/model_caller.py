@@ -314,6 +314,7 @@ class ModelCaller:
         counted = self._way(request.model).counted
         started = time.perf_counter()
         counted.in_flight += 1
+        self._writer.on_the_wire += 1
         try:
             with stop.on_the_wire(task):
                 reply = await self._chat.complete(request)
@@ -330,6 +331,7 @@ class ModelCaller:
             raise
         finally:
             counted.in_flight -= 1
+            self._writer.on_the_wire -= 1
         took = _milliseconds(started)
         self._account(answered_row(sent, took, reply, self._prices), sent, counted)
         self._observe(
@@ -395,15 +397,22 @@ class ModelCaller:
             raise
 
     async def _take_turn(self, model: Model, claim: AnyClaim) -> Turn:
-        """Waits for a call's turn in this process."""
-        if not self._writer.has_room:
-            with waiting("writer", self._way(model).counted):
-                await self._writer.wait_for_room()
-        queue, counted = self._way(model)  # not before the wait: what is idle may be forgotten
+        """Waits for a call's turn in this process, and in it for the calls before to be written.
+
+        So no more calls are lost with the worker than may have a turn and may be unwritten, however many stand in line.
+        """
+        queue, counted = self._way(model)
         turn = queue.turn_at_once()
         if turn is None:
             with waiting("process", counted):
                 turn = await queue.turn_in_line(claim.tenant, claim.job_id, claim.priority)
+        if not self._writer.has_room:
+            try:
+                with waiting("writer", counted):
+                    await self._writer.wait_for_room()
+            except BaseException:
+                turn.end()
+                raise
         return turn
 
     async def _reserve_in_turn(self, wanted: Wanted, stop: StopSignal, turn: Turn) -> bool:

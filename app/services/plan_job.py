@@ -38,11 +38,21 @@ SECONDS_PER_MINUTE = 60
 
 @dataclass(frozen=True, slots=True)
 class PlanDependencies:
-    """What planning takes beside what submitting takes."""
+    """What planning takes beside what submitting takes.
+
+    Attributes:
+        submission: What submitting takes.
+        connections: The operator's connections.
+        prices: Knows what calls cost.
+        max_in_flight: Calls to a model that a worker process may have in flight, whatever the model's limits are.
+        max_unwritten: Calls that have ended and are not written yet, from which on a worker process starts no further one.
+    """
 
     submission: SubmissionDependencies
     connections: Connections
     prices: PriceBook
+    max_in_flight: int
+    max_unwritten: int
 
 
 async def plan_job(
@@ -177,6 +187,7 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | No
     found += _gym_warnings(prepared)
     unpriced = _cost(deps, list(prepared.estimates), spec)["unpriced_models"]
     found += _budget_warnings(deps, prepared, budget)
+    found += _kill_warning(deps, prepared, budget)
     if unpriced:
         found.append(f"No price is known for {', '.join(unpriced)}; their calls are not in the cost.")
     return found
@@ -222,6 +233,19 @@ def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budg
     if budget.tokens is not None and tokens > budget.tokens:
         found.append(f"About {tokens:,} tokens are expected; the budget allows {budget.tokens:,}.")
     return found
+
+
+def _kill_warning(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | None) -> list[str]:
+    """What of the budget may be paid twice where a worker is killed: its calls in flight, and those that it had not written."""
+    spec = prepared.resolution.spec
+    called = [e for e in prepared.estimates if e.calls and not e.model.simulated and not _batched(e, spec)]
+    if budget is None or not called:
+        return []
+    names = {(e.model.connection, e.model.name) for e in called}
+    limits = [deps.connections.limits(*name).max_in_flight or deps.max_in_flight for name in names]
+    in_flight = sum(min(limit, deps.max_in_flight) for limit in limits)
+    most = in_flight + deps.max_unwritten
+    return [f"At most {most:,} calls may be paid twice for each worker that is killed; the budget holds."]
 
 
 def _gym_warnings(prepared: PreparedJob) -> list[str]:

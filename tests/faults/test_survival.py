@@ -26,6 +26,7 @@ from tests.faults.trial import (
     FINALIZER,
     IN_FLIGHT,
     KILLS,
+    MAX_UNWRITTEN,
     TIMES,
     Trial,
     Undisturbed,
@@ -42,6 +43,7 @@ LATENCY_MS = 150.0
 
 ENVIRONMENT = {
     "ASSAY_MAX_IN_FLIGHT": str(IN_FLIGHT),
+    "ASSAY_MAX_UNWRITTEN": str(MAX_UNWRITTEN),
     "ASSAY_LEASE_SECONDS": "10",
     "ASSAY_SWEEP_SECONDS": "0.5",
 }
@@ -115,6 +117,15 @@ class TestKills:
         figures = trial.end()
         report("kills, short", seed=seed, n=len(victims), of=len(victims), **figures)
 
+    def test_a_worker_killed_while_the_database_stands_still_costs_no_more_than_its_bound(
+        self, service: Service, trial: Trial
+    ) -> None:
+        for worker in ("worker1", "worker2", "worker1"):
+            service.settled()
+            assert trial.running_after(60)
+            trial.strike(worker, partial(kill_with_unwritten_calls, service, worker))
+        report("cost of kills, short", seed=0, n=3, of=3, **trial.end(unwritten=MAX_UNWRITTEN))
+
     @pytest.mark.long
     @pytest.mark.timeout(4 * 3600)
     def test_fifty_times_over_long_jobs(self, service: Service, whole: Undisturbed) -> None:
@@ -130,6 +141,15 @@ class TestKills:
                     struck += 1
             done.append(trial.end())
         report("kills", seed=seed, n=struck, of=50, **add_up(done))
+
+
+def kill_with_unwritten_calls(service: Service, worker: str) -> None:
+    """Kills a worker once no more calls come, as nothing can be written."""
+    with service.frozen("postgres"):
+        received = -1
+        while received < (received := service.received()):
+            time.sleep(1)
+        service.kill(worker)
 
 
 POINTS = (

@@ -26,6 +26,7 @@ CALLS = int(os.environ.get("ASSAY_FAULT_CALLS", "20000"))
 REPORT = PROJECT / "build" / "faults.json"
 
 IN_FLIGHT = 16  # for each model and worker
+MAX_UNWRITTEN = 16  # for each worker
 MODELS = 3  # two that write, one that judges
 AT_RISK = {"worker1": 1, "worker2": 1, "supervisor": 2}
 """Workers that lose what they have on the wire, or their leases, with a part. No other part's end costs a call."""
@@ -137,11 +138,12 @@ class Trial:
         assert before <= kept
         self.blows.append(Blow(part, identities(self.service.ledger(self.job_id)), kept))
 
-    def end(self, *, in_peace: bool = True) -> Json:
+    def end(self, *, in_peace: bool = True, unwritten: int = 0) -> Json:
         """Waits for the job's end, checks it, and says what was measured.
 
         Args:
             in_peace: whether the provider answers at once from now on.
+            unwritten: calls that each dead worker may have been kept from writing.
         """
         if in_peace:
             self.service.simulate(latency_ms=0)
@@ -163,7 +165,7 @@ class Trial:
         twice = asked.total() - len(asked)
         deaths = sum(AT_RISK.get(blow.part, 0) for blow in self.blows)
         # On the wire, and once as many for all that were on their way to disk at one of the deaths.
-        limit = (deaths + bool(deaths)) * MODELS * IN_FLIGHT
+        limit = (deaths + bool(deaths)) * MODELS * IN_FLIGHT + deaths * unwritten
         assert twice <= limit, f"asked again: {repeated(entries)}"
         # What a dead worker had on the wire is accounted for by nobody; everything else is.
         assert asked.total() - twice <= ended["usage"]["calls"] <= asked.total()

@@ -171,18 +171,39 @@ class TestBatchWriter:
             await batch.durable(claim)
         await small.dispose()
 
-    async def test_too_much_backlog_holds_calls_back_until_it_is_written(
-        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    async def test_too_many_unwritten_calls_hold_others_back_until_they_are_written(
+        self, engine: AsyncEngine
     ) -> None:
-        monkeypatch.setattr(batch_writer, "BACKLOG_ROWS", 5)
         claim = await claimed(engine, (await new_job(engine)).id)
-        rows = BatchWriter(ResultWriter(engine))
-        batch = rows.add(claim, response_row(claim), *(verdict_row(claim, 0, unit) for unit in range(5)))
+        rows = BatchWriter(ResultWriter(engine), most_unwritten=2)
+        rows.add(
+            claim, call_row(claim), response_row(claim), *(verdict_row(claim, 0, unit) for unit in range(9))
+        )
+        with_one_call = rows.has_room
+        batch = rows.add(claim, call_row(claim))
+        assert (with_one_call, rows.has_room) == (True, False)
         room = asyncio.create_task(rows.wait_for_room())
         assert (await asyncio.wait({room}, timeout=0.05))[1] == {room}
         async with rows.running():
-            await asyncio.wait_for(room, 5)
+            await asyncio.wait_for(room, 20)
             assert batch.done.done()
+
+    @pytest.mark.parametrize(("on_the_wire", "enough"), [(0, 32), (90, 45)])
+    async def test_the_rest_ends_early_once_as_many_calls_wait_as_half_of_those_on_the_wire(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch, on_the_wire: int, enough: int
+    ) -> None:
+        monkeypatch.setattr(batch_writer, "LONGEST_REST_SECONDS", 3600.0)
+        monkeypatch.setattr(batch_writer, "SHORTEST_REST_SECONDS", 3600.0)
+        claim = await claimed(engine, (await new_job(engine)).id)
+        rows = BatchWriter(ResultWriter(engine))
+        rows.on_the_wire = on_the_wire
+        async with rows.running():
+            await rows.add(claim, call_row(claim)).durable(claim)  # after which the writer rests for an hour
+            for unit in range(enough - 1):
+                batch = rows.add(claim, call_row(claim), verdict_row(claim, 0, unit))
+            assert (await asyncio.wait({batch.done}, timeout=0.1))[1] == {batch.done}
+            assert rows.add(claim, call_row(claim)) is batch
+            await asyncio.wait_for(batch.durable(claim), 20)
 
 
 class TestDatabaseOutage:

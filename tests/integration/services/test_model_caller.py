@@ -212,6 +212,35 @@ class TestModels:
         assert await held is REPLY
 
 
+class TestUnwrittenCalls:
+    async def test_hold_back_also_those_that_stood_in_line_before(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        writer = BatchWriter(ResultWriter(engine), most_unwritten=1)
+        bench, script = Bench(engine, writer, claim), Script([REPLY] * 3)
+        calls = [asyncio.create_task(bench.call(script)) for _ in range(3)]
+        await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(calls, timeout=0.05, return_when=asyncio.ALL_COMPLETED)
+        assert len(script.requests) == 1  # nobody writes yet
+        async with writer.running():
+            await asyncio.wait_for(asyncio.gather(*calls), 20)
+            assert len(await bench.accounts()) == 3
+
+    async def test_keep_nobody_from_stopping_and_no_turn(self, engine: AsyncEngine) -> None:
+        claim = await claimed(engine, (await new_job(engine)).id)
+        writer = BatchWriter(ResultWriter(engine), most_unwritten=1)
+        bench, script = Bench(engine, writer, claim), Script([REPLY] * 2)
+        await bench.call(script)
+        stopped = asyncio.create_task(bench.call(script))
+        await asyncio.sleep(0.05)
+        bench.stop.set(StopReason.SHUTDOWN)
+        with pytest.raises(StoppedError):
+            await asyncio.wait_for(stopped, 20)
+        bench.stop = StopSignal()
+        async with writer.running():
+            await asyncio.wait_for(bench.call(script), 20)
+        assert writer.on_the_wire == 0
+
+
 class TestAttempts:
     async def test_an_answer_is_accounted_for(self, bench: Bench) -> None:
         script = Script([REPLY])

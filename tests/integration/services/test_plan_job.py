@@ -1,4 +1,4 @@
-"""What a plan says of models that end."""
+"""What a plan warns of."""
 
 from dataclasses import replace
 from datetime import date
@@ -6,7 +6,9 @@ from datetime import date
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.domain.budget import Budget
 from app.domain.draft import ModelDraft
+from app.domain.execution import Execution
 from app.guard.targets import Guard
 from app.llm.connections import load_connections
 from app.llm.model_table import ModelEnd
@@ -25,7 +27,7 @@ def deps(engine: AsyncEngine) -> PlanDependencies:
         book=ConnectionBook(engine, operator, Guard(), KeyRing(())),
         prices=GenaiPriceBook(operator),
     )
-    return PlanDependencies(submission, operator, submission.prices)
+    return PlanDependencies(submission, operator, submission.prices, max_in_flight=512, max_unwritten=100)
 
 
 async def test_a_model_that_is_gone_is_named_once(deps: PlanDependencies) -> None:
@@ -85,6 +87,39 @@ async def test_a_server_of_ones_own_without_a_bound_is_named(
     )
     own = ModelDraft("own/small")
     plan = await plan_job(
-        PlanDependencies(submission, operator, submission.prices), TENANT, draft(models=(own,), judges=(own,))
+        PlanDependencies(submission, operator, submission.prices, 512, 512),
+        TENANT,
+        draft(models=(own,), judges=(own,)),
     )
     assert any("max_in_flight" in one for one in plan["warnings"]) == warned
+
+
+@pytest.mark.parametrize(
+    ("models", "execution", "most"),
+    [
+        (("openai/a", "openai/b"), "direct", "1,124"),  # two models, and 100 that are not written
+        (("openai/a", "slow/c"), "direct", "620"),  # of 8 calls in flight
+        (("openai/a", "simulated/sim-drifting"), "direct", "612"),
+        (("simulated/sim-drifting",), "direct", None),
+        (("openai/a",), "batch", None),
+    ],
+)
+async def test_a_job_with_a_budget_is_told_what_a_killed_worker_may_cost(
+    engine: AsyncEngine, models: tuple[str, ...], execution: str, most: str | None
+) -> None:
+    slow = "{kind: openai, base_url: 'https://api.example.com/v1', models: [c], limits: {max_in_flight: 8}}"
+    keys = {"OPENAI_API_KEY": "sk-proj-q7Zf3Lw9KxTb2YhVn5Rc"}
+    operator = load_connections(f"connections: {{slow: {slow}}}", keys, "http://127.0.0.1:8400")
+    submission = replace(
+        submission_dependencies(engine, RecordingQueue()),
+        book=ConnectionBook(engine, operator, Guard(), KeyRing(())),
+        prices=GenaiPriceBook(operator),
+    )
+    deps = PlanDependencies(submission, operator, submission.prices, max_in_flight=512, max_unwritten=100)
+    writer, *judges = map(ModelDraft, models)
+    job = draft(models=(writer,), judges=tuple(judges) or (writer,))
+    job = replace(job, execution=Execution(execution), budget=Budget(calls=10**6))
+    warnings = (await plan_job(deps, TENANT, job))["warnings"]
+    told = f"At most {most} calls may be paid twice for each worker that is killed; the budget holds."
+    assert [one for one in warnings if "paid twice" in one] == ([told] if most else [])
+    assert "paid twice" not in str(await plan_job(deps, TENANT, replace(job, budget=None)))
