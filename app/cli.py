@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.domain.addresses import is_loopback
-from app.terminal import checking, controlling, deciding, keys, reading, submitting
+from app.terminal import checking, controlling, deciding, keys, reading, submitting, tenants
 from app.terminal.keys import KeyStore
 from app.terminal.options import DEFAULT_URL, AsJson, client_of
 from app.terminal.outcome import CommandError, Commands, exit_by, print_json, say, told_errors
@@ -351,6 +351,7 @@ def _say_ready(url: str, settings: "Settings", *, as_json: bool) -> None:
 
 
 app.add_typer(keys.group(_key_store))
+app.add_typer(tenants.group(_key_store))
 
 if __name__ == "__main__":
     main()

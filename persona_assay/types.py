@@ -611,6 +611,7 @@ class ConnectionChangeIn(TypedDict):
     prices: NotRequired[Mapping[str, PricesIn]]
     models: NotRequired[Sequence[str] | None]
     batches: NotRequired[bool]
+    families: NotRequired[Mapping[str, str]]
     description: NotRequired[str | None]
 
 
@@ -619,8 +620,8 @@ class ConnectionIn(TypedDict):
 
     name: str
     """How jobs name it: a model is `name/model`."""
-    kind: Literal["openai", "anthropic"]
-    """The wire format that its server speaks."""
+    kind: Literal["openai", "anthropic", "completions"]
+    """The wire format that its server speaks; `completions` is OpenAI's older one for base models, which know no roles."""
     base_url: str
     """What the format's paths are appended to. `https` and a public address, unless the operator allows its network."""
     api_key: NotRequired[str | None]
@@ -633,6 +634,8 @@ class ConnectionIn(TypedDict):
     """What jobs may use; all if left out."""
     batches: NotRequired[bool]
     """Whether it has the batch endpoints of its wire format."""
+    families: NotRequired[Mapping[str, str]]
+    """Which model stands behind a name that does not say so, such as a deployment's: what its family refuses is not sent."""
     description: NotRequired[str | None]
     """For people."""
 
@@ -1245,7 +1248,7 @@ class KeptConnection(TypedDict):
     object: Literal["connection"]
     version: str
     """Another one after each change of URL, limits or prices. Jobs keep the one with which they were submitted."""
-    kind: Literal["openai", "anthropic"]
+    kind: Literal["openai", "anthropic", "completions"]
     base_url: str
     key_set: bool
     key_hint: str | None
@@ -1255,6 +1258,8 @@ class KeptConnection(TypedDict):
     models: list[str] | None
     """`null` for all."""
     batches: bool
+    families: dict[str, str]
+    """By model: the name by which the model table knows its family."""
     description: str | None
     created_at: str
     """Of this version."""

@@ -91,19 +91,20 @@ async def tasks(services: ServicesDep) -> Response:
 @router.get("/models", responses=answers_with(catalog_answers.ConnectionList), summary="List connections")
 @needs(Scope.READ)
 async def models(services: ServicesDep, tenant: TenantDep) -> Response:
-    """The operator's connections, and those made by `POST /v1/connections`. A model is named `connection/name`."""
+    """The operator's connections, and those made by `POST /v1/connections`, as far as the tenant may use them. A model is named `connection/name`."""
     known = await services.book.of_tenant(tenant)
     data = [
         {
             "id": name,
             "kind": connection.kind,
             "simulated": connection.simulated,
-            "models": None if connection.models is None else list(connection.models),
+            "models": None if models is None else list(models),
             "requests_per_minute": connection.limits.requests_per_minute,
             "tokens_per_minute": connection.limits.tokens_per_minute,
             "max_in_flight": connection.limits.max_in_flight,
         }
-        for name, connection in known.by_id.items()
+        for name, models in known.permitted()
+        for connection in (known.by_id[name],)
     ]
     return JSONResponse({"data": data})
 

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from app.api.answer import Answer
+from app.llm.connections import ConnectionKind
 
 
 class KeptLimits(Answer):
@@ -40,7 +41,7 @@ class KeptConnection(Answer):
         description="Another one after each change of URL, limits or prices. Jobs keep the one with which they were submitted.",
         examples=["3f9c2a7104d8be65"],
     )
-    kind: Literal["openai", "anthropic"]
+    kind: ConnectionKind
     base_url: str
     key_set: bool
     key_hint: str | None = Field(
@@ -51,6 +52,9 @@ class KeptConnection(Answer):
     prices: dict[str, KeptPrices]
     models: list[str] | None = Field(description="`null` for all.")
     batches: bool
+    families: dict[str, str] = Field(
+        description="By model: the name by which the model table knows its family."
+    )
     description: str | None
     created_at: datetime = Field(description="Of this version.")
     updated_at: datetime

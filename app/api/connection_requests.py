@@ -1,13 +1,13 @@
 """Schemas of the bodies that make and change connections."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr, model_validator
 from pydantic.config import JsonDict
 
 from app.api.bodies import Body
 from app.api.requests import Line, Text
-from app.llm.connections import BATCH_SHARE, base_url_of, key_of
+from app.llm.connections import BATCH_SHARE, ConnectionKind, base_url_of, key_of
 
 LONGEST_KEY = 500
 MOST_MODELS = 500
@@ -60,6 +60,7 @@ class PricesIn(Body):
 
 
 Prices = Annotated[dict[ModelName, PricesIn], Field(max_length=MOST_MODELS)]
+Families = Annotated[dict[ModelName, ModelName], Field(max_length=MOST_MODELS)]
 Models = Annotated[list[ModelName], Field(min_length=1, max_length=MOST_MODELS)]
 
 CONNECTION_EXAMPLE: JsonDict = {
@@ -81,7 +82,9 @@ class ConnectionIn(Body):
     )
 
     name: Name = Field(description="How jobs name it: a model is `name/model`.")
-    kind: Literal["openai", "anthropic"] = Field(description="The wire format that its server speaks.")
+    kind: ConnectionKind = Field(
+        description="The wire format that its server speaks; `completions` is OpenAI's older one for base models, which know no roles."
+    )
     base_url: Url = Field(
         description="What the format's paths are appended to. `https` and a public address, unless the operator allows its network."
     )
@@ -97,6 +100,10 @@ class ConnectionIn(Body):
     )
     models: Models | None = Field(None, description="What jobs may use; all if left out.")
     batches: bool = Field(False, description="Whether it has the batch endpoints of its wire format.")
+    families: Families = Field(
+        default_factory=dict,
+        description="Which model stands behind a name that does not say so, such as a deployment's: what its family refuses is not sent.",
+    )
     description: Line | None = Field(None, description="For people.")
 
     def values(self) -> dict[str, Any]:
@@ -119,6 +126,7 @@ class ConnectionChangeIn(Body):
     prices: Prices = Field(default_factory=dict, validate_default=False)
     models: Models | None = None
     batches: bool = False
+    families: Families = Field(default_factory=dict, validate_default=False)
     description: Line | None = None
 
     @model_validator(mode="after")

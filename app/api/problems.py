@@ -26,6 +26,7 @@ from app.services.errors import (
     BeyondOwnLimitsError,
     BusyError,
     IdempotencyConflictError,
+    ModelNotAllowedError,
     NameTakenError,
     NotFoundError,
     NotUnderCapError,
@@ -131,6 +132,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(SpendingCapError, _spending_cap)
     app.add_exception_handler(BeyondOwnLimitsError, _beyond_own_limits)
     app.add_exception_handler(NotUnderCapError, _not_under_cap)
+    app.add_exception_handler(ModelNotAllowedError, _model_not_allowed)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
     app.add_exception_handler(ClientDisconnect, _vanished)
@@ -268,6 +270,10 @@ async def _spending_cap(request: Request, error: Exception) -> Response:
 
 async def _not_under_cap(request: Request, error: Exception) -> Response:
     return problem_response(request, HTTPStatus.FORBIDDEN, "not_under_cap", str(error))
+
+
+async def _model_not_allowed(request: Request, error: Exception) -> Response:
+    return problem_response(request, HTTPStatus.FORBIDDEN, "model_not_allowed", str(error))
 
 
 async def _database(request: Request, error: Exception) -> Response:

@@ -6,7 +6,8 @@ when a worker dies between the two.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import insert, text
@@ -29,12 +30,25 @@ class Wanted:
     most: Amount
 
 
+class CapOf(StrEnum):
+    """Whose jobs spend a cap together."""
+
+    KEY = "API key"
+    TENANT = "tenant"
+
+
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """What the jobs of an API key may spend together, and what of it is taken, in billionths of a dollar."""
+    """What the jobs of an API key or a tenant may spend together, and what of it is taken, in billionths of a dollar."""
 
     nanos_limit: int
     nanos_taken: int
+    of: CapOf = CapOf.KEY
+
+    @property
+    def nanos_left(self) -> int:
+        """What is not taken; 0 where more than the cap is."""
+        return max(0, self.nanos_limit - self.nanos_taken)
 
     def affordable(self, wanted: Sequence[Amount], beside: Amount = NOTHING) -> int:
         """How many of the wanted calls, in their order, fit beside what is taken, and beside some more."""
@@ -51,26 +65,26 @@ class Account:
         spent: What recorded calls took; the worst case of those whose cost is unknown.
         reserved: The worst case of the calls whose outcome is not recorded.
         may_call: Whether the job is active, so that calls may be paid for.
-        cap: That of the API key that submitted the job, if it has one; known where the account is locked.
+        caps: Those of the API key that submitted the job and of its tenant, if they have any; known where the account is locked.
     """
 
     limits: Limits
     spent: Amount
     reserved: Amount
     may_call: bool
-    cap: Cap | None = None
+    caps: tuple[Cap, ...] = ()
 
     def affordable(self, wanted: Sequence[Amount], beside: Amount = NOTHING) -> int:
         """How many of the wanted calls, in their order, fit beside what is taken, and beside some more."""
         taken = self.spent + self.reserved + beside
         own = self.limits.affordable(taken, wanted)
-        return own if self.cap is None else min(own, self.cap.affordable(wanted, beside))
+        return min([own, *(cap.affordable(wanted, beside) for cap in self.caps)])
 
-    def is_capped(self, wanted: Amount, beside: Amount = NOTHING) -> bool:
-        """Whether the job's own limits would leave enough for a call, and the cap of its key does not."""
-        if self.cap is None or self.cap.affordable([wanted], beside):
-            return False
-        return self.limits.affordable(self.spent + self.reserved + beside, [wanted]) > 0
+    def capped_by(self, wanted: Amount, beside: Amount = NOTHING) -> CapOf | None:
+        """The cap that does not leave enough for a call though the job's own limits would; of two the key's."""
+        if not self.limits.affordable(self.spent + self.reserved + beside, [wanted]):
+            return None
+        return next((cap.of for cap in self.caps if not cap.affordable([wanted], beside)), None)
 
 
 _TAKEN_NANOS = (
@@ -87,23 +101,46 @@ _TAKEN = (
 _HELD_NANOS = f"coalesce(sum(CASE WHEN c.id IS NULL THEN r.nanos ELSE {_TAKEN_NANOS} END), 0)::bigint"
 """What reservations ``r`` come to, each as its call ``c`` turned out if that is recorded, and else at its worst."""
 
-TAKEN_BY_KEY = (
-    f"(api_keys.nanos + (SELECT {_HELD_NANOS} FROM budgets b JOIN reservations r ON r.job_id = b.job_id"
-    " LEFT JOIN calls c ON c.id = r.call_id WHERE b.key_id = api_keys.id))"
+_HELD_BY_JOBS = (
+    f"SELECT {_HELD_NANOS} FROM budgets b JOIN reservations r ON r.job_id = b.job_id"
+    " LEFT JOIN calls c ON c.id = r.call_id"
 )
+
+TAKEN_BY_KEY = f"(api_keys.nanos + ({_HELD_BY_JOBS} WHERE b.key_id = api_keys.id))"
 """What the jobs of an API key have spent, those included that were deleted, or may yet for calls that are on their way."""
+
+TAKEN_BY_TENANT = (
+    f"(tenant_limits.nanos + ({_HELD_BY_JOBS} WHERE b.under_tenant AND b.tenant = tenant_limits.tenant))"
+)
+"""The same of the jobs that a tenant submitted under a cap."""
+
+
+class Payers(NamedTuple):
+    """Whose caps what is spent counts against, besides a job's own budget.
+
+    Attributes:
+        key_id: An API key that has a cap.
+        tenant: A tenant that has one.
+    """
+
+    key_id: str | None = None
+    tenant: str | None = None
+
+
+NOBODY = Payers()
 
 
 async def insert_budget(
-    connection: AsyncConnection, tenant: str, job_id: str, budget: Budget, key_id: str | None = None
+    connection: AsyncConnection, tenant: str, job_id: str, budget: Budget, payers: Payers = NOBODY
 ) -> None:
-    """Gives a job its budget, and the key whose cap it has to keep."""
+    """Gives a job its budget, and the caps that it has to keep."""
     limits = limits_of(budget)
     await connection.execute(
         insert(BudgetRow).values(
             job_id=job_id,
             tenant=tenant,
-            key_id=key_id,
+            key_id=payers.key_id,
+            under_tenant=payers.tenant is not None,
             calls_limit=limits.calls,
             tokens_limit=limits.tokens,
             nanos_limit=limits.nanos,
@@ -141,21 +178,23 @@ async def change_limits(
     return Limits(*row)
 
 
-async def is_under_cap(connection: AsyncConnection, tenant: str, job_id: str, key_id: str) -> bool:
-    """Whether what a tenant's job spends counts against the cap of a key."""
+async def payers_of(connection: AsyncConnection, tenant: str, job_id: str) -> Payers:
+    """Whose caps what a tenant's job spends counts against."""
     rows = await connection.execute(
         text(
-            "SELECT EXISTS (SELECT FROM budgets WHERE job_id = :job AND tenant = :tenant AND key_id = :key)"
+            "SELECT key_id, CASE WHEN under_tenant THEN tenant END FROM budgets"
+            " WHERE job_id = :job AND tenant = :tenant"
         ),
-        {"job": job_id, "tenant": tenant, "key": key_id},
+        {"job": job_id, "tenant": tenant},
     )
-    return bool(rows.scalar_one())
+    row = rows.first()
+    return NOBODY if row is None else Payers(*row)
 
 
 async def lock_account(connection: AsyncConnection, job_id: str) -> Account | None:
     """A job's account, locked until the transaction ends, after every recorded call has been settled."""
-    found, key_id = await _lock(connection, job_id)
-    if not found:
+    payers = await _lock(connection, job_id)
+    if payers is None:
         return None
     rows = await connection.execute(
         text(
@@ -163,13 +202,15 @@ async def lock_account(connection: AsyncConnection, job_id: str) -> Account | No
             f"  WHERE r.job_id = :job AND c.id = r.call_id RETURNING {_TAKEN}),"
             " s AS (SELECT count(*) AS calls, coalesce(sum(tokens), 0)::bigint AS tokens,"
             "  coalesce(sum(nanos), 0)::bigint AS nanos FROM settled),"
-            " of_key AS (UPDATE api_keys SET nanos = api_keys.nanos + s.nanos FROM s WHERE id = :key)"
+            " of_key AS (UPDATE api_keys SET nanos = api_keys.nanos + s.nanos FROM s WHERE id = :key),"
+            " of_tenant AS (UPDATE tenant_limits SET nanos = tenant_limits.nanos + s.nanos FROM s"
+            "  WHERE tenant = :tenant)"
             " UPDATE budgets SET calls = budgets.calls + s.calls, tokens = budgets.tokens + s.tokens,"
             " nanos = budgets.nanos + s.nanos FROM s WHERE job_id = :job"
             " RETURNING calls_limit, tokens_limit, nanos_limit, budgets.calls, budgets.tokens, budgets.nanos,"
             " (SELECT status FROM jobs WHERE id = :job) AS status"
         ),
-        {"job": job_id, "key": key_id},
+        {"job": job_id, "key": payers.key_id, "tenant": payers.tenant},
     )
     row = rows.one()
     reserved = await connection.execute(
@@ -180,50 +221,69 @@ async def lock_account(connection: AsyncConnection, job_id: str) -> Account | No
         {"job": job_id},
     )
     account = _account(row.status, row[:3], row[3:6], reserved.one())
-    return account if key_id is None else replace(account, cap=await read_cap(connection, key_id))
+    return replace(account, caps=await read_caps(connection, payers))
 
 
-async def _lock(connection: AsyncConnection, job_id: str) -> tuple[bool, str | None]:
-    """Locks a job's budget and the key whose cap it keeps, in this order; whether there is one, and the key."""
+async def _lock(connection: AsyncConnection, job_id: str) -> Payers | None:
+    """Locks a job's budget, and the key and the tenant whose caps it keeps, in this order; ``None`` if it has no budget."""
     rows = await connection.execute(
-        text("SELECT key_id FROM budgets WHERE job_id = :job FOR UPDATE"), {"job": job_id}
-    )
-    row = rows.first()
-    if row is None or row.key_id is None:
-        return row is not None, None
-    await connection.execute(text("SELECT FROM api_keys WHERE id = :key FOR UPDATE"), {"key": row.key_id})
-    return True, str(row.key_id)
-
-
-async def charge_key(connection: AsyncConnection, key_id: str, nanos: int) -> None:
-    """Counts what was spent without a job against a key's cap, in billionths of a dollar; less than 0 gives some back."""
-    await connection.execute(
-        text("UPDATE api_keys SET nanos = nanos + :nanos WHERE id = :key"), {"nanos": nanos, "key": key_id}
-    )
-
-
-async def read_cap(connection: AsyncConnection, key_id: str) -> Cap | None:
-    """A key's cap, and what of it is taken; ``None`` for a key without one."""
-    rows = await connection.execute(
-        text(f"SELECT nanos_limit, {TAKEN_BY_KEY} FROM api_keys WHERE id = :key AND nanos_limit IS NOT NULL"),
-        {"key": key_id},
-    )
-    row = rows.first()
-    return None if row is None else Cap(*row)
-
-
-async def leave_to_key(connection: AsyncConnection, job_id: str) -> None:
-    """Before a job is removed: its key keeps what it spent, and the worst case of what is still not known."""
-    _, key_id = await _lock(connection, job_id)
-    if key_id is None:
-        return
-    await connection.execute(
         text(
-            f"UPDATE api_keys SET nanos = nanos + (SELECT {_HELD_NANOS} FROM reservations r"
-            "  LEFT JOIN calls c ON c.id = r.call_id WHERE r.job_id = :job) WHERE id = :key"
+            "SELECT key_id, CASE WHEN under_tenant THEN tenant END FROM budgets WHERE job_id = :job FOR UPDATE"
         ),
-        {"job": job_id, "key": key_id},
+        {"job": job_id},
     )
+    row = rows.first()
+    if row is None:
+        return None
+    payers = Payers(*row)
+    if payers.key_id is not None:
+        await connection.execute(
+            text("SELECT FROM api_keys WHERE id = :key FOR UPDATE"), {"key": payers.key_id}
+        )
+    if payers.tenant is not None:
+        await connection.execute(
+            text("SELECT FROM tenant_limits WHERE tenant = :tenant FOR UPDATE"), {"tenant": payers.tenant}
+        )
+    return payers
+
+
+async def charge(connection: AsyncConnection, payers: Payers, nanos: int) -> None:
+    """Counts what was spent without a job against caps, in billionths of a dollar; less than 0 gives some back."""
+    for statement, payer in (
+        ("UPDATE api_keys SET nanos = nanos + :nanos WHERE id = :payer", payers.key_id),
+        ("UPDATE tenant_limits SET nanos = nanos + :nanos WHERE tenant = :payer", payers.tenant),
+    ):
+        if payer is not None:
+            await connection.execute(text(statement), {"nanos": nanos, "payer": payer})
+
+
+async def read_caps(connection: AsyncConnection, payers: Payers) -> tuple[Cap, ...]:
+    """The caps that there are, and what of them is taken: the key's before the tenant's."""
+    found = []
+    for of, columns, payer in (
+        (CapOf.KEY, f"{TAKEN_BY_KEY} FROM api_keys WHERE id", payers.key_id),
+        (CapOf.TENANT, f"{TAKEN_BY_TENANT} FROM tenant_limits WHERE tenant", payers.tenant),
+    ):
+        if payer is not None:
+            rows = await connection.execute(
+                text(f"SELECT nanos_limit, {columns} = :payer AND nanos_limit IS NOT NULL"), {"payer": payer}
+            )
+            found += [Cap(limit, taken, of) for limit, taken in rows]
+    return tuple(found)
+
+
+async def leave_to_payers(connection: AsyncConnection, job_id: str) -> None:
+    """Before a job is removed: its key and tenant keep what it spent, and the worst case of what is still not known."""
+    payers = await _lock(connection, job_id)
+    if payers is None or payers == NOBODY:
+        return
+    rows = await connection.execute(
+        text(
+            f"SELECT {_HELD_NANOS} FROM reservations r LEFT JOIN calls c ON c.id = r.call_id WHERE r.job_id = :job"
+        ),
+        {"job": job_id},
+    )
+    await charge(connection, payers, rows.scalar_one())
 
 
 async def read_account(connection: AsyncConnection, tenant: str, job_id: str) -> Account | None:
@@ -283,24 +343,28 @@ async def refund(connection: AsyncConnection, call_ids: Sequence[UUID]) -> None:
 
 
 _JOB = "r.job_id = :job"
-_JOBS_OF_ITS_KEY = (
-    "r.job_id IN (SELECT o.job_id FROM budgets b JOIN budgets o ON o.key_id = b.key_id WHERE b.job_id = :job)"
-)
+_SAME_CAP = {
+    CapOf.KEY: "o.key_id = b.key_id",
+    CapOf.TENANT: "o.tenant = b.tenant AND o.under_tenant AND b.under_tenant",
+}
 
 _UNRECORDED = "NOT EXISTS (SELECT FROM calls c WHERE c.id = r.call_id)"
 
 
-async def any_outstanding(connection: AsyncConnection, job_id: str, *, of_key: bool = False) -> bool:
+async def any_outstanding(connection: AsyncConnection, job_id: str, cap: CapOf | None = None) -> bool:
     """Whether a call is on its way in a worker that lives, or in a batch, so that some of what is reserved may come free.
 
-    What is recorded is not: it counts as it turned out, though a job of the same key may not have settled it yet.
+    What is recorded is not: it counts as it turned out, though a job under the same cap may not have settled it yet.
 
     Args:
         connection: Where.
         job_id: The job.
-        of_key: Whether calls of the other jobs of its key count as well.
+        cap: Calls of the other jobs under this cap of its count as well.
     """
-    whose = _JOBS_OF_ITS_KEY if of_key else _JOB
+    whose = _JOB
+    if cap is not None:
+        others = f"SELECT o.job_id FROM budgets b JOIN budgets o ON {_SAME_CAP[cap]} WHERE b.job_id = :job"
+        whose = f"r.job_id IN ({others})"
     rows = await connection.execute(
         text(
             "SELECT EXISTS (SELECT FROM reservations r JOIN shards s ON s.id = r.shard_id"

@@ -18,7 +18,7 @@ class KeptConnection(Base):
 
     __tablename__ = "connections"
     __table_args__ = (
-        CheckConstraint("kind IN ('openai', 'anthropic')", name="kind"),
+        CheckConstraint("kind IN ('openai', 'anthropic', 'completions')", name="kind"),
         Index("uq_connections_current", "tenant", "name", unique=True, postgresql_where=text("is_current")),
         Index("ix_connections_tenant", "tenant", "name"),
     )
@@ -38,6 +38,8 @@ class KeptConnection(Base):
     models: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
     """Null for all."""
     batches: Mapped[bool]
+    families: Mapped[dict[str, str]] = mapped_column(JSONB, server_default=text("'{}'"))
+    """By model: the name by which the model table knows its family."""
     description: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
     """Of this version."""

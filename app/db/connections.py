@@ -28,6 +28,7 @@ class ConnectionRow:
     prices: dict[str, Any]
     models: list[str] | None
     batches: bool
+    families: dict[str, str]
     description: str | None
     created_at: datetime
     updated_at: datetime

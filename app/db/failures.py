@@ -12,6 +12,9 @@ MOST_GROUPS = 50
 SAME_CHARACTERS = 60
 """Failures are alike if their words begin alike: further on there are request ids and counts."""
 
+SHOWN_CHARACTERS = 200
+"""Of the words of a text or verdict that is of no use."""
+
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
@@ -94,3 +97,62 @@ async def unanswered(connection: AsyncConnection, job_id: str) -> FailureRow | N
     )
     row = rows.first()
     return None if row is None else FailureRow(*row)
+
+
+@dataclass(frozen=True, slots=True)
+class UselessRow:
+    """Texts or verdicts of one status, where a job has none that results could be computed from.
+
+    Attributes:
+        status: Of them.
+        count: How many.
+        words: What is kept of one of them: the provider's words, or the beginning of the judge's reply.
+    """
+
+    status: str
+    count: int
+    words: str | None
+
+
+def _all_useless(table: str, words: str, of: str, useful: str) -> str:
+    """Rows of some cells by their status; none where one of them is useful, which is found without reading them all."""
+    return (
+        f'SELECT status, count(*), max(left({words}, {SHOWN_CHARACTERS}) COLLATE "C")'
+        f" FROM {table} JOIN cells ON cells.id = cell_id WHERE job_id = :job AND {of}"
+        f" AND NOT EXISTS (SELECT FROM cells, LATERAL (SELECT FROM {table} WHERE cell_id = cells.id"
+        f"  AND {of} AND {useful} LIMIT 1) AS found WHERE job_id = :job) GROUP BY status"
+    )
+
+
+_TEXTS = text(
+    _all_useless("responses", "error", "cells.model = :model", "status IN ('answered', 'refused')")
+    + " ORDER BY 2 DESC, 1"
+)
+_ASKED = "judge = :judge AND NOT (status = 'refused' AND raw IS NULL)"
+"""Sentences of a refusal are refused without being judged, which is a result."""
+_VERDICTS = text(
+    _all_useless("verdicts", "coalesce(error, raw)", _ASKED, "status IN ('scored', 'not_applicable')")
+    + " UNION ALL "
+    + _all_useless("grades", "coalesce(error, raw)", _ASKED, "status = 'scored'")
+    + " ORDER BY 2 DESC, 1"
+)
+
+
+async def useless_texts(connection: AsyncConnection, job_id: str, model: str) -> list[UselessRow]:
+    """A model's texts by status, the most frequent first, if it has written some and each was filtered, has no answer or failed."""
+    rows = await connection.execute(_TEXTS, {"job": job_id, "model": model})
+    return [UselessRow(*row) for row in rows]
+
+
+async def useless_verdicts(connection: AsyncConnection, job_id: str, judge: int) -> list[UselessRow]:
+    """A judge's verdicts or grades by status, the most frequent first, if there are some and none says anything.
+
+    A judge with verdicts of use and grades of none, or the other way round, is found too.
+
+    Args:
+        connection: Where to look.
+        job_id: Which job.
+        judge: Which of its judges.
+    """
+    rows = await connection.execute(_VERDICTS, {"job": job_id, "judge": judge})
+    return [UselessRow(*row) for row in rows]

@@ -1,4 +1,4 @@
-"""The table of API keys."""
+"""The tables of API keys, and of what the operator allows tenants."""
 
 from datetime import datetime
 
@@ -49,3 +49,17 @@ class ApiKey(Base):
     """To the minute."""
     sign_outs: Mapped[int] = mapped_column(server_default=text("0"))
     """How often its sessions were ended: one that began before the last time is over."""
+
+
+class TenantLimits(Base):
+    """What the operator allows a tenant, whichever of its keys is shown. A tenant without a row has no limits."""
+
+    __tablename__ = "tenant_limits"
+
+    tenant: Mapped[str] = mapped_column(primary_key=True)
+    models: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
+    """``connection/model`` or ``connection/*``; ``None`` for all."""
+    nanos_limit: Mapped[int | None] = mapped_column(BigInteger)
+    """What the tenant's jobs may spend together, in billionths of a US dollar; ``None`` for no cap."""
+    nanos: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    """What those submitted under a cap have spent for certain, those included that were deleted."""

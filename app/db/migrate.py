@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from app.db.engine import UNPREPARED
+from app.db.finishing import finish
 from app.db.health import is_away
 from app.db.reasons import reason
 from app.db.schema import revisions
@@ -56,6 +57,7 @@ def upgrade(database_url: str, *, tell: Told = lambda _: None) -> str | None:
         MigrationError: If the database is away or busy, refuses, or was migrated by a later release.
     """
     _repeated(lambda: command.upgrade(alembic_config(database_url), "head"), tell)
+    _repeated(lambda: finish(database_url), tell)
     return _repeated(lambda: raise_wall(database_url), tell)
 
 
@@ -78,6 +80,8 @@ def migrate_to(database_url: str, revision: str, *, tell: Told = lambda _: None)
     back = here in known and known.index(here) > known.index(revision)
     move = command.downgrade if back else command.upgrade
     _repeated(lambda: move(config, revision), tell)
+    if revision == known[-1]:
+        _repeated(lambda: finish(database_url), tell)
 
 
 def current_revision(database_url: str) -> str | None:

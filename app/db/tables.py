@@ -103,12 +103,17 @@ class Budget(Base):
     """
 
     __tablename__ = "budgets"
-    __table_args__ = (Index("ix_budgets_key_id", "key_id", postgresql_where=text("key_id IS NOT NULL")),)
+    __table_args__ = (
+        Index("ix_budgets_key_id", "key_id", postgresql_where=text("key_id IS NOT NULL")),
+        Index("ix_budgets_under_tenant", "tenant", postgresql_where=text("under_tenant")),
+    )
 
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
     tenant: Mapped[str]
     key_id: Mapped[str | None]
     """The API key whose spending cap the job has to keep besides, if the key has one."""
+    under_tenant: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether the tenant had a spending cap when the job was submitted, so that all its calls count against it."""
     calls_limit: Mapped[int | None] = mapped_column(BigInteger)
     tokens_limit: Mapped[int | None] = mapped_column(BigInteger)
     nanos_limit: Mapped[int | None] = mapped_column(BigInteger)

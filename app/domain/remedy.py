@@ -28,6 +28,8 @@ _BY_CODE: Mapping[str, str] = {
     "malformed_reply": "The server does not answer in the connection's format. Correct the connection's kind or base URL.",
     "timeout": "Raise `ASSAY_CALL_DEADLINE_SECONDS`, or lower the connection's `max_in_flight`.",
     "provider_unreachable": f"{_UNREACHABLE} The job resumes by itself once the server answers.",
+    "no_usable_text": "Read the responses' errors. A higher `max_tokens`, other words or another model may help.",
+    "no_score": "Read the verdicts' replies and errors. A higher `max_tokens` or another judge may help.",
     "connection_failed": _UNREACHABLE,
     "connection_lost": _UNREACHABLE,
 }

@@ -1,6 +1,6 @@
 """Which model providers there are, how they are reached, how fast they may be called and what they charge."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -17,6 +17,7 @@ from pydantic import (
     ValidationError,
 )
 
+from app.domain.allowed_models import is_allowed, models_of
 from app.domain.extra import fixed_field
 from app.guard.targets import Guard
 from app.telemetry.redaction import traces_of
@@ -153,10 +154,12 @@ class Connections:
     Attributes:
         by_id: Those that jobs can name.
         judges: ``connection/model`` of those who judge where a job names nobody.
+        allowed: What the operator allows the tenant for whom they were looked up; see :mod:`app.domain.allowed_models`.
     """
 
     by_id: Mapping[str, Connection]
     judges: tuple[str, ...] = ()
+    allowed: tuple[str, ...] | None = None
     _learned: dict[str, Connection] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Connection]:
@@ -175,6 +178,17 @@ class Connections:
             return None
         self.learn(found)
         return found
+
+    def permit(self, connection: str, model: str) -> bool:
+        """Whether the operator allows the tenant a model."""
+        return is_allowed(self.allowed, connection, model)
+
+    def permitted(self) -> Iterator[tuple[str, Sequence[str] | None]]:
+        """The names of the connections of which the tenant may use something, with the models; ``None`` for all."""
+        for name, connection in self.by_id.items():
+            models = models_of(self.allowed, name, connection.models)
+            if models is None or models:
+                yield name, models
 
     def limits(self, connection: str, model: str) -> Limits:
         """The limits of a model; none for a connection that does not exist."""

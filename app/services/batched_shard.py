@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db import batch_calls, batch_forming, budgets, jobs
 from app.db.batch_forming import Group, Waiting
+from app.db.budgets import CapOf
 from app.db.shards import AnyClaim, Claim
 from app.domain.budget import Amount
 from app.domain.execution import Execution
@@ -79,7 +80,7 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
         return []
     account = await budgets.lock_account(connection, job_id)
     beside = Amount()
-    capped = False
+    cap: CapOf | None = None
     formed: list[int] = []
     short: set[Group] = set()
     for group, size in due:
@@ -90,14 +91,14 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
         count = len(calls) if account is None else account.affordable(amounts, beside)
         if account is not None and count < len(calls):
             short.add(group)
-            capped = account.is_capped(amounts[0], beside)
-            if await budgets.any_outstanding(connection, job_id, of_key=capped):
+            cap = account.capped_by(amounts[0], beside)
+            if await budgets.any_outstanding(connection, job_id, cap):
                 continue  # what is on its way at its worst case comes back cheaper, and pays for a larger batch
         if count:
             beside = sum(amounts[:count], beside)
             formed.append(await _form(connection, job_id, group, calls[:count], cut=count < len(calls)))
-    if short and not formed and not await budgets.any_outstanding(connection, job_id, of_key=capped):
-        await pause_exhausted(connection, job_id, capped=capped)
+    if short and not formed and not await budgets.any_outstanding(connection, job_id, cap):
+        await pause_exhausted(connection, job_id, cap)
     return formed
 
 

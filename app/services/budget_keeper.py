@@ -16,7 +16,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import budgets, jobs
-from app.db.budgets import Account, Wanted
+from app.db.budgets import Account, CapOf, Wanted
 from app.db.health import is_away
 from app.db.reasons import reason
 from app.domain.status import ACTIVE, JobStatus
@@ -168,17 +168,17 @@ class BudgetKeeper:
             await budgets.reserve(connection, job_id, wanted[:count])
         if count == len(wanted) or count:
             return count, False
-        capped = account.is_capped(wanted[0].most)
-        if await budgets.any_outstanding(connection, job_id, of_key=capped):
+        cap = account.capped_by(wanted[0].most)
+        if await budgets.any_outstanding(connection, job_id, cap):
             return count, False
-        await pause_exhausted(connection, job_id, capped=capped)
+        await pause_exhausted(connection, job_id, cap)
         return count, True
 
 
-async def pause_exhausted(connection: AsyncConnection, job_id: str, *, capped: bool = False) -> None:
-    """Pauses a job whose budget does not suffice for one call more, or the cap of its API key."""
-    reason = CAP_REACHED if capped else BUDGET_EXHAUSTED
-    whose = "the API key's spending cap" if capped else "the budget"
+async def pause_exhausted(connection: AsyncConnection, job_id: str, cap: CapOf | None = None) -> None:
+    """Pauses a job whose budget does not suffice for one call more, or a cap that it has to keep."""
+    reason = BUDGET_EXHAUSTED if cap is None else CAP_REACHED
+    whose = "the budget" if cap is None else f"the {cap}'s spending cap"
     paused = await jobs.move(
         connection,
         job_id,

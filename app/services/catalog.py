@@ -73,6 +73,8 @@ def with_connections(catalog: Catalog, connections: Connections) -> Catalog:
             return f"no connection is called {connection!r}; configured: {known}"
         if not found.allows(name):
             return f"connection {connection!r} does not allow the model {name!r}; GET /v1/models lists those it does"
+        if not connections.permit(connection, name):
+            return f"the operator does not allow this tenant {connection}/{name}; GET /v1/models lists what is allowed"
         return None
 
     def is_simulated(connection: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import budgets
+from app.db.budgets import NOBODY, Payers
 from app.domain.budget import NANOS, nanos_of
 from app.domain.catalog import Catalog
 from app.domain.draft import ModelDraft
@@ -31,6 +32,7 @@ from app.services.errors import SpendingCapError
 from app.services.identifiers import new_id
 from app.services.model_parameters import UNKNOWN, parameters_json, sent_of
 from app.services.remedies import remedy_of
+from app.services.tenant_limits import payers as payers_of
 
 Json = dict[str, Any]
 Role = Literal["judge", "model", "persona_agent"]
@@ -108,7 +110,7 @@ async def check_model(deps: CheckDependencies, tenant: str, check: Check) -> Jso
 
     Raises:
         InvalidJobError: If there is no such model, or it can't be asked like this.
-        SpendingCapError: If the cap of the API key does not leave enough.
+        SpendingCapError: If the cap of the API key or the tenant does not leave enough.
     """
     connections = await deps.book.of_tenant(tenant)
     model = _model(with_connections(deps.catalog, connections), check)
@@ -122,7 +124,9 @@ async def check_model(deps: CheckDependencies, tenant: str, check: Check) -> Jso
         except ModelCallError as error:
             tried = _Tried(0, 0.0, None, error, {}, None)
         else:
-            tried = await _try(deps, connection, model, check.capped_key)
+            async with deps.engine.connect() as reading:
+                payers = await payers_of(reading, tenant, check.capped_key)
+            tried = await _try(deps, connection, model, payers)
     return _found(deps, connection, model, check, tried)
 
 
@@ -145,9 +149,7 @@ def _model(catalog: Catalog, check: Check) -> Model:
     return model
 
 
-async def _try(
-    deps: CheckDependencies, connection: Connection, model: Model, capped_key: str | None
-) -> _Tried:
+async def _try(deps: CheckDependencies, connection: Connection, model: Model, payers: Payers) -> _Tried:
     gateway = Gateway(Connections({connection.id: connection}), deps.transport)
     asked = _short(model)
     refused: dict[str, str] = {}
@@ -161,7 +163,7 @@ async def _try(
             started = time.perf_counter()
             try:
                 body = gateway.body_bytes(request)
-                async with _within_cap(deps, request, body, capped_key) as bill:
+                async with _within_caps(deps, request, body, payers) as bill:
                     bill.reply = reply = await gateway.complete(request)
             except ModelCallError as error:
                 name = refused_parameter(asked, error)
@@ -217,18 +219,20 @@ class _Bill:
 
 
 @asynccontextmanager
-async def _within_cap(
-    deps: CheckDependencies, request: ChatRequest, body: int, capped_key: str | None
+async def _within_caps(
+    deps: CheckDependencies, request: ChatRequest, body: int, payers: Payers
 ) -> AsyncIterator[_Bill]:
-    """Takes the worst case of a call, whose encoded body has ``body`` bytes, from what the API key may spend, and gives back what it did not cost.
+    """Takes the worst case of a call, whose encoded body has ``body`` bytes, from what the API key and the tenant may spend.
+
+    What it did not cost is given back.
 
     Raises:
-        SpendingCapError: If that is more than the cap leaves.
+        SpendingCapError: If that is more than a cap leaves.
     """
     bill, model = _Bill(), request.model
     held = worst_case(deps.prices, request, body).nanos
-    if capped_key is not None:
-        await _hold(deps, capped_key, model, held)
+    if payers != NOBODY:
+        await _hold(deps, payers, model, held)
     paid = held
     try:
         yield bill
@@ -240,23 +244,24 @@ async def _within_cap(
         bill.usd = None if usage is None else deps.prices.price(model, usage).usd
         paid = held if bill.usd is None else nanos_of(bill.usd)
     finally:
-        if capped_key is not None and paid != held:
+        if payers != NOBODY and paid != held:
             async with deps.engine.begin() as connection:
-                await budgets.charge_key(connection, capped_key, paid - held)
+                await budgets.charge(connection, payers, paid - held)
 
 
-async def _hold(deps: CheckDependencies, key: str, model: Model, nanos: int) -> None:
-    if deps.prices.price(model, Usage(1, 1)).usd is None:
-        name = f"{model.connection}/{model.name}"
-        raise SpendingCapError(f"the API key has a spending cap, and no price is known for {name}")
+async def _hold(deps: CheckDependencies, payers: Payers, model: Model, nanos: int) -> None:
+    unpriced = deps.prices.price(model, Usage(1, 1)).usd is None
     async with deps.engine.begin() as connection:
-        await budgets.charge_key(connection, key, nanos)
-        cap = await budgets.read_cap(connection, key)
-        if cap is not None and cap.nanos_taken > cap.nanos_limit:
-            left = max(0, cap.nanos_limit - (cap.nanos_taken - nanos))
-            raise SpendingCapError(
-                f"a check may cost ${nanos / NANOS:,.4f}; the API key's spending cap leaves ${left / NANOS:,.4f}"
-            )
+        await budgets.charge(connection, payers, nanos)
+        for cap in await budgets.read_caps(connection, payers):
+            if unpriced:
+                name = f"{model.connection}/{model.name}"
+                raise SpendingCapError(f"the {cap.of} has a spending cap, and no price is known for {name}")
+            if cap.nanos_taken > cap.nanos_limit:
+                left = max(0, cap.nanos_limit - (cap.nanos_taken - nanos))
+                raise SpendingCapError(
+                    f"a check may cost ${nanos / NANOS:,.4f}; the {cap.of}'s spending cap leaves ${left / NANOS:,.4f}"
+                )
 
 
 # -- what was found -----------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db import connections as kept
+from app.db import tenant_limits
 from app.db.connections import ConnectionRow
 from app.db.health import is_away
 from app.guard.targets import PORTS, Guard
@@ -39,6 +40,11 @@ _MARK = "@"
 def reference(row: ConnectionRow) -> str:
     """How jobs name a version of a connection: an operator's name never looks like that."""
     return f"{row.name}{_MARK}{row.version}"
+
+
+def name_in(reference: str) -> str:
+    """The name of the connection that a job keeps by a reference, or by the name itself."""
+    return reference.partition(_MARK)[0]
 
 
 def binding(tenant: str, version: str, base_url: str) -> str:
@@ -76,10 +82,15 @@ class ConnectionBook:
         """
         async with self._engine.connect() as connection:
             rows = await kept.list_current(connection, tenant)
+            allowed = await tenant_limits.allowed_models(connection, tenant)
         own = {row.name: self._connection(row, None) for row in rows}
         for found in own.values():
             self._operator.learn(found)
-        return replace(self._operator, by_id=own | dict(self._operator.by_id))
+        return replace(
+            self._operator,
+            by_id=own | dict(self._operator.by_id),
+            allowed=None if allowed is None else tuple(allowed),
+        )
 
     async def fetch(self, name: str, tenant: str) -> Connection | None:
         """A version of a tenant's connection with its key, by the name that his job keeps; ``None`` if he has none.
@@ -188,6 +199,7 @@ class ConnectionBook:
             prices={model: ModelPrices.model_validate(own) for model, own in row.prices.items()},
             models=None if row.models is None else tuple(row.models),
             batches=row.batches,
+            families=row.families,
             guard=self._guard,
             tenant=row.tenant,
         )

@@ -31,6 +31,8 @@ HINT_CHARACTERS = 4
 SHORTEST_WITH_HINT = 20
 """Characters of a key of which the last few may be shown: what is left says too much of a shorter one."""
 
+NO_BATCHES = "the wire format completions has no batches"
+
 _VERSIONED = frozenset({"base_url", "limits", "prices"})
 """What jobs under way keep as it was."""
 
@@ -65,11 +67,13 @@ async def create_connection(
 
     Raises:
         NameTakenError: If there is one of that name.
-        InvalidJobError: If it may not lead there, its key can't be kept, or there are too many already.
+        InvalidJobError: If it may not lead there, its key can't be kept, its wire format has no batches, or there are too many already.
     """
     name, base_url = str(values["name"]), str(values["base_url"])
     if deps.operator.get(name) is not None or name in {SIMULATED, SIMULATED_ANTHROPIC}:
         raise NameTakenError(f"connection {name!r} of the operator")
+    if values["batches"] and values["kind"] == "completions":
+        raise InvalidJobError([FieldError("/batches", NO_BATCHES)])
     await check_url(deps.guard, "/base_url", base_url)
     version = _new_version()
     row = {**values, "version": version, "tenant": tenant, **_sealed(deps, tenant, version, base_url, key)}
@@ -114,7 +118,8 @@ async def change_connection(
 
     Raises:
         NotFoundError: If the tenant has none of that name.
-        InvalidJobError: If it may not lead there, or its key is not given anew though it is to lead to another host.
+        InvalidJobError: If it may not lead there, its key is not given anew though it is to lead to another host, or its wire format
+            has no batches.
     """
     values = {field: value for field, value in changes.items() if field != "api_key"}
     if "base_url" in values:
@@ -123,6 +128,8 @@ async def change_connection(
         await lock(connection, f"connections of {tenant}")
         versions = await connections.list_versions(connection, tenant, name)
         current = _current(versions)
+        if values.get("batches") and current.kind == "completions":
+            raise InvalidJobError([FieldError("/batches", NO_BATCHES)])
         if any(getattr(current, field) != values[field] for field in _VERSIONED & values.keys()):
             await _add_version(deps, connection, versions, values, changes)
         else:
@@ -157,6 +164,7 @@ def connection_json(row: ConnectionRow) -> Json:
         "prices": row.prices,
         "models": row.models,
         "batches": row.batches,
+        "families": row.families,
         "description": row.description,
         "created_at": time_json(row.created_at),
         "updated_at": time_json(row.updated_at),
@@ -192,7 +200,8 @@ async def _add_version(
 
 
 _KEPT_BY_NEXT = (
-    *("tenant", "name", "kind", "base_url", "limits", "prices", "models", "batches", "description"),
+    *("tenant", "name", "kind", "base_url", "limits", "prices", "models", "batches"),
+    *("families", "description"),
 )
 
 

@@ -5,14 +5,20 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db import batches, budgets, jobs, shards
+from app.db import batches, budgets, jobs, shards, tenant_limits
+from app.db.budgets import Payers
 from app.db.jobs import JobRow
 from app.db.retries import reopen_failed
+from app.db.tenant_limits import LimitsRow
+from app.domain.allowed_models import is_allowed
 from app.domain.budget import NO_LIMITS, Budget
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.spec import JobSpec
 from app.domain.status import ACTIVE, JobStatus
 from app.ports import Queue
-from app.services.errors import NotFoundError, NotUnderCapError, WrongStateError
+from app.services.connection_book import name_in
+from app.services.errors import ModelNotAllowedError, NotFoundError, NotUnderCapError, WrongStateError
+from app.services.job_context import decode_spec
 from app.services.model_caller import PROVIDER_UNREACHABLE
 from app.services.retention import remove_job
 from app.services.run_shard import settle
@@ -37,7 +43,7 @@ class ControlDependencies:
 
 
 async def check_spender(deps: ControlDependencies, tenant: str, job_id: str, capped_key: str | None) -> None:
-    """Lets a key with a cap have more spent by its own jobs only: what others' spend would not count against its cap.
+    """Lets a job spend more only where that counts against the caps that there are, and on models that the tenant may use.
 
     Whose job it is never changes, so what is done next may rely on this.
 
@@ -48,15 +54,39 @@ async def check_spender(deps: ControlDependencies, tenant: str, job_id: str, cap
         capped_key: The API key that wants it, if there is a cap on what its jobs spend together.
 
     Raises:
+        ModelNotAllowedError: If the tenant may not use a model of the job any more.
         NotFoundError: If the tenant has no such job.
-        NotUnderCapError: If the job is not one of that key's.
+        NotUnderCapError: If what the job spends does not count against the cap of that key, or of the tenant.
     """
-    if capped_key is None:
-        return
-    await _get(deps, tenant, job_id)
     async with deps.engine.connect() as connection:
-        if not await budgets.is_under_cap(connection, tenant, job_id, capped_key):
-            raise NotUnderCapError
+        limits = await tenant_limits.read_limits(connection, tenant)
+        if capped_key is None and limits is None:
+            return
+        spec = await jobs.get_spec(connection, tenant, job_id)
+        payers = await budgets.payers_of(connection, tenant, job_id)
+    if spec is None:
+        raise NotFoundError(job_id)
+    if capped_key is not None and payers.key_id != capped_key:
+        raise NotUnderCapError(
+            "the API key has a spending cap, and what this job spends does not count against it:"
+            " take the key that submitted it, or one without a cap"
+        )
+    if limits is not None:
+        _check_tenant(limits, payers, decode_spec(spec))
+
+
+def _check_tenant(limits: LimitsRow, payers: Payers, spec: JobSpec) -> None:
+    if limits.nanos_limit is not None and payers.tenant is None:
+        raise NotUnderCapError(
+            "the tenant has a spending cap, and what this job spends does not count against it,"
+            " because it was submitted before: submit it anew"
+        )
+    for model in spec.called:
+        name = name_in(model.connection)
+        if not is_allowed(limits.models, name, model.name):
+            raise ModelNotAllowedError(
+                f"the operator does not allow this tenant {name}/{model.name}, which the job calls"
+            )
 
 
 async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:

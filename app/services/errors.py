@@ -63,14 +63,12 @@ class BeyondOwnLimitsError(Exception):
 
 
 class NotUnderCapError(Exception):
-    """The API key has a spending cap, and what the job spends does not count against it."""
+    """There is a spending cap, and what the job spends does not count against it; the message says whose, and what to do."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "the API key has a spending cap, and what this job spends does not count against it:"
-            " take the key that submitted it, or one without a cap"
-        )
+
+class ModelNotAllowedError(Exception):
+    """The operator does not allow the tenant a model that a job calls; the message names it."""
 
 
 class SpendingCapError(Exception):
-    """The spending cap of the API key does not leave enough; the message says for what."""
+    """The spending cap of the API key or the tenant does not leave enough; the message says for what."""

@@ -8,10 +8,12 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import batches, failures, jobs, shard_counts, shards
+from app.db.failures import UselessRow
 from app.db.health import is_away
 from app.db.jobs import JobRow
 from app.db.retries import count_reopenings
 from app.domain.model import Stage
+from app.domain.spec import JobSpec
 from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.compute_results import PARTIAL, compute_results
 from app.services.freeze_sets import freeze_ending
@@ -22,6 +24,7 @@ from app.services.run_shard import INTERNAL_ERROR, settle, stop_error
 log = structlog.get_logger(__name__)
 
 NOTHING_SUCCEEDED = "no_call_succeeded"
+NO_TEXT, NO_SCORE = "no_usable_text", "no_score"
 LEFT = (JobStatus.FINALIZING, JobStatus.CANCELLING)
 """The states that a job ends from."""
 
@@ -88,7 +91,7 @@ async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> 
         if status is not job.status or await count_reopenings(connection, job.tenant, job_id) != reopenings:
             return
         await jobs.store_result(connection, job.tenant, job_id, completeness, results)
-        await _end(connection, job, completeness)
+        await _end(connection, job, context.spec, completeness)
     log.info("job ended", job=job_id, completeness=completeness)
 
 
@@ -119,12 +122,14 @@ async def _tell(engine: AsyncEngine, job_id: str) -> None:
                 await jobs.finalization_goes_on(connection, job_id)
 
 
-async def _end(connection: AsyncConnection, job: JobRow, completeness: str) -> None:
+async def _end(connection: AsyncConnection, job: JobRow, spec: JobSpec, completeness: str) -> None:
     if job.status is JobStatus.CANCELLING:
         await _move(connection, job, JobStatus.CANCELLED, job.status_reason, job.error)
     elif job.error is not None:
         await _move(connection, job, JobStatus.FAILED, job.status_reason, job.error)
-    elif completeness == PARTIAL and (error := await _unanswered(connection, job)) is not None:
+    elif (completeness == PARTIAL and (error := await _unanswered(connection, job)) is not None) or (
+        error := await _useless(connection, job, spec)
+    ) is not None:
         await _move(connection, job, JobStatus.FAILED, str(error["code"]), error)
     else:
         await _move(connection, job, JobStatus.COMPLETED, None, None)
@@ -141,6 +146,26 @@ async def _unanswered(connection: AsyncConnection, job: JobRow) -> dict[str, obj
     if await jobs.any_reply(connection, job.id):
         return None
     return {"code": NOTHING_SUCCEEDED, "detail": "none of the job's calls succeeded"}
+
+
+async def _useless(connection: AsyncConnection, job: JobRow, spec: JobSpec) -> dict[str, object] | None:
+    """The error of a job in which a model's calls were answered and yet nothing of it can be measured, or none of a judge's is a score."""
+    for model in () if spec.provided else spec.models:
+        if found := await failures.useless_texts(connection, job.id, model.label):
+            detail = f"none of the model's texts can be judged: {_counted(found)}"
+            return stop_error(JobMustStopError(NO_TEXT, detail, model.label, Stage.GENERATION))
+    for number, judge in enumerate(spec.judges):
+        if found := await failures.useless_verdicts(connection, job.id, number):
+            detail = f"none of the judge's verdicts has a score: {_counted(found)}"
+            return stop_error(JobMustStopError(NO_SCORE, detail, judge.label, Stage.JUDGING))
+    return None
+
+
+def _counted(found: list[UselessRow]) -> str:
+    """For example ``5 filtered ("content_filter: The prompt …"), 1 unparsed ("I can't say.")``."""
+    return ", ".join(
+        f"{row.count:,} {row.status}" + (f' ("{row.words}")' if row.words else "") for row in found
+    )
 
 
 async def _move(

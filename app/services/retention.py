@@ -23,7 +23,7 @@ KEYS_SECONDS = 3600.0
 async def remove_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
     """Removes an ended job, which the caller has locked, with all that belongs to it and the sets that nobody else has to do with."""
     its_sets = await sets.sets_of_job(connection, tenant, job_id)
-    await budgets.leave_to_key(connection, job_id)
+    await budgets.leave_to_payers(connection, job_id)
     await jobs.delete_job(connection, tenant, job_id)
     await sets.remove_unused(connection, tenant, its_sets)
 

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import budgets, idempotency, jobs, sets, shards
+from app.db.budgets import NOBODY, Payers
 from app.db.jobs import JobRow
 from app.db.new_jobs import (
     NewCell,
@@ -53,6 +54,7 @@ from app.services.job_context import encode_spec
 from app.services.planning import Check, Gone, PlanningPool
 from app.services.repetition import ClientKey
 from app.services.sets import sets_named, with_kept_sets
+from app.services.tenant_limits import payers as payers_of
 
 Position = tuple[int, int, int]
 """(cell ordinal, run, item): what names a response in its job."""
@@ -355,7 +357,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     Raises:
         InvalidJobError: If the job can't be run as it is described.
         IdempotencyConflictError: If the key came with another body within the last day.
-        SpendingCapError: If the cap of the API key does not leave enough for it.
+        SpendingCapError: If the cap of the API key or the tenant does not leave enough for it.
     """
     client_key = None
     if submission.idempotency_key is not None:
@@ -369,8 +371,9 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     _refuse_unconfirmed(deps, submission.draft, prepared)
     job_id = new_id("job")
     async with deps.engine.connect() as connection:
-        await _keep_cap(deps.prices, connection, submission, prepared)
-        await _insert(connection, tenant, job_id, submission, prepared)
+        payers = await payers_of(connection, tenant, submission.capped_key)
+        await _keep_caps(deps.prices, connection, payers, submission, prepared)
+        await _insert(connection, tenant, job_id, submission, prepared, payers)
         if client_key is not None:
             held = await idempotency.claim_key(
                 connection, tenant, client_key.key, client_key.body_hash, job_id=job_id
@@ -409,27 +412,30 @@ def _refuse_unconfirmed(
     raise InvalidJobError([FieldError("/confirm_calls", message)])
 
 
-async def _keep_cap(
-    prices: PriceBook, connection: AsyncConnection, submission: Submission, prepared: PreparedJob
+async def _keep_caps(
+    prices: PriceBook,
+    connection: AsyncConnection,
+    payers: Payers,
+    submission: Submission,
+    prepared: PreparedJob,
 ) -> None:
-    """Refuses a job that would certainly pause in the middle, for want of what its API key may spend."""
-    if submission.capped_key is None:
+    """Refuses a job that would certainly pause in the middle, for want of what its API key or its tenant may spend."""
+    caps = await budgets.read_caps(connection, payers)
+    if not caps:
         return
     unpriced = _unpriced(prices, prepared.resolution)
-    if unpriced:
-        raise SpendingCapError(f"the API key has a spending cap, and no price is known for {unpriced}")
-    cap = await budgets.read_cap(connection, submission.capped_key)
-    if cap is None:
-        return
-    left, expected = cap.nanos_limit - cap.nanos_taken, nanos_of(_expected_usd(prices, prepared))
+    expected = nanos_of(_expected_usd(prices, prepared))
     budget = submission.draft.budget if isinstance(submission.draft, JobDraft) else None
     if budget is not None and budget.usd is not None:
         expected = min(expected, nanos_of(budget.usd))
-    if left <= 0 or expected > left:
-        raise SpendingCapError(
-            f"about ${expected / NANOS:,.2f} are expected; the API key's spending cap of"
-            f" ${cap.nanos_limit / NANOS:,.2f} leaves ${max(left, 0) / NANOS:,.2f}"
-        )
+    for cap in caps:
+        if unpriced:
+            raise SpendingCapError(f"the {cap.of} has a spending cap, and no price is known for {unpriced}")
+        if not cap.nanos_left or expected > cap.nanos_left:
+            raise SpendingCapError(
+                f"about ${expected / NANOS:,.2f} are expected; the {cap.of}'s spending cap of"
+                f" ${cap.nanos_limit / NANOS:,.2f} leaves ${cap.nanos_left / NANOS:,.2f}"
+            )
 
 
 def _expected_usd(prices: PriceBook, prepared: PreparedJob) -> float:
@@ -463,7 +469,12 @@ async def _earlier_job(connection: AsyncConnection, tenant: str, job_id: str) ->
 
 
 async def _insert(
-    connection: AsyncConnection, tenant: str, job_id: str, submission: Submission, prepared: PreparedJob
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    submission: Submission,
+    prepared: PreparedJob,
+    payers: Payers,
 ) -> None:
     resolution = prepared.resolution
     spec = resolution.spec
@@ -493,10 +504,8 @@ async def _insert(
     if isinstance(submission.draft, JobDraft):
         await sets.note_named(connection, tenant, job_id, sets_named(submission.draft))
     budget = submission.draft.budget if isinstance(submission.draft, JobDraft) else None
-    if budget is not None or submission.capped_key is not None:
-        await budgets.insert_budget(
-            connection, tenant, job_id, budget or Budget(), key_id=submission.capped_key
-        )
+    if budget is not None or payers != NOBODY:
+        await budgets.insert_budget(connection, tenant, job_id, budget or Budget(), payers)
 
 
 def _shown(request: Mapping[str, Any]) -> dict[str, Any]:

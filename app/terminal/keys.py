@@ -81,14 +81,14 @@ def group(opened: Opened) -> typer.Typer:
             _check(name, tenant, usd)
             end = None if days is None else datetime.now(UTC) + timedelta(days=days)
             draft = KeyDraft(name, scope or [Scope.SUBMIT], end, requests_per_minute, usd)
-            made = _done(opened, lambda deps: create_key(deps, tenant, draft))
+            made = done(opened, lambda deps: create_key(deps, tenant, draft))
             _show_new(made, as_json=as_json)
 
     @keys.command(name="list")
     def list_(tenant: Tenant = "default", as_json: AsJson = False) -> None:
         """Lists keys, newest first."""
         with told_errors():
-            found = _done(opened, lambda deps: _list(deps, tenant))
+            found = done(opened, lambda deps: _list(deps, tenant))
             if as_json:
                 print_json({"data": found})
                 return
@@ -109,7 +109,7 @@ def group(opened: Opened) -> typer.Typer:
 
         with told_errors():
             seconds = round(overlap_hours * HOUR_SECONDS)
-            made = _done(opened, lambda deps: rotate_key(deps, tenant, key, seconds))
+            made = done(opened, lambda deps: rotate_key(deps, tenant, key, seconds))
             _show_new(made, as_json=as_json)
 
     @keys.command()
@@ -118,7 +118,7 @@ def group(opened: Opened) -> typer.Typer:
         from app.services.api_keys import revoke_key  # noqa: PLC0415
 
         with told_errors():
-            revoked = _done(opened, lambda deps: revoke_key(deps.engine, tenant, key))
+            revoked = done(opened, lambda deps: revoke_key(deps.engine, tenant, key))
             if as_json:
                 print_json(revoked)
             else:
@@ -133,7 +133,7 @@ def have_been_made(opened: Opened) -> bool:
     Raises:
         CommandError: The database can't be asked.
     """
-    return bool(_done(opened, _any_exist))
+    return bool(done(opened, _any_exist))
 
 
 async def _any_exist(deps: "KeyDependencies") -> bool:
@@ -143,8 +143,8 @@ async def _any_exist(deps: "KeyDependencies") -> bool:
         return await any_exist(connection)
 
 
-def _done(opened: Opened, deed: "Callable[[KeyDependencies], Awaitable[Any]]") -> Any:
-    """What a deed gives on the keys.
+def done(opened: Opened, deed: "Callable[[KeyDependencies], Awaitable[Any]]") -> Any:
+    """What a deed gives on the service's database.
 
     Raises:
         CommandError: It can't be done.
@@ -199,6 +199,15 @@ def _check(name: str, tenant: str, usd: float | None) -> None:
         raise CommandError("--name is what people know the key by: a line of text")
     if not tenant.strip() or not tenant.isprintable():
         raise CommandError("--tenant is a line of text")
+    check_usd(usd)
+
+
+def check_usd(usd: float | None) -> None:
+    """Checks a spending cap.
+
+    Raises:
+        CommandError: It is none.
+    """
     if usd is not None and not 0 < usd <= MOST_USD:
         raise CommandError("--usd is above 0, and at most a billion")
 

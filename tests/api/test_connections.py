@@ -97,12 +97,39 @@ def test_no_answer_has_its_key(api: Service) -> None:
         ({"limits": {"per_hour": 1}}, "/limits/per_hour"),
         ({"prices": {"m": {"input": -1, "output": 1}}}, "/prices/m/input"),
         ({"models": []}, "/models"),
+        ({"families": {"our-judge": ""}}, "/families/our-judge"),
+        ({"families": ["gpt-5"]}, "/families"),
+        ({"kind": "completions", "batches": True}, "/batches"),
     ],
 )
 def test_what_is_wrong_is_named(api: Service, wrong: Json, pointer: str) -> None:
     answer = api.http.request("POST", "/v1/connections", json=body(**wrong))
     assert answer.status_code == 422
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_one_of_base_models_never_gets_batches(api: Service) -> None:
+    made = api.http.request("POST", "/v1/connections", json=body(kind="completions"))
+    assert (made.status_code, made.json()["kind"]) == (201, "completions")
+    answer = api.http.request("PATCH", "/v1/connections/lab", json={"batches": True})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/batches")
+    assert api.http.request("PATCH", "/v1/connections/lab", json={"batches": False}).status_code == 200
+
+
+def test_what_the_families_of_its_deployments_refuse_is_not_sent(api: Service) -> None:
+    def not_sent() -> set[str]:
+        check = {"model": "lab/our-judge", "call": False}
+        found = api.http.request("POST", "/v1/models/check", json=check)
+        return {dropped["parameter"] for dropped in found.json()["parameters"]["not_sent"]}
+
+    api.http.request("POST", "/v1/connections", json=body())
+    assert not_sent() == set()
+    families = {"our-judge": "o4-mini"}
+    changed = api.http.request("PATCH", "/v1/connections/lab", json={"families": families})
+    assert changed.json()["families"] == families
+    assert not_sent() == {"temperature"}
+    moved = api.http.request("PATCH", "/v1/connections/lab", json={"base_url": PUBLIC + "/other"})
+    assert moved.json()["families"] == families
 
 
 def test_jobs_name_its_models_and_keep_its_version(api: Service) -> None:

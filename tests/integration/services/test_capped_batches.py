@@ -1,4 +1,4 @@
-"""What the jobs of one API key spend together when their calls go out in batches."""
+"""What the jobs of one API key, or of one tenant, spend together when their calls go out in batches."""
 
 from dataclasses import replace
 
@@ -10,6 +10,7 @@ from app.domain.status import JobStatus
 from app.ports import Price
 from app.services.api_keys import KeyChanges, change_key
 from app.services.control_job import resume_job
+from app.services.tenant_limits import LimitChanges, change_limits
 from tests.integration.jobs import TENANT
 from tests.integration.services.test_batches import Service, batched_job, service, simulator
 from tests.integration.services.test_spending_caps import new_key, taken
@@ -44,3 +45,14 @@ async def test_no_batch_carries_them_over_it_and_a_raised_one_lets_them_end(
         assert (await service.completed(job)).completeness == "full"
         assert set(service.asked(job).values()) == {1}
     assert await taken(engine, key) == pytest.approx(sum(service.asked(job).total() for job in jobs) * CENT)
+
+
+async def test_no_batch_carries_a_tenants_jobs_over_its_cap(engine: AsyncEngine, service: Service) -> None:
+    object.__setattr__(service.deps, "batching", replace(service.deps.batching, prices=CentACall()))
+    await change_limits(engine, TENANT, LimitChanges(usd=20 * CENT, changes_cap=True))
+    jobs = [await batched_job(service, capped_key=key) for key in (await new_key(engine, 20 * CENT), None)]
+    for job in jobs:
+        paused = await service.until(job, JobStatus.PAUSED)
+        assert paused.error is not None
+        assert "the tenant's spending cap" in paused.error["detail"]
+    assert sum(service.asked(job).total() for job in jobs) == 20

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db.budgets import Payers, read_caps
 from app.domain.draft import ModelDraft
 from app.domain.errors import InvalidJobError
 from app.domain.model import ModelParameters
@@ -20,6 +21,7 @@ from app.services.check_model import LIMITS, Check, CheckDependencies, check_mod
 from app.services.connection_book import ConnectionBook
 from app.services.connections import ConnectionDependencies, create_connection
 from app.services.errors import SpendingCapError
+from app.services.tenant_limits import LimitChanges, change_limits
 from app.vault.keyring import KeyRing
 from tests.integration.jobs import TENANT, RecordingQueue, submission_dependencies
 from tests.integration.llm.conftest import ANTHROPIC_REPLY, OPENAI_REPLY
@@ -291,3 +293,18 @@ class TestSpendingCap:
         with pytest.raises(SpendingCapError, match="no price is known"):
             await check(deps, capped_key=key)
         assert stub.seen == []
+
+    async def test_the_tenants_counts_and_holds_beside_that_of_the_key(
+        self, deps: CheckDependencies, stub: StubProvider, engine: AsyncEngine, key: str
+    ) -> None:
+        await change_limits(engine, TENANT, LimitChanges(usd=1.5, changes_cap=True))
+        with pytest.raises(SpendingCapError, match=r"the tenant's spending cap leaves \$1.5000"):
+            await check(deps, "lab/priced", capped_key=key, parameters=ModelParameters(max_tokens=800))
+        with pytest.raises(SpendingCapError, match="the tenant has a spending cap, and no price is known"):
+            await check(deps)
+        assert stub.seen == []
+        stub.then(GOOD)
+        found = await check(deps, "lab/priced", capped_key=key)
+        async with engine.connect() as connection:
+            caps = await read_caps(connection, Payers(key, TENANT))
+        assert [cap.nanos_taken for cap in caps] == [round(found["usd"] * 1e9)] * 2

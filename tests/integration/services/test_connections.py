@@ -33,6 +33,7 @@ from app.vault.keyring import KeyRing
 from tests.integration.jobs import TENANT, RecordingQueue, execute, submission_dependencies
 from tests.integration.llm.conftest import OPENAI_REPLY
 from tests.integration.llm.stub_provider import Answer, StubProvider
+from tests.integration.llm.test_completions import REPLY as COMPLETIONS_REPLY
 
 Json = dict[str, Any]
 OLD, NEW = bytes(32), bytes(range(32))
@@ -113,6 +114,17 @@ class TestKeys:
         assert unchanged["base_url"] == "https://93.184.215.14/v1"
         changed = await change_connection(deps, TENANT, "lab", {"base_url": url, "api_key": None})
         assert (changed["base_url"], changed["key_set"]) == (url, False)
+
+    async def test_of_base_models_it_is_sent_with_their_wire_format(
+        self, deps: ConnectionDependencies
+    ) -> None:
+        async with StubProvider(Answer.of_json(COMPLETIONS_REPLY)) as provider:
+            await create_connection(deps, TENANT, values(provider.url, kind="completions"), KEY)
+            await Worker(deps).call(await frozen(deps))
+        (seen,) = provider.seen
+        assert seen.line.startswith("POST /completions ")
+        assert "hello" in seen.json()["prompt"]
+        assert seen.headers["authorization"] == f"Bearer {KEY.get_secret_value()}"
 
     async def test_another_path_does_not(self, deps: ConnectionDependencies) -> None:
         made = await create_connection(deps, TENANT, values("https://93.184.215.14/v1"), KEY)

@@ -64,9 +64,9 @@ UNPARSED = "judging/0/0/0/1/0/0"
 
 
 async def partial_job(engine: AsyncEngine, worker: Worker, model: Moody) -> JobRow:
-    """Two runs of one text of two sentences: one text and one verdict failed, one verdict is unparsed."""
+    """Three runs of one text of two sentences: one text and one verdict failed, one verdict is unparsed."""
     model.fails, model.babbles = frozenset({BAD_TEXT, UNJUDGED}), frozenset({UNPARSED})
-    job = await new_job(engine)
+    job = await new_job(engine, iterations=3)
     await worker.run_all(job)
     ended = await worker.finalize(job)
     assert (ended.status, ended.completeness) == (JobStatus.COMPLETED, "partial")
@@ -100,7 +100,7 @@ class TestEndedJob:
         assert usage["calls"] == len(model.ids) == await scalar(engine, "SELECT count(*) FROM calls")
         async with engine.connect() as connection:
             stored = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
-        assert stored["cells"][0]["units"]["scored"] == 4
+        assert stored["cells"][0]["units"]["scored"] == 6
         assert stored["usage"]["calls"] == usage["calls"]
 
     async def test_with_nothing_to_redo_it_stays_as_it_is(self, engine: AsyncEngine, worker: Worker) -> None:
@@ -250,7 +250,7 @@ class TestPersonaGym:
             job = await new_gym_job(engine)
             await worker.run_all(job)
             ended = await worker.finalize(job)
-            assert ended.status is JobStatus.COMPLETED
+            assert (ended.status, ended.status_reason) == (JobStatus.FAILED, "no_usable_text")
             assert ended.completeness == "partial"
             reasoner.script = lambda *_: None
             await retry_job(worker.control, TENANT, job.id)

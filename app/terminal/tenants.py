@@ -1,0 +1,116 @@
+"""`assay tenants`: what tenants may spend and which models they may use, straight on the database, for whoever runs the service.
+
+No key sets these limits, whatever its scopes; they hold for every key of the tenant.
+"""
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.terminal.keys import Opened, check_usd, done
+from app.terminal.options import AsJson
+from app.terminal.outcome import CommandError, Commands, print_json, say, told_errors
+
+if TYPE_CHECKING:
+    from app.services.api_keys import KeyDependencies
+
+Json = dict[str, Any]
+
+_MODEL = re.compile(r"[^/\s]+/\S+")
+
+
+def group(opened: Opened) -> typer.Typer:
+    """The commands.
+
+    Args:
+        opened: Gives access to the database within a block.
+    """
+    tenants = typer.Typer(
+        name="tenants",
+        cls=Commands,
+        help="What tenants may spend and use.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+
+    @tenants.command()
+    def limit(
+        tenant: Annotated[str, typer.Argument(help="Whose limits.", show_default=False)],
+        usd: Annotated[float | None, typer.Option(help="What its jobs may spend together.")] = None,
+        no_cap: Annotated[bool, typer.Option("--no-cap", help="Take its spending cap away.")] = False,
+        model: Annotated[
+            list[str] | None,
+            typer.Option(metavar="CONNECTION/MODEL", help="A model that it may use; CONNECTION/* for all."),
+        ] = None,
+        all_models: Annotated[bool, typer.Option("--all-models", help="Let it use all models.")] = False,
+        as_json: AsJson = False,
+    ) -> None:
+        """Sets a tenant's limits and prints them.
+
+        What is not named stays. A cap counts the jobs that are submitted from then on.
+        """
+        from app.services.tenant_limits import LimitChanges, change_limits  # noqa: PLC0415
+
+        with told_errors():
+            _check(tenant, usd, model, no_cap=no_cap, all_models=all_models)
+            changes = LimitChanges(usd, usd is not None or no_cap, model or None, bool(model) or all_models)
+            _show(done(opened, lambda deps: change_limits(deps.engine, tenant, changes)), as_json=as_json)
+
+    @tenants.command(name="list")
+    def list_(as_json: AsJson = False) -> None:
+        """Lists the tenants that have limits, and what they have spent."""
+        with told_errors():
+            found = done(opened, _list)
+            if as_json:
+                print_json({"data": found})
+            else:
+                for limits in found:
+                    typer.echo(_told(limits))
+
+    return tenants
+
+
+async def _list(deps: "KeyDependencies") -> list[Json]:
+    from app.db.tenant_limits import list_limits  # noqa: PLC0415
+    from app.services.tenant_limits import limits_json  # noqa: PLC0415
+
+    async with deps.engine.connect() as connection:
+        return [limits_json(row) for row in await list_limits(connection)]
+
+
+def _check(
+    tenant: str, usd: float | None, models: list[str] | None, *, no_cap: bool, all_models: bool
+) -> None:
+    if not tenant.strip() or not tenant.isprintable():
+        raise CommandError("TENANT is a line of text")
+    check_usd(usd)
+    if usd is not None and no_cap:
+        raise CommandError("--usd and --no-cap exclude each other")
+    if models and all_models:
+        raise CommandError("--model and --all-models exclude each other")
+    for name in models or ():
+        if not _MODEL.fullmatch(name):
+            raise CommandError(f"--model {name!r} is not of the form connection/model or connection/*")
+
+
+def _show(limits: Json, *, as_json: bool) -> None:
+    if as_json:
+        print_json(limits)
+        return
+    typer.echo(_told(limits))
+    if limits["uncapped_jobs"]:
+        say(
+            f"{limits['uncapped_jobs']:,} unfinished jobs were submitted before there was a cap, and do not count"
+            " against it: pause or cancel them"
+        )
+
+
+def _told(limits: Json) -> str:
+    """A tenant's limits in a line."""
+    cap = limits["spending"]
+    money = (
+        "no spending cap" if cap is None else f"${cap['usd_spent']:,.2f} of ${cap['usd_limit']:,.2f} spent"
+    )
+    models = "all models" if limits["models"] is None else ", ".join(limits["models"]) or "no models"
+    return f"{limits['tenant']} · {money} · {models}"

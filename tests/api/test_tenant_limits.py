@@ -1,0 +1,192 @@
+"""What the operator allows a tenant holds against each of its keys, an administrator's without any limit included."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import app
+from app.domain.api_key import Scope
+from embedded.valkey import EmbeddedValkey
+from tests.api.keys import KeyMaker, bearer, guarded
+from tests.api.service import Json, Service, job_body, pointers
+from tests.conftest import scratch_directory
+from tests.databases import Databases
+
+TENANT = "acme"
+FAITHFUL, JUDGE, REASONER = (f"simulated/sim-{name}" for name in ("faithful", "judge", "reasoner"))
+MADE_UP: Json = {"generate": {"count": 2, "reasoner": REASONER}}
+PERSONAGYM = job_body(tasks=["toxicity_control"], reasoner=REASONER, instructions=None)
+
+
+@pytest.fixture(scope="module")
+def service(databases: Databases, template_database: str) -> Iterator[Service]:
+    with (
+        databases.new("tenant_limits", template=template_database) as url,
+        scratch_directory() as directory,
+        EmbeddedValkey(directory / "valkey") as valkey,
+        guarded(directory, url, valkey.url()) as running,
+    ):
+        yield running
+
+
+@pytest.fixture
+def admin(service: Service) -> Iterator[dict[str, str]]:
+    """The header of an administrator of the tenant, whose key has no limits."""
+    yield bearer(KeyMaker(service.database_url).make(Scope.ADMIN, tenant=TENANT))
+    service.execute("TRUNCATE tenant_limits, jobs, connections CASCADE")
+
+
+def assay(service: Service, *arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["tenants", *arguments], env={"DATABASE_URL": service.database_url})
+    return done.exit_code, done.stdout, done.stderr
+
+
+def limit(service: Service, *arguments: str) -> Json:
+    status, out, err = assay(service, "limit", TENANT, *arguments, "--json")
+    assert status == 0, err
+    limits: Json = json.loads(out)
+    return limits
+
+
+def refused(answer: httpx2.Response, *fields: str) -> bool:
+    """Whether these fields are, each with the operator as the reason."""
+    assert answer.status_code == 422, answer.text
+    assert all("the operator does not allow this tenant" in e["message"] for e in answer.json()["errors"])
+    return pointers(answer) == list(fields)
+
+
+class TestModels:
+    @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/plan"])
+    def test_others_are_refused_in_every_role(
+        self, service: Service, admin: dict[str, str], path: str
+    ) -> None:
+        limit(service, "--model", FAITHFUL, "--model", JUDGE)
+        taken: dict[str, Any] = {"models": [FAITHFUL], "judges": [JUDGE]}
+        assert service.post(path, job_body(**taken), headers=admin).is_success
+        for changes, *fields in (
+            ({"models": [FAITHFUL, "simulated/sim-drifting"]}, "/models/1"),
+            ({"models": [{"model": "simulated/sim-drifting", "label": FAITHFUL}]}, "/models/0"),
+            ({"models": ["simulated-anthropic/sim-faithful"]}, "/models/0"),
+            ({"judges": [JUDGE, "simulated/sim-judge-harsh"]}, "/judges/1"),
+        ):
+            assert refused(service.post(path, job_body(**taken | changes), headers=admin), *fields), changes
+        assert refused(service.post(path, PERSONAGYM, headers=admin), "/reasoner")
+
+    def test_others_are_refused_where_a_model_is_tried_or_makes_up_personas(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        limit(service, "--model", "simulated-anthropic/*")
+        for call in (True, False):
+            body = {"model": JUDGE, "call": call}
+            assert refused(service.post("/v1/models/check", body, headers=admin), "/model")
+        assert refused(service.post("/v1/persona-sets", MADE_UP, headers=admin), "/generate/reasoner")
+        known = service.get("/v1/models", headers=admin).json()["data"]
+        assert [connection["id"] for connection in known] == ["simulated-anthropic"]
+
+    def test_a_connection_of_its_own_is_no_way_around(self, service: Service, admin: dict[str, str]) -> None:
+        limit(service, "--model", "simulated/*", "--model", "lab/allowed")
+        url = "https://93.184.215.14"
+        for name in ("lab", "simulated2"):
+            body = {"name": name, "kind": "openai", "base_url": url}
+            assert service.post("/v1/connections", body, headers=admin).status_code == 201
+        for name in ("lab/other", "lab/allowed2", "simulated2/sim-faithful", "simulated2/*"):
+            plan = service.post("/v1/jobs/plan", job_body(models=[name]), headers=admin)
+            assert refused(plan, "/models/0"), name
+        plan = service.post("/v1/jobs/plan", job_body(models=["lab/allowed"]), headers=admin)
+        assert plan.status_code == 200
+        known = service.get("/v1/models", headers=admin).json()["data"]
+        assert {each["id"]: each["models"] for each in known}["lab"] == ["allowed"]
+
+    def test_a_job_of_one_that_was_taken_away_is_not_resumed_or_retried(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        job = service.submit(job_body(judges=[JUDGE], budget={"calls": 9}), headers=admin)["id"]
+        assert service.post(f"/v1/jobs/{job}/pause", {}, headers=admin).status_code == 200
+        limit(service, "--model", FAITHFUL)
+        for method, path, body in (
+            ("POST", f"/v1/jobs/{job}/resume", {}),
+            ("POST", f"/v1/jobs/{job}/retry", {}),
+            ("PATCH", f"/v1/jobs/{job}", {"budget": {"calls": 99}}),
+        ):
+            answer = service.http.request(method, path, json=body, headers=admin)
+            assert (answer.status_code, answer.json()["code"]) == (403, "model_not_allowed"), path
+            assert JUDGE in answer.json()["detail"]
+        assert service.post(f"/jobs/{job}/resume", {}, headers=admin).status_code == 403
+        limit(service, "--all-models")
+        assert service.post(f"/v1/jobs/{job}/resume", {}, headers=admin).status_code == 200
+
+    def test_other_tenants_may_use_all(self, service: Service, admin: dict[str, str]) -> None:
+        limit(service, "--model", JUDGE)
+        other = bearer(KeyMaker(service.database_url).make(Scope.SUBMIT, tenant="other"))
+        assert service.post("/v1/jobs", job_body(), headers=other).status_code == 202
+        assert refused(service.post("/v1/jobs", job_body(), headers=admin), "/models/0")
+
+
+class TestCap:
+    def test_nothing_more_is_spent_once_it_is_used_up_whatever_way_it_comes(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        limit(service, "--usd", "1")
+        rich = service.post(
+            "/v1/api-keys",
+            {"name": "rich", "scopes": ["submit"], "spending": {"usd_limit": 99}},
+            headers=admin,
+        ).json()
+        service.execute("UPDATE tenant_limits SET nanos = nanos_limit + 1")
+        for headers in (admin, bearer(rich)):
+            for path, body in (
+                ("/v1/jobs", job_body()),
+                ("/v1/persona-sets", MADE_UP),
+                ("/v1/models/check", {"model": JUDGE}),
+            ):
+                answer = service.post(path, body, headers=headers)
+                assert (answer.status_code, answer.json()["code"]) == (403, "spending_cap_reached"), path
+                assert "the tenant's spending cap" in answer.json()["detail"]
+        assert service.rows()["jobs"] == 0
+
+    def test_what_was_submitted_before_is_told_and_does_not_go_on(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        job = service.submit(job_body(), headers=admin)["id"]
+        status, out, err = assay(service, "limit", TENANT, "--usd", "2.5")
+        assert (status, out) == (0, "acme · $0.00 of $2.50 spent · all models\n")
+        assert "1 unfinished jobs were submitted before there was a cap" in err
+        service.post(f"/v1/jobs/{job}/pause", {}, headers=admin)
+        for deed in ("resume", "retry"):
+            answer = service.post(f"/v1/jobs/{job}/{deed}", {}, headers=admin)
+            assert (answer.status_code, answer.json()["code"]) == (403, "not_under_cap")
+
+
+class TestCommands:
+    def test_change_what_they_name_and_nothing_else(self, service: Service, admin: dict[str, str]) -> None:
+        assert limit(service, "--usd", "2", "--model", "a/b") == {
+            "tenant": TENANT,
+            "models": ["a/b"],
+            "spending": {"usd_limit": 2.0, "usd_spent": 0.0},
+            "uncapped_jobs": 0,
+        }
+        assert limit(service)["models"] == ["a/b"]
+        assert limit(service, "--no-cap")["spending"] is None
+        assert limit(service, "--all-models")["models"] is None
+        assert assay(service, "list")[1] == "acme · no spending cap · all models\n"
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["--usd", "0"],
+            ["--usd", "-1"],
+            ["--usd", "1", "--no-cap"],
+            ["--model", "openai"],
+            ["--model", "/x"],
+            ["--model", "a/b", "--all-models"],
+        ],
+    )
+    def test_refuse_what_is_no_limit(self, service: Service, arguments: list[str]) -> None:
+        status, _, err = assay(service, "limit", TENANT, *arguments)
+        assert status == 3
+        assert arguments[0] in err
+        assert json.loads(assay(service, "list", "--json")[1]) == {"data": []}
