@@ -1,4 +1,7 @@
-"""The service behind a real PgBouncer: in transaction mode it works, or says in plain words why it does not start."""
+"""The service behind a real PgBouncer: in transaction mode it works, or says in plain words why it does not start.
+
+That of the machine is tried, and those that ``PGBOUNCERS`` names: paths, separated by colons.
+"""
 
 import json
 import os
@@ -26,11 +29,9 @@ from tests.e2e.stack import running_stack
 from tests.integration.processes import started_alone
 from tests.observe import eventually
 
-PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-VERSION = (
-    subprocess.run([PGBOUNCER, "-V"], capture_output=True, text=True, check=False).stdout if PGBOUNCER else ""
-)
-pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="needs pgbouncer")
+OF_THE_MACHINE = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+PGBOUNCERS = [path for path in (OF_THE_MACHINE, *os.environ.get("PGBOUNCERS", "").split(":")) if path]
+pytestmark = pytest.mark.skipif(not PGBOUNCERS, reason="needs pgbouncer")
 
 JOB = {
     "personas": ["E-low"],
@@ -41,8 +42,22 @@ JOB = {
 }
 
 
+@pytest.fixture(params=PGBOUNCERS)
+def program(request: pytest.FixtureRequest) -> str:
+    """A PgBouncer."""
+    path: str = request.param
+    return path
+
+
+def version_of(program: str) -> tuple[int, ...]:
+    shown = subprocess.run([program, "-V"], capture_output=True, text=True, check=True).stdout
+    return tuple(map(int, shown.split()[1].split(".")))
+
+
 @contextmanager
-def pgbouncer(server: EmbeddedPostgres, directory: Path, database_url: str, *settings: str) -> Iterator[str]:
+def pgbouncer(
+    program: str, server: EmbeddedPostgres, directory: Path, database_url: str, *settings: str
+) -> Iterator[str]:
     """The URL of a database behind a PgBouncer that pools by transaction; four server connections serve everybody."""
     url = make_url(database_url)
     port = free_port("127.0.0.1", 0)
@@ -63,7 +78,7 @@ def pgbouncer(server: EmbeddedPostgres, directory: Path, database_url: str, *set
     file = directory / "pgbouncer.ini"
     file.write_text("\n".join(lines) + "\n")
     with (directory / "pgbouncer.log").open("wb") as log:
-        command = launch_command([str(PGBOUNCER), str(file)], run_as=server._account, directory=directory)
+        command = launch_command([program, str(file)], run_as=server._account, directory=directory)
         process = subprocess.Popen(command, stdout=log, stderr=log)
     behind = url.set(host="127.0.0.1", port=port, query={})
     try:
@@ -85,11 +100,11 @@ def answers(url: str) -> bool:
 
 class TestTransactionMode:
     def test_a_whole_job_is_done_and_exact(
-        self, postgres: EmbeddedPostgres, scratch: Path, database_url: str, redis_url: str
+        self, program: str, postgres: EmbeddedPostgres, scratch: Path, database_url: str, redis_url: str
     ) -> None:
         environment = {"ASSAY_DATABASE_POOLER": "transaction"}
         with (
-            pgbouncer(postgres, scratch, database_url) as url,
+            pgbouncer(program, postgres, scratch, database_url) as url,
             running_stack(
                 scratch / "stack", database_url=url, redis_url=redis_url, workers=2, environment=environment
             ) as stack,
@@ -109,20 +124,20 @@ class TestTransactionMode:
         ]
 
     def test_migrations_run_through_it(
-        self, postgres: EmbeddedPostgres, scratch: Path, database_url: str
+        self, program: str, postgres: EmbeddedPostgres, scratch: Path, database_url: str
     ) -> None:
-        with pgbouncer(postgres, scratch, database_url) as url:
+        with pgbouncer(program, postgres, scratch, database_url) as url:
             for _ in range(3):
                 assert upgrade(url) is None
 
     @pytest.mark.parametrize("pooler", ["none", "session"])
     async def test_prepared_statements_that_it_loses_are_explained(
-        self, postgres: EmbeddedPostgres, scratch: Path, database_url: str, pooler: Pooler
+        self, program: str, postgres: EmbeddedPostgres, scratch: Path, database_url: str, pooler: Pooler
     ) -> None:
         # From 1.22 on it keeps them, unless it is told not to.
-        keeps = tuple(map(int, VERSION.split()[1].split("."))) >= (1, 22)
+        keeps = version_of(program) >= (1, 22)
         settings = ["ignore_startup_parameters = options", *["max_prepared_statements = 0"] * keeps]
-        with pgbouncer(postgres, scratch, database_url, *settings) as url:
+        with pgbouncer(program, postgres, scratch, database_url, *settings) as url:
             unprepared = connect(url, pool_size=8, pooler="transaction")
             await _use_another_server(unprepared)
             await unprepared.dispose()
@@ -146,19 +161,19 @@ async def _use_another_server(engine: AsyncEngine) -> None:
 class TestWithoutTheSetting:
     @pytest.mark.parametrize("part", ["worker1", "sweeper"])
     def test_a_process_does_not_start_and_names_the_setting(
-        self, postgres: EmbeddedPostgres, scratch: Path, database_url: str, part: str
+        self, program: str, postgres: EmbeddedPostgres, scratch: Path, database_url: str, part: str
     ) -> None:
-        with pgbouncer(postgres, scratch, database_url) as url:
+        with pgbouncer(program, postgres, scratch, database_url) as url:
             done = started_alone(part, scratch, url, "redis://127.0.0.1:9/0")
         assert done.returncode == 1
         assert "a connection pooler stands before it; see ASSAY_DATABASE_POOLER" in done.stderr
         assert "Traceback" not in done.stderr
 
     def test_where_it_ignores_the_parameters_the_api_warns(
-        self, postgres: EmbeddedPostgres, scratch: Path, database_url: str, redis_url: str
+        self, program: str, postgres: EmbeddedPostgres, scratch: Path, database_url: str, redis_url: str
     ) -> None:
         with (
-            pgbouncer(postgres, scratch, database_url, "ignore_startup_parameters = options") as url,
+            pgbouncer(program, postgres, scratch, database_url, "ignore_startup_parameters = options") as url,
             serving(scratch, url, redis_url) as service,
         ):
             assert service.log is not None
