@@ -15,7 +15,7 @@ from app.reports.html import html_report
 from app.services.baselines import BaselineFilter, baselines
 from app.web.templates import SHARED, source
 from tests.browser.conftest import PATIENCE_MILLISECONDS
-from tests.browser.watching import Watcher, barriers, overflow
+from tests.browser.watching import Watcher, barriers, overflow, runs_strange_script
 from tests.e2e.stack import Json, Stack
 from tests.unit.reports.hostile import HOSTILE, payloads
 from tests.unit.reports.sample import response_of, results_of, sample, stream
@@ -172,6 +172,10 @@ class TestServed:
                 assert shown["colour"] == colours[side]
                 if verdict["raw"]:
                     assert f"“{verdict['raw']}”" in shown["verdicts"]
+
+    def test_a_script_of_somebody_else_does_not_run(self, served: Page, watcher: Watcher) -> None:
+        assert not runs_strange_script(served)
+        watcher.expect("Content Security Policy")
 
 
 class TestReading:

@@ -22,6 +22,12 @@ DESCRIBE_STOP = """() => {
   const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
   return {number: Number(each.dataset.stop ?? -1), shown: outlined && inside};
 }"""
+STRANGE_SCRIPT = """() => {
+  const script = document.createElement("script");
+  script.textContent = "window.strange = true";
+  document.body.append(script);
+  return window.strange ?? false;
+}"""
 SEVERE = {"serious", "critical"}
 
 
@@ -97,6 +103,11 @@ def unreached(page: Page) -> list[str]:
     if reached != sorted(reached):
         complaints.append(f"not in the page's order: {reached}")
     return complaints
+
+
+def runs_strange_script(page: Page) -> bool:
+    """Whether a script that stands in a page, and is not the page's own, runs."""
+    return bool(page.evaluate(STRANGE_SCRIPT))
 
 
 def overflow(page: Page) -> int:

@@ -189,6 +189,22 @@ def running_stack(
         workers: how many worker processes there are.
         environment: variables of all its processes.
     """
+    with supervised_stack(directory, database_url, redis_url, slots, workers, environment) as stack:
+        yield stack
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushall()
+
+
+@contextmanager
+def supervised_stack(
+    directory: Path,
+    database_url: str,
+    redis_url: str,
+    slots: int = 24,
+    workers: int = 1,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Stack]:
+    """The same on a Redis that is the test's own, and is left as it is."""
     config = StackConfig(
         host="127.0.0.1",
         port=0,
@@ -209,8 +225,6 @@ def running_stack(
             httpx2.Client(base_url=supervisor.urls.environment()["ASSAY_SIMULATOR_URL"]) as simulator,
         ):
             yield Stack(supervisor, api, simulator)
-    with redis.Redis.from_url(redis_url) as client:
-        client.flushall()
 
 
 @contextmanager
