@@ -4,13 +4,16 @@
 adapters), in one and in four processes, to providers that count strictly (`benchmarks.strict_provider`, 200 ms a call). Their replies
 name the limits (`named`), or not, and nobody else does either (`found`): then a 429 is the first that is heard of them.
 
-What is used is the time that the limit has for the calls, over the time from the beginning to the last call's arrival. Time is not
-compressed: a run sends what is allowed in 75 seconds or, where the limit is to be found, in 150; under 3 calls a minute it is
-8 calls. Tiers with few calls a second run beside each other.
+What is used is the time that the limit has for the calls, over the time from the word to begin to the last call's arrival, so the start counts. The
+limit's time for n calls is n - 1 intervals of 60 s over the whole calls that fit into any 60 s: 20 calls of 1,480 tokens under a limit of 30,000 a
+minute, and not the 20.3 that no strict count lets pass. Time is not compressed: a run sends what is allowed in `--seconds`, under 3 calls a minute at
+least 8 calls. Tiers with few calls a second run beside each other.
 """
 
 import argparse
+import importlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -33,7 +36,7 @@ from app.domain.model import Model, ModelParameters, Stage
 from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.connections import load_connections
 from app.llm.gateway import Gateway
-from app.llm.prices import GenaiPriceBook
+from app.llm.prices import PRICE_LISTS, GenaiPriceBook
 from app.services.batch_writer import BatchWriter
 from app.services.call_rows import CallKey
 from app.services.first_calls import FirstCalls
@@ -45,7 +48,7 @@ from benchmarks.strict_provider import TOKENS_PER_CHARACTER, Allowance, account,
 from benchmarks.whole_job import machine
 from embedded.valkey import EmbeddedValkey
 
-SECONDS = {"named": 75.0, "found": 150.0}
+MODES = ("named", "found")
 FEWEST_CALLS = 8
 WRITTEN = 20
 IN_FLIGHT = 256
@@ -75,8 +78,8 @@ class Tier:
         return "x" * round((self.tokens - WRITTEN) / TOKENS_PER_CHARACTER)
 
     @property
-    def per_minute(self) -> float:
-        """Calls that the tightest limit allows."""
+    def per_minute(self) -> int:
+        """Whole calls that the tightest limit allows in any 60 s."""
         limits = self.allowance
         costs = (
             (limits.requests, 1),
@@ -84,7 +87,7 @@ class Tier:
             (limits.input_tokens, self.tokens - WRITTEN),
             (limits.output_tokens, WRITTEN),
         )
-        return min(limit / cost for limit, cost in costs if limit is not None)
+        return math.floor(min(limit / cost for limit, cost in costs if limit is not None))
 
 
 TIERS: Mapping[str, Tier] = {
@@ -121,13 +124,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, EmbeddedValkey(Path(directory) / "valkey") as valkey:
         for mode in options.modes:
             for workers in options.workers:
-                _run_all(names, mode, workers, valkey.url())
+                _run_all(names, mode, workers, valkey.url(), options.seconds)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tiers", nargs="*", help=f"some of: {', '.join(TIERS)}")
-    parser.add_argument("--modes", nargs="*", choices=SECONDS, default=list(SECONDS))
+    parser.add_argument("--modes", nargs="*", choices=MODES, default=list(MODES))
+    parser.add_argument("--seconds", type=float, default=180.0, help="for how long a run may send calls")
     parser.add_argument("--workers", nargs="*", type=int, default=[1, 4], help="worker processes")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
@@ -136,21 +140,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run_all(names: Sequence[str], mode: str, workers: int, redis: str) -> None:
+def _run_all(names: Sequence[str], mode: str, workers: int, redis: str, seconds: float) -> None:
     """One table row a tier, those with few calls a second beside each other."""
     quiet = [name for name in names if TIERS[name].per_minute < 60 * BUSY_PER_SECOND]
     with ThreadPoolExecutor(max(1, len(quiet))) as beside:
-        rows = list(beside.map(lambda name: _row(name, mode, workers, redis), quiet))
+        rows = list(beside.map(lambda name: _row(name, mode, workers, redis, seconds), quiet))
     for row in rows:
         print(row, flush=True)
     for name in names:
         if name not in quiet:
-            print(_row(name, mode, workers, redis), flush=True)
+            print(_row(name, mode, workers, redis, seconds), flush=True)
 
 
-def _row(name: str, mode: str, workers: int, redis: str) -> str:
+def _row(name: str, mode: str, workers: int, redis: str, seconds: float) -> str:
     tier = TIERS[name]
-    calls = max(FEWEST_CALLS, round(tier.per_minute * SECONDS[mode] / 60))
+    calls = max(FEWEST_CALLS, round(tier.per_minute * seconds / 60))
     allowance = Allowance(**{**asdict(tier.allowance), "names": mode == "named"})
     command = [
         sys.executable,
@@ -224,6 +228,7 @@ async def _work(options: argparse.Namespace) -> None:
     claim = Claim(1, 1, "default", "job_0123456789abcdefghjkmnpqrs", 1, 0, 0, 1)
     model = Model("judge", connection, "m", ModelParameters())
     await gateway.prepare(connection, "default")
+    importlib.import_module(PRICE_LISTS)  # as a worker does before it takes calls
     print("ready", flush=True)
     sys.stdin.read()
 

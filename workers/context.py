@@ -31,7 +31,7 @@ from app.instruments.loader import load_atomic
 from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.batch_gateway import BatchGateway
 from app.llm.gateway import ADAPTERS, Gateway, adapters
-from app.llm.prices import GenaiPriceBook
+from app.llm.prices import PRICE_LISTS, GenaiPriceBook, price_lists
 from app.ports import Queue
 from app.services.aside import Aside, Finalize, FinalizingQueue, finalizing
 from app.services.batch_files import delete_batch_file
@@ -74,7 +74,7 @@ class WorkerContext:
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._stack = contextlib.AsyncExitStack()
-        self._adapters: list[str] = []
+        self._imports: list[str] = []
         self._deps: ShardDependencies | None = None
         self._board: MetricsBoard | None = None
         self._warm = threading.Event()
@@ -97,17 +97,18 @@ class WorkerContext:
         """Imports what every shard needs, while the worker already answers to its queue; shards wait for it, and so does `/readyz`.
 
         Imported by the first call, it would make the loop stand still, on a busy machine past the shards' leases. The SDKs take
-        longer than all the rest: those of the operator's connections are imported now, others with a shard's first call, on a thread.
+        longer than all the rest: those of the operator's connections are imported now, others with a shard's first call, on a thread. Price
+        lists are imported for those that may have a price.
         """
         modules = ("app.domain.punkt", "app.services.finalize_job", "scipy.special")
-        import_in_background(*modules, *self._adapters, then=self._warmed)
+        import_in_background(*modules, *self._imports, then=self._warmed)
 
     def _warmed(self) -> None:
         keep_what_is_imported()
         self._warm.set()
         if self._board is not None:
             self._run(self._board.set_ready(is_ready=True))
-        import_in_background(*ADAPTERS, after=UNASKED_SECONDS, then=keep_what_is_imported)
+        import_in_background(*ADAPTERS, PRICE_LISTS, after=UNASKED_SECONDS, then=keep_what_is_imported)
 
     def stop(self) -> None:
         """Stops taking up calls; those on the wire are awaited for a while and kept, and the shards given back."""
@@ -172,7 +173,7 @@ class WorkerContext:
     async def _dependencies(self, places: int) -> AsyncIterator[ShardDependencies]:
         settings = self._settings
         connections = load_operator_connections(settings)
-        self._adapters = adapters(connections)
+        self._imports = [*adapters(connections), *price_lists(connections)]
         instrument = load_atomic()
         url = settings.require_database_url()
         pooler = settings.database_pooler

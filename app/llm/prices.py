@@ -27,6 +27,9 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching. No one els
 _MOST_KEPT = 10_000
 """Of how many models prices are kept between two looks: plans may ask for any name."""
 
+PRICE_LISTS = "genai_prices.data"
+"""The module with the library's price lists, which the first look-up imports: that takes a second, with nothing else done meanwhile."""
+
 _Pricing = Callable[[Usage], Price]
 
 
@@ -81,6 +84,11 @@ class GenaiPriceBook:
         if not batched or price.usd is None:
             return price
         return price._replace(usd=price.usd * _batch_share(known, model.name))
+
+
+def price_lists(connections: Connections) -> list[str]:
+    """What to import before prices of the connections' models are asked for; nothing where they are all the simulator's."""
+    return [] if all(each.simulated for each in connections) else [PRICE_LISTS]
 
 
 def _batch_share(connection: Connection | None, model: str) -> float:

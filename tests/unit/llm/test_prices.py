@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -8,7 +10,7 @@ from genai_prices.types import TieredPrices
 
 from app.domain.model import Model, ModelParameters, Takes, Usage
 from app.llm.connections import Connection, Connections, ModelPrices
-from app.llm.prices import GenaiPriceBook
+from app.llm.prices import GenaiPriceBook, price_lists
 from app.ports import Price
 
 OPENAI = "https://api.openai.com/v1"
@@ -208,3 +210,30 @@ class TestSimulatedPrices:
         assert price("http://localhost/v1", "gpt-4o", Usage(1000, 100), simulated=True) == Price(
             0.0, "simulated"
         )
+
+
+FIRST_PRICE = """
+import importlib, sys
+from app.domain.model import Model, Usage
+from app.llm.connections import Connection, Connections
+from app.llm.prices import GenaiPriceBook, price_lists
+
+connections = Connections({"it": Connection("it", "openai", "https://api.openai.com/v1")})
+for name in price_lists(connections):
+    importlib.import_module(name)
+there = set(sys.modules)
+assert GenaiPriceBook(connections).price(Model("it", "it", "gpt-4o"), Usage(1000, 100)).usd
+print(sorted(set(sys.modules) - there))
+"""
+
+
+class TestPriceLists:
+    def test_are_all_that_the_first_price_imports(self) -> None:
+        looked_up = subprocess.run(
+            [sys.executable, "-c", FIRST_PRICE], capture_output=True, text=True, check=True, timeout=120
+        )
+        assert looked_up.stdout.strip() == "[]"
+
+    def test_are_not_imported_for_the_simulator(self) -> None:
+        simulated = Connection("it", "openai", "http://localhost/v1", simulated=True)
+        assert price_lists(Connections({"it": simulated})) == []
