@@ -295,6 +295,7 @@ class Observation(NamedTuple):
         limits: The provider's rate limits, where the response has news of them.
         retry_after: Seconds that the provider asked to wait; ``None`` if it did not say.
         reason: What went wrong, in words; empty for an answer.
+        call: Which call, the same in all attempts at it; empty where it was none of an item.
     """
 
     outcome: CallOutcome
@@ -304,6 +305,7 @@ class Observation(NamedTuple):
     limits: ProviderLimits | None = None
     retry_after: float | None = None
     reason: str = ""
+    call: str = ""
 
 
 class Permit(Protocol):

@@ -1,7 +1,14 @@
-"""Whether a connection's server is away, as one process knows it; all its models share this."""
+"""Whether a server answers, as one process knows it: a connection's, or only one model's.
+
+A server that can't be reached is away for all models of its connection. One that answers a model's calls with errors of its own (a plain 500) may
+have met a few prompts that it can't take. It is away for that model when several different calls in a row fail and it had answered calls
+before; a model that has never answered is for :mod:`app.services.first_calls` to judge.
+"""
 
 IN_A_ROW = 3
 """Calls that did not reach a server, with none between them that did, after which it is away."""
+FAILING_IN_A_ROW = 5
+"""Different calls of a model that ended in an error of its server, with none between them that was answered, after which all wait."""
 
 AWAY = "away"
 BACK = "back"
@@ -22,20 +29,53 @@ class Outage:
 
     def reached(self) -> None:
         """A call got an answer from the server."""
-        self._failed = 0
+        self._forget()
         if self.is_on or self.news:
             self.news = BACK
 
     def failed(self, reason: str) -> None:
         """A call did not reach the server."""
         self._failed += 1
-        if self._failed >= IN_A_ROW and not self.is_on:
-            self.news, self.reason = AWAY, reason
+        if self._failed >= IN_A_ROW:
+            self._begin(reason)
 
     def told(self, news: str, *, is_on: bool) -> None:
         """Redis has been told, and answered whether the server is away."""
         if self.news == news:
             self.news = ""
         if self.is_on and not is_on:
-            self._failed = 0
+            self._forget()
         self.is_on = is_on
+
+    def _forget(self) -> None:
+        self._failed = 0
+
+    def _begin(self, reason: str) -> None:
+        if not self.is_on:
+            self.news, self.reason = AWAY, reason
+
+
+class Errors(Outage):
+    """Counts the different calls of one model that ended in an error of its server."""
+
+    __slots__ = ("_calls", "_has_answered")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: set[str] = set()
+        self._has_answered = False
+
+    def answered(self) -> None:
+        """A call was answered."""
+        self._has_answered = True
+        self.reached()
+
+    def failed_in(self, call: str, reason: str) -> None:
+        """A call, of which there may be several attempts, ended in an error."""
+        if self._has_answered and call:
+            self._calls.add(call)
+            if len(self._calls) >= FAILING_IN_A_ROW:
+                self._begin(f"all calls end in an error: {reason}")
+
+    def _forget(self) -> None:
+        self._calls.clear()

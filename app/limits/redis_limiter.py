@@ -122,9 +122,11 @@ class RedisRateLimiter:
         slots = SharedSlots(
             self._redis,
             Slots(
+                model=key,
                 key=f"{self._prefix}:slots:{key}",
                 epoch=self._epoch,
                 outage=f"{self._prefix}:outage:{connection}",
+                holds=f"{self._prefix}:holds",
                 most=rates.max_in_flight,
                 owner=self._owner,
                 deadline_seconds=self._deadline,

@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from app.limits.concurrency import MOST, START, Latencies, Sample, State, next_state
-from app.limits.outage import AWAY, Outage
+from app.limits.outage import AWAY, Errors, Outage
 from app.limits.slots_script import SHARE
 from app.ports import CallOutcome, LimiterUnavailableError, Observation, ProviderUnreachableError
 
@@ -34,18 +34,22 @@ class Slots(NamedTuple):
     """What the slots of a model are of.
 
     Attributes:
+        model: With its connection.
         key: Of the shares.
         epoch: Key of the epoch; see :mod:`app.limits.scripts`.
         outage: Key of the connection's outage.
+        holds: Key of what people are shown.
         most: The operator's limit of calls in flight, of all processes together; ``None`` for none.
         owner: This process, unlike all others.
         deadline_seconds: After which a call is given up.
         outage_seconds: After which waiting for a server that is away is given up.
     """
 
+    model: str
     key: str
     epoch: str
     outage: str
+    holds: str
     most: int | None
     owner: str
     deadline_seconds: float
@@ -77,6 +81,7 @@ class SharedSlots:
         self._script = redis.register_script(SHARE)
         self._slots = slots
         self._outage = outage
+        self._errors = Errors()
         self._ceiling = MOST if slots.most is None else slots.most
         self._clock = asyncio.get_running_loop().time
         self._share = 0
@@ -130,26 +135,29 @@ class SharedSlots:
 
     def observe(self, observation: Observation) -> None:
         """Takes in how a call ended; to be told before its slot is released."""
-        outcome, outage = observation.outcome, self._outage
+        outcome, outage, errors = observation.outcome, self._outage, self._errors
         if outcome is CallOutcome.ANSWERED:
             usage = observation.usage
             tokens = usage.output_tokens if usage is not None else 0
             self._latencies.answered(self._clock(), observation.latency_seconds, tokens)
             outage.reached()
+            errors.answered()
             if self._latencies.ended >= self._enough:
                 self._news.set()
         elif outcome in {CallOutcome.RATE_LIMITED, CallOutcome.REJECTED}:
             outage.reached()
-        elif outcome is not CallOutcome.FAILED:
+        elif outcome is CallOutcome.FAILED:
+            errors.failed_in(observation.call, observation.reason)
+        else:
             self._latencies.overload(self._clock(), observation.latency_seconds)
             busy = outcome is CallOutcome.OVERLOADED and self._state.limit > 1
             if not (busy or outcome is CallOutcome.TIMED_OUT):
                 outage.failed(observation.reason)
             self._news.set()
-        if outage.news:
+        if outage.news or errors.news:
             self._news.set()
-            if outage.news == AWAY:
-                self._share = 0
+        if AWAY in {outage.news, errors.news} or outage.is_on or errors.is_on:
+            self._share = 0  # nobody goes in the place of the call that has tried it, before Redis says so
 
     async def close(self) -> None:
         """Ends all waiting, and gives the share back if Redis can be reached."""
@@ -212,7 +220,7 @@ class SharedSlots:
             ceiling=self._ceiling,
             deadline=self._slots.deadline_seconds,
         )
-        if after != answer.state and not self._outage.is_on:
+        if after != answer.state and not (self._outage.is_on or self._errors.is_on):
             answer = await self._ask(want, after)
         if answer.away_seconds >= self._slots.outage_seconds:
             self._fail(ProviderUnreachableError(answer.reason, answer.away_seconds))
@@ -220,25 +228,27 @@ class SharedSlots:
     async def _ask(self, want: int, after: State | None = None) -> _Answer:
         now = self._clock()
         held = self._share if now < self._lapses else self._in_use
-        news, slots, most = self._outage.news, self._slots, self._slots.most
+        news, errors, slots, most = self._outage.news, self._errors.news, self._slots, self._slots.most
         sample = self._latencies.take()
         arguments = (
             *(slots.owner, self._in_use, held, want, _microseconds(LASTING_SECONDS)),
             *(self._ceiling, int(most is not None), int(bool(self._waiting)), self._version),
             *("" if after is None else json.dumps(after), (after or self._first).limit),
             *(news, self._outage.reason, _microseconds(slots.outage_seconds)),
+            *(errors, self._errors.reason, slots.model),
             *(sample.ended, sample.overloaded, sample.latency, sample.compared, sample.expected),
         )
         if most is not None:
             # Until Redis has said how much is ours, and if it never does, no call starts but in the place of one that ended.
             self._share = self._in_use
-        keys = (slots.key, slots.epoch, f"{slots.key}:found", slots.outage)
-        share, demand, version, state, age, away, reason, *sums = await self._script(
-            keys=keys, args=arguments
-        )
+        found, failing = f"{slots.key}:found", f"{slots.key}:errors"
+        keys = (slots.key, slots.epoch, found, slots.outage, failing, slots.holds)
+        answer = await self._script(keys=keys, args=arguments)
+        share, demand, version, state, age, away, reason, fails, *sums = answer
         self._share = int(share)
         self._lapses = now + LASTING_SECONDS - _MARGIN_SECONDS
         self._outage.told(news, is_on=away >= 0)
+        self._errors.told(errors, is_on=bool(fails))
         self._follow(version.decode(), State(*json.loads(state)) if state else self._first)
         ended, overloaded, *seconds = map(float, sums)
         seen = Sample(age / 1e6, round(ended), round(overloaded), *seconds)

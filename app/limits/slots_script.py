@@ -1,5 +1,7 @@
 """What Redis does at one go for the calls in flight. All times in it are microseconds of Redis's own clock."""
 
+from app.limits.scripts import SHOWN_HOLD_SECONDS
+
 SETTLING_SECONDS = 2.5
 """After the epoch nobody's share of the operator's limit grows for so long: by then all have registered theirs."""
 TURN_SECONDS = 2.0
@@ -7,7 +9,7 @@ TURN_SECONDS = 2.0
 KEPT_SECONDS = 60.0
 """How long the limit that was found is kept while there are no calls."""
 FIRST_PROBE_SECONDS = 1.0
-LONGEST_PROBE_SECONDS = 30.0
+LONGEST_PROBE_SECONDS = 10.0
 """Between two probes of a server that is away; the first waits double up to the second."""
 FORGOTTEN_SECONDS = 300.0
 """An outage is forgotten when nobody has asked for a share for so long: a job that comes later tries the server itself."""
@@ -27,7 +29,7 @@ local function whole(number) return string.format('%.0f', number) end
 local me, in_use, held, want, lasting = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local ceiling, settles, starved = tonumber(ARGV[6]), ARGV[7] == '1', ARGV[8] == '1'
 local version, next_state, next_limit = ARGV[9], ARGV[10], ARGV[11]
-local event, words, give_up = ARGV[12], ARGV[13], tonumber(ARGV[14])
+local event, words, give_up, model = ARGV[12], ARGV[13], tonumber(ARGV[14]), ARGV[17]
 
 local epoch = tonumber(redis.call('GET', KEYS[2]) or 0)
 if epoch == 0 then
@@ -35,11 +37,18 @@ if epoch == 0 then
   redis.call('SET', KEYS[2], whole(now))
 end
 
-if event == 'back' then redis.call('DEL', KEYS[4]) end
-if event == 'away' and redis.call('EXISTS', KEYS[4]) == 0 then
-  redis.call('HSET', KEYS[4], 'since', whole(now), 'probe', whole(now + FIRST_PROBE), 'interval', FIRST_PROBE, 'words', words)
-  redis.call('DEL', KEYS[3])
+local function note(outage, news, reason)
+  if news == 'back' then
+    redis.call('DEL', outage)
+    redis.call('HDEL', KEYS[6], model)
+  end
+  if news == 'away' and redis.call('EXISTS', outage) == 0 then
+    redis.call('HSET', outage, 'since', whole(now), 'probe', whole(now + FIRST_PROBE), 'interval', FIRST_PROBE, 'words', reason)
+    redis.call('DEL', KEYS[3])
+  end
 end
+note(KEYS[4], event, words)
+note(KEYS[5], ARGV[15], ARGV[16])
 
 local SUMS = {'ended', 'overloaded', 'latency', 'compared', 'expected'}
 local known = redis.call('HMGET', KEYS[3], 'version', 'state', 'limit', 'began')
@@ -53,7 +62,7 @@ elseif known[1] == version then
     redis.call('HSET', KEYS[3], 'version', known[1], 'state', known[2], 'limit', known[3], 'began', known[4])
   else
     for i, name in ipairs(SUMS) do
-      if tonumber(ARGV[14 + i]) ~= 0 then redis.call('HINCRBYFLOAT', KEYS[3], name, ARGV[14 + i]) end
+      if tonumber(ARGV[17 + i]) ~= 0 then redis.call('HINCRBYFLOAT', KEYS[3], name, ARGV[17 + i]) end
     end
   end
 end
@@ -88,22 +97,30 @@ end
 if claimants > limit and (rank + math.floor(now / TURN)) % claimants >= limit then share = 0 end
 if settles and now < epoch + SETTLING then share = math.min(want, held) end
 
-local away = redis.call('HMGET', KEYS[4], 'since', 'probe', 'interval', 'words')
-local away_for = -1
-if away[1] then
-  away_for = now - away[1]
+local function hold(outage, lasts)
+  local away = redis.call('HMGET', outage, 'since', 'probe', 'interval', 'words')
+  if not away[1] then return -1, '' end
+  local away_for = now - away[1]
   share = 0
-  if away_for >= give_up then
-    if redis.call('PTTL', KEYS[4]) > GIVEN_UP / 1000 then redis.call('PEXPIRE', KEYS[4], GIVEN_UP / 1000) end
+  if away_for >= lasts then
+    if redis.call('PTTL', outage) > GIVEN_UP / 1000 then redis.call('PEXPIRE', outage, GIVEN_UP / 1000) end
   else
-    redis.call('PEXPIRE', KEYS[4], FORGOTTEN / 1000)
+    redis.call('PEXPIRE', outage, FORGOTTEN / 1000)
     if starved and now >= tonumber(away[2]) then
       local interval = math.min(LONGEST_PROBE, 2 * away[3])
-      redis.call('HSET', KEYS[4], 'probe', whole(now + interval), 'interval', whole(interval))
+      away[2] = whole(now + interval)
+      redis.call('HSET', outage, 'probe', away[2], 'interval', whole(interval))
       share = in_use + 1
     end
+    if away[2] - now >= SHOWN_HOLD then
+      redis.call('HSET', KEYS[6], model, string.format('%.3f %s', away[2] / 1000000, away[4]))
+      redis.call('EXPIRE', KEYS[6], 86400)
+    end
   end
+  return away_for, away[4]
 end
+local away_for, reason = hold(KEYS[4], give_up)
+if away_for < 0 then hold(KEYS[5], math.huge) end
 
 share = math.max(share, 0)
 local counted = math.max(share, in_use)
@@ -115,11 +132,12 @@ else
 end
 local sums = redis.call('HMGET', KEYS[3], unpack(SUMS))
 for i = 1, #SUMS do sums[i] = sums[i] or '0' end
-return {share, demand, known[1], known[2], now - known[4], away_for, away[4] or '', unpack(sums)}
+return {share, demand, known[1], known[2], now - known[4], away_for, reason, redis.call('EXISTS', KEYS[5]), unpack(sums)}
 """.replace("SETTLING", _microseconds(SETTLING_SECONDS))
     .replace("TURN", _microseconds(TURN_SECONDS))
     .replace("KEPT", _microseconds(KEPT_SECONDS))
     .replace("FIRST_PROBE", _microseconds(FIRST_PROBE_SECONDS))
+    .replace("SHOWN_HOLD", _microseconds(SHOWN_HOLD_SECONDS))
     .replace("LONGEST_PROBE", _microseconds(LONGEST_PROBE_SECONDS))
     .replace("FORGOTTEN", _microseconds(FORGOTTEN_SECONDS))
     .replace("GIVEN_UP", _microseconds(GIVEN_UP_SECONDS))
@@ -127,18 +145,19 @@ return {share, demand, known[1], known[2], now - known[4], away_for, away[4] or 
 """Gives a process its share of the calls that may be in flight at once, for ``ARGV[5]``; others get it back after that.
 
 Keys: the shares; the epoch (see :mod:`app.limits.scripts`); the limit that was found, and the sample of calls under it; the outage of
-the connection.
+the connection, and the model's; the holds that people are shown.
 
 Arguments: the process, its calls in flight, the share that it holds, the calls that it has or that wait, how long the share lasts; the highest
 limit, whether that is the operator's, whether calls wait. Then the version of the state that the process knows, the state that shall follow it
 (or nothing) and that one's limit; the news of the connection (``away``, ``back`` or nothing), the reason for it, and after how
-long an outage is given up; last, what the process adds to the sample.
+long an outage is given up; the news of the model and the reason for it, and its name; last, what the process adds to the sample.
 
 Answers the share, the demand of all processes, version, text and age of the state, how long the connection has been away (-1: it is
-not) and the reason, and the sample.
+not) and the reason, whether the model is, and the sample.
 
 A share may be less than what is in flight: no call starts then until so many have ended, and all in flight are counted.
 What others do not want is free for all; where all want more than there is, each gets the same, as soon as those that
 have more have finished their calls. Where there are more processes than slots, they take turns. While the connection is away, one process at a
-time has a share for one call, the probe.
+time has a share for one call, the probe. So it is while a model's server answers all its calls with errors, but that is never given
+up: each of these calls counts as an attempt of its item, so that a few prompts that no server can take don't hold up the others for ever.
 """

@@ -1,11 +1,10 @@
 """What a failed call says of its provider's server, and whether the server or the call itself is the cause."""
 
 import asyncio
-import time
 from http import HTTPStatus
 
 from app.domain.model import Model
-from app.ports import CallOutcome, ChatModel, FailureKind, ModelCallError, Observation, RateLimiter
+from app.ports import CallOutcome, ChatModel, FailureKind, ModelCallError, RateLimiter
 from app.services.stop_signal import StopSignal
 
 _OVERLOADED_STATUSES = frozenset({503, 529})
@@ -14,6 +13,9 @@ _UNREACHABLE_STATUSES = frozenset({502, 520, 521, 522, 523, 525, 526, 530})
 """Answers of servers in between, Cloudflare's included, that can't reach the provider's."""
 _UNSENT_CODE = "connection_failed"
 _UNREACHABLE_CODES = frozenset({_UNSENT_CODE, "connection_lost"})
+
+MOST_UNREACHED = 30
+"""After so many of a call's failures that were not counted, further ones that its prompt may have caused are."""
 
 AWAY = frozenset({CallOutcome.UNREACHABLE, CallOutcome.OVERLOADED, CallOutcome.TIMED_OUT})
 """How a call can end whose provider's server is away."""
@@ -51,8 +53,17 @@ class Blame:
         self._limiter = limiter
         self._probes: dict[str, asyncio.Task[bool]] = {}
 
-    async def is_of_outage(self, error: ModelCallError, model: Model, tenant: str, stop: StopSignal) -> bool:
+    async def is_of_outage(
+        self, error: ModelCallError, model: Model, tenant: str, stop: StopSignal, unreached: int
+    ) -> bool:
         """Whether a failure is that of the connection, and not of the call that met it.
+
+        Args:
+            error: The failure.
+            model: Called.
+            tenant: Whose call it is.
+            stop: Of the call's shard.
+            unreached: How many of the call's earlier failures were an outage's.
 
         Raises:
             StoppedError: If the call's shard is stopped before that is known.
@@ -63,7 +74,9 @@ class Blame:
         if outcome not in AWAY or not self._limiter.is_away(model.connection):
             return False
         # Of being too busy the server speaks itself; all else an empty request, which has no prompt, must meet as well.
-        return outcome is CallOutcome.OVERLOADED or await self._meets_all(model, tenant, stop)
+        if outcome is CallOutcome.OVERLOADED:
+            return True
+        return unreached < MOST_UNREACHED and await self._meets_all(model, tenant, stop)
 
     async def _meets_all(self, model: Model, tenant: str, stop: StopSignal) -> bool:
         """Whether an empty request fails like the call before it; one is sent for all calls that fail at a time."""
@@ -76,14 +89,10 @@ class Blame:
             return await asyncio.shield(probe)
 
     async def _probe(self, model: Model, tenant: str) -> bool:
-        started = time.perf_counter()
         try:
             await self._chat.probe(model.connection, tenant)
         except ModelCallError as error:
-            if error.code == _UNSENT_CODE:
-                return False  # the call before was sent: what took it has gone since
-            if outcome_of(error) in AWAY:
-                return True
-        answered = Observation(CallOutcome.REJECTED, time.perf_counter() - started)
-        self._limiter.observe(model.connection, model.name, answered)
+            # Where nobody is found any more, the call before was sent: what took it has gone since.
+            return error.code != _UNSENT_CODE and outcome_of(error) in AWAY
+        # That ends no outage: a server in between answers it by itself while that behind it is away.
         return False

@@ -183,7 +183,8 @@ class ModelCaller:
         self._budgets = budgets
         self._first_calls = first_calls
         self._ways: dict[tuple[str, str], _Way] = {}
-        self._written: dict[tuple[str, str, Stage], float] = {}
+        self._written: dict[tuple[str, ...], float] = {}
+        self._density: dict[tuple[str, ...], float] = {}
 
     def call(
         self,
@@ -261,7 +262,7 @@ class ModelCaller:
                     raise fatal from error
                 limited = error.status == HTTPStatus.TOO_MANY_REQUESTS
                 # An outage is the connection's failure and not this call's; how long to wait for its end is the limiter's to say.
-                away = await self._blame.is_of_outage(error, model, claim.tenant, stop)
+                away = await self._blame.is_of_outage(error, model, claim.tenant, stop, unreached)
                 unreached += away
                 failures += not (limited or away)
                 most = (
@@ -296,7 +297,7 @@ class ModelCaller:
             permit.release()
             turn.end()
         if reply.usage is not None:
-            self._learn_length(model, key.stage, reply.usage)
+            self._learn_lengths(request, key.stage, reply.usage)
         return reply
 
     async def _send(
@@ -324,7 +325,7 @@ class ModelCaller:
         except ModelCallError as error:
             took = _milliseconds(started)
             self._account(unanswered_row(sent, took, error), sent, counted)
-            self._observe(request.model, _observed_failure(error, took / 1000))
+            self._observe(request.model, _observed_failure(error, request, took / 1000))
             raise
         except Exception:
             self._account(lost_row(sent, _milliseconds(started), INTERNAL_ERROR), sent, counted)
@@ -460,23 +461,32 @@ class ModelCaller:
                 await asyncio.sleep(LONGEST_WAIT_FOR_LIMITER_SECONDS * random.uniform(0.5, 1))  # noqa: S311
 
     def _expected_tokens(self, request: ChatRequest, stage: Stage) -> Usage:
-        """Tokens that a call will take: of the prompt by its length, of the reply at worst, or else as lately."""
+        """Tokens that a call will take: of the prompt by its length and lately's tokens a character, of the reply at worst, or else as lately."""
         model = request.model
-        characters = len(request.user) + len(request.system or "")
+        density = self._density.get((model.connection, model.name), 1 / CHARACTERS_PER_TOKEN)
         written = model.parameters.max_tokens
         if written is None:
             written = round(self._written.get((model.connection, model.name, stage), 0.0))
-        return Usage(characters // CHARACTERS_PER_TOKEN, written)
+        return Usage(round(density * _characters(request)), written)
 
-    def _learn_length(self, model: Model, stage: Stage, usage: Usage) -> None:
-        """Keeps the mean length of a model's replies."""
-        name = (model.connection, model.name, stage)
-        mean = self._written.get(name)
-        if mean is None:
-            if len(self._written) >= MOST_IDLE:
-                self._written.clear()
-            mean = float(usage.output_tokens)
-        self._written[name] = mean + NEWEST_SHARE * (usage.output_tokens - mean)
+    def _learn_lengths(self, request: ChatRequest, stage: Stage, usage: Usage) -> None:
+        """Keeps the mean length of a model's replies, and how many tokens it makes of a character."""
+        model = request.model
+        _learn(self._written, (model.connection, model.name, stage), usage.output_tokens)
+        density = usage.input_tokens / max(1, _characters(request))
+        _learn(self._density, (model.connection, model.name), density)
+
+
+def _characters(request: ChatRequest) -> int:
+    return len(request.user) + len(request.system or "")
+
+
+def _learn(means: dict[tuple[str, ...], float], name: tuple[str, ...], newest: float) -> None:
+    """Takes a value into the mean of the latest ones."""
+    if name not in means and len(means) >= MOST_IDLE:
+        means.clear()
+    mean = means.get(name, newest)
+    means[name] = mean + NEWEST_SHARE * (newest - mean)
 
 
 async def _confirmed_in_time(stop: StopSignal, permit: Permit) -> bool:
@@ -507,13 +517,14 @@ def _beyond(model: Model, expected: Usage, usage: Usage | None) -> tuple[int, in
     return usage.input_tokens - expected.input_tokens, written
 
 
-def _observed_failure(error: ModelCallError, latency_seconds: float) -> Observation:
+def _observed_failure(error: ModelCallError, request: ChatRequest, latency_seconds: float) -> Observation:
     return Observation(
         outcome_of(error),
         latency_seconds,
         limits=error.limits,
         retry_after=error.retry_after,
         reason=str(error),
+        call=request.request_id.rpartition("/")[0],
     )
 
 

@@ -30,7 +30,9 @@ async def processes(
             redis = await stack.enter_async_context(Redis.from_url(url))
             if not new:
                 await redis.set("epoch", 1)
-            slots = Slots("slots", "epoch", "outage", limit, f"worker{number}", 120.0, outage_seconds)
+            slots = Slots(
+                "it/m", "slots", "epoch", "outage", "holds", limit, f"worker{number}", 120.0, outage_seconds
+            )
             made.append(SharedSlots(redis, slots, Outage()))
             stack.push_async_callback(made[-1].close)
         yield made

@@ -1,6 +1,6 @@
 """When a connection counts as away."""
 
-from app.limits.outage import AWAY, BACK, IN_A_ROW, Outage
+from app.limits.outage import AWAY, BACK, FAILING_IN_A_ROW, IN_A_ROW, Errors, Outage
 
 
 def failed(outage: Outage, times: int) -> None:
@@ -41,3 +41,44 @@ class TestOutage:
         outage.reached()
         outage.told(AWAY, is_on=True)
         assert outage.news == BACK
+
+
+def fail_in(errors: Errors, *calls: int) -> None:
+    for call in calls:
+        errors.failed_in(f"call{call}", "500")
+
+
+class TestErrors:
+    def test_of_as_many_different_calls_in_a_row_are_the_servers(self) -> None:
+        errors = Errors()
+        errors.answered()
+        fail_in(errors, *range(FAILING_IN_A_ROW - 1))
+        assert errors.news == ""
+        fail_in(errors, FAILING_IN_A_ROW)
+        assert (errors.news, errors.reason) == (AWAY, "all calls end in an error: 500")
+
+    def test_of_few_calls_are_theirs_however_often_they_are_tried(self) -> None:
+        errors = Errors()
+        errors.answered()
+        fail_in(errors, *[*range(FAILING_IN_A_ROW - 1)] * 10)
+        assert errors.news == ""
+
+    def test_of_a_model_that_has_never_answered_are_the_first_calls_to_judge(self) -> None:
+        errors = Errors()
+        fail_in(errors, *range(10 * FAILING_IN_A_ROW))
+        errors.reached()  # a refusal is no answer
+        fail_in(errors, *range(10 * FAILING_IN_A_ROW))
+        assert errors.news == ""
+
+    def test_are_counted_anew_after_each_answer_and_each_outage(self) -> None:
+        errors = Errors()
+        errors.answered()
+        for _ in range(10):
+            fail_in(errors, *range(FAILING_IN_A_ROW - 1))
+            errors.answered()
+        assert errors.news == ""
+        fail_in(errors, *range(FAILING_IN_A_ROW))
+        errors.told(AWAY, is_on=True)
+        errors.told("", is_on=False)  # another process had an answer
+        fail_in(errors, *range(FAILING_IN_A_ROW - 1))
+        assert errors.news == ""
