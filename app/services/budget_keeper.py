@@ -164,15 +164,19 @@ class BudgetKeeper:
     ) -> tuple[int, bool]:
         """How many of the calls are paid for, in their order; and whether the job was paused for want of more."""
         count = account.affordable([w.most for w in wanted])
+        if wanted and not count:
+            cap = account.capped_by(wanted[0].most)
+            if await budgets.any_outstanding(connection, job_id, cap):
+                return 0, False
+            # What was still on its way when the account was read may have been recorded since, for less than its worst case.
+            account = await budgets.lock_account(connection, job_id) or account
+            count = account.affordable([w.most for w in wanted])
+            if not count:
+                await pause_exhausted(connection, job_id, account.capped_by(wanted[0].most))
+                return 0, True
         if count:
             await budgets.reserve(connection, job_id, wanted[:count])
-        if count == len(wanted) or count:
-            return count, False
-        cap = account.capped_by(wanted[0].most)
-        if await budgets.any_outstanding(connection, job_id, cap):
-            return count, False
-        await pause_exhausted(connection, job_id, cap)
-        return count, True
+        return count, False
 
 
 async def pause_exhausted(connection: AsyncConnection, job_id: str, cap: CapOf | None = None) -> None:

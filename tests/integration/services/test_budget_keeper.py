@@ -8,9 +8,10 @@ from uuid import uuid4
 import pytest
 import structlog
 from sqlalchemy.exc import ProgrammingError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db.budgets import Wanted, read_account
+from app.db import budgets
+from app.db.budgets import CapOf, Wanted, read_account
 from app.db.shards import Claim
 from app.db.writer import ResultWriter
 from app.domain.budget import Amount, Budget
@@ -250,3 +251,20 @@ class TestChangingIt:
         control = ControlDependencies(engine, RecordingQueue(), 16)
         with pytest.raises(WrongStateError, match="without a budget"):
             await change_budget(control, TENANT, job.id, Budget(calls=2))
+
+
+async def test_a_job_goes_on_whose_last_call_is_recorded_while_it_is_looked_whether_there_is_one(
+    engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = await claimed(engine, (await new_job(engine, budget=Budget(tokens=100))).id)
+    keeper, flying = BudgetKeeper(engine), Wanted(uuid4(), claim, Amount(1, 80, 0))
+    assert await keeper.reserve(flying, patient=True)
+    look = budgets.any_outstanding
+
+    async def recorded_meanwhile(connection: AsyncConnection, job_id: str, cap: CapOf | None = None) -> bool:
+        row = call_row(claim)._replace(id=flying.call_id, input_tokens=5, output_tokens=5)
+        await ResultWriter(engine).write({(claim.shard_id, claim.token): [row]})
+        return await look(connection, job_id, cap)
+
+    monkeypatch.setattr(budgets, "any_outstanding", recorded_meanwhile)
+    assert await keeper.reserve(Wanted(uuid4(), claim, Amount(1, 80, 0)), patient=True)
