@@ -13,6 +13,7 @@ from simulator.formats import (
     read_limit,
     read_request,
     read_text,
+    tool_characters,
 )
 
 # status and type of each error, as the real service has them
@@ -70,7 +71,8 @@ class AnthropicFormat:
                     "malformed", f"messages.{index}.role: Input should be 'user' or 'assistant'"
                 )
             turns.append((role, text))
-        return Conversation(model, read_text(request.get("system") or "", "system"), tuple(turns), limit)
+        system = read_text(request.get("system") or "", "system")
+        return Conversation(model, system, tuple(turns), limit, tool_characters(request))
 
     def success(self, reply: Reply, conversation: Conversation, number: int, now: int) -> str:  # noqa: ARG002  # the protocol's signature
         """A `message` object."""

@@ -19,12 +19,14 @@ class Conversation:
         system: All system text, in order.
         turns: (role, text) of each message after it, in order.
         max_tokens: Most tokens that the reply may have; None for no limit.
+        tools: Characters of the tools that go with it, which a provider counts as prompt.
     """
 
     model: str
     system: str
     turns: tuple[tuple[str, str], ...]
     max_tokens: int | None
+    tools: int = 0
 
     @property
     def prompt(self) -> str:

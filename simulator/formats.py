@@ -113,7 +113,12 @@ def read_request(payload: object) -> tuple[dict[str, object], str, list[dict[str
 
 def prompt_characters(conversation: Conversation) -> int:
     """Length of all that the model reads, for the count of tokens."""
-    return len(conversation.system) + sum(len(text) for _, text in conversation.turns)
+    return len(conversation.system) + sum(len(text) for _, text in conversation.turns) + conversation.tools
+
+
+def tool_characters(payload: Mapping[str, object]) -> int:
+    """Length of the tools of a request."""
+    return len(json.dumps(payload["tools"])) if "tools" in payload else 0
 
 
 quote = json.JSONEncoder().encode

@@ -13,6 +13,7 @@ from simulator.formats import (
     read_limit,
     read_request,
     read_text,
+    tool_characters,
 )
 
 _SYSTEM_ROLES = ("system", "developer")
@@ -67,7 +68,7 @@ class OpenAIFormat:
                 "malformed", "messages: at least one user message is required", parameter="messages"
             )
         limit = read_limit(request, "max_completion_tokens") or read_limit(request, "max_tokens")
-        return Conversation(model, "\n".join(system), tuple(turns), limit)
+        return Conversation(model, "\n".join(system), tuple(turns), limit, tool_characters(request))
 
     def success(self, reply: Reply, conversation: Conversation, number: int, now: int) -> str:
         """A `chat.completion` object."""
