@@ -8,13 +8,18 @@ import pytest
 from app.domain.api_key import Scope
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import KeyMaker, bearer, guarded
-from tests.api.service import Json, Service, job_body, pointers
+from tests.api.service import CONFIG, Json, Service, job_body, pointers
 from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.unit.domain.test_extra import HARMFUL
 
 MODEL = "acme/acme-1"
 BUDGET = {"usd": 0.4}
+LISTED = """
+  openai:
+    allow_extra: [service_tier]
+"""
+"""A connection whose models have the prices of the list, and may be sent a tier."""
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +28,11 @@ def service(databases: Databases, template_database: str) -> Iterator[Service]:
         databases.new("extra", template=template_database) as url,
         scratch_directory() as directory,
         EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url()) as running,
     ):
-        yield running
+        config = directory / "own.yaml"
+        config.write_text(CONFIG + LISTED)
+        with guarded(directory, url, valkey.url(), ASSAY_CONFIG=str(config), OPENAI_API_KEY="any") as running:
+            yield running
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +97,25 @@ def test_what_only_says_how_to_sample_is_taken(service: Service, capped: Json) -
     assert answer.status_code == 200, answer.text
     (model,) = [one for one in answer.json()["parameters"] if one["role"] == "model"]
     assert model["sent"] == extra
+
+
+def test_what_the_operator_allows_is_taken_where_no_money_is_to_be_kept(
+    service: Service, capped: Json
+) -> None:
+    """Nobody knows what it then costs: the list's price is that of a call without it."""
+
+    def answer(path: str, extra: Json, **changes: Any) -> tuple[int, str]:
+        model = {"model": "openai/gpt-4o", "extra": extra}
+        body = job_body(models=[model], judges=["openai/gpt-4o"], **changes)
+        found = service.post(path, body, headers=bearer(capped))
+        return found.status_code, found.text
+
+    tier: Json = {"service_tier": "priority"}
+    status, text = answer("/v1/jobs", tier, budget=BUDGET)
+    assert status == 422
+    assert "no price is known for openai/gpt-4o" in text
+    status, text = answer("/v1/jobs", tier)
+    assert status == 403
+    assert "spending cap, and no price is known for openai/gpt-4o" in text
+    assert answer("/v1/jobs/plan", tier)[0] == 200
+    assert answer("/v1/jobs/plan", {}, budget=BUDGET)[0] == 200
