@@ -86,6 +86,9 @@ class TestModels:
         assert refused(service.post("/v1/persona-sets", MADE_UP, headers=admin), "/generate/reasoner")
         known = service.get("/v1/models", headers=admin).json()["data"]
         assert [connection["id"] for connection in known] == ["simulated-anthropic"]
+        form = service.get("/new", headers=admin).text
+        assert '"simulated-anthropic/sim-faithful"' in form
+        assert '"simulated/sim-faithful"' not in form
 
     def test_a_connection_of_its_own_is_no_way_around(self, service: Service, admin: dict[str, str]) -> None:
         limit(service, "--model", "simulated/*", "--model", "lab/allowed")

@@ -171,8 +171,4 @@ async def _shown(
 
 def _models(connections: Connections) -> list[str]:
     """What can be proposed; a connection that allows every model is proposed by its name."""
-    return [
-        f"{own_name}/{name}"
-        for own_name, connection in connections.by_id.items()
-        for name in connection.models or ("",)
-    ]
+    return [f"{own_name}/{name}" for own_name, models in connections.permitted() for name in models or ("",)]
