@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from functools import partial
 from http import HTTPStatus
-from json.decoder import JSONArray, JSONObject, scanstring  # type: ignore[attr-defined]
-from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.api.access import Caller
 from app.api.problems import ProblemError
+from app.domain.stepwise_json import StepwiseDecoder
 from app.services.long_texts import on_a_thread
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ def loads(body: bytes) -> Any:
         if len(body) < LARGE_BYTES:
             value = _loads_at_once(text, body)
         else:
-            value = _InSteps(surrogates=_ESCAPED_SURROGATE.search(body) is not None).decode(text)
+            value = _StrictDecoder(surrogates=_ESCAPED_SURROGATE.search(body) is not None).decode(text)
     except UnicodeDecodeError as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", "the body is not UTF-8") from error
     except UnicodeEncodeError as error:
@@ -76,24 +76,25 @@ def _loads_at_once(text: str, body: bytes) -> Any:
     return value
 
 
-class _InSteps(json.JSONDecoder):
-    """The same in Python, but for each text: to the parser in C a body is one step, in which no other thread runs.
+class _StrictDecoder(StepwiseDecoder):
+    """The same for a large body.
 
     Args:
         surrogates: Whether texts may hold lone ones.
     """
 
     def __init__(self, *, surrogates: bool) -> None:
-        hook = _object_of_texts if surrogates else _object
-        super().__init__(object_pairs_hook=hook, parse_constant=_constant, parse_float=_float)
         self._depth = 0
-        self.parse_object = self._deeper(JSONObject)
-        self.parse_array = self._deeper(JSONArray)
-        if surrogates:
-            self.parse_string = _text
-        self.scan_once = py_make_scanner(self)
+        super().__init__(
+            _text if surrogates else scanstring,
+            object_pairs_hook=_object_of_texts if surrogates else _object,
+            parse_constant=_constant,
+            parse_float=_float,
+        )
 
-    def _deeper(self, parse: Callable[..., Any]) -> Callable[..., Any]:
+    def nested(self, parse: Callable[..., Any]) -> Callable[..., Any]:
+        """Counts levels."""
+
         def deeper(*given: Any) -> Any:
             self._depth += 1
             if self._depth > MAX_DEPTH:

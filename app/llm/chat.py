@@ -1,5 +1,6 @@
 """What the adapters of all wire formats have in common."""
 
+import asyncio
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from app.llm.limit_headers import LimitHeaders
 from app.llm.transports import TransportKind
 from app.llm.transports.body import Body, BodyForms, EmptyBody
 from app.llm.transports.choice import open_transport
+from app.llm.transports.reply import Reply
 from app.llm.transports.sdk import Client, Faults
 
 PROBE_DEADLINE_SECONDS = 10.0
@@ -36,6 +38,7 @@ class Chat(ABC):
     def __init__(self, connection: Connection, transport: TransportKind) -> None:
         self._key = connection.api_key
         self._limits = LimitHeaders()
+        self._reading = asyncio.Lock()  # long replies, one at a time: other connections' find a free thread
         self._forms = BodyForms(self.body)
         client = partial(self.client, connection)
         self._transport = open_transport(transport, connection, client, self.path, self.faults)
@@ -83,6 +86,12 @@ class Chat(ABC):
         body = Body(request, self._forms)
         reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
         limits = self._limits.news(request.model.name, reply.headers)
+        if not wire.is_long(reply):
+            return self._read(reply, limits)
+        async with self._reading:
+            return await asyncio.to_thread(self._read, reply, limits)
+
+    def _read(self, reply: Reply, limits: ProviderLimits | None) -> ChatReply:
         return keyless(self.read(wire.json_object(reply), reply.headers, self._key, limits), self._key)
 
     async def probe(self) -> None:

@@ -17,6 +17,8 @@ _NO_CODES = frozenset({"none", "null", "error", "unknown"})
 _CODE_FIELDS = ("code", "type", "status", "error_type", "__type")
 """Where an error object has its codes, the most exact one first."""
 _WORD_FIELDS = ("message", "Message", "detail", "msg", "error_description", "error", "title")
+MOST_BYTES = 64 * 1024
+"""Of an error's body, what is read: all of it takes 0.8 s if it is as long as a reply may be."""
 _MOST_NESTED = 4
 """Errors within errors that are unwrapped: a router's about a proxy's about a provider's."""
 
@@ -36,8 +38,8 @@ class Fault(NamedTuple):
 
 
 def parsed(content: bytes) -> object:
-    """The body of an error: its JSON, or its text where it is none."""
-    text = content.decode("utf-8", "replace").strip()
+    """The body of an error: its JSON, or its text where it is none, or too long."""
+    text = content[:MOST_BYTES].decode("utf-8", "replace").strip()
     return _json(text, text)
 
 

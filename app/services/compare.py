@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.comparison import Comparison, Figure, LeftOut, Place, compare, comparison_json, figures_of
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.stepwise_json import parse_document
 from app.instruments.published import published_cells
 from app.services.baselines import NOTE, BaselineFilter, baselines
 from app.services.errors import WrongStateError
@@ -97,7 +98,7 @@ class Comparer:
                 f"{job.id} is {job.status}; only jobs that are over can be compared", job.status
             )
         context = await self.contexts.get(tenant, job.id)
-        document: Json = json.loads(await self.results.read(job))
+        document: Json = await asyncio.to_thread(parse_document, await self.results.read(job))
         model = _model(pointer, wanted.model, [model.label for model in context.spec.models])
         instruments = [context.spec.instrument.content_hash] if context.spec.tasks else []
         return _Side(
@@ -108,7 +109,7 @@ class Comparer:
                 "completeness": document["completeness"],
                 "simulated": document["simulated"],
             },
-            figures=figures_of(document, model)
+            figures=await asyncio.to_thread(figures_of, document, model)
             if pairing == "cells"
             else await read_item_figures(self.engine, job, context, model),
             wordings={persona.id: persona.description for persona in context.spec.personas},

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.stepwise_json import parse_document
 from app.services.baselines import BaselineFilter, baselines
 from app.services.choice import only
 from app.services.errors import BusyError, NotFoundError
@@ -111,7 +112,7 @@ async def draw_figure(
     of_one = wanted.name in OF_ONE_MODEL
     if wanted.model is not None and not of_one:
         raise InvalidJobError([FieldError("/query/model", f"only for {' and '.join(OF_ONE_MODEL)}")])
-    document: Json = json.loads(results)
+    document: Json = await asyncio.to_thread(parse_document, results)
     model = only("model", wanted.model, [cell["model"] for cell in document["cells"]]) if of_one else ""
     distances = []
     if wanted.name == "runs":

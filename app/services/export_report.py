@@ -1,5 +1,6 @@
 """Reports as files: which formats there are, and their bytes as a stream."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import JobRow
+from app.domain.stepwise_json import parse_document
 from app.services.baselines import BaselineFilter, baselines
 from app.services.job_context import JobContext
 from app.services.read_responses import stream_all, stream_pages
@@ -68,13 +70,14 @@ async def export_report(
     if format_ == "json":
         yield results.encode()
     elif format_ == "html":
-        document = json.loads(results)
+        document = await asyncio.to_thread(parse_document, results)
         distances = await read_varying_cells(engine, job, context, document["cells"])
-        published = json.loads(baselines(BaselineFilter()))
+        published = await asyncio.to_thread(lambda: json.loads(baselines(BaselineFilter())))
         page = await html.html_report(document, stream_all(engine, job, context), distances, published)
         yield page.encode()
     elif level in tables:
-        yield tables[level][format_](json.loads(results))
+        write = tables[level][format_]
+        yield await asyncio.to_thread(lambda: write(parse_document(results)))
     else:
         async for chunk in rows[format_](stream_pages(engine, job, context)):
             yield chunk

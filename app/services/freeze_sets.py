@@ -29,7 +29,7 @@ async def freeze_made(connection: AsyncConnection, tenant: str, job_id: str, spe
 async def _freeze_questions(connection: AsyncConnection, tenant: str, job_id: str, spec: JobSpec) -> None:
     content = questions_of(spec, await preparations.questions_of_job(connection, tenant, job_id))
     if content:
-        id_ = question_set_id(content)
+        id_ = await asyncio.to_thread(question_set_id, content)
         await sets.keep_question_set(connection, tenant, id_, content, posted=False)
         await sets.note_made(connection, tenant, job_id, id_, QUESTION_SET)
 
@@ -40,7 +40,7 @@ async def _freeze_personas(connection: AsyncConnection, tenant: str, job_id: str
         return
     job = await jobs.get_job(connection, tenant, job_id)
     content = made_up(step.content)
-    id_ = set_id(PERSONA_SET, content)
+    id_ = await asyncio.to_thread(set_id, PERSONA_SET, content)
     name = None if job is None else job.name
     await sets.keep_persona_set(connection, tenant, id_, content, name=name, posted=False)
     await sets.note_made(connection, tenant, job_id, id_, PERSONA_SET)

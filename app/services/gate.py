@@ -1,10 +1,11 @@
 """Holds a job's results to thresholds."""
 
-import json
+import asyncio
 
 from app.db.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.gate import Gate, IntervalKind, Threshold, judge_gate, parse_threshold
+from app.domain.stepwise_json import parse_document
 from app.services.read_results import ResultsReader
 
 MAX_THRESHOLDS = 100
@@ -25,7 +26,8 @@ async def gate_of(
         InvalidJobError: If a threshold cannot be read, or there is none.
     """
     thresholds = _thresholds(given or job.request.get("thresholds") or [])
-    return judge_gate(json.loads(await results.read(job)), thresholds, interval)
+    found = await results.read(job)
+    return await asyncio.to_thread(lambda: judge_gate(parse_document(found), thresholds, interval))
 
 
 def _thresholds(texts: list[str]) -> list[Threshold]:

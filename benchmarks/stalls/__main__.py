@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable
 import uvloop
 
 from app.bootstrap import keep_what_is_imported, let_threads_give_way
-from benchmarks.stalls import bodies, texts
+from benchmarks.stalls import bodies, reading, replies, texts
 
 PARTS: dict[str, Callable[[], Awaitable[dict[str, float]]]] = {
     "texts": texts.measure,
+    "replies": replies.measure,
     "bodies": bodies.measure,
+    "reading": reading.measure,
 }
 
 

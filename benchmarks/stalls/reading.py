@@ -64,7 +64,7 @@ def _ways(job: str) -> dict[str, str]:
         },
         "cells as CSV": f"{path}/report?format=csv&level=cells",
         "cells as Parquet": f"{path}/report?format=parquet&level=cells",
-        **{f"figure {name}": f"{path}/figures/{name}&model=model%200".replace("&", "?") for name in FIGURES},
+        **{f"figure {name}": f"{path}/figures/{name}" for name in FIGURES},
         "gate": f"{path}/gate?threshold=acc_atom%3E%3D0.5",
         "distances": f"{path}/distances?model=model%200&persona=E-low&task=essay",
         "console: job": f"/jobs/{job}",
@@ -72,7 +72,15 @@ def _ways(job: str) -> dict[str, str]:
     }
 
 
-FIGURES: tuple[str, ...] = ()
+FIGURES = (
+    "models.svg",
+    "models.png",
+    "published.svg",
+    "heat_map.svg",
+    "heat_map.png",
+    "cells.svg",
+    "cells.png",
+)
 
 
 async def _stall(client: httpx2.AsyncClient, path: str) -> float:

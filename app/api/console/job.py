@@ -32,6 +32,7 @@ from app.api.pages import page, render
 from app.api.requests import BudgetIn
 from app.domain.api_key import Scope
 from app.domain.status import JobStatus
+from app.domain.stepwise_json import parse_document
 from app.reports.persona_scores import persona_scores
 from app.reports.summary import Summary
 from app.reports.targets import Targets
@@ -175,7 +176,7 @@ async def _shown(results: str | None) -> Json:
 
 
 def _summarized(document: str) -> Json:
-    results = json.loads(document)
+    results = parse_document(document)
     found = Summary(results, Targets(results["cells"]))
     return {
         "results": results,
