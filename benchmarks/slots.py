@@ -8,13 +8,17 @@ ended in an answer that somebody got, calls computed for nobody and failed calls
 
 import argparse
 import asyncio
+import importlib
+import itertools
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,12 +31,13 @@ from app.domain.model import Model, ModelParameters, Stage
 from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.connections import load_connections
 from app.llm.gateway import Gateway
-from app.llm.prices import GenaiPriceBook
+from app.llm.prices import PRICE_LISTS, GenaiPriceBook
 from app.services.batch_writer import BatchWriter
 from app.services.call_rows import CallKey
 from app.services.first_calls import FirstCalls
 from app.services.model_caller import CallFailedError, ModelCaller
 from app.services.stop_signal import StopSignal
+from benchmarks.whole_job import machine
 from embedded.valkey import EmbeddedValkey
 
 FIRST_MINUTE = 60.0
@@ -134,6 +139,7 @@ async def _serve(options: argparse.Namespace) -> None:
 async def _call(options: argparse.Namespace) -> None:
     """Keeps calls waiting for so many seconds, and prints the moments at which attempts failed."""
     stub = f"{{kind: openai, base_url: '{options.url}', api_key_env: KEY, models: [m]}}"
+    importlib.import_module(PRICE_LISTS)  # as a worker does before it takes calls
     connections = load_connections(f"connections: {{stub: {stub}}}", {"KEY": "sk-any"}, None)
     gateway, counting = Gateway(connections), _Counting()
     redis = Redis.from_url(options.redis)
@@ -162,6 +168,7 @@ async def _call(options: argparse.Namespace) -> None:
             except CallFailedError:
                 continue
 
+    await gateway.prepare("stub", "default")
     async with writer.running():
         running = [asyncio.create_task(repeat(number)) for number in range(options.in_flight)]
         await asyncio.sleep(options.seconds + STARTING_SECONDS)
@@ -171,7 +178,7 @@ async def _call(options: argparse.Namespace) -> None:
         await asyncio.gather(*running, return_exceptions=True)
 
 
-def _run(options: argparse.Namespace, slots: int, workers: int, *, oblivious: bool) -> dict[str, Any]:
+def _run(options: argparse.Namespace, slots: int, workers: int, *, oblivious: bool) -> str:
     call_seconds = str(options.call_seconds)
     command = [sys.executable, "-m", "benchmarks.slots", "--deadline", str(options.deadline)]
     command += ["--seconds", str(options.seconds), "--in-flight", str(options.in_flight)]
@@ -195,31 +202,36 @@ def _run(options: argparse.Namespace, slots: int, workers: int, *, oblivious: bo
         ended = json.loads(server.communicate("")[0])
     begin = min(options.warm_seconds, options.seconds / 2)
     useful = sum(begin <= moment < options.seconds for moment in ended["answered"])
-    return {
-        "slots": slots,
-        "oblivious": oblivious,
-        "workers": workers,
-        "answered": len(ended["answered"]),
-        "used_percent": round(100 * useful * options.call_seconds / (slots * (options.seconds - begin)), 1),
-        "for_nobody": sum(moment < options.seconds for moment in ended["for_nobody"]),
-        "for_nobody_after_first_minute": sum(
-            FIRST_MINUTE < moment < options.seconds for moment in ended["for_nobody"]
-        ),
-        "failed": len(failed),
-        "failed_after_first_minute": sum(moment > FIRST_MINUTE for moment in failed),
-    }
+    used = useful * options.call_seconds / (slots * (options.seconds - begin))
+    for_nobody = [moment for moment in ended["for_nobody"] if moment < options.seconds]
+    later, failed_later = (sum(moment > FIRST_MINUTE for moment in each) for each in (for_nobody, failed))
+    kind = "oblivious" if oblivious else "notices"
+    return (
+        f"| {slots} | {kind} | {workers} | {len(ended['answered'])} | {used:.1%} "
+        f"| {len(for_nobody)} | {later} | {len(failed)} | {failed_later} |"
+    )
 
 
 def main() -> None:
-    """Prints a line of JSON for each server and number of workers."""
+    """Prints a line of a table for each server and number of workers."""
     options = _parser().parse_args()
     if options.part:
         uvloop.run(_PARTS[options.part](options))
         return
-    for slots in options.each_slots:
-        for oblivious in (False, True):
-            for workers in options.workers:
-                print(json.dumps(_run(options, slots, workers, oblivious=oblivious)), flush=True)
+    print(f"{machine()}, load average before {os.getloadavg()[0]:.1f}\n")
+    print(
+        f"calls of {options.call_seconds:g} s, {options.seconds:g} s each, used from {options.warm_seconds:g} s on\n"
+    )
+    print(
+        "| slots | that a caller hung up, the server | workers | answered | used | for nobody | after the first minute | failed "
+        "| after the first minute |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    runs = list(itertools.product(options.each_slots, (False, True), options.workers))
+    with ThreadPoolExecutor(len(runs) if options.together else 1) as runners:
+        rows = runners.map(lambda run: _run(options, run[0], run[2], oblivious=run[1]), runs)
+        for row in rows:
+            print(row, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -230,6 +242,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--warm-seconds", type=float, default=60.0, help="from when on its use is measured")
     parser.add_argument("--call-seconds", type=float, default=2.0, help="what a call takes")
     parser.add_argument("--deadline", type=float, default=120.0, help="when a call is given up")
+    parser.add_argument("--together", action="store_true", help="all servers beside each other")
     parser.add_argument("--in-flight", type=int, default=512, help="calls at once of each worker")
     for hidden in ("--part", "--url", "--redis"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
