@@ -165,6 +165,7 @@ class ProviderLimits:
         output_tokens_per_minute: Tokens of answers that it allows.
         hold_seconds: Until a call is taken again, where more than a minute's allowance is used up; else 0.
         hold_reason: Which one that is, for people.
+        hold_ends_seconds: Until a call is taken again by the provider's word, which may be later than it is waited for; for people.
     """
 
     requests_per_minute: float | None = None
@@ -173,6 +174,7 @@ class ProviderLimits:
     output_tokens_per_minute: float | None = None
     hold_seconds: float = 0.0
     hold_reason: str | None = None
+    hold_ends_seconds: float = 0.0
 
 
 ONLY_THOUGHTS = "the model thought and gave no answer"

@@ -213,8 +213,12 @@ if held >= SHOWN_HOLD then
   local until_before, reason_before = string.match(redis.call('HGET', KEYS[4], bucket) or '', '(%S+) (.*)')
   local goes_on = until_before and tonumber(until_before) > now
   local reason = ask.reason or goes_on and reason_before or ''
-  redis.call('HSET', KEYS[4], bucket, string.format('%.3f %s', now + held, reason))
+  local ends = ask.ends and now + ask.ends or goes_on and tonumber(until_before) or 0
+  redis.call('HSET', KEYS[4], bucket, string.format('%.3f %s', math.max(now + held, ends), reason))
   redis.call('EXPIRE', KEYS[4], 86400)
+elseif s.hold and held == 0 then
+  redis.call('HDEL', KEYS[4], bucket)
+  s.hold = nil
 end
 if not s.seen then s.since, s.tries, s.probe_at = nil, nil, nil end
 if not s.found then s.doubling, s.paced = nil, nil end

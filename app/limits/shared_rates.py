@@ -120,7 +120,8 @@ class SharedRates:
         self._limited_at = 0.0
         self._probe_at = math.inf
         self._answered = False
-        self._hold: tuple[float, str] | None = None
+        self._hold: tuple[float, str, float] | None = None
+        """Its end, its reason, and the end by the provider's word."""
         self._free_until = 0.0
         self._held_until = 0.0
         self._round_trips: deque[float] = deque([0.0] * _ROUND_TRIPS, maxlen=_ROUND_TRIPS)
@@ -218,7 +219,8 @@ class SharedRates:
             self._free_until = 0.0
         if limits.hold_seconds:
             seconds = limits.hold_seconds if retry_after is None else retry_after
-            self._hold = (self._clock() + seconds, limits.hold_reason or "")
+            ends = max(seconds, limits.hold_ends_seconds)
+            self._hold = (self._clock() + seconds, limits.hold_reason or "", self._clock() + ends)
             self._held_until = max(self._held_until, self._clock() + seconds)
             self._free_until = 0.0
             self._tell()
@@ -303,8 +305,9 @@ class SharedRates:
             "operators": self._operators,
             "bucket": self._bucket.name,
         }
-        if self._hold is not None:
-            wish["reason"] = self._hold[1]
+        told = self._hold
+        if told is not None:
+            wish |= {"reason": told[1], "ends": max(0.0, told[2] - asked)}
         try:
             calls, start, *rest = map(float, await self._lease(keys=self._keys, args=[json.dumps(wish)]))
         except BaseException:
@@ -314,7 +317,8 @@ class SharedRates:
             self._beyond[0] += int(report.beyond.input_tokens)
             self._beyond[1] += int(report.beyond.output_tokens)
         intervals = (rest[0], rest[1], rest[2], rest[3])
-        self._hold = None
+        if self._hold is told:  # one that came meanwhile is told next
+            self._hold = None
         if intervals != self._intervals:
             self._intervals = intervals
             self._show()

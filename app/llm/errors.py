@@ -7,6 +7,7 @@ three for which there is no code: see :func:`_by_words`.
 import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 
@@ -14,9 +15,16 @@ import aiohttp
 import httpx2
 from pydantic import SecretStr
 
+from app.domain.model import ProviderLimits
 from app.guard.targets import TargetRefusedError
 from app.llm.error_bodies import Fault, read_fault, retry_seconds
-from app.llm.header_values import LONGEST_WAIT_SECONDS, number, seconds_of_duration, seconds_until
+from app.llm.header_values import (
+    LATEST_END_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    number,
+    seconds_of_duration,
+    seconds_until,
+)
 from app.llm.limit_headers import read_limits
 from app.llm.texts import storable
 from app.llm.transports.reply import NotConnectedError, ReplyTooLongError
@@ -137,8 +145,17 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
         status=status,
         retry_after=wait if kind is FailureKind.RETRY else None,
         maybe_paid=status in _PROVIDER_TIMED_OUT,
-        limits=read_limits(headers) if status == HTTPStatus.TOO_MANY_REQUESTS else None,
+        limits=_limits_of_429(headers) if status == HTTPStatus.TOO_MANY_REQUESTS else None,
     )
+
+
+def _limits_of_429(headers: Mapping[str, str]) -> ProviderLimits | None:
+    """The limits that the headers name; one of a day that is used up ends when the provider asks to be called again."""
+    limits = read_limits(headers)
+    asked = _asked_to_wait(headers, datetime.now(UTC))
+    if limits is None or limits.hold_reason is None or asked is None:
+        return limits
+    return replace(limits, hold_ends_seconds=min(asked, LATEST_END_SECONDS))
 
 
 def _by_code(status: int, fault: Fault) -> tuple[FailureKind, str]:

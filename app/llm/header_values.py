@@ -9,6 +9,8 @@ from itertools import pairwise
 
 LONGEST_WAIT_SECONDS = 3600.0
 """No header holds calls back for longer: after that it does no harm to ask again."""
+LATEST_END_SECONDS = 31 * 86_400.0
+"""Nobody is told of a later end of a wait: that is nonsense, and may be no date."""
 
 _RESET_UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _RESET_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")

@@ -10,7 +10,13 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from app.domain.model import ProviderLimits
-from app.llm.header_values import LONGEST_WAIT_SECONDS, number, seconds_of_duration, seconds_until
+from app.llm.header_values import (
+    LATEST_END_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    number,
+    seconds_of_duration,
+    seconds_until,
+)
 
 NEWS_SECONDS = 1.0
 """How often the headers of a model's replies are looked at, unless an allowance is used up."""
@@ -50,18 +56,23 @@ def read_limits(headers: Mapping[str, str], now: datetime | None = None) -> Prov
     """
     moment = now or datetime.now(UTC)
     found = {what: _read_limit(headers, what, moment) for what in _PER_MINUTE}
-    held, reason = max(
+    ends, held, reason = max(
         (
-            (limit.hold_seconds, f"{limit.window} limit of {what.replace('-', ' ')} used up")
+            (
+                limit.ends_seconds,
+                limit.hold_seconds,
+                f"{limit.window} limit of {what.replace('-', ' ')} used up",
+            )
             for what, limit in found.items()
             if limit.hold_seconds
         ),
-        default=(0.0, None),
+        default=(0.0, 0.0, None),
     )
     limits = ProviderLimits(
         **{field: found[what].per_minute for what, field in _PER_MINUTE.items()},
         hold_seconds=held,
         hold_reason=reason,
+        hold_ends_seconds=ends,
     )
     return None if limits == ProviderLimits() else limits
 
@@ -79,6 +90,7 @@ class _Limit(NamedTuple):
     per_minute: float | None = None
     hold_seconds: float = 0.0
     window: str = ""
+    ends_seconds: float = 0.0
 
 
 def _read_limit(headers: Mapping[str, str], what: str, now: datetime) -> _Limit:
@@ -91,9 +103,8 @@ def _read_limit(headers: Mapping[str, str], what: str, now: datetime) -> _Limit:
         return _Limit()
     # "Full again in a day" is what a limit says that is refilled all the time; until midnight it is less.
     wait = reset / limit if reset >= _REFILLED_EVENLY * _DAY_SECONDS else reset
-    return _Limit(
-        None, min(wait, LONGEST_WAIT_SECONDS), "daily" if reset > LONGEST_WAIT_SECONDS else "hourly"
-    )
+    window = "daily" if reset > LONGEST_WAIT_SECONDS else "hourly"
+    return _Limit(None, min(wait, LONGEST_WAIT_SECONDS), window, min(wait, LATEST_END_SECONDS))
 
 
 _Numbers = tuple[float | None, float | None, float | None]

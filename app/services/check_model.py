@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -296,7 +296,13 @@ def _found(
         "parameters": parameters_json(model),
     }
     ending = [] if ends is None else [_Finding(False, f"It {ends.told(datetime.now(UTC).date())}")]
-    findings = (*_of_call(found), *_of_parameters(found), *_of_price(found), *ending)
+    findings = (
+        *_of_call(found),
+        *_of_hold(reply or error),
+        *_of_parameters(found),
+        *_of_price(found),
+        *ending,
+    )
     return found | {"findings": [finding._asdict() for finding in findings]}
 
 
@@ -355,6 +361,18 @@ def _of_call(found: Json) -> Iterator[_Finding]:
     ]
     yield _Finding(
         True, f"Its headers name limits: {', '.join(named)}." if named else "Its headers name no limits."
+    )
+
+
+def _of_hold(answer: ChatReply | ModelCallError | None) -> Iterator[_Finding]:
+    """Says which limit of more than a minute is used up, by the headers of the answer."""
+    limits = None if answer is None else answer.limits
+    if limits is None or limits.hold_reason is None:
+        return
+    until = datetime.now(UTC) + timedelta(seconds=limits.hold_ends_seconds)
+    yield _Finding(
+        False,
+        f"Its headers say: {limits.hold_reason}, until {until:%Y-%m-%d %H:%M} UTC. A job's calls to it wait for that.",
     )
 
 

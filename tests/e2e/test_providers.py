@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,8 +14,9 @@ from tests.databases import Databases
 from tests.e2e.stack import TERMINAL, Json, Stack, connected_stack
 from tests.integration.simulator.conftest import RunningSimulator
 
+DAY = timedelta(days=1)
 ROOTS = {
-    "openai-4o-tier-1": "v1", "openai-mini-tier-5": "v1", "groq-30-a-day": "openai/v1", "gemini-tier-1": "v1beta/openai",
+    "openai-4o-tier-1": "v1", "openai-mini-tier-5": "v1", "groq-30-a-day": "openai/v1", "gemini-tier-1": "v1beta/openai", "gemini-free-fast": "v1beta/openai",
     "mistral-paid": "v1", "azure-450k-tpm": "openai/v1", "deepseek": "v1", "openrouter-paid": "api/v1", "vllm-64-slots": "v1",
     "llama-cpp-one-fast-slot": "v1", "llama-cpp-one-fast-slot-oblivious": "v1", "ollama-short-fast-queue": "v1",
 }  # fmt: skip
@@ -72,12 +74,12 @@ def written_by(model: str | Json, **more: object) -> Json:
     }
 
 
-def judged_by(judge: str) -> Json:
-    """A job of two texts that are there, judged by one model."""
+def judged_by(judge: str, texts: int = 2) -> Json:
+    """A job of texts that are there, of five sentences each, judged by one model."""
     sentences = [load_bank().trait["E", score][0][0] for score in (1, 2, 3, 4, 5)]
     responses = [
         {"persona": "E-high", "task": "social_media_post", "model": "ours", "text": " ".join(part)}
-        for part in (sentences, sentences[::-1])
+        for part in (sentences[n % 5 :] + sentences[: n % 5] for n in range(texts))
     ]
     return {"personas": ["E-high"], "tasks": ["social_media_post"], "responses": responses, "judges": [judge]}
 
@@ -225,6 +227,29 @@ class TestLimits:
         before = over(simulator, profile)
         assert_truly_judged(providers, run(providers, judged_by(f"{profile}/judge")))
         assert over(simulator, profile) == before
+
+    def test_that_no_header_names_are_waited_for_by_what_a_429_says(
+        self, providers: Stack, simulator: RunningSimulator
+    ) -> None:
+        job = run(providers, judged_by("gemini-free-fast/judge", texts=4))
+        assert_truly_judged(providers, job)
+        turned_down = over(simulator, "gemini-free-fast")
+        assert 1 <= turned_down <= 10, "of 20 calls, 5 more than a window takes"
+
+    def test_of_a_day_that_are_used_up_hold_the_job_and_say_until_when(self, providers: Stack) -> None:
+        job_id = providers.submit(judged_by("groq-30-a-day/judge", texts=8))
+        job = providers.until(job_id, lambda job: bool(job["held"]))
+        (held,) = job["held"]
+        assert (held["model"], held["reason"]) == (
+            "groq-30-a-day/judge",
+            "daily limit of requests used up",
+        )
+        # By the last good reply one of 30 is back in 48 minutes, by a 429 after a day: never is it the hour for which we wait.
+        wait = datetime.fromisoformat(held["until"]) - datetime.now(UTC)
+        assert any(end - timedelta(minutes=10) < wait <= end for end in (DAY / 30, DAY))
+        assert job["status"] == "running"
+        providers.act(job_id, "cancel")
+        assert providers.ended(job_id)["status"] == "cancelled"
 
 
 class TestQueues:

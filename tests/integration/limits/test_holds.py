@@ -55,6 +55,61 @@ class TestReadHolds:
         assert found["groq/llama"].reason == "daily limit of requests used up"
         assert 3500 < (found["groq/llama"].until - datetime.now(UTC)).total_seconds() <= 3600
 
+    async def test_longer_than_the_limiter_waits_are_shown_to_their_end_and_no_longer_once_a_call_passes(
+        self, redis_url: str
+    ) -> None:
+        limits = ProviderLimits(hold_seconds=10.0, hold_reason="daily limit", hold_ends_seconds=20_000.0)
+        used_up = Observation(CallOutcome.ANSWERED, 0.1, Usage(1, 1), limits=limits)
+        async with Redis.from_url(redis_url) as redis:
+            limiters = [RedisRateLimiter(redis, lambda *_: Limits()) for _ in range(2)]
+            for limiter in limiters:
+                await limiter.begin()
+            limiters[0].observe("groq", "llama", used_up)
+            first = asyncio.create_task(limiters[0].permit("groq", "llama", Usage(1, 1)))
+            async with asyncio.timeout(20):
+                while not await read_holds(redis, ["groq/llama"]):  # noqa: ASYNC110 - seen from outside
+                    await asyncio.sleep(0.02)
+            # Another process learns of the hold, not of its end, and shortens nothing of what is shown.
+            second = asyncio.create_task(limiters[1].permit("groq", "llama", Usage(1, 1)))
+            await asyncio.sleep(0.5)
+            (shown,) = (await read_holds(redis, ["groq/llama"])).values()
+            assert (shown.until - datetime.now(UTC)).total_seconds() > 19_000
+            async with asyncio.timeout(60):
+                await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED)
+            assert await read_holds(redis, ["groq/llama"]) == {}
+            for task in (first, second):
+                task.cancel()
+            await asyncio.gather(first, second, return_exceptions=True)
+            for limiter in limiters:
+                await limiter.close()
+
+    async def test_that_come_while_another_answer_of_redis_is_awaited_are_told_next(
+        self, redis_url: str
+    ) -> None:
+        limits = ProviderLimits(hold_seconds=3600.0, hold_reason="daily limit", hold_ends_seconds=3600.0)
+        used_up = Observation(CallOutcome.ANSWERED, 0.1, Usage(1, 1), limits=limits)
+        async with Redis.from_url(redis_url) as redis:
+            limiter = RedisRateLimiter(redis, lambda *_: Limits(requests_per_minute=6000))
+            await limiter.begin()
+            evaluate, asked = redis.evalsha, 0
+
+            async def meanwhile(*words: object, **more: object) -> object:
+                nonlocal asked
+                answer = await evaluate(*words, **more)  # type: ignore[arg-type]  # whatever it is
+                asked += '"bucket"' in str(words[-1])
+                if asked == 1:
+                    limiter.observe("groq", "llama", used_up)
+                return answer
+
+            redis.evalsha = meanwhile  # type: ignore[method-assign]
+            asking = asyncio.create_task(limiter.permit("groq", "llama", Usage(1, 1)))
+            async with asyncio.timeout(20):
+                while not await read_holds(redis, ["groq/llama"]):  # noqa: ASYNC110 - seen from outside
+                    await asyncio.sleep(0.02)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+            await limiter.close()
+
     async def test_are_noted_after_a_429_that_asks_for_a_long_wait(self, redis_url: str) -> None:
         async with Redis.from_url(redis_url) as redis:
             limiter = RedisRateLimiter(redis, lambda *_: Limits())

@@ -220,6 +220,18 @@ class TestLimitHeaders:
             await gateway.complete(ask())
         assert raised.value.limits == ProviderLimits(requests_per_minute=500)
 
+    async def test_of_a_429_say_when_a_used_up_day_ends_though_that_is_not_waited_for(
+        self, stub: StubProvider, gateway: Gateway, ask: Ask
+    ) -> None:
+        headers = {f"x_ratelimit_{part}_requests": said for part, said in
+                   (("limit", "200"), ("remaining", "0"), ("reset", "24h0m0s"))}  # fmt: skip
+        stub.then(openai_error(429, "rate_limit_exceeded", retry_after="43200", **headers))
+        with pytest.raises(ModelCallError) as raised:
+            await gateway.complete(ask())
+        assert raised.value.retry_after == 3600
+        assert raised.value.limits is not None
+        assert raised.value.limits.hold_ends_seconds == 43_200
+
 
 class TestPage:
     def test_shows_what_was_tested(self) -> None:

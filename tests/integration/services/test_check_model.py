@@ -1,7 +1,9 @@
 """What a check of a model finds, over HTTP with a scripted provider."""
 
 import json
+import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -97,6 +99,23 @@ class TestAnswered:
         assert "500 requests per minute, 30,000 tokens per minute" in good
         assert "As a judge, a job would send temperature 0.0." in good
         assert said(found, good=False) == ""
+
+    @pytest.mark.parametrize("status", [200, 429])
+    async def test_says_that_a_day_s_limit_is_used_up_and_until_when(
+        self, deps: CheckDependencies, stub: StubProvider, status: int
+    ) -> None:
+        headers: Json = {
+            f"x_ratelimit_{what}_requests": value
+            for what, value in (("limit", "30"), ("remaining", "0"), ("reset", "3h0m0s"))
+        }
+        body = OPENAI_REPLY if status == 200 else {"error": {"message": "Limit 30, Used 30"}}
+        stub.then(Answer.of_json(body, status, **headers))
+        before = datetime.now(UTC)
+        bad = said(await check(deps), good=False)
+        ends = re.search(r"daily limit of requests used up, until (.+?) UTC", bad)
+        assert ends is not None
+        until = datetime.strptime(ends[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+        assert before - timedelta(minutes=1) <= until - timedelta(hours=3) <= datetime.now(UTC)
 
     async def test_names_limits_of_input_and_output_tokens(
         self, deps: CheckDependencies, stub: StubProvider

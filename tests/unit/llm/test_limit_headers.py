@@ -24,8 +24,8 @@ def anthropic(what: str, limit: str, remaining: str, reset: str) -> dict[str, st
     }
 
 
-def held(seconds: float, reason: str) -> ProviderLimits:
-    return ProviderLimits(hold_seconds=seconds, hold_reason=reason)
+def held(seconds: float, reason: str, ends: float | None = None) -> ProviderLimits:
+    return ProviderLimits(hold_seconds=seconds, hold_reason=reason, hold_ends_seconds=ends or seconds)
 
 
 class TestReadLimits:
@@ -48,7 +48,15 @@ class TestReadLimits:
             # Used up, and whole again in a day: it comes back evenly, one call in 432 s.
             (openai("requests", "200", "0", "24h0m0s"), held(432.0, "daily limit of requests used up")),
             # Used up until midnight, which is asked about once an hour.
-            (openai("requests", "200", "0", "3h0m0s"), held(3600.0, "daily limit of requests used up")),
+            (
+                openai("requests", "200", "0", "3h0m0s"),
+                held(3600.0, "daily limit of requests used up", 10_800.0),
+            ),
+            # No nonsense becomes a moment that no calendar has.
+            (
+                openai("requests", "200", "0", "999999999d"),
+                held(3600.0, "daily limit of requests used up", 31 * 86_400.0),
+            ),
             (openai("tokens", "90000", "0", "20m0s"), held(1200.0, "hourly limit of tokens used up")),
             (openai("requests", "-5", "0", "soon"), None),
             (openai("requests", "many", "1", ""), None),
