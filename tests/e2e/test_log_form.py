@@ -24,6 +24,8 @@ def test_lines_are_json_objects_while_everything_goes_wrong(scratch: Path) -> No
     ):
         upgrade(postgres.url())
         with running_stack(scratch / "stack", database_url=postgres.url(), redis_url=valkey.url()) as stack:
+            for part in PARTS:  # nothing is missing at a start that has to be told
+                assert "part can't be used" not in (scratch / "stack" / "logs" / f"{part}.log").read_text()
             job = stack.submit(
                 {
                     "personas": ["E-low"],
