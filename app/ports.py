@@ -319,7 +319,7 @@ class Permit(Protocol):
 class RateLimiter(Protocol):
     """One truth for all workers about how fast, and how many at once, a connection and model may be called."""
 
-    async def permit(self, connection: str, model: str, expected: Usage) -> Permit:
+    async def permit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Permit:
         """Waits until one call may be sent: for a place among the calls in flight, the end of a pause, and the rates.
 
         It must be sent at once, and the permit released when it is over.
@@ -328,6 +328,7 @@ class RateLimiter(Protocol):
             connection: Its connection.
             model: Its model.
             expected: Tokens that it will take, about.
+            tenant: Whose it is, where tenants share the model: none of them may have all places in flight.
 
         Raises:
             LimiterUnavailableError: If the limiter cannot be reached. Never lets a call pass instead.

@@ -65,7 +65,9 @@ SENTENCES = (
 class Unlimited:
     """A limiter that has said lately that there is no limit."""
 
-    async def permit(self, _connection: str, _model: str, _expected: Usage) -> "Unlimited":
+    async def permit(
+        self, _connection: str, _model: str, _expected: Usage, _tenant: str | None = None
+    ) -> "Unlimited":
         """All pass."""
         return self
 

@@ -28,6 +28,7 @@ class Claim:
         priority: The job's.
         budgeted: Whether the job has a budget.
         waited: Whether the job was still waiting for somebody to begin it.
+        shared: Whether there are other tenants, who have keys.
     """
 
     shard_id: int
@@ -42,6 +43,7 @@ class Claim:
     priority: Priority = Priority.NORMAL
     budgeted: bool = False
     waited: bool = False
+    shared: bool = False
 
     @property
     def place(self) -> int:
@@ -59,10 +61,11 @@ class PreparationClaim:
         tenant: Whose job it is.
         job_id: Which job.
         persona: Index among the job's personas.
-        attempts_before: As of a :class:`Claim`, like the next three.
+        attempts_before: As of a :class:`Claim`, like the next four.
         priority: The job's.
         budgeted: Whether the job has a budget.
         waited: Whether the job was still waiting for somebody to begin it.
+        shared: Whether there are other tenants.
         retries: How often failed steps of it were opened again.
     """
 
@@ -75,6 +78,7 @@ class PreparationClaim:
     priority: Priority = Priority.NORMAL
     budgeted: bool = False
     waited: bool = False
+    shared: bool = False
     retries: int = 0
 
     @property
@@ -297,20 +301,21 @@ async def claim(
             " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, retries, cell_id,"
             " (SELECT ordinal FROM cells WHERE cells.id = cell_id) AS cell, run_start, run_stop,"
             " attempts_before, job.priority, EXISTS (SELECT FROM budgets WHERE budgets.job_id = s.job_id) AS budgeted,"
-            " job.status = 'queued' AS waited"
+            " job.status = 'queued' AS waited,"
+            " EXISTS (SELECT FROM api_keys WHERE api_keys.tenant <> s.tenant) AS shared"
         ),
         {"shard": shard_id, "owner": owner, "seconds": lease_seconds},
     )
     row = rows.first()
     if row is None:
         return None
-    how = (row.attempts_before, Priority(row.priority), row.budgeted, row.waited)
+    how = (row.attempts_before, Priority(row.priority), row.budgeted, row.waited, row.shared)
     if row.persona is not None:
         return PreparationClaim(
             row.id, row.lease_token, row.tenant, row.job_id, row.persona, *how, row.retries
         )
-    runs = (row.cell_id, row.cell, row.run_start, row.run_stop)
-    return Claim(row.id, row.lease_token, row.tenant, row.job_id, *runs, *how)
+    shard = (row.id, row.lease_token, row.tenant, row.job_id, row.cell_id, row.cell)
+    return Claim(*shard, row.run_start, row.run_stop, *how)
 
 
 async def start_job(connection: AsyncConnection, job_id: str) -> None:

@@ -21,7 +21,7 @@ from app.domain.model import Usage
 from app.limits.outage import Outage
 from app.limits.scripts import BEGIN
 from app.limits.shared_rates import Bucket, RateLimits, SharedRates
-from app.limits.shared_slots import SharedSlots, Slots
+from app.limits.shared_slots import Place, SharedSlots, Slots
 from app.ports import Observation, Permit
 from app.telemetry.metrics import calls_of, waiting
 from app.telemetry.tallies import Calls
@@ -71,7 +71,7 @@ class RedisRateLimiter:
         with contextlib.suppress(RedisError, OSError):  # the first call will ask again
             await self._redis.register_script(BEGIN)(keys=[self._prefix, self._epoch])
 
-    async def permit(self, connection: str, model: str, expected: Usage) -> Permit:
+    async def permit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Permit:
         """Waits until one call may be sent: for a place among the calls in flight, the end of a pause, and the rates.
 
         Raises:
@@ -79,17 +79,17 @@ class RedisRateLimiter:
             ProviderUnreachableError: If the connection's server has been away for too long.
         """
         bucket = self._buckets.get((connection, model)) or self._open(connection, model)
-        if not bucket.slots.enter_at_once():
+        if not bucket.slots.enter_at_once(tenant):
             with waiting("shared", bucket.counted):
-                await bucket.slots.enter()
+                await bucket.slots.enter(tenant)
         if not bucket.rates.passes_at_once(expected):
             try:
                 with waiting("rate", bucket.counted):
                     await bucket.rates.wait(expected)
             except BaseException:
-                bucket.slots.release()
+                bucket.slots.release(tenant)
                 raise
-        return bucket.slots
+        return bucket.slots if tenant is None else Place(bucket.slots, tenant)
 
     def observe(self, connection: str, model: str, observation: Observation) -> None:
         """Takes in what the end of a call tells of its provider.

@@ -2,13 +2,16 @@
 
 How many that are is found by :mod:`app.limits.concurrency`, up to the operator's limit. A share lasts some seconds and is renewed
 meanwhile, so that the share of a process that died comes back by itself.
+
+Where tenants share a model, a few of its slots are kept for tenants who have fewer than that: calls that take minutes would hold up
+the others' else.
 """
 
 import asyncio
 import contextlib
 import json
 import sys
-from collections import deque
+from collections import Counter, deque
 from typing import NamedTuple
 
 from redis.asyncio import Redis
@@ -68,6 +71,24 @@ class _Answer(NamedTuple):
     reason: str
 
 
+class _Waiter(NamedTuple):
+    """A call that waits for a slot."""
+
+    granted: "asyncio.Future[None]"
+    tenant: str | None
+
+
+class Place(NamedTuple):
+    """A tenant's slot."""
+
+    slots: "SharedSlots"
+    tenant: str
+
+    def release(self) -> None:
+        """Gives it back."""
+        self.slots.release(self.tenant)
+
+
 class SharedSlots:
     """The slots of one connection's model, as one process sees them; belongs to one event loop.
 
@@ -86,9 +107,13 @@ class SharedSlots:
         self._clock = asyncio.get_running_loop().time
         self._share = 0
         self._lapses = 0.0
+        self._of_kept = 0
+        self._kept = 0
+        self._entitled: frozenset[str | None] = frozenset()
         self._in_use = 0
+        self._used: Counter[str | None] = Counter()
         self._peak = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[_Waiter] = deque()
         self._keeper: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self._version = ""
@@ -97,40 +122,51 @@ class SharedSlots:
         self._latencies = Latencies(self._clock())
         self._is_closed = False
 
-    def enter_at_once(self) -> bool:
-        """Whether there was a slot; then the caller has it and must :meth:`release` it."""
-        if self._waiting or not self._free():
+    def enter_at_once(self, tenant: str | None = None) -> bool:
+        """Whether there was a slot; then the caller has it and must :meth:`release` it.
+
+        Args:
+            tenant: Whose the call is, where tenants share the model.
+        """
+        if (self._waiting and not self._is_kept_for(tenant)) or not self._free(tenant):
             return False
-        self._take()
+        self._take(tenant)
         return True
 
-    async def enter(self) -> None:
+    async def enter(self, tenant: str | None = None) -> None:
         """Waits for a slot; the caller must :meth:`release` it.
+
+        Args:
+            tenant: Whose the call is, where tenants share the model.
 
         Raises:
             LimiterUnavailableError: If Redis cannot be reached, or this is closed.
             ProviderUnreachableError: If the server has been away for too long.
         """
-        if self.enter_at_once():
+        if self.enter_at_once(tenant):
             return
         if self._is_closed:
             raise _unavailable("it was closed")
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if not self._waiting:
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if not self._waiting or (tenant is not None and not self._used[tenant]):
             self._news.set()
-        self._waiting.append(waiter)
+        self._waiting.append(_Waiter(granted, tenant))
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="shared-slots")
         try:
-            await waiter
+            await granted
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self.release()
+            if granted.done() and not granted.cancelled() and granted.exception() is None:
+                self.release(tenant)
             raise
 
-    def release(self) -> None:
+    def release(self, tenant: str | None = None) -> None:
         """Gives a slot back."""
         self._in_use -= 1
+        if tenant is not None:
+            self._used[tenant] -= 1
+            if not self._used[tenant]:
+                del self._used[tenant]
         self._hand_out()
 
     def observe(self, observation: Observation) -> None:
@@ -170,26 +206,41 @@ class SharedSlots:
         with contextlib.suppress(RedisError, OSError):
             await self._ask(0)
 
-    def _free(self) -> bool:
-        return self._in_use < self._share and self._clock() < self._lapses
+    def _is_kept_for(self, tenant: str | None) -> bool:
+        return tenant in self._entitled and self._used[tenant] < self._kept
 
-    def _take(self) -> None:
+    def _free(self, tenant: str | None = None) -> bool:
+        share = self._share if self._is_kept_for(tenant) else self._share - self._of_kept
+        return self._in_use < share and self._clock() < self._lapses
+
+    def _take(self, tenant: str | None) -> None:
         self._in_use += 1
+        if tenant is not None:
+            self._used[tenant] += 1
         self._peak = max(self._peak, self._in_use)
 
     def _hand_out(self) -> None:
-        while self._waiting and self._free():
+        """Lets those that wait have what is free, in order of arrival; whoever may have only others' slots is passed over."""
+        if not self._waiting or self._in_use >= self._share:
+            return
+        passed_over = []
+        while self._waiting and self._in_use < self._share:
             waiter = self._waiting.popleft()
-            if not waiter.done():
-                self._take()
-                waiter.set_result(None)
+            if waiter.granted.done():
+                continue
+            if self._free(waiter.tenant):
+                self._take(waiter.tenant)
+                waiter.granted.set_result(None)
+            else:
+                passed_over.append(waiter)
+        self._waiting.extendleft(reversed(passed_over))
 
     async def _keep(self) -> None:
         """Renews the share, or asks for more, for as long as there are calls; gives it back after the last."""
         try:
             while True:
                 self._news.clear()
-                self._waiting = deque(waiter for waiter in self._waiting if not waiter.done())
+                self._waiting = deque(waiter for waiter in self._waiting if not waiter.granted.done())
                 want, self._peak = max(self._peak, self._in_use + len(self._waiting)), self._in_use
                 idle = not (self._waiting or self._in_use)
                 try:
@@ -237,15 +288,17 @@ class SharedSlots:
             *(news, self._outage.reason, _microseconds(slots.outage_seconds)),
             *(errors, self._errors.reason, slots.model),
             *(sample.ended, sample.overloaded, sample.latency, sample.compared, sample.expected),
+            json.dumps(self._tenants()),
         )
         if most is not None:
             # Until Redis has said how much is ours, and if it never does, no call starts but in the place of one that ended.
             self._share = self._in_use
         found, failing = f"{slots.key}:found", f"{slots.key}:errors"
-        keys = (slots.key, slots.epoch, found, slots.outage, failing, slots.holds)
+        keys = (slots.key, slots.epoch, found, slots.outage, failing, slots.holds, f"{slots.key}:tenants")
         answer = await self._script(keys=keys, args=arguments)
-        share, demand, version, state, age, away, reason, fails, *sums = answer
-        self._share = int(share)
+        share, demand, version, state, age, away, reason, fails, *sums, of_kept, kept, entitled = answer
+        self._share, self._of_kept, self._kept = int(share), of_kept, kept
+        self._entitled = frozenset(name.decode() for name in entitled)
         self._lapses = now + LASTING_SECONDS - _MARGIN_SECONDS
         self._outage.told(news, is_on=away >= 0)
         self._errors.told(errors, is_on=bool(fails))
@@ -257,6 +310,12 @@ class SharedSlots:
         self._enough = missing if missing > 0 and can_change else sys.maxsize
         return _Answer(self._share, demand, self._version, self._state, seen, away / 1e6, reason.decode())
 
+    def _tenants(self) -> dict[str, tuple[int, int]]:
+        """How many calls of each tenant have a slot, and how many wait, where tenants share the model."""
+        waiting = Counter(waiter.tenant for waiter in self._waiting)
+        tenants = self._used.keys() | waiting.keys()
+        return {name: (self._used[name], waiting[name]) for name in tenants if name is not None}
+
     def _follow(self, version: str, state: State) -> None:
         """Begins a sample of the state that all processes are in."""
         if version != self._version:
@@ -266,8 +325,8 @@ class SharedSlots:
     def _fail(self, error: Exception) -> None:
         while self._waiting:
             waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_exception(error)
+            if not waiter.granted.done():
+                waiter.granted.set_exception(error)
 
 
 def _microseconds(seconds: float) -> int:

@@ -15,6 +15,11 @@ FORGOTTEN_SECONDS = 300.0
 """An outage is forgotten when nobody has asked for a share for so long: a job that comes later tries the server itself."""
 GIVEN_UP_SECONDS = 3.0
 """For so long after an outage was given up all processes hear of it; then calls are tried as if there had been none."""
+FEWEST = 4
+"""Of at least so many slots that tenants share,"""
+KEPT_OF = 16
+MOST = 4
+"""one in so many, but one at least and so many at most, are kept for tenants who have fewer than that."""
 
 
 def _microseconds(seconds: float) -> str:
@@ -30,6 +35,7 @@ local me, in_use, held, want, lasting = ARGV[1], tonumber(ARGV[2]), tonumber(ARG
 local ceiling, settles, starved = tonumber(ARGV[6]), ARGV[7] == '1', ARGV[8] == '1'
 local version, next_state, next_limit = ARGV[9], ARGV[10], ARGV[11]
 local event, words, give_up, model = ARGV[12], ARGV[13], tonumber(ARGV[14]), ARGV[17]
+local tenants = cjson.decode(ARGV[#ARGV])
 
 local epoch = tonumber(redis.call('GET', KEYS[2]) or 0)
 if epoch == 0 then
@@ -68,15 +74,22 @@ elseif known[1] == version then
 end
 redis.call('PEXPIRE', KEYS[3], KEPT / 1000)
 local limit = math.min(ceiling, tonumber(known[3]))
+local kept = 0
+if next(tenants) and limit >= FEWEST then kept = math.max(1, math.min(MOST, math.floor(limit / KEPT_OF))) end
+local usual = limit - kept
 
+local elsewhere = {}
 local others, claimants, rank, demand = {}, 1, 0, want
 local entries = redis.call('HGETALL', KEYS[1])
 for i = 1, #entries, 2 do
   local share, wanted, ends = string.match(entries[i + 1], '(%d+) (%d+) (%d+)')
   if tonumber(ends) <= now then
     redis.call('HDEL', KEYS[1], entries[i])
+    redis.call('HDEL', KEYS[#KEYS], entries[i])
   elseif entries[i] ~= me then
     others[#others + 1] = {tonumber(share), tonumber(wanted)}
+    local theirs = redis.call('HGET', KEYS[#KEYS], entries[i])
+    for name, calls in pairs(theirs and cjson.decode(theirs) or {}) do elsewhere[name] = (elsewhere[name] or 0) + calls end
     demand = demand + tonumber(wanted)
     if tonumber(wanted) > 0 then
       claimants = claimants + 1
@@ -84,24 +97,35 @@ for i = 1, #entries, 2 do
     end
   end
 end
-local fair = math.max(1, math.floor(limit / claimants))
+local fair = math.max(1, math.floor(usual / claimants))
 local taken, expected = 0, 0
 for _, other in ipairs(others) do
   taken = taken + other[1]
   expected = expected + math.max(other[1], math.min(other[2], fair))
 end
-local share = math.min(want, limit - taken, math.max(fair, limit - expected))
-if want > 0 and limit > expected + want then
-  share = share + math.max(0, math.min(want + 8, math.floor((limit - expected - want) / 4)))
+local share = math.min(want, usual - taken, math.max(fair, usual - expected))
+if want > 0 and usual > expected + want then
+  share = share + math.max(0, math.min(want + 8, math.floor((usual - expected - want) / 4)))
 end
-if claimants > limit and (rank + math.floor(now / TURN)) % claimants >= limit then share = 0 end
-if settles and now < epoch + SETTLING then share = math.min(want, held) end
+if claimants > usual and (rank + math.floor(now / TURN)) % claimants >= usual then share = 0 end
+share = math.max(share, 0)
+local first, entitled = 0, {}
+for name, calls in pairs(tenants) do
+  local left = kept - calls[1] - (elsewhere[name] or 0)
+  if left > 0 then
+    first = first + math.min(left, calls[2])
+    entitled[#entitled + 1] = name
+  end
+end
+first = math.max(0, math.min(first, kept, limit - taken - math.max(share, in_use)))
+if first > 0 then share = math.max(share, in_use) + first end
+if settles and now < epoch + SETTLING then share, first = math.min(want, held), 0 end
 
 local function hold(outage, lasts)
   local away = redis.call('HMGET', outage, 'since', 'probe', 'interval', 'words')
   if not away[1] then return -1, '' end
   local away_for = now - away[1]
-  share = 0
+  share, first = 0, 0
   if away_for >= lasts then
     if redis.call('PTTL', outage) > GIVEN_UP / 1000 then redis.call('PEXPIRE', outage, GIVEN_UP / 1000) end
   else
@@ -122,7 +146,10 @@ end
 local away_for, reason = hold(KEYS[4], give_up)
 if away_for < 0 then hold(KEYS[5], math.huge) end
 
-share = math.max(share, 0)
+local room = math.max(0, share - in_use)
+for name, calls in pairs(tenants) do tenants[name] = calls[1] + math.min(calls[2], room) end
+redis.call('HSET', KEYS[#KEYS], me, cjson.encode(tenants))
+redis.call('PEXPIRE', KEYS[#KEYS], math.ceil(lasting / 1000))
 local counted = math.max(share, in_use)
 if counted == 0 and want == 0 then
   redis.call('HDEL', KEYS[1], me)
@@ -132,9 +159,13 @@ else
 end
 local sums = redis.call('HMGET', KEYS[3], unpack(SUMS))
 for i = 1, #SUMS do sums[i] = sums[i] or '0' end
+sums[#sums + 1], sums[#sums + 2], sums[#sums + 3] = first, kept, entitled
 return {share, demand, known[1], known[2], now - known[4], away_for, reason, redis.call('EXISTS', KEYS[5]), unpack(sums)}
 """.replace("SETTLING", _microseconds(SETTLING_SECONDS))
     .replace("TURN", _microseconds(TURN_SECONDS))
+    .replace("KEPT_OF", str(KEPT_OF))
+    .replace("FEWEST", str(FEWEST))
+    .replace("MOST", str(MOST))
     .replace("KEPT", _microseconds(KEPT_SECONDS))
     .replace("FIRST_PROBE", _microseconds(FIRST_PROBE_SECONDS))
     .replace("SHOWN_HOLD", _microseconds(SHOWN_HOLD_SECONDS))
@@ -145,15 +176,16 @@ return {share, demand, known[1], known[2], now - known[4], away_for, reason, red
 """Gives a process its share of the calls that may be in flight at once, for ``ARGV[5]``; others get it back after that.
 
 Keys: the shares; the epoch (see :mod:`app.limits.scripts`); the limit that was found, and the sample of calls under it; the outage of
-the connection, and the model's; the holds that people are shown.
+the connection, and the model's; the holds that people are shown; last, how many slots the tenants have in each process.
 
 Arguments: the process, its calls in flight, the share that it holds, the calls that it has or that wait, how long the share lasts; the highest
 limit, whether that is the operator's, whether calls wait. Then the version of the state that the process knows, the state that shall follow it
 (or nothing) and that one's limit; the news of the connection (``away``, ``back`` or nothing), the reason for it, and after how
-long an outage is given up; the news of the model and the reason for it, and its name; last, what the process adds to the sample.
+long an outage is given up; the news of the model and the reason for it, and its name; what the process adds to the sample;
+last, as JSON, of each of the tenants that share the model how many calls are in flight and how many wait.
 
 Answers the share, the demand of all processes, version, text and age of the state, how long the connection has been away (-1: it is
-not) and the reason, whether the model is, and the sample.
+not) and the reason, whether the model is, and the sample; how much of the share is of the slots that are kept, how many are kept in all, and for whom.
 
 A share may be less than what is in flight: no call starts then until so many have ended, and all in flight are counted.
 What others do not want is free for all; where all want more than there is, each gets the same, as soon as those that

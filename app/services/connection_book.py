@@ -47,6 +47,11 @@ def name_in(reference: str) -> str:
     return reference.partition(_MARK)[0]
 
 
+def is_of_tenant(connection: str) -> bool:
+    """Whether a connection, by the name that jobs keep, is a tenant's own, which no other can name."""
+    return _MARK in connection
+
+
 def binding(tenant: str, version: str, base_url: str) -> str:
     """What a key is bound to when it is encrypted: it can't be read for another tenant, version, scheme, host or port."""
     return "\n".join((tenant, version, origin(base_url)))

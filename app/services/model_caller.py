@@ -36,6 +36,7 @@ from app.services.call_rows import (
     unanswered_row,
     worst_case,
 )
+from app.services.connection_book import is_of_tenant
 from app.services.fair_queue import FairQueue, Turn
 from app.services.first_calls import FirstCalls, Kind
 from app.services.identifiers import new_uuid
@@ -374,7 +375,7 @@ class ModelCaller:
             await self._chat.prepare(model.connection, claim.tenant)
             if not claim.budgeted:
                 turn = await self._take_turn(model, claim)
-                return turn, await self._permit(model, expected, stop, turn)
+                return turn, await self._permit(model, expected, claim, stop, turn)
         wanted = Wanted(call, claim, worst_case(self._prices, request, self._chat.body_bytes(request)))
         paid = short = False
         try:
@@ -389,7 +390,7 @@ class ModelCaller:
                     paid = await self._reserve_in_turn(wanted, stop, turn)
                 if paid:
                     with stop.interruptible():
-                        permit = await self._permit(model, expected, stop, turn)
+                        permit = await self._permit(model, expected, claim, stop, turn)
                     return turn, permit
                 short = True
         except BaseException:
@@ -403,7 +404,7 @@ class ModelCaller:
         So no more calls are lost with the worker than may have a turn and may be unwritten, however many stand in line.
         """
         queue, counted = self._way(model)
-        turn = queue.turn_at_once()
+        turn = queue.turn_at_once(claim.tenant)
         if turn is None:
             with waiting("process", counted):
                 turn = await queue.turn_in_line(claim.tenant, claim.job_id, claim.priority)
@@ -427,15 +428,18 @@ class ModelCaller:
                 turn.end()
         return paid
 
-    async def _permit(self, model: Model, expected: Usage, stop: StopSignal, turn: Turn) -> Permit:
+    async def _permit(
+        self, model: Model, expected: Usage, claim: AnyClaim, stop: StopSignal, turn: Turn
+    ) -> Permit:
         """Waits for the limiter's permit, until one comes while the job is known to be active; without it, the turn ends.
 
         A permit is for the moment. One that has grown old while the job was looked at is given back, and another is asked
         for: calls that go out late would come to the provider in a bunch.
         """
+        tenant = claim.tenant if claim.shared and not is_of_tenant(model.connection) else None
         try:
             while True:
-                permit = await self._permit_when_reachable(model, expected)
+                permit = await self._permit_when_reachable(model, expected, tenant)
                 if stop.is_confirmed or await _confirmed_in_time(stop, permit):
                     turn.passed()
                     return permit
@@ -452,10 +456,10 @@ class ModelCaller:
             way = self._ways[name] = _Way(FairQueue(self._in_flight(*name)), calls_of(*name))
         return way
 
-    async def _permit_when_reachable(self, model: Model, expected: Usage) -> Permit:
+    async def _permit_when_reachable(self, model: Model, expected: Usage, tenant: str | None) -> Permit:
         while True:
             try:
-                return await self._limiter.permit(model.connection, model.name, expected)
+                return await self._limiter.permit(model.connection, model.name, expected, tenant)
             except LimiterUnavailableError:
                 LIMITER_UNAVAILABLE.inc()
                 await asyncio.sleep(LONGEST_WAIT_FOR_LIMITER_SECONDS * random.uniform(0.5, 1))  # noqa: S311

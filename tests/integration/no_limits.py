@@ -13,7 +13,7 @@ class NoLimits:
     async def probe(self, connection: str, tenant: str) -> None:
         """Its server answers."""
 
-    async def permit(self, connection: str, model: str, expected: Usage) -> Permit:
+    async def permit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Permit:
         """There is no limit."""
         return self
 

@@ -45,8 +45,8 @@ class Work:
         self.now = self.most = 0
         self.done: dict[SharedSlots, int] = {}
 
-    async def call(self, slots: SharedSlots, seconds: float = 0.02) -> None:
-        await slots.enter()
+    async def call(self, slots: SharedSlots, seconds: float = 0.02, tenant: str | None = None) -> None:
+        await slots.enter(tenant)
         self.now += 1
         self.most = max(self.most, self.now)
         try:
@@ -54,17 +54,29 @@ class Work:
         finally:
             self.now -= 1
             slots.observe(Observation(CallOutcome.ANSWERED, seconds))
-            slots.release()
+            slots.release(tenant)
         self.done[slots] = self.done.get(slots, 0) + 1
 
-    async def keep_calling(self, slots: SharedSlots, seconds: float, tasks: int = 20) -> None:
+    async def keep_calling(
+        self, slots: SharedSlots, seconds: float, tasks: int = 20, tenant: str | None = None
+    ) -> None:
         end = time.monotonic() + seconds
 
         async def repeat() -> None:
             while time.monotonic() < end:
-                await self.call(slots)
+                await self.call(slots, tenant=tenant)
 
         await asyncio.gather(*(repeat() for _ in range(tasks)))
+
+
+async def entered(calls: list[asyncio.Task[None]], number: int) -> None:
+    """Waits until so many have a slot, and a while longer for one more."""
+    for _ in range(int(PATIENCE / 0.02)):
+        if sum(task.done() for task in calls) >= number:
+            break
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.3)
+    assert sum(task.done() for task in calls) == number
 
 
 class TestLimit:
@@ -93,6 +105,68 @@ class TestLimit:
             await asyncio.gather(*(insist(worker) for worker in workers))
         assert len(work.done) == 3
         assert work.most == 1
+
+    async def test_leaves_a_slot_to_tenants_who_have_none(self, redis_url: str) -> None:
+        async with processes(redis_url, 4, 1) as [worker], asyncio.TaskGroup() as group:
+            slow = [group.create_task(worker.enter("slow")) for _ in range(20)]
+            await entered(slow, 3)
+            for _ in range(3):  # one after the other has it, and whoever had none comes first
+                await asyncio.wait_for(worker.enter("other"), PATIENCE)
+                again = group.create_task(worker.enter("other"))
+                await asyncio.sleep(0.3)
+                assert not again.done()
+                worker.release("other")
+                await asyncio.wait_for(again, PATIENCE)
+                worker.release("other")
+            assert sum(task.done() for task in slow) == 3
+            worker.release("slow")
+            await entered(slow, 4)
+            for task in slow:
+                task.cancel()
+
+    async def test_leaves_one_of_all_processes_together_wherever_it_is_wanted(self, redis_url: str) -> None:
+        async with processes(redis_url, 4, 2) as workers, asyncio.TaskGroup() as group:
+            slow = [group.create_task(worker.enter("slow")) for worker in workers for _ in range(20)]
+            await entered(slow, 3)
+            for _ in range(2):
+                for worker in workers:
+                    await asyncio.wait_for(worker.enter("other"), PATIENCE)
+                    assert sum(other._in_use for other in workers) == 4
+                    worker.release("other")
+            assert sum(task.done() for task in slow) == 3
+            for task in slow:
+                task.cancel()
+
+    async def test_that_is_found_leaves_one_from_the_start(self, redis_url: str) -> None:
+        async with processes(redis_url, None, 2) as workers, asyncio.TaskGroup() as group:
+            slow = [group.create_task(worker.enter("slow")) for worker in workers for _ in range(20)]
+            await entered(slow, START - 1)
+            for worker in workers:
+                await asyncio.wait_for(worker.enter("other"), PATIENCE)
+                worker.release("other")
+            for task in slow:
+                task.cancel()
+
+    async def test_is_kept_whoever_of_several_tenants_calls_where(self, redis_url: str) -> None:
+        work = Work()
+        async with processes(redis_url, 8, 2) as [one, other]:
+            callers = [(one, "a"), (one, "b"), (other, "b"), (other, "c")]
+            await asyncio.gather(
+                *(work.keep_calling(worker, 2.0, tenant=tenant) for worker, tenant in callers)
+            )
+            assert (one._in_use, other._in_use, one._used, other._used) == (0, 0, {}, {})
+        assert work.most == 8
+        assert min(work.done.values()) > 0.3 * max(work.done.values())
+
+    @pytest.mark.parametrize(("limit", "tenant"), [(3, "one"), (4, None)])
+    async def test_is_used_in_full_where_it_is_small_or_there_is_one_tenant(
+        self, redis_url: str, limit: int, tenant: str | None
+    ) -> None:
+        async with processes(redis_url, limit, 1) as [worker], asyncio.TaskGroup() as group:
+            calls = [group.create_task(worker.enter(tenant)) for _ in range(20)]
+            await entered(calls, limit)
+            for task in calls:
+                task.cancel()
 
     async def test_of_a_process_that_died_comes_back(
         self, redis_url: str, monkeypatch: pytest.MonkeyPatch

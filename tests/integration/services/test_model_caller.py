@@ -62,7 +62,7 @@ class Script(NoLimits):
             raise answer
         return answer if isinstance(answer, ChatReply) else await answer()
 
-    async def permit(self, connection: str, model: str, expected: Usage) -> Permit:
+    async def permit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Permit:
         if self.limiter_failures:
             self.limiter_failures -= 1
             raise LimiterUnavailableError

@@ -8,13 +8,13 @@ import pytest
 
 from app.domain.priority import Priority
 from app.services import fair_queue
-from app.services.fair_queue import FEWEST_AT_LIMITER, FairQueue, Turn
+from app.services.fair_queue import FEWEST_AT_LIMITER, FIRST_CALLS, FairQueue, Turn
 
 
 async def a_turn(
     queue: FairQueue, job: str = "j", *, tenant: str = "t", priority: Priority = Priority.NORMAL
 ) -> Turn:
-    return queue.turn_at_once() or await queue.turn_in_line(tenant, job, priority)
+    return queue.turn_at_once(tenant) or await queue.turn_in_line(tenant, job, priority)
 
 
 @dataclass
@@ -150,6 +150,57 @@ class TestPlaces:
         stopped.cancel()
         (await asyncio.wait_for(waiting, 5)).end()
         assert (queue._in_flight, queue._at_limiter, queue._waiting) == (0, 0, 0)
+
+
+class TestFirstCalls:
+    async def test_another_tenant_s_calls_wait_for_none_that_are_in_flight(self) -> None:
+        queue = FairQueue(10)
+        slow = [await a_turn(queue, tenant="slow") for _ in range(4)]
+        for turn in slow:
+            turn.passed()
+        slow += [await a_turn(queue, tenant="slow") for _ in range(4)]  # these stay at the limiter
+        waiting = [asyncio.create_task(a_turn(queue, tenant="slow")) for _ in range(50)]
+        await asyncio.sleep(0)
+        for _ in range(20):
+            (await asyncio.wait_for(a_turn(queue, tenant="other"), 5)).end()
+        assert not any(task.done() for task in waiting)
+        await stop(waiting)
+
+    async def test_they_are_few_of_a_tenant_and_in_all(self) -> None:
+        queue = FairQueue(10)
+        for _ in range(10):
+            (await a_turn(queue, tenant="slow")).passed()
+        waiting = []
+        for tenant in "abc":
+            for _ in range(FIRST_CALLS - 1):
+                waiting.append(asyncio.create_task(a_turn(queue, tenant=tenant)))
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                if waiting[-1].done():
+                    waiting[-1].result().passed()
+        assert [task.done() for task in waiting] == FIRST_CALLS * [True] + (len(waiting) - FIRST_CALLS) * [
+            False
+        ]
+        await stop(waiting)
+
+    async def test_one_of_a_tenant_at_a_time_waits_at_a_full_limiter(self) -> None:
+        queue = FairQueue(100)
+        for _ in range(FEWEST_AT_LIMITER):
+            await a_turn(queue, tenant="slow")
+        waiting = [asyncio.create_task(a_turn(queue, tenant="other")) for _ in range(3)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [task.done() for task in waiting] == [True, False, False]
+        waiting[0].result().passed()
+        await asyncio.sleep(0)
+        assert [task.done() for task in waiting] == [True, True, False]
+        await stop(waiting)
+
+
+async def stop(waiting: list[asyncio.Task[Turn]]) -> None:
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
 
 
 class TestLimiter:
