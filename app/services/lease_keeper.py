@@ -100,13 +100,16 @@ class LeaseKeeper:
         return self._stopped_for is not None
 
     def give_way(self) -> None:
-        """Stops the last shard of the job that holds most in this process, if it holds several and none stops already."""
+        """Stops the last shard of the job that holds most of the tenant that does, in this process, if it holds several and none stops already."""
         if any(stop.reason is StopReason.GIVE_WAY for stop in self._held.values()):
             return
         at_work = {claim: stop for claim, stop in self._held.items() if stop.reason is None}
-        job, number = Counter(claim.job_id for claim in at_work).most_common(1)[0] if at_work else ("", 0)
-        if number > 1:
-            [stop for claim, stop in at_work.items() if claim.job_id == job][-1].set(StopReason.GIVE_WAY)
+        if not at_work:
+            return
+        tenants, jobs = Counter(claim.tenant for claim in at_work), Counter(claim.job_id for claim in at_work)
+        most = max(at_work, key=lambda claim: (tenants[claim.tenant], jobs[claim.job_id])).job_id
+        if jobs[most] > 1:
+            [stop for claim, stop in at_work.items() if claim.job_id == most][-1].set(StopReason.GIVE_WAY)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

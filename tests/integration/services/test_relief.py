@@ -47,6 +47,7 @@ class TestFullWorker:
         running = asyncio.create_task(worker.run((await shard_ids(engine, big.id))[0]))
         await worker.provider.called.wait()
         small = [await new_job(engine) for _ in range(PLACES_BESIDE + 1)]
+        await execute(engine, "UPDATE shards SET announced_at = announced_at + interval '10 seconds'")
         aside = Aside()
         await relieve(worker.deps, aside, worker.finalize_by_id, 1)
         assert await held(engine) == 1  # they have only just been announced
@@ -109,6 +110,8 @@ class TestFullWorker:
         for _ in range(2):  # no more than that, however often it looks
             await relieve(worker.deps, aside, worker.finalize_by_id, places)
         assert await held_of(engine, "other") == FIRST_SHARDS
+        stops = [stop.reason for claim, stop in worker.deps.leases._held.items() if claim.tenant == "other"]
+        assert stops == FIRST_SHARDS * [None]  # none gives way to a tenant who has more
         worker.provider.gate.set()
         await aside.ended()
         await asyncio.gather(*running)
