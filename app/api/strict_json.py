@@ -29,6 +29,8 @@ MAX_DEPTH = 64
 """Levels of objects and lists in a body."""
 MAX_KEYS = 50_000
 """Fields of one object in a body: what schemas take has 10,000 at most."""
+MAX_NESTED = 500_000
+"""Lists and objects in a body: 200,000 texts are as many objects."""
 LARGE_BYTES = 32 * 1024
 """A body of so many is parsed and checked on a thread, in pieces so small that it gives way to other requests between them; parsing a small
 one takes less time than going to a thread."""
@@ -87,13 +89,15 @@ class _StrictDecoder(StepwiseDecoder):
         self._depth = 0
         super().__init__(
             _text if surrogates else scanstring,
+            MAX_NESTED,
             object_pairs_hook=_object_of_texts if surrogates else _object,
             parse_constant=_constant,
             parse_float=_float,
         )
 
     def nested(self, parse: Callable[..., Any]) -> Callable[..., Any]:
-        """Counts levels."""
+        """Counts levels, too."""
+        parse = super().nested(parse)
 
         def deeper(*given: Any) -> Any:
             self._depth += 1

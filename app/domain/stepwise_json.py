@@ -15,19 +15,41 @@ class StepwiseDecoder(json.JSONDecoder):
 
     Args:
         parse_string: Reads a text, as ``json.decoder.scanstring`` does.
+        most: Lists and objects that there may be; a million of them are also freed in one step. ``None`` for any number.
         hooks: As those of the standard library's.
     """
 
-    def __init__(self, parse_string: Callable[..., tuple[str, int]] = scanstring, **hooks: Any) -> None:
+    def __init__(
+        self,
+        parse_string: Callable[..., tuple[str, int]] = scanstring,
+        most: int | None = None,
+        **hooks: Any,
+    ) -> None:
         super().__init__(**hooks)
+        self._left = most
         self.parse_string = parse_string
         self.parse_object = self.nested(JSONObject)
         self.parse_array = self.nested(JSONArray)
         self.scan_once = py_make_scanner(self)
 
     def nested(self, parse: Callable[..., Any]) -> Callable[..., Any]:
-        """What parses an object or a list, given what does so here."""
-        return parse
+        """What parses an object or a list, given what does so here.
+
+        Raises:
+            ValueError: By what is returned, if there are too many.
+        """
+        if self._left is None:
+            return parse
+        most = self._left
+
+        def counted(*given: Any) -> Any:
+            assert self._left is not None  # noqa: S101 - it has been above
+            self._left -= 1
+            if self._left < 0:
+                raise ValueError(f"more than {most:,} lists and objects")
+            return parse(*given)
+
+        return counted
 
 
 SHORT_CHARACTERS = 1_000_000

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 async def measure() -> dict[str, float]:
     """The longest stall of the API by what it was sent."""
     found = {}
-    async with served() as (client, _):
+    async with served() as service:
         found["API: nothing"] = await longest_stall(lambda: asyncio.sleep(0.5))
         for name, (path, body) in _bodies().items():
             status = 0
@@ -23,7 +23,7 @@ async def measure() -> dict[str, float]:
             async def send(path: str = path, body: bytes = body) -> None:
                 nonlocal status
                 headers = {"content-type": "application/json"}
-                status = (await client.post(path, content=body, headers=headers)).status_code
+                status = (await service.client.post(path, content=body, headers=headers)).status_code
 
             stall = await longest_stall(send)
             found[f"API: {name}, {len(body):,} bytes, {status}"] = stall

@@ -12,7 +12,7 @@ from app.db.engine import connect
 from app.services.finalize_job import finalize_job
 from app.services.job_context import JobContexts
 from benchmarks.filled_job import FilledJob
-from benchmarks.stalls.service import served
+from benchmarks.stalls.service import Served, served
 from benchmarks.stalls.watch import longest_stall
 
 MODELS = 5
@@ -21,7 +21,8 @@ MODELS = 5
 async def measure() -> dict[str, float]:
     """The longest stall by what was done with the job."""
     found = {}
-    async with served() as (client, database):
+    async with served() as service:
+        client, database = service.client, service.database
         job = await _submitted(client)
         path = f"/v1/jobs/{job}"
         filled = FilledJob(database, job, iterations=5)
@@ -31,7 +32,7 @@ async def measure() -> dict[str, float]:
             "results in mid-job": "results",
             "a page in mid-job": "responses?limit=500",
         }.items():
-            found[f"reading: {name}"] = await _stall(client, f"{path}/{what}")
+            found[f"reading: {name}"] = await _stall(service, f"{path}/{what}")
         filled.fill_rest()
         engine = connect(database)
         found["worker: finalizing"] = await longest_stall(
@@ -39,7 +40,7 @@ async def measure() -> dict[str, float]:
         )
         await engine.dispose()
         for name, what in _ways(job).items():
-            found[f"reading: {name}"] = await _stall(client, what)
+            found[f"reading: {name}"] = await _stall(service, what)
         comparison = {
             "a": {"job": job, "model": "model 0"},
             "b": {"job": job, "model": "model 1"},
@@ -76,24 +77,17 @@ FIGURES = (
     "models.svg",
     "models.png",
     "published.svg",
-    "heat_map.svg",
-    "heat_map.png",
-    "cells.svg",
-    "cells.png",
+    "heat_map.svg?model=model%200",
+    "heat_map.png?model=model%200",
+    "cells.svg?model=model%200",
+    "cells.png?model=model%200",
 )
 
 
-async def _stall(client: httpx2.AsyncClient, path: str) -> float:
+async def _stall(service: Served, path: str) -> float:
     """The longest one while something is read, the second time: the first one imports what it needs."""
-    await client.get(path)
-    return await longest_stall(partial(_read, client, path))
-
-
-async def _read(client: httpx2.AsyncClient, path: str) -> None:
-    async with client.stream("GET", path) as answer:
-        answer.raise_for_status()
-        async for _ in answer.aiter_raw():
-            pass
+    await service.read(path)
+    return await longest_stall(partial(service.read, path))
 
 
 async def _submitted(client: httpx2.AsyncClient) -> str:

@@ -3,10 +3,14 @@
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, MutableMapping
+from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import httpx2
+from starlette.types import ASGIApp
 
 from app.db.migrate import upgrade
 from app.main import create_app
@@ -21,6 +25,55 @@ SMALL = {
     "tasks": ["essay"],
     "responses": [{"persona": "E-low", "task": "essay", "text": "No."}],
 }
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running API.
+
+    Attributes:
+        client: Asks it; keeps a whole answer.
+        app: The application.
+        database: The URL of its database.
+    """
+
+    client: httpx2.AsyncClient
+    app: ASGIApp
+    database: str
+
+    async def read(self, path: str) -> None:
+        """Reads an answer and keeps nothing of it.
+
+        Raises:
+            RuntimeError: If it is an error.
+        """
+        path, _, query = path.partition("?")
+        found: list[MutableMapping[str, Any]] = []
+
+        async def receive() -> MutableMapping[str, Any]:
+            await asyncio.Event().wait()
+            return {}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start" or found[0]["status"] >= HTTPStatus.BAD_REQUEST:
+                found.append(message)
+
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "GET",
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": [(b"host", b"127.0.0.1")],
+            "server": ("127.0.0.1", 80),
+            "client": ("127.0.0.1", 1),
+        }
+        await self.app(scope, receive, send)
+        if len(found) != 1:
+            raise RuntimeError(f"{path}: {found}")
 
 
 @contextlib.contextmanager
@@ -38,8 +91,8 @@ def _databases() -> Iterator[tuple[str, str]]:
 
 
 @contextlib.asynccontextmanager
-async def served() -> AsyncIterator[tuple[httpx2.AsyncClient, str]]:
-    """A client of the API, which runs on this very loop, and the URL of its database."""
+async def served() -> AsyncIterator[Served]:
+    """The API, running on this very loop."""
     with _databases() as (database, redis):
         app = create_app(
             Settings(
@@ -59,4 +112,4 @@ async def served() -> AsyncIterator[tuple[httpx2.AsyncClient, str]]:
             for path in ("/v1/jobs", "/v1/jobs/plan"):  # the first of all requests imports, too
                 await client.post(path, json=SMALL)
                 await client.post(path, json={})
-            yield client, database
+            yield Served(client, app, database)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api.problems import ProblemError
-from app.api.strict_json import LARGE_BYTES, MAX_KEYS, loads
+from app.api.strict_json import LARGE_BYTES, MAX_KEYS, MAX_NESTED, loads
 
 VALUES = st.recursive(
     st.none()
@@ -94,6 +94,11 @@ class TestLoads:
         levels = b"[" * 62 + b"]" * 62
         body = large(b'{"a":[' + b",".join([levels] * 20) + b"]}")
         assert len(loads(body)["a"]) == 20
+
+    def test_too_many_lists_and_objects_are_refused(self) -> None:
+        assert len(loads(b"[" + b"[]," * (MAX_NESTED - 2) + b"{}]")) == MAX_NESTED - 1
+        with pytest.raises(ProblemError, match="more than 500,000 lists and objects"):
+            loads(b"[" + b"[]," * (MAX_NESTED - 1) + b"{}]")
 
     def test_an_object_of_too_many_fields_is_refused(self) -> None:
         body = json.dumps({str(n): 0 for n in range(MAX_KEYS + 1)}).encode()

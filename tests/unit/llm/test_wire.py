@@ -44,8 +44,18 @@ class TestLongReplies:
             b'{"a":' * 100_000,
             b'{"a": ' + b"1" * 5000 + b"}",
             json.dumps({"other": {str(n): n for n in range(wire.MOST_FIELDS + 1)}}).encode(),
+            json.dumps({"other": [{}] * wire.MOST_NESTED}).encode(),
         ],
-        ids=["a page", "half a reply", "a list", "no text", "too deep", "a huge number", "too many fields"],
+        ids=[
+            "a page",
+            "half a reply",
+            "a list",
+            "no text",
+            "too deep",
+            "a huge number",
+            "too many fields",
+            "too many objects",
+        ],
     )
     def test_what_is_no_reply_is_malformed(self, content: bytes) -> None:
         with pytest.raises(ModelCallError, match="no JSON object"):
