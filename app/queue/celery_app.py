@@ -2,6 +2,7 @@
 
 from celery import Celery
 
+from app.queue import transport
 from app.redis_server import RedisServer
 
 RUN_SHARD = "assay.run_shard"
@@ -24,6 +25,7 @@ def make_celery(server: RedisServer) -> Celery:
     Args:
         server: Where it is; Celery verifies its TLS as our own clients do.
     """
+    transport.use()
     celery = Celery("assay", broker=broker_url(server.url))
     celery.conf.update(
         broker_use_ssl=dict(server.tls) or None,
