@@ -27,13 +27,9 @@ def upgrade() -> None:
     op.add_column(
         'budgets', sa.Column('under_tenant', sa.Boolean(), server_default=sa.text('false'), nullable=False)
     )
-    op.create_index(
-        'ix_budgets_under_tenant', 'budgets', ['tenant'], postgresql_where=sa.text('under_tenant')
-    )
 
 
 def downgrade() -> None:
     """Takes it back, with all limits in it."""
-    op.drop_index('ix_budgets_under_tenant', table_name='budgets')
     op.drop_column('budgets', 'under_tenant')
     op.drop_table('tenant_limits')
