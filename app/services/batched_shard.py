@@ -82,7 +82,7 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
     beside = Amount()
     cap: CapOf | None = None
     formed: list[int] = []
-    short: set[Group] = set()
+    short: dict[Group, Amount] = {}
     for group, size in due:
         if group in short:
             continue
@@ -90,7 +90,7 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
         amounts = [call.most for call in calls]
         count = len(calls) if account is None else account.affordable(amounts, beside)
         if account is not None and count < len(calls):
-            short.add(group)
+            short[group] = amounts[0]
             cap = account.capped_by(amounts[0], beside)
             if await budgets.any_outstanding(connection, job_id, cap):
                 continue  # what is on its way at its worst case comes back cheaper, and pays for a larger batch
@@ -98,8 +98,21 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
             beside = sum(amounts[:count], beside)
             formed.append(await _form(connection, job_id, group, calls[:count], cut=count < len(calls)))
     if short and not formed and not await budgets.any_outstanding(connection, job_id, cap):
-        await pause_exhausted(connection, job_id, cap)
+        await _pause_unless_affordable(connection, job_id, list(short.values()))
     return formed
+
+
+async def _pause_unless_affordable(
+    connection: AsyncConnection, job_id: str, wanted: Sequence[Amount]
+) -> None:
+    """Pauses a job none of whose calls can be paid for, with nothing on its way.
+
+    What was on its way when the account was read may have been recorded since, for less than its worst case; then the sweeper
+    forms the batch.
+    """
+    account = await budgets.lock_account(connection, job_id)
+    if account is not None and not any(account.affordable([amount]) for amount in wanted):
+        await pause_exhausted(connection, job_id, account.capped_by(wanted[-1]))
 
 
 async def _form(

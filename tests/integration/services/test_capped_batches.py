@@ -3,8 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.db import budgets
+from app.db.budgets import CapOf
+from app.domain.budget import Budget
 from app.domain.model import Model, Usage
 from app.domain.status import JobStatus
 from app.ports import Price
@@ -56,3 +59,23 @@ async def test_no_batch_carries_a_tenants_jobs_over_its_cap(engine: AsyncEngine,
         assert paused.error is not None
         assert "the tenant's spending cap" in paused.error["detail"]
     assert sum(service.asked(job).total() for job in jobs) == 20
+
+
+async def test_a_job_goes_on_whose_last_batch_is_recorded_while_it_is_looked_whether_there_is_one(
+    engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await batched_job(service, budget=Budget(calls=20))
+    look = budgets.any_outstanding
+    raised: list[str] = []
+
+    async def room_meanwhile(connection: AsyncConnection, job_id: str, cap: CapOf | None = None) -> bool:
+        account = await budgets.read_account(connection, TENANT, job_id)
+        assert account is not None
+        if account.spent.calls == 20 and not raised:
+            raised.append(job_id)  # in the transaction of who looks, which has locked the account
+            assert await budgets.change_limits(connection, TENANT, job_id, Budget(calls=10_000))
+        return await look(connection, job_id, cap)
+
+    monkeypatch.setattr(budgets, "any_outstanding", room_meanwhile)
+    assert (await service.until(job, JobStatus.PAUSED, JobStatus.COMPLETED)).status is JobStatus.COMPLETED
+    assert raised == [job.id]
