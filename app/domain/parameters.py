@@ -107,7 +107,8 @@ def sets_allowed_extra(model: Model) -> bool:
 def most_output_tokens(model: Model) -> int:
     """The most tokens that a reply of a model is reckoned with."""
     parameters, takes = model.parameters, model.takes or Takes()
-    bound = DEFAULT_OUTPUT_BOUND if parameters.max_tokens is None else parameters.max_tokens
+    sent = None if "max_tokens" in takes.refuses else parameters.max_tokens
+    bound = DEFAULT_OUTPUT_BOUND if sent is None else sent
     return bound + thought_tokens(takes.format, parameters.extra)
 
 

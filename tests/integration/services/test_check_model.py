@@ -306,6 +306,15 @@ class TestSpendingCap:
             await check(deps, "lab/priced", capped_key=key, parameters=asked)
         assert (await self.spent(engine), stub.seen) == (0, [])
 
+    async def test_one_without_a_bound_is_not_made_though_the_provider_refuses_that_it_is_named(
+        self, deps: CheckDependencies, stub: StubProvider, engine: AsyncEngine, key: str
+    ) -> None:
+        stub.then(refusal("Unsupported parameter: 'max_tokens'."), GOOD)
+        with pytest.raises(SpendingCapError, match=r"may cost \$3\d\.\d+; .* leaves \$2.0000"):
+            await check(deps, "lab/priced", capped_key=key)
+        assert [body["max_tokens"] for body in bodies(stub)] == [400]
+        assert await self.spent(engine) == 0
+
     async def test_one_of_unknown_price_is_not_made(
         self, deps: CheckDependencies, stub: StubProvider, key: str
     ) -> None:
