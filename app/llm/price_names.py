@@ -22,7 +22,7 @@ _FINE_TUNED = "ft:"
 _REST_OF_FINE_TUNED = re.compile(r"[-\d]*(:.*)?")
 """What may follow where the list knows how the name of a fine-tuned model begins: a snapshot, and whose it is."""
 
-_SEARCHING = re.compile(r"(^|[-/:])(search|deep-research|online)([-:]|$)")
+_SEARCHING = re.compile(r"(^|[-/:])(search|deep-research|online|sonar)([-:]|$)")
 """In the names of models that search the web, which is charged besides; OpenRouter's variants of others too."""
 
 

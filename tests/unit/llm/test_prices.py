@@ -141,6 +141,7 @@ class TestVariants:
             (OPENAI, "gpt-4o-mini-search-preview-2025-03-11"),
             (OPENAI, "gpt-5-search-api"),
             (OPENAI, "o3-deep-research"),
+            ("https://openrouter.ai/api/v1", "perplexity/sonar-pro"),
             (OPENAI, "gpt-5-nano-fast"),
             (OPENAI, "ft:gpt-4o-mini-search-preview-2025-03-11:org::id"),
             (ANTHROPIC, "claude-opus-4-6-fast"),
