@@ -203,6 +203,32 @@ class TestThoughts:
         rows = await execute(engine, "SELECT stage, sum(reasoning_tokens) FROM calls GROUP BY 1 ORDER BY 1")
         assert [tuple(row) for row in rows] == [("generation", 6), ("judging", None)]
 
+    async def test_of_a_reasoner_are_no_part_of_what_it_makes_and_only_their_tokens_are_kept(
+        self, worker: Worker, provider: OverHttp, engine: AsyncEngine
+    ) -> None:
+        def answer(seen: Seen) -> Answer:
+            body = seen.json()
+            said = usual(provider.calls[-1], body["messages"][-1]["content"])
+            thinks = body["model"] == "sim-reasoner"
+            return openai(
+                {"content": f"<think>{THOUGHTS}</think>{said}" if thinks else said},
+                completion_tokens_details={"reasoning_tokens": 7},
+            )
+
+        provider.stub.script = answer
+        job, _ = await ended_gym(worker, await new_gym_job(engine))
+        assert (job.status, job.completeness) == (JobStatus.COMPLETED, "full")
+        (kept,) = await execute(
+            engine, "SELECT count(*) AS n FROM preparations p WHERE p::text LIKE '%introverted%'"
+        )
+        assert kept.n == 0
+        rows = await execute(
+            engine, "SELECT DISTINCT stage, reasoning_tokens FROM calls WHERE model = 'sim-reasoner'"
+        )
+        assert {tuple(row) for row in rows} == {
+            ("environments", 7), ("questions", 7), ("exemplars", 7)
+        }  # fmt: skip
+
 
 NO_ANSWERS = {
     "cut off in the thoughts": (openai({"content": "<think>I am shy, and"}, "length"), "longest length"),
