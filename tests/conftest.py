@@ -103,8 +103,9 @@ def valkey() -> Iterator[EmbeddedValkey]:
 @pytest.fixture
 def redis_url(valkey: EmbeddedValkey) -> Iterator[str]:
     """The redis-py URL of an empty server; all its numbered databases are the test's own."""
-    yield valkey.url()
     with redis.Redis.from_url(valkey.url()) as client:
+        client.flushall()  # of what a test's own processes wrote while they ended
+        yield valkey.url()
         client.flushall()
 
 

@@ -19,7 +19,7 @@ LOCKS = (SERVICE, WHOLE, BOOTSTRAP, "benchmarks/peers/requirements.lock")
 PACKAGES = ("app", "persona_assay", "workers", "simulator", "embedded", "migrations")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
-BROUGHT = {"kombu": "celery", "markupsafe": "jinja2", "starlette": "fastapi"}
+BROUGHT = {"annotated_types": "pydantic", "kombu": "celery", "markupsafe": "jinja2", "starlette": "fastapi"}
 """What is imported and comes with what is listed: a framework's own parts."""
 
 PERMISSIVE = re.compile(
