@@ -46,6 +46,8 @@ class Takes:
         names: What the wire format calls a parameter, where it has another name.
         needs: Values that the wire format demands, where none is asked for.
         allowed_extra: Fields of ``extra`` that the operator allows beside those that every job may set.
+        bounds: Whether its provider is sure to heed ``max_tokens``; not where only the job's own word on the family gives that
+            another name, which others than that family may ignore.
     """
 
     family: str | None = None
@@ -60,6 +62,7 @@ class Takes:
     names: Mapping[str, str] = field(default_factory=dict)
     needs: Mapping[str, int] = field(default_factory=dict)
     allowed_extra: tuple[str, ...] = ()
+    bounds: bool = True
 
 
 @dataclass(frozen=True, slots=True)

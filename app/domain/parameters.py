@@ -107,8 +107,8 @@ def sets_allowed_extra(model: Model) -> bool:
 def most_output_tokens(model: Model) -> int:
     """The most tokens that a reply of a model is reckoned with."""
     parameters, takes = model.parameters, model.takes or Takes()
-    sent = None if "max_tokens" in takes.refuses else parameters.max_tokens
-    bound = DEFAULT_OUTPUT_BOUND if sent is None else sent
+    named = None if "max_tokens" in takes.refuses else parameters.max_tokens
+    bound = named if named is not None and takes.bounds else max(DEFAULT_OUTPUT_BOUND, named or 0)
     return bound + thought_tokens(takes.format, parameters.extra)
 
 

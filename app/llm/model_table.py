@@ -21,6 +21,7 @@ from app.llm.connections import Connection, ConnectionKind
 FILE = "model_table.yaml"
 
 _DIGEST_CHARACTERS = 12
+_MAX_TOKENS = "max_tokens"
 _CLOUD = re.compile(r"(?:[a-z0-9-]+\.)*anthropic\.")
 """How Amazon Bedrock begins the names of Claude models: region and vendor."""
 
@@ -168,9 +169,14 @@ def takes_at(connection: Connection, name: str, family: str | None = None) -> Ta
         family: A name by which its family is known, where its own says nothing, such as that of a deployment. Without it
             the operator's word counts, if there is one.
     """
-    known_as = family or connection.families.get(name, name)
-    takes = _takes(connection.kind, known_as, urlsplit(connection.base_url).hostname)
-    return replace(takes, allowed_extra=connection.allow_extra) if connection.allow_extra else takes
+    host = urlsplit(connection.base_url).hostname
+    takes = known = _takes(connection.kind, connection.families.get(name, name), host)
+    if family is not None:
+        takes = _takes(connection.kind, family, host)
+    bounds = takes.names.get(_MAX_TOKENS) == known.names.get(_MAX_TOKENS)
+    if bounds and not connection.allow_extra:
+        return takes
+    return replace(takes, allowed_extra=connection.allow_extra, bounds=bounds)
 
 
 def takes_of(kind: ConnectionKind, model: Model) -> Takes:

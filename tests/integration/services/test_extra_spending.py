@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.writer import ResultWriter
-from app.domain.budget import NANOS, Budget
+from app.domain.budget import DEFAULT_OUTPUT_BOUND, NANOS, Budget
 from app.domain.model import ChatRequest, Model, ModelParameters, Stage, Usage
 from app.llm.batch_gateway import BatchGateway
 from app.llm.connections import Connection, ConnectionKind, Connections, ModelPrices
@@ -62,11 +62,11 @@ def connections_of(stub: StubProvider) -> Connections:
     )
 
 
-def model_of(connections: Connections, kind: str, extra: dict[str, Any]) -> Model:
+def model_of(connections: Connections, kind: str, extra: dict[str, Any], family: str | None = None) -> Model:
     connection = connections.get(kind)
     assert connection is not None
     return Model(
-        "m", kind, "m", ModelParameters(max_tokens=MOST, extra=extra), takes=takes_at(connection, "m")
+        "m", kind, "m", ModelParameters(max_tokens=MOST, extra=extra), takes=takes_at(connection, "m", family)
     )
 
 
@@ -77,7 +77,8 @@ def billed(kind: str, body: bytes) -> Usage:
     if kind == "openai":
         thoughts += sent.get("thinking", {}).get("budget_tokens", 0)
     stored = len(body) if "cache_control" in sent else 0
-    return Usage(len(body), sent["max_tokens"] + thoughts, written_input_tokens=stored)
+    returned = sent.get("max_tokens", DEFAULT_OUTPUT_BOUND)  # by another name it is not heeded
+    return Usage(len(body), returned + thoughts, written_input_tokens=stored)
 
 
 @pytest.fixture
@@ -130,6 +131,19 @@ class TestReserved:
                 assert cost
                 assert reserved.nanos >= cost * NANOS
                 assert reserved.tokens >= bill.input_tokens + bill.output_tokens
+
+    async def test_is_what_is_billed_by_a_provider_that_does_not_know_the_family_that_a_job_names(
+        self, stub: StubProvider, connections: Connections, gateway: Gateway
+    ) -> None:
+        model = model_of(connections, "openai", {}, family="o3")
+        book, request = GenaiPriceBook(connections), ChatRequest(model, None, "Speak.", "id")
+        await gateway.prepare("openai", "default")
+        reserved = worst_case(book, request, gateway.body_bytes(request))
+        bill = (await gateway.complete(request)).usage
+        assert "max_tokens" not in stub.seen[-1].json()
+        assert bill is not None
+        assert reserved.tokens >= bill.input_tokens + bill.output_tokens > DEFAULT_OUTPUT_BOUND
+        assert reserved.nanos >= (book.price(model, bill).usd or 0) * NANOS > 0
 
     @pytest.mark.parametrize(("kind", "name"), [field for field in FIELDS if field[0] != "completions"])
     async def test_is_what_a_call_in_a_batch_is_billed_or_more(

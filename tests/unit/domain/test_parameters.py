@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.model import ModelParameters, Takes
-from app.domain.parameters import parameter_problems, sent_parameters
+from app.domain.budget import DEFAULT_OUTPUT_BOUND
+from app.domain.model import Model, ModelParameters, Takes
+from app.domain.parameters import most_output_tokens, parameter_problems, sent_parameters
 
 NAMES = ("temperature", "top_p", "max_tokens", "seed", "stop")
 
@@ -99,3 +100,20 @@ def test_what_the_format_demands_is_sent_unless_asked_otherwise() -> None:
     assert sent_parameters(ModelParameters(), what).body(what) == {"max_tokens": 1024}
     asked = ModelParameters(max_tokens=5, stop=("END",), extra={"top_k": 3})
     assert sent_parameters(asked, what).body(what) == {"max_tokens": 5, "stop_sequences": ["END"], "top_k": 3}
+
+
+class TestMostOutputTokens:
+    @staticmethod
+    def most(max_tokens: int | None, takes: Takes | None = None) -> int:
+        return most_output_tokens(Model("m", "it", "m", ModelParameters(max_tokens=max_tokens), takes=takes))
+
+    def test_are_max_tokens_where_the_model_heeds_it(self) -> None:
+        assert self.most(5) == self.most(5, Takes()) == 5
+        assert self.most(None) == DEFAULT_OUTPUT_BOUND
+
+    @pytest.mark.parametrize("what", [Takes(bounds=False), Takes(refuses=("max_tokens",))])
+    def test_are_no_fewer_than_without_it_where_that_is_not_sure(self, what: Takes) -> None:
+        assert self.most(5, what) == self.most(None, what) == DEFAULT_OUTPUT_BOUND
+
+    def test_are_more_where_more_is_asked_for(self) -> None:
+        assert self.most(50_000, Takes(bounds=False)) == 50_000

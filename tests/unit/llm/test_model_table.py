@@ -194,6 +194,13 @@ class TestConnections:
         assert takes_at(azure, "judge", "gpt-4o").refuses == ()
         assert takes_at(azure, "other", "o3").family == "o-series"
 
+    def test_are_sure_to_heed_max_tokens_by_a_name_that_not_only_the_job_gives_it(self) -> None:
+        at = Connection("it", "openai", "https://api.deepseek.com", families={"judge": "gpt-5"})
+        for name, family in (("deepseek-chat", None), ("judge", None), ("judge", "o3"), ("gpt-5", "o3")):
+            assert takes_at(at, name, family).bounds, (name, family)
+        for name, family in (("deepseek-chat", "o3"), ("gpt-5", "deepseek-chat"), ("judge", "gpt-4o")):
+            assert not takes_at(at, name, family).bounds, (name, family)
+
     def test_keep_what_a_job_was_submitted_with(self) -> None:
         kept = takes_at(Connection("c", "openai", "https://x.test/v1"), "unheard-of")
         assert body_parameters(
