@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db import tenant_limits
 from app.db.budgets import Payers
+from app.db.locks import lock, lock_shared
 from app.db.tenant_limits import LimitsRow
 from app.domain.budget import NANOS, Budget, limits_of
 
@@ -43,6 +44,7 @@ async def change_limits(engine: AsyncEngine, tenant: str, changes: LimitChanges)
     if changes.changes_models:
         values["models"] = None if changes.models is None else list(changes.models)
     async with engine.begin() as connection:
+        await lock(connection, _lock_of(tenant))
         await tenant_limits.write_limits(connection, tenant, values)
     async with engine.connect() as connection:
         row = await tenant_limits.read_limits(connection, tenant)
@@ -64,11 +66,17 @@ def limits_json(row: LimitsRow) -> Json:
 
 
 async def payers(connection: AsyncConnection, tenant: str, capped_key: str | None) -> Payers:
-    """Whose caps something that is to be spent now counts against.
+    """Whose caps something that is to be spent now counts against; the tenant gets none until the transaction has ended.
 
     Args:
         connection: Where.
         tenant: Who spends it.
         capped_key: The API key that was shown, if it has a cap.
     """
+    await lock_shared(connection, _lock_of(tenant))
     return Payers(capped_key, tenant if await tenant_limits.is_capped(connection, tenant) else None)
+
+
+def _lock_of(tenant: str) -> str:
+    """Shared by submissions, so that each is seen to count against the cap, or to have come before it."""
+    return f"limits of {tenant}"

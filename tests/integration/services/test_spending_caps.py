@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Sequence
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,7 @@ from app.domain.api_key import Scope
 from app.domain.budget import NANOS, Amount, Budget
 from app.domain.errors import InvalidJobError
 from app.domain.status import JobStatus
+from app.services import submit_job as submit_job_module
 from app.services.api_keys import KeyChanges, KeyDependencies, KeyDraft, change_key, create_key, find_key
 from app.services.budget_keeper import BudgetKeeper
 from app.services.control_job import ControlDependencies, check_spender, resume_job
@@ -257,6 +259,26 @@ class TestTenant:
         await check_spender(deps, TENANT, later.id, None)
         await limit(engine, None)
         await check_spender(deps, TENANT, earlier.id, None)
+
+    async def test_one_that_is_being_submitted_meanwhile_is_counted_too(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        keep_caps = submit_job_module._keep_caps
+        limiting: list[asyncio.Task[Json]] = []
+
+        async def limited_meanwhile(*args: Any) -> None:
+            await keep_caps(*args)
+            limiting.append(asyncio.create_task(limit(engine, 1.0)))
+            waits = (
+                "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
+                " WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted"
+            )
+            while not (limiting[0].done() or await scalar(engine, waits)):  # noqa: ASYNC110 - seen from outside
+                await asyncio.sleep(0.01)
+
+        monkeypatch.setattr(submit_job_module, "_keep_caps", limited_meanwhile)
+        await asyncio.wait_for(new_job(engine), 60)
+        assert (await limiting[0])["uncapped_jobs"] == 1
 
     async def test_a_model_that_it_may_not_use_any_more_is_called_by_no_job_again(
         self, engine: AsyncEngine
