@@ -93,11 +93,13 @@ def _part_of_list(part: list[Any], start: int, check: ValidatorFunctionWrapHandl
 
 
 def _moved(error: ValidationError, by: int) -> Iterator[InitErrorDetails]:
-    """A part's errors where they are in the whole list."""
+    """A part's errors where they are in the whole list; what is wanted may be no list."""
     for each in error.errors(include_url=False):
-        index, *rest = each["loc"]
-        assert isinstance(index, int)  # noqa: S101 - of a list
-        found = InitErrorDetails(type=each["type"], loc=(index + by, *rest), input=each["input"])
+        where = each["loc"]
+        if where:
+            assert isinstance(where[0], int)  # noqa: S101 - of a list
+            where = (where[0] + by, *where[1:])
+        found = InitErrorDetails(type=each["type"], loc=where, input=each["input"])
         if "ctx" in each:
             found["ctx"] = each["ctx"]
         yield found

@@ -16,9 +16,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 
-from app.api.access import Caller
+from app.api.access import Caller, check_scope
 from app.api.problems import ProblemError
-from app.domain.stepwise_json import StepwiseDecoder
+from app.domain.stepwise_json import StepwiseDecoder, ascii_digits
 from app.services.long_texts import on_a_thread
 
 T = TypeVar("T")
@@ -156,7 +156,7 @@ def _constant(name: str) -> Any:
 
 
 def _float(literal: str) -> float:
-    value = float(literal)
+    value = float(ascii_digits(literal))
     if math.isinf(value):
         detail = f"the number {literal[:20]} is too large"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", detail)
@@ -189,6 +189,7 @@ class StrictRequest(Request):
         """Checks a large body on a thread; what the framework does would hold up the event loop. A small one is left to it.
 
         Raises:
+            ProblemError: If it is no JSON of ours, or who sent it may not.
             RequestValidationError: If it is wrong.
         """
         if len(await self.body()) >= LARGE_BYTES:
@@ -196,6 +197,7 @@ class StrictRequest(Request):
                 sent = await self.sent()
             except json.JSONDecodeError:
                 return  # which the framework answers
+            await check_scope(self)  # before what is wrong is told, as of a small one
             self._checked = await self.make(partial(_checked, schema, sent))
 
     async def make(self, work: Callable[[], T]) -> T:
@@ -219,7 +221,9 @@ class StrictRequest(Request):
 def _checked(schema: TypeAdapter[Any], sent: Any) -> Any:
     """What a schema makes of a body; CPU only."""
     try:
-        return schema.validate_python(sent)
+        return schema.validate_python(
+            sent, from_attributes=True
+        )  # as the framework, which so words errors otherwise
     except ValidationError as error:
         found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
         raise RequestValidationError(found, body=sent) from error

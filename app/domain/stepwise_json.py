@@ -25,7 +25,7 @@ class StepwiseDecoder(json.JSONDecoder):
         most: int | None = None,
         **hooks: Any,
     ) -> None:
-        super().__init__(**hooks)
+        super().__init__(**{"parse_int": _int, "parse_float": _float} | hooks)
         self._left = most
         self.parse_string = parse_string
         self.parse_object = self.nested(JSONObject)
@@ -50,6 +50,25 @@ class StepwiseDecoder(json.JSONDecoder):
             return parse(*given)
 
         return counted
+
+
+def _int(literal: str) -> int:
+    return int(ascii_digits(literal))
+
+
+def _float(literal: str) -> float:
+    return float(ascii_digits(literal))
+
+
+def ascii_digits(literal: str) -> str:
+    """A number as it stands; the library's expression for one takes the digits of all scripts, its scanner in C does not.
+
+    Raises:
+        JSONDecodeError: If it has others.
+    """
+    if not literal.isascii():
+        raise json.JSONDecodeError("Expecting value", literal, 0)
+    return literal
 
 
 SHORT_CHARACTERS = 1_000_000

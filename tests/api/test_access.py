@@ -10,6 +10,7 @@ import pytest
 from fastapi.routing import iter_route_contexts
 
 from app.api.access import is_public, need_of
+from app.api.strict_json import LARGE_BYTES
 from app.domain.api_key import POSSIBLE, Scope, compose
 from app.main import create_app
 from app.settings import Settings
@@ -257,6 +258,13 @@ class TestRefused:
             assert response.status_code == 403, scope
             assert f'scope="{route.scope}"' in response.headers["www-authenticate"]
             assert OURS not in response.text
+
+    def test_with_a_key_for_less_before_a_long_body_is_looked_at(self, world: World) -> None:
+        """Long ones are checked before the framework asks what the key is for."""
+        headers = bearer(world.keys["read"])
+        for path in ("/v1/jobs", "/v1/webhooks", "/v1/api-keys"):
+            response = world.service.post(path, {"wrong": "x" * LARGE_BYTES}, headers=headers)
+            assert response.status_code == 403, path
 
 
 class TestOtherTenants:

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.api.service import Service, compact, job_body
+from app.api.strict_json import LARGE_BYTES
+from tests.api.service import Json, Service, compact, job_body
 
 pytestmark = pytest.mark.usefixtures("nothing_created")
 
@@ -83,6 +84,21 @@ class TestMalformedBodies:
     )
     def test_json_by_another_name_is_read(self, api: Service, content_type: str) -> None:
         assert api.send("/v1/jobs/plan", compact(job_body()), content_type).status_code == 200
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"budget": 1, "iterations": "many", "unknown": 1},
+            {"models": [1, {"model": 1}]},
+            {"questions": [None]},
+            {"personas": {}},
+        ],
+        ids=str,
+    )
+    def test_a_long_one_is_answered_as_a_short_one(self, api: Service, wrong: Json) -> None:
+        short = compact(job_body(**wrong))
+        told = [api.send("/v1/jobs", body).json()["errors"] for body in (short, short + b" " * LARGE_BYTES)]
+        assert told[0] == told[1] != []
 
 
 class TestTooLargeBodies:

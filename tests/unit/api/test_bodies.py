@@ -99,3 +99,8 @@ class TestParts:
         assert body.responses is not None
         assert [response.text for response in body.responses] == [str(n) for n in range(1050)]
         assert body.questions == questions
+
+    def test_a_list_in_place_of_an_object_is_told_as_such(self) -> None:
+        assert errors_of(questions=[None] * 30) == [
+            (("questions", "object"), "Input should be a valid dictionary")
+        ]

@@ -77,6 +77,8 @@ class TestLoads:
             b"[1 2]",
             b"tru",
             b"-",
+            '{"a": 1\u0662}'.encode(),
+            '{"a": 1.\u0662}'.encode(),
         ):
             for sent in (body, large(body)):
                 with pytest.raises(json.JSONDecodeError):

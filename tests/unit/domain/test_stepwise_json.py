@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.domain import stepwise_json
@@ -21,7 +21,9 @@ def test_it_reads_what_the_library_wrote(value: object, indent: int | None) -> N
     assert json.dumps(StepwiseDecoder().decode(text)) == json.dumps(value)
 
 
-@given(st.text('[]{}:,"\\ 1.e-tnruefalsxNI\n'))
+@example("1\u0662")
+@example("[1.\u0662]")
+@given(st.text('[]{}:,"\\ 1.e-tnruefalsxNI\u0662\n'))
 def test_it_refuses_what_the_library_refuses(text: str) -> None:
     try:
         expected: Any = json.loads(text)
