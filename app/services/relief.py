@@ -13,7 +13,7 @@ import structlog
 
 from app.db import jobs, shards
 from app.db.engine import single_statements
-from app.db.shards import Among
+from app.db.shards import MOST, Among
 from app.services.aside import FINALIZATION, Aside, Finalize
 from app.services.run_shard import claim_next, run_claimed
 from app.services.shard_work import ShardDependencies
@@ -27,7 +27,10 @@ QUIET_SECONDS = 0.3
 """How long an announced shard is left to a worker that has a place."""
 
 FIRST_SHARDS = 4
-"""Shards of a tenant, of all jobs and in all workers, that a full worker takes up all the same; at most as many as it has places."""
+"""Shards of a tenant, of all jobs and in all workers, that a full worker takes up all the same.
+
+The very first of each; of all tenants' others, at most as many as it has places.
+"""
 
 PLACES_BESIDE = 4
 """Jobs' first shards that a full worker takes up all the same."""
@@ -64,10 +67,10 @@ async def relieving(
 
 async def relieve(deps: ShardDependencies, aside: Aside, finalize: Finalize, places: int) -> None:
     """Takes up what waits, as far as there are places beside, and finalizes jobs that wait for no more than that."""
+    of_new, of_few = (Among(QUIET_SECONDS, of_tenant_below=below) for below in (1, min(FIRST_SHARDS, places)))
     of_jobs = Among(QUIET_SECONDS, of_job_below=1)
-    await _take_up(
-        deps, aside, OF_TENANT, Among(QUIET_SECONDS, of_tenant_below=min(FIRST_SHARDS, places)), places
-    )
+    await _take_up(deps, aside, OF_TENANT, of_new, MOST)  # however many other tenants' there are
+    await _take_up(deps, aside, OF_TENANT, of_few, places)
     await _take_up(deps, aside, OF_JOB, of_jobs, PLACES_BESIDE)
     async with single_statements(deps.engine) as connection:
         if (

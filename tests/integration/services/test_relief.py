@@ -116,6 +116,24 @@ class TestFullWorker:
         await aside.ended()
         await asyncio.gather(*running)
 
+    async def test_the_first_of_a_tenant_at_whose_jobs_nobody_works_waits_for_nobody_however_many_are_slow(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        worker.provider.gate = asyncio.Event()
+        tenants = [f"slow{number}" for number in range(2 * PLACES_BESIDE + 4)]
+        slow = await new_job(engine, tenant=tenants[0], iterations=240)
+        running = asyncio.create_task(worker.run((await shard_ids(engine, slow.id))[0]))
+        assert await until_held(engine, 1)
+        aside = Aside()
+        for tenant in tenants[1:]:
+            await new_job(engine, tenant=tenant, iterations=240)
+            await wait_long(engine)
+            await relieve(worker.deps, aside, worker.finalize_by_id, 2)
+            assert await held_of(engine, tenant) > 0
+        worker.provider.gate.set()
+        await aside.ended()
+        await running
+
     async def test_they_are_not_more_than_the_places_of_a_small_worker(
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
