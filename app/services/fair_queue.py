@@ -163,7 +163,8 @@ class FairQueue:
     def _grant(self) -> None:
         while self._waiting:
             served: Collection[_Tenant] = self._tenants.values()
-            if not self._has_room():
+            has_room = self._has_room()
+            if not has_room:
                 served = [tenant for tenant in served if tenant.waiting and self._is_first(tenant)]
                 if not served:
                     return
@@ -176,6 +177,10 @@ class FairQueue:
             if granted.done():  # it was stopped
                 continue
             self._now, share.now = share.at, line.at
+            if not has_room:  # those whose calls take all room save up no turns meanwhile
+                for other in self._tenants.values():
+                    if not self._is_first(other):
+                        other.at = max(other.at, self._now)
             share.at += share.step
             line.at += line.step
             granted.set_result(self._begin(share))

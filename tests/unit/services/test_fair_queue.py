@@ -166,6 +166,29 @@ class TestFirstCalls:
         assert not any(task.done() for task in waiting)
         await stop(waiting)
 
+    async def test_cost_no_later_turns_when_the_other_s_calls_end(self) -> None:
+        queue = FairQueue(10)
+        slow = []
+        for _ in range(10):
+            slow.append(await a_turn(queue, tenant="slow"))
+            slow[-1].passed()
+        tasks = [asyncio.create_task(a_turn(queue, "s", tenant="slow")) for _ in range(50)]
+        await asyncio.sleep(0)
+        for _ in range(100):
+            (await asyncio.wait_for(a_turn(queue, "o", tenant="other"), 5)).end()
+        others = [asyncio.create_task(a_turn(queue, "o", tenant="other")) for _ in range(50)]
+        await asyncio.sleep(0)
+        for turn in slow:
+            turn.end()
+            await asyncio.sleep(0)
+            for task in [*tasks, *others]:
+                if task.done():
+                    task.result().passed()
+            await asyncio.sleep(0)
+        assert sum(task.done() for task in others) >= 5
+        assert sum(task.done() for task in tasks) >= 4
+        await stop([*tasks, *others])
+
     async def test_they_are_few_of_a_tenant_and_in_all(self) -> None:
         queue = FairQueue(10)
         for _ in range(10):
