@@ -153,6 +153,7 @@ redis.call('PEXPIRE', KEYS[#KEYS], math.ceil(lasting / 1000))
 local counted = math.max(share, in_use)
 if counted == 0 and want == 0 then
   redis.call('HDEL', KEYS[1], me)
+  redis.call('HDEL', KEYS[#KEYS], me)
 else
   redis.call('HSET', KEYS[1], me, string.format('%.0f %.0f %.0f', counted, want, now + lasting))
   redis.call('PEXPIRE', KEYS[1], math.ceil(lasting / 1000))

@@ -137,6 +137,15 @@ class TestLimit:
             for task in slow:
                 task.cancel()
 
+    async def test_forgets_the_tenants_of_a_process_that_has_stopped(self, redis_url: str) -> None:
+        async with processes(redis_url, 4, 2) as [going, stopped], Redis.from_url(redis_url) as redis:
+            for worker in (going, stopped):
+                await asyncio.wait_for(worker.enter("one"), PATIENCE)
+            stopped.release("one")
+            await stopped.close()
+            assert await redis.hkeys("slots:tenants") == [b"worker0"]
+            going.release("one")
+
     async def test_that_is_found_leaves_one_from_the_start(self, redis_url: str) -> None:
         async with processes(redis_url, None, 2) as workers, asyncio.TaskGroup() as group:
             slow = [group.create_task(worker.enter("slow")) for worker in workers for _ in range(20)]
