@@ -28,7 +28,7 @@ class Claim:
         priority: The job's.
         budgeted: Whether the job has a budget.
         waited: Whether the job was still waiting for somebody to begin it.
-        shared: Whether there are other tenants, who have keys.
+        shared: Whether there are other tenants, who have keys that are still good.
     """
 
     shard_id: int
@@ -302,7 +302,8 @@ async def claim(
             " (SELECT ordinal FROM cells WHERE cells.id = cell_id) AS cell, run_start, run_stop,"
             " attempts_before, job.priority, EXISTS (SELECT FROM budgets WHERE budgets.job_id = s.job_id) AS budgeted,"
             " job.status = 'queued' AS waited,"
-            " EXISTS (SELECT FROM api_keys WHERE api_keys.tenant <> s.tenant) AS shared"
+            " EXISTS (SELECT FROM api_keys WHERE api_keys.tenant <> s.tenant AND revoked_at IS NULL"
+            "  AND (expires_at IS NULL OR expires_at > clock_timestamp())) AS shared"
         ),
         {"shard": shard_id, "owner": owner, "seconds": lease_seconds},
     )

@@ -76,6 +76,22 @@ class TestClaim:
         await execute(engine, "UPDATE jobs SET status = :status", status=status)
         assert await take(engine, (await shard_ids(engine, job.id))[0]) is None
 
+    async def test_others_share_what_is_called_as_long_as_they_have_a_key_that_is_good(
+        self, engine: AsyncEngine
+    ) -> None:
+        shared = [(await claimed(engine, (await new_job(engine)).id)).shared]
+        key = "('key_1', 'other', 'a key', ARRAY['read'], 'prefix', 'digest')"
+        statements = (
+            f"INSERT INTO api_keys (id, tenant, name, scopes, prefix, digest) VALUES {key}",
+            "UPDATE api_keys SET expires_at = clock_timestamp() - interval '1 second'",
+            "UPDATE api_keys SET expires_at = clock_timestamp() + interval '1 hour'",
+            "UPDATE api_keys SET revoked_at = clock_timestamp()",
+        )
+        for statement in statements:
+            await execute(engine, statement)
+            shared.append((await claimed(engine, (await new_job(engine)).id)).shared)
+        assert shared == [False, True, False, True, False]
+
     async def test_a_claim_waits_for_a_cancellation_that_is_under_way(self, engine: AsyncEngine) -> None:
         job = await new_job(engine)
         (shard_id,) = await shard_ids(engine, job.id)
