@@ -63,7 +63,7 @@ class OpenAIChat(Chat):
             finish_reason=finish_reason,
             usage=wire.usage(
                 counts.get("prompt_tokens"),
-                counts.get("completion_tokens"),
+                _returned(counts),
                 wire.mapping(counts.get("prompt_tokens_details")).get("cached_tokens"),
                 reasoning_tokens=wire.mapping(counts.get("completion_tokens_details")).get(
                     "reasoning_tokens"
@@ -76,6 +76,18 @@ class OpenAIChat(Chat):
             thoughts=said.thoughts,
             provider_finish_reason=wire.short_text(stopped) if finish_reason is FinishReason.OTHER else None,
         )
+
+
+def _returned(counts: Mapping[str, Any]) -> int | None:
+    """Tokens of the answer with its thoughts, which xAI and Gemini count in the total alone.
+
+    https://docs.x.ai/docs/key-information/consumption-and-rate-limits
+    """
+    returned = wire.count(counts.get("completion_tokens"))
+    read, both = wire.count(counts.get("prompt_tokens")), wire.count(counts.get("total_tokens"))
+    if returned is None or read is None or both is None:
+        return returned
+    return max(returned, both - read)
 
 
 def _messages(request: ChatRequest) -> list[dict[str, str]]:

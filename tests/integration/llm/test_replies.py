@@ -285,6 +285,19 @@ class TestOpenAIReply:
         assert (reply.text, reply.finish_reason) == (text, finish_reason)
 
     @pytest.mark.parametrize(
+        ("total", "returned"),
+        # xAI's and Gemini's; OpenAI's; one that counts something else; none
+        [(331, 319), (14, 2), (2, 2), (None, 2), ("331", 2)],
+    )
+    async def test_counts_thoughts_that_only_the_total_has(
+        self, stub: StubProvider, gateway: Gateway, ask: Ask, total: object, returned: int
+    ) -> None:
+        counts: dict[str, object] = {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": total}
+        counts["completion_tokens_details"] = {"reasoning_tokens": 317}
+        stub.then(changed(OPENAI_REPLY, usage=counts))
+        assert (await gateway.complete(ask())).usage == Usage(12, returned, reasoning_tokens=317)
+
+    @pytest.mark.parametrize(
         "counts", [None, {}, {"prompt_tokens": 3}, {"prompt_tokens": "3", "completion_tokens": -1}]
     )
     async def test_has_no_usage_where_the_provider_counted_none(
