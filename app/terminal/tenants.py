@@ -101,8 +101,8 @@ def _show(limits: Json, *, as_json: bool) -> None:
     typer.echo(_told(limits))
     if limits["uncapped_jobs"]:
         say(
-            f"{limits['uncapped_jobs']:,} unfinished jobs were submitted before there was a cap, and do not count"
-            " against it: pause or cancel them"
+            f"unfinished jobs from before there was a cap, which do not count against it: {limits['uncapped_jobs']:,};"
+            " pause or cancel them"
         )
 
 
