@@ -13,6 +13,7 @@ from app.domain.draft import PersonaDraft
 from app.domain.errors import FieldError
 from app.domain.persona import MAX_PERSONAS
 from app.domain.personagym.task import GymTask, task_named
+from app.domain.stepwise_json import StepwiseDecoder
 
 MAX_QUESTIONS = 1_000
 """Questions of one task for one persona."""
@@ -139,6 +140,9 @@ _LONGEST_NAME = 300
 _SHOWN_CHARACTERS = 200
 _FILE_ENDING = ".json"
 _DIRECTORY = re.compile(r"\A(?:[^/\\\s]*[/\\])*questions[/\\](?:[^/\\\s]+[/\\])*")
+_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
+_SHORT_CHARACTERS = 64 * 1024
+"""The longest JSON that is parsed in one step."""
 _COLUMNS = ("description", "id", "traits")
 
 
@@ -178,8 +182,6 @@ class _Reader:
             personas.append(PersonaDraft(id_, persona.description, persona.traits))
         if not self._found and not self._errors:
             self._fail(self._start, "must have at least one persona")
-        if len(self._found) > MAX_PERSONAS:
-            self._fail(self._start, f"{len(self._found):,} personas; at most {MAX_PERSONAS:,}")
         if self._errors:
             return PersonasRead((), tuple(self._errors))
         return PersonasRead(tuple(personas), pointers=tuple(each.pointer for each in self._found))
@@ -196,7 +198,9 @@ class _Reader:
 
     def read_value(self, content: object, start: str) -> None:
         self._start = start
-        if isinstance(content, list):
+        if isinstance(content, list | dict) and len(content) > MAX_PERSONAS:
+            self._fail_of_number(len(content))
+        elif isinstance(content, list):
             for n, value in enumerate(content):
                 self._add(f"{start}/{n}", value)
         elif isinstance(content, dict):
@@ -206,19 +210,22 @@ class _Reader:
             self._fail(start, "must be a list of personas or an object that maps ids to personas")
 
     def read_jsonl(self, text: str) -> None:
-        for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), 1):
-            if line.strip():
+        filled = 0
+        for number, line in enumerate(_LINE.finditer(text.removeprefix("\ufeff")), 1):
+            if line[1].strip() and (filled := filled + 1) <= MAX_PERSONAS:
                 pointer = f"/lines/{number}"
-                content, errors = _json(line, pointer)
+                content, errors = _json(line[1], pointer)
                 self._errors += errors
                 if not errors:
                     self._add(pointer, content)
+        if filled > MAX_PERSONAS:
+            self._fail_of_number(filled)
 
     def read_csv(self, text: str) -> None:
-        rows = csv.reader(
-            re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+", text.removeprefix("\ufeff")), strict=True
-        )
+        lines = (line[0] for line in _LINE.finditer(text.removeprefix("\ufeff")) if line[0])
+        rows = csv.reader(lines, strict=True)
         header: list[str] | None = None
+        filled = 0
         pointer = (
             "/lines/1"  # of the record's first line; the reader only knows the last one that it has read
         )
@@ -230,6 +237,8 @@ class _Reader:
                     header = self._header(row, pointer)
                     if header is None:
                         return
+                elif (filled := filled + 1) > MAX_PERSONAS:
+                    pass  # but counted
                 elif len(row) != len(header):
                     self._fail(pointer, f"has {len(row)} fields, the header {len(header)}")
                 else:
@@ -237,6 +246,8 @@ class _Reader:
                 pointer = f"/lines/{rows.line_num + 1}"
         except csv.Error as error:
             self._fail(pointer, f"not CSV: {error}")
+        if filled > MAX_PERSONAS:
+            self._fail_of_number(filled)
 
     def _header(self, row: Sequence[str], pointer: str) -> list[str] | None:
         header = [cell.strip().casefold() for cell in row]
@@ -286,6 +297,10 @@ class _Reader:
             else PersonaDraft(value.get("id", ""), value["description"].strip(), value.get("traits", {}))
         )
         self._found.append(_Found(pointer, id_pointer, persona))
+
+    def _fail_of_number(self, count: int) -> None:
+        """There are too many; those beyond the most are not looked at, of which a file may have millions."""
+        self._fail(self._start, f"{count:,} personas; at most {MAX_PERSONAS:,}")
 
     def _fail(self, pointer: str, message: str) -> None:
         self._errors.append(FieldError(pointer, message))
@@ -354,8 +369,9 @@ def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _json(text: str, pointer: str) -> tuple[object, list[FieldError]]:
+    decoder = json.JSONDecoder if len(text) <= _SHORT_CHARACTERS else StepwiseDecoder
     try:
-        return json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_members), []
+        return decoder(object_pairs_hook=_members).decode(text.removeprefix("\ufeff")), []
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         return None, [FieldError(pointer, f"not JSON: {error.msg} ({place})")]

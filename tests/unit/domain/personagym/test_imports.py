@@ -142,6 +142,31 @@ class TestCsv:
         assert reason in read.errors[0].message
 
 
+class TestTooMany:
+    @pytest.mark.parametrize(
+        ("form", "text"),
+        [
+            (PersonaFormat.JSON, json.dumps([1] * 50_000)),
+            (PersonaFormat.JSON, json.dumps({str(n): 1 for n in range(50_000)})),
+            (PersonaFormat.JSONL, "1\n" * 50_000),
+            (PersonaFormat.CSV, "description\n" + "a,b\n" * 50_000),
+        ],
+        ids=["list", "mapping", "lines", "rows"],
+    )
+    def test_those_beyond_the_most_are_not_looked_at(self, form: PersonaFormat, text: str) -> None:
+        *others, last = read_personas(text, form).errors
+        assert last.message == "50,000 personas; at most 10,000"
+        assert len(others) <= 10_000
+
+    def test_as_many_as_there_may_be_are_read(self) -> None:
+        for form, text in (
+            (PersonaFormat.JSON, json.dumps(["a"] * 10_000)),
+            (PersonaFormat.JSONL, '"a"\n' * 10_000),
+            (PersonaFormat.CSV, "description\n" + "a\n" * 10_000),
+        ):
+            assert len(read_personas(text, form).personas) == 10_000
+
+
 class TestQuestionFiles:
     def test_a_published_file_is_read_by_task(self) -> None:
         content = {"Expected Action": ["a?", "b?"], "Toxicity": ["c?"], "Linguistic Habits": ["d?"]}
