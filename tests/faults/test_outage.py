@@ -34,7 +34,7 @@ class _Server(ThreadingHTTPServer):
     Attributes:
         answered: Calls answered with a text.
         failed: Prompts of those that were not.
-        fault: Status of all calls; ``None`` for none.
+        fault: Status of all calls after the first five; ``None`` for none.
         poison: The prompt that always has the status ``poisonous``: the first one that comes when there is none yet.
     """
 
@@ -55,9 +55,11 @@ class _Server(ThreadingHTTPServer):
         self.server_close()
 
     def status_of(self, prompt: str) -> int:
-        if self.poisonous is not None and self.answered >= 5:
+        has_begun = self.answered >= 5
+        if self.poisonous is not None and has_begun:
             self.poison = self.poison or prompt
-        status = self.poisonous if self.poison == prompt else self.fault
+        fault = self.fault if has_begun else None
+        status = self.poisonous if self.poison == prompt else fault
         if status is None:
             self.answered += 1
             return 200
@@ -127,14 +129,13 @@ class TestErrors:
     )
     def test_of_all_calls_for_a_while_cost_no_item(self, world: FaultyWorld, port: int, fault: int) -> None:
         with _Server(port) as server:
-            job_id = world.stack.submit(MANY)
-            assert eventually(lambda: server.answered >= 5, 60)
             server.fault = fault
+            job_id = world.stack.submit(MANY)
+            assert eventually(lambda: bool(server.failed), 60)
             time.sleep(FAULT_SECONDS)
             server.fault = None
             job = world.stack.ended(job_id, ENDED_SECONDS)
         assert (job["status"], job["completeness"]) == ("completed", "full")
-        assert server.failed
 
     @pytest.mark.parametrize("poisonous", [500, RESET], ids=["an error", "a reset"])
     def test_of_one_prompt_are_its_own(self, world: FaultyWorld, port: int, poisonous: int) -> None:
