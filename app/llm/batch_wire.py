@@ -10,6 +10,7 @@ import httpx2
 from pydantic import SecretStr
 
 from app.llm import errors
+from app.llm.transports.http1 import MAX_BODY_BYTES
 from app.llm.transports.sdk import Faults
 from app.ports import AnswersIncompleteError, FailureKind
 from app.telemetry.redaction import traces_of
@@ -64,7 +65,8 @@ def encoded(body: dict[str, object]) -> str:
 async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
     """The lines of a file, however long it takes as a whole.
 
-    Only line feeds end them: JSON may hold all other characters that end lines in Python.
+    Only line feeds end them: JSON may hold all other characters that end lines in Python. One that is longer than a reply may be is
+    left out, and no more of it kept than shows that: a tenant's own server may send one without end.
 
     Raises:
         TimeoutError: If nothing comes any more.
@@ -77,8 +79,11 @@ async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
             break
         *whole, rest = (rest + piece).split(b"\n")
         for line in whole:
-            yield line.decode(errors="replace")
-    yield rest.decode(errors="replace")
+            if len(line) <= MAX_BODY_BYTES:
+                yield line.decode(errors="replace")
+        rest = rest[: MAX_BODY_BYTES + 1]
+    if len(rest) <= MAX_BODY_BYTES:
+        yield rest.decode(errors="replace")
 
 
 def answers_in(line: str, key: SecretStr | None = None) -> Iterator[tuple[str, str]]:
