@@ -105,6 +105,9 @@ class StoredResponse:
 MOST = 2**31 - 1
 """No limit."""
 
+PRIORITY_MINUTES = 10
+"""By so much older is a job taken to be for each step of priority: without end, jobs of high priority would starve the others."""
+
 PREPARED = (
     "(s.prerequisite_id IS NULL OR EXISTS (SELECT FROM shards p WHERE p.id = s.prerequisite_id AND p.done))"
 )
@@ -213,7 +216,7 @@ async def next_in_turn(
 ) -> int | None:
     """Whose turn it is: a shard that can be claimed, of the tenant of whose jobs fewest shards are held, by all workers.
 
-    Of a tenant's jobs, the one of which fewest are held comes first, then the one of higher priority, then the older one.
+    Of a tenant's jobs, the one of which fewest are held comes first, then the older one; see :data:`PRIORITY_MINUTES`.
     One that somebody else is just claiming is passed over.
 
     Args:
@@ -234,12 +237,13 @@ async def next_in_turn(
             f" AND {CALLED_FOR} AND {PREPARED}"
             " AND coalesce(tenants.number, 0) < :of_tenant AND coalesce(held.number, 0) < :of_job"
             " ORDER BY coalesce(tenants.number, 0), coalesce(held.number, 0),"
-            " array_position(ARRAY['high', 'normal', 'low'], jobs.priority), jobs.created_at, jobs.id,"
-            " s.id IS NOT DISTINCT FROM CAST(:shard AS bigint) DESC, s.id"
+            " jobs.created_at + make_interval(mins => :step * array_position(ARRAY['high', 'normal', 'low'], jobs.priority)),"
+            " jobs.id, s.id IS NOT DISTINCT FROM CAST(:shard AS bigint) DESC, s.id"
             " LIMIT 1 FOR NO KEY UPDATE OF s SKIP LOCKED"
         ),
         {
             "shard": shard_id,
+            "step": PRIORITY_MINUTES,
             "quiet": among.quiet_seconds,
             "of_tenant": among.of_tenant_below,
             "of_job": among.of_job_below,

@@ -143,6 +143,19 @@ class TestNextInTurn:
         taken = [claim.job_id for claim in await take_turns(engine, 4)]
         assert taken == [high.id, normal.id, low.id, high.id]
 
+    async def test_a_job_of_low_priority_that_has_waited_for_long_comes_before_new_ones_of_high(
+        self, engine: AsyncEngine
+    ) -> None:
+        low = await new_job(engine, iterations=240, priority=Priority.LOW)
+        high = await new_job(engine, iterations=240, priority=Priority.HIGH)
+        first = (await shard_ids(engine, high.id))[0]
+        for minutes, expected in ((0, first), (19, first), (21, (await shard_ids(engine, low.id))[0])):
+            made = f"(SELECT created_at FROM jobs WHERE id = :high) - interval '{minutes} minutes'"
+            await execute(
+                engine, f"UPDATE jobs SET created_at = {made} WHERE id = :low", low=low.id, high=high.id
+            )
+            assert await next_in_turn(engine) == expected
+
     async def test_the_named_shard_goes_before_its_job_s_others_only(self, engine: AsyncEngine) -> None:
         first = await new_job(engine, iterations=240)
         second = await new_job(engine, iterations=240)
