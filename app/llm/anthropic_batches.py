@@ -117,7 +117,7 @@ class AnthropicBatches(BatchEndpoints[AsyncAnthropic]):
                 stream=True,
             )
             async for line in batch_wire.lines(results.http_response.aiter_bytes()):
-                for answer in batch_wire.answers_in(line, self._key):
+                for answer in await batch_wire.answers_in(line, self._key):
                     read += 1
                     yield answer
         batch_wire.check_whole(read, promised)

@@ -9,7 +9,7 @@ import aiohttp
 import httpx2
 from pydantic import SecretStr
 
-from app.llm import errors
+from app.llm import errors, wire
 from app.llm.transports.http1 import MAX_BODY_BYTES
 from app.llm.transports.sdk import Faults
 from app.ports import AnswersIncompleteError, FailureKind
@@ -86,10 +86,16 @@ async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
         yield rest.decode(errors="replace")
 
 
-def answers_in(line: str, key: SecretStr | None = None) -> Iterator[tuple[str, str]]:
+async def answers_in(line: str, key: SecretStr | None = None) -> list[tuple[str, str]]:
     """The custom id and the answer of a line, without a long key; nothing for one that has none."""
+    if len(line) <= wire.LONG_BYTES:
+        return list(_answers_in(line, key))
+    return await asyncio.to_thread(lambda: list(_answers_in(line, key)))
+
+
+def _answers_in(line: str, key: SecretStr | None) -> Iterator[tuple[str, str]]:
     with contextlib.suppress(ValueError, RecursionError):
-        answer = json.loads(line)
+        answer = wire.loads(line)
         if isinstance(answer, dict) and isinstance(answer.get("custom_id"), str):
             shown = line if key is None else traces_of(key.get_secret_value()).pieces_removed(line)
             yield answer["custom_id"], shown.replace("\0", "")
@@ -113,7 +119,7 @@ def check_whole(read: int, promised: int) -> None:
 def object_of(answer: str) -> dict[str, object]:
     """A stored answer as a JSON object; empty where the provider did not answer."""
     try:
-        parsed = json.loads(answer)
-    except ValueError:
+        parsed = wire.loads(answer)
+    except (ValueError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) else {}

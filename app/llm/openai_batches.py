@@ -131,7 +131,7 @@ class OpenAIBatches(BatchEndpoints[AsyncOpenAI]):
             read = 0
             async with contextlib.aclosing(self._lines(file_id)) as lines:
                 async for line in lines:
-                    for answer in batch_wire.answers_in(line, self._key):
+                    for answer in await batch_wire.answers_in(line, self._key):
                         read += 1
                         yield answer
             batch_wire.check_whole(read, least)

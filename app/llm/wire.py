@@ -49,10 +49,25 @@ def _stepwise(content: bytes) -> object:
     """Lets others run while it is parsed."""
     try:
         text = content.decode(json.detect_encoding(content), "surrogatepass")
-        parsed: object = StepwiseDecoder(most=MOST_NESTED, object_pairs_hook=_object).decode(text)
+        parsed: object = _decoder().decode(text)
     except (ValueError, RecursionError):
         return None
     return parsed
+
+
+def loads(text: str) -> object:
+    """The JSON of a text; of a long one, to be called on a thread, within the bounds of long replies.
+
+    Raises:
+        ValueError: If it is none, or beyond them.
+        RecursionError: If it is nested too deeply.
+    """
+    parsed: object = json.loads(text) if len(text) <= LONG_BYTES else _decoder().decode(text)
+    return parsed
+
+
+def _decoder() -> StepwiseDecoder:
+    return StepwiseDecoder(most=MOST_NESTED, object_pairs_hook=_object)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

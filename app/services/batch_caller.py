@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from app.services.batch_writer import Batch, BatchWriter
 from app.services.call_rows import Attempt, CallKey, answered_row, unanswered_row, worst_case
 from app.services.first_calls import FirstCalls
 from app.services.identifiers import new_uuid
+from app.services.long_texts import read_text
 from app.services.model_caller import (
     HOPELESS,
     MAX_RATE_LIMITED_ATTEMPTS,
@@ -76,7 +78,7 @@ class BatchCaller:
         if known.answer is None:
             raise DeferredError(StopReason.BATCH)
         try:
-            return self._read(known, known.answer, model, key, claim)
+            return await self._read(known, known.answer, model, key, claim)
         except ModelCallError as error:
             waits = known.waits + (error.status == HTTPStatus.TOO_MANY_REQUESTS)
             tried = known.attempt - claim.attempts_before
@@ -111,11 +113,13 @@ class BatchCaller:
         for batch in (*self.written.values(), last):
             await batch.durable(claim)
 
-    def _read(self, known: KnownCall, answer: str, model: Model, key: CallKey, claim: AnyClaim) -> ChatReply:
+    async def _read(
+        self, known: KnownCall, answer: str, model: Model, key: CallKey, claim: AnyClaim
+    ) -> ChatReply:
         submitted_at, passed = known.submitted_at or datetime.now(UTC), (known.seconds or 0.0) * 1000
         attempt = Attempt(known.id, model, key, claim, known.attempt, submitted_at, known.batch_id)
         try:
-            reply = self.chat.decode(model.connection, answer)
+            reply = await read_text(claim.tenant, answer, partial(self.chat.decode, model.connection))
         except ModelCallError as error:
             self._account(claim, unanswered_row(attempt, passed, error))
             raise

@@ -1,5 +1,8 @@
 """Lines of a batch's results, as a server may send them."""
 
+import asyncio
+import json
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -7,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.llm import batch_wire
-from app.llm.batch_wire import lines
+from app.llm.batch_wire import answers_in, lines, object_of
 from app.llm.transports.http1 import MAX_BODY_BYTES
 
 SHORT = 5
@@ -33,3 +36,31 @@ class TestLines:
         longest = b"a" * MAX_BODY_BYTES
         found = await read([b"x\n", longest, b"\n", longest + b"a", b"a", b"\ny"])
         assert [len(line) for line in found] == [1, MAX_BODY_BYTES, 1]
+
+
+class TestAnswers:
+    async def test_long_ones_are_read_as_short_ones(self) -> None:
+        for size in (1, 200_000):
+            line = json.dumps({"custom_id": "one", "response": {"text": "é" * size, "number": 0.1}})
+            assert await answers_in(line) == [("one", line)]
+            assert object_of(line) == json.loads(line)
+
+    async def test_what_no_reply_has_is_no_answer(self) -> None:
+        for line in (
+            "[" * 200_000,
+            '{"custom_id": "one", "other": [' + "[]," * 200_000 + "1]}",
+            "x" * 200_000,
+        ):
+            assert await answers_in(line) == []
+            assert object_of(line) == {}
+
+    async def test_others_run_meanwhile(self) -> None:
+        line = json.dumps({"custom_id": "one", "other": [1] * 500_000})
+        begun, longest = time.process_time(), 0.0
+        reading = asyncio.create_task(answers_in(line))
+        while not reading.done():
+            turn = time.process_time()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.process_time() - turn)
+        assert await reading == [("one", line)]
+        assert longest < (time.process_time() - begun) / 2  # in CPU time, so that other programs do not count
