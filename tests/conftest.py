@@ -7,11 +7,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import hypothesis
 import pytest
 import redis
+import structlog
 from sqlalchemy import make_url
 
 from embedded.postgres import EmbeddedPostgres
@@ -46,6 +48,18 @@ def scratch_directory() -> Iterator[Path]:
 def _garbage() -> None:
     """Python's own thresholds: what a test measures of memory is what is held, and not what is looked for rarely."""
     gc.set_threshold(700, 10, 10)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loggers() -> Iterator[None]:
+    """Keeps no logger from being captured: one that was cached by a test that configured logging is not."""
+    configure = structlog.configure
+
+    def uncached(**options: Any) -> None:
+        configure(**options | {"cache_logger_on_first_use": False})
+
+    with mock.patch.object(structlog, "configure", uncached):
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
+def eventually(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Whether something holds now or within `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

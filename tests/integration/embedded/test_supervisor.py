@@ -134,7 +134,7 @@ def interrupt_when(holds: Callable[[], bool]) -> None:
     """Has this process get a SIGINT, as from Ctrl-C, as soon as something holds."""
 
     def watch() -> None:
-        if eventually(holds):
+        if eventually(holds, 120):
             os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -10,7 +10,7 @@ from tests.unit.domain.jobs import CATALOG, draft, texts
 class TestSpecificationCodec:
     def test_a_specification_survives_the_database(self) -> None:
         parameters = ModelParameters(
-            0.5, 0.9, 100, 7, ("\n\n", "END"), {"nested": {"list": [1, 2.5, None, "ü"]}}
+            0.5, 0.9, 100, 7, ("\n\n", "END"), {"logit_bias": {"50256": -2.5}, "reasoning_effort": "low"}
         )
         own = DimensionDraft(
             "p", "politics", "1 to 7", ScaleDraft(-3, 3, 9), ("left", "right"), ("Why?",), "A vote."
