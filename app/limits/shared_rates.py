@@ -37,7 +37,7 @@ _FREE_SECONDS = 1.0
 _ROUND_TRIPS = 4
 """The shortest of so many round trips is what one to this Redis takes, and makes no moment lapse."""
 _UNTOLD_HOLD_SECONDS = 0.05
-"""After a 429 this process waits so long for Redis to say how long all wait."""
+"""After a 429, or where an allowance is used up, this process waits so long for Redis to say how long all wait."""
 
 
 class RateLimits(Protocol):
@@ -221,7 +221,8 @@ class SharedRates:
             seconds = limits.hold_seconds if retry_after is None else retry_after
             ends = max(seconds, limits.hold_ends_seconds)
             self._hold = (self._clock() + seconds, limits.hold_reason or "", self._clock() + ends)
-            self._held_until = max(self._held_until, self._clock() + seconds)
+            # No longer: had Redis not heard of it, nobody would tell it before the hold's end.
+            self._held_until = max(self._held_until, self._clock() + _UNTOLD_HOLD_SECONDS)
             self._free_until = 0.0
             self._tell()
 

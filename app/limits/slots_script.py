@@ -44,8 +44,7 @@ if epoch == 0 then
 end
 
 local function note(outage, news, reason)
-  if news == 'back' then
-    redis.call('DEL', outage)
+  if news == 'back' and redis.call('DEL', outage) == 1 then
     redis.call('HDEL', KEYS[6], model)
   end
   if news == 'away' and redis.call('EXISTS', outage) == 0 then

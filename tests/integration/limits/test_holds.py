@@ -5,6 +5,7 @@ import time
 from datetime import UTC, datetime
 
 from redis.asyncio import Redis
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from app.domain.model import ProviderLimits, Usage
 from app.limits.holds import HOLDS_KEY, Hold, read_holds
@@ -102,6 +103,32 @@ class TestReadHolds:
                 return answer
 
             redis.evalsha = meanwhile  # type: ignore[method-assign]
+            asking = asyncio.create_task(limiter.permit("groq", "llama", Usage(1, 1)))
+            async with asyncio.timeout(20):
+                while not await read_holds(redis, ["groq/llama"]):  # noqa: ASYNC110 - seen from outside
+                    await asyncio.sleep(0.02)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+            await limiter.close()
+
+    async def test_of_which_redis_did_not_hear_are_told_again_while_calls_wait(self, redis_url: str) -> None:
+        limits = ProviderLimits(hold_seconds=3600.0, hold_reason="daily limit", hold_ends_seconds=3600.0)
+        used_up = Observation(CallOutcome.ANSWERED, 0.1, Usage(1, 1), limits=limits)
+        async with Redis.from_url(redis_url) as redis:
+            limiter = RedisRateLimiter(redis, lambda *_: Limits())
+            await limiter.begin()
+            evaluate, told = redis.evalsha, 0
+
+            async def unheard(*words: object, **more: object) -> object:
+                nonlocal told
+                tells = '"reason"' in str(words[-1])
+                told += tells
+                if tells and told == 1:
+                    raise RedisTimeoutError("Timeout reading from the server")
+                return await evaluate(*words, **more)  # type: ignore[arg-type]  # whatever it is
+
+            redis.evalsha = unheard  # type: ignore[method-assign]
+            limiter.observe("groq", "llama", used_up)
             asking = asyncio.create_task(limiter.permit("groq", "llama", Usage(1, 1)))
             async with asyncio.timeout(20):
                 while not await read_holds(redis, ["groq/llama"]):  # noqa: ASYNC110 - seen from outside
