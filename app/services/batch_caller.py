@@ -132,6 +132,7 @@ class BatchCaller:
         self.written[id(batch)] = batch
         counted = calls_of(row.connection, row.model)
         counted.ended(row.stage, row.outcome, row.latency_ms / 1000, row.usd)
+        counted.took(row.input_tokens, row.output_tokens)
 
     def _want(
         self,

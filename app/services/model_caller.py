@@ -354,6 +354,7 @@ class ModelCaller:
     def _account(self, row: CallRow, sent: Attempt, counted: Calls) -> None:
         self._writer.add(sent.claim, row)
         counted.ended(row.stage, row.outcome, row.latency_ms / 1000, row.usd)
+        counted.took(row.input_tokens, row.output_tokens)
 
     async def _clear(
         self,

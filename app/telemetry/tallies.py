@@ -58,16 +58,20 @@ class Calls:
         outcomes: Attempts by stage and outcome.
         seconds: From sending a call to its outcome.
         waits: By what was waited for.
+        tokens_in: Known tokens of prompts.
+        tokens_out: Known tokens of answers.
         usd: Known cost.
     """
 
-    __slots__ = ("in_flight", "outcomes", "seconds", "usd", "waits")
+    __slots__ = ("in_flight", "outcomes", "seconds", "tokens_in", "tokens_out", "usd", "waits")
 
     def __init__(self) -> None:
         self.in_flight = 0
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self.seconds = Seconds(_CALL_BOUNDS)
         self.waits: dict[str, Seconds] = {}
+        self.tokens_in = 0
+        self.tokens_out = 0
         self.usd = 0.0
 
     def ended(self, stage: str, outcome: str, seconds: float, usd: float | None) -> None:
@@ -83,6 +87,11 @@ class Calls:
         self.seconds.add(seconds)
         if usd:
             self.usd += usd
+
+    def took(self, tokens_in: int | None, tokens_out: int | None) -> None:
+        """Counts a call's tokens; ``None`` where they are unknown."""
+        self.tokens_in += tokens_in or 0
+        self.tokens_out += tokens_out or 0
 
     def waited(self, limiter: str, seconds: float) -> None:
         """Counts a wait."""
@@ -124,6 +133,7 @@ class CallTallies(Collector):
             labels=["limiter", *_MODEL],
         )
         in_flight = GaugeMetricFamily("assay_calls_in_flight", "Calls on the wire.", labels=_MODEL)
+        tokens = CounterMetricFamily("assay_tokens", "Known tokens of calls.", labels=["what", *_MODEL])
         cost = CounterMetricFamily("assay_cost_usd", "Known cost of calls in US dollars.", labels=_MODEL)
         for labels, calls in self._shown.items():
             for (stage, outcome), count in calls.outcomes.items():
@@ -132,6 +142,8 @@ class CallTallies(Collector):
             for limiter, waited in calls.waits.items():
                 waited.show(waits, [limiter, *labels])
             in_flight.add_metric(labels, calls.in_flight)
+            tokens.add_metric(["input", *labels], calls.tokens_in)
+            tokens.add_metric(["output", *labels], calls.tokens_out)
             if calls.usd:
                 cost.add_metric(labels, calls.usd)
-        yield from (attempts, seconds, waits, in_flight, cost)
+        yield from (attempts, seconds, waits, in_flight, tokens, cost)

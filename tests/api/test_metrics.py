@@ -36,6 +36,15 @@ def eventually(service: Service, name: str, **labels: str) -> list[tuple[dict[st
         time.sleep(0.2)
 
 
+def judge_tokens(service: Service) -> dict[str, float]:
+    """The tokens of the simulated judge, by what they are."""
+    counted = {"input": 0.0, "output": 0.0}
+    for labels, value in samples(service, "assay_tokens_total"):
+        if labels["model"] == "sim-judge":
+            counted[labels["what"]] += value
+    return counted
+
+
 class TestMetrics:
     def test_are_in_the_form_that_prometheus_reads(self, api: Service) -> None:
         response = api.get("/metrics")
@@ -98,3 +107,17 @@ class TestMetricsOfWorkers:
         eventually(stack, "assay_call_seconds_count", model="sim-judge")
         processes = {labels["process"] for labels, _ in samples(stack, "assay_loop_lag_seconds")}
         assert {process.partition("@")[0] for process in processes} >= {"api", "worker"}
+
+    def test_count_the_tokens_that_the_job_s_usage_has(self, stack: Service) -> None:
+        before = judge_tokens(stack)
+        job = stack.submit(job_body())
+        stack.wait(job["id"], "completed")
+        usages = stack.get(f"/v1/jobs/{job['id']}").json()["usage"]["by_model"]
+        [used] = [usage for usage in usages if usage["stage"] == "judging"]
+        wanted = {what: before[what] + used[f"{what}_tokens"] for what in before}
+        deadline = time.monotonic() + PATIENCE
+        # What a process shows is up to five seconds old, so an earlier job's tokens may be among those that come.
+        while any(judge_tokens(stack)[what] < wanted[what] for what in wanted):
+            assert time.monotonic() < deadline, (wanted, judge_tokens(stack))
+            time.sleep(0.2)
+        assert min(used["input_tokens"], used["output_tokens"]) > 0

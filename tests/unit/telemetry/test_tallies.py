@@ -27,3 +27,10 @@ class TestCallTallies:
         shown = named(tallies)
         assert len(shown) == MOST_MODELS + 1
         assert shown[OTHER_MODEL].usd == 2 * MOST_MODELS
+
+    def test_add_up_tokens_and_take_unknown_ones_for_none(self, tallies: CallTallies) -> None:
+        calls = tallies.of("c", "a")
+        for tokens in ((7, 2), (None, None), (5, None)):
+            calls.took(*tokens)
+        [family] = [family for family in tallies.collect() if family.name == "assay_tokens"]
+        assert {sample.labels["what"]: sample.value for sample in family.samples} == {"input": 12, "output": 2}
