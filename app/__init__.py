@@ -6,4 +6,4 @@ import gc
 # Python's own thresholds that was 15 % of the time that the API's imports took, a third of an export's, and with the thousands
 # of suspended calls of a worker 40 % of its. So all that is alive is walked through after 20 million further objects only; the looks at young ones in
 # between are short, as nothing else happens meanwhile: one at a million, as there were before, took a tenth of a second.
-gc.set_threshold(5_000, 8, 500)
+gc.set_threshold(5_000, 4, 1_000)

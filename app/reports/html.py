@@ -5,7 +5,8 @@ import base64
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -13,6 +14,8 @@ from jinja2 import Environment, Template
 from markupsafe import Markup
 
 from app.domain.judged import JudgedResponse
+from app.domain.stepwise_json import parse_document
+from app.reports.apart import made_apart
 from app.reports.cards import Card, make_card
 from app.reports.coefficients import coefficients
 from app.reports.distributions import distributions
@@ -38,37 +41,61 @@ CELL_PLOTS = 12
 OPEN_CARDS = 6
 """Responses that are unfolded at first, and on paper."""
 WEAKEST_CELLS = 5
+APART_CHARACTERS = 250_000
+"""Of results, from which on a page is rendered by a process of its own: what figures of so many cells leave for Python's garbage collector
+holds up everybody else in this one. For a smaller page it would take longer to start that process than to render it."""
 _PAGES = ThreadPoolExecutor(1, thread_name_prefix="reports")
 """A page takes seconds of a core: so many at a time, and none on the threads that everything else uses."""
 RESPONSES_A_STEP = 50
 """After so many responses, some 5 ms, whoever else uses the event loop gets a turn."""
 
 
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a page is made of.
+
+    Attributes:
+        results: The results document as JSON text.
+        selection: The responses that may be shown.
+        distances: Run-by-run distances of :func:`~app.reports.run_matrices.varying_cells`, for them to be drawn.
+        baselines: All published figures, in the form of ``/v1/baselines``, for the job's to stand among.
+    """
+
+    results: str
+    selection: Selection
+    distances: Sequence[Json]
+    baselines: Json | None
+
+
 async def html_report(
-    results: Json,
+    results: str,
     responses: AsyncIterator[JudgedResponse],
     distances: Sequence[Json] = (),
     baselines: Json | None = None,
-) -> str:
+) -> bytes:
     """A job's report as one HTML file.
 
     Args:
-        results: The results document.
+        results: The results document as JSON text.
         responses: All of the job's responses; read once, of which a bounded number is kept.
-        distances: Run-by-run distances of :func:`~app.reports.run_matrices.varying_cells`, for them to be drawn.
-        baselines: All published figures, in the form of ``/v1/baselines``, for the job's to stand among.
+        distances: See :class:`Material`.
+        baselines: See :class:`Material`.
 
     Returns:
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
     """
-    targets = Targets(results["cells"])
-    selection = Selection(_texts(results))
+    document = await asyncio.to_thread(parse_document, results)
+    targets = Targets(document["cells"])
+    selection = Selection(_texts(document))
     async for response in responses:
         selection.add(make_card(response, targets))
         if selection.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
-    rendering = partial(_render, results, targets, selection, distances, baselines)
-    return await asyncio.get_running_loop().run_in_executor(_PAGES, rendering)
+    material = Material(results, selection, distances, baselines)
+    loop = asyncio.get_running_loop()
+    if len(results) < APART_CHARACTERS:
+        return await loop.run_in_executor(_PAGES, render, material)
+    return await loop.run_in_executor(_PAGES, made_apart, render, material)
 
 
 def _texts(results: Json) -> int:
@@ -78,23 +105,20 @@ def _texts(results: Json) -> int:
     return len(judged | graded)
 
 
-def _render(
-    results: Json,
-    targets: Targets,
-    selection: Selection,
-    distances: Sequence[Json],
-    baselines: Json | None,
-) -> str:
+def render(material: Material) -> bytes:
+    """The page."""
+    results = json.loads(material.results)
+    targets, selection = Targets(results["cells"]), material.selection
     styles, script = style_sheet(FOLDER, "report.css"), source(FOLDER, "report.js")
     summary = Summary(results, targets)
     models = summary.models()
     gym = persona_scores(results)
-    among = [] if baselines is None else standings(results, baselines)
-    figures = _figures(results, targets, models, gym, among, distances)
+    among = [] if material.baselines is None else standings(results, material.baselines)
+    figures = _figures(results, targets, models, gym, among, material.distances)
     heat = _heat(results, summary, models)
     taken = sum(len(part.encode()) for part in (heat, *figures.values()))
     cards = _fitting(selection.by_importance(), RESPONSE_BYTES - taken)
-    return _template("report.html.j2").render(
+    page = _template("report.html.j2").render(
         results=results,
         policy=_policy(styles, script),
         styles=Markup(styles),  # noqa: S704 - our own files
@@ -119,6 +143,7 @@ def _render(
         responses_seen=selection.seen,
         manifest=json.dumps(results.get("manifest", {}), ensure_ascii=False, indent=2),
     )
+    return page.encode()
 
 
 def _lead(results: Json, models: Sequence[ModelRow], gym: PersonaScores | None) -> Lead | None:

@@ -73,8 +73,7 @@ async def export_report(
         document = await asyncio.to_thread(parse_document, results)
         distances = await read_varying_cells(engine, job, context, document["cells"])
         published = await asyncio.to_thread(lambda: json.loads(baselines(BaselineFilter())))
-        page = await html.html_report(document, stream_all(engine, job, context), distances, published)
-        yield page.encode()
+        yield await html.html_report(results, stream_all(engine, job, context), distances, published)
     elif level in tables:
         write = tables[level][format_]
         yield await asyncio.to_thread(lambda: write(parse_document(results)))

@@ -11,13 +11,13 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from app.domain.judged import JudgedResponse
-from app.reports.html import html_report
 from app.services.baselines import BaselineFilter, baselines
 from app.web.templates import SHARED, source
 from tests.browser.conftest import PATIENCE_MILLISECONDS
 from tests.browser.watching import Watcher, barriers, overflow, runs_strange_script
 from tests.e2e.stack import Json, Stack
 from tests.unit.reports.hostile import HOSTILE, payloads
+from tests.unit.reports.page import html_report
 from tests.unit.reports.sample import response_of, results_of, sample, stream
 
 JOB: Json = {

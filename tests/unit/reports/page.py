@@ -1,12 +1,13 @@
 """The HTML report as a test reads it."""
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
 from app.domain.judged import JudgedResponse
-from app.reports.html import html_report
+from app.reports import html
 from tests.unit.reports.sample import results_of, stream
 
 VOID = {"meta", "link", "br", "input"}
@@ -57,6 +58,16 @@ class Page(HTMLParser):
     def sentences(self) -> list[dict[str, str | None]]:
         found = [attrs for tag, attrs in self.elements if tag == "bdi"]
         return [attrs for attrs in found if (attrs.get("class") or "").startswith("s ")]
+
+
+async def html_report(
+    results: dict[str, Any],
+    responses: AsyncIterator[JudgedResponse],
+    distances: Sequence[dict[str, Any]] = (),
+    published: dict[str, Any] | None = None,
+) -> str:
+    page = await html.html_report(json.dumps(results), responses, distances, published)
+    return page.decode()
 
 
 async def page_of(

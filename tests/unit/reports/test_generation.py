@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.reports.html import html_report
 from tests.unit.reports.hostile import HOSTILE
-from tests.unit.reports.page import Page, shape
+from tests.unit.reports.page import Page, html_report, shape
 from tests.unit.reports.sample import results_of, stream
 
 MADE: dict[str, Any] = {

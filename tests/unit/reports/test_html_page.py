@@ -11,10 +11,9 @@ from hashlib import sha256
 import pytest
 
 from app.domain.judged import JudgedResponse
-from app.reports.html import html_report
 from app.web.templates import source
 from tests.unit.reports.hostile import HOSTILE
-from tests.unit.reports.page import Page, page_of, shape
+from tests.unit.reports.page import Page, html_report, page_of, shape
 from tests.unit.reports.sample import Sample, response_of, results_of, sample, stream
 
 

@@ -12,14 +12,13 @@ from rich.text import Text
 from app.domain.gate import Check, Gate, Verdict
 from app.reports import csv, jsonl, parquet
 from app.reports.columns import VERDICT_COLUMNS
-from app.reports.html import html_report
 from app.reports.junit import junit
 from app.terminal.consoles import printable
 from app.terminal.results_tables import results_view
 from app.web.visible import visible
 from tests.unit.cli.documents import results
 from tests.unit.reports.hostile import payloads
-from tests.unit.reports.page import Page
+from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import Sample, pages, response_of, results_of, stream
 from tests.unit.reports.test_exports import from_csv, from_jsonl, from_parquet, joined
 from tests.unit.reports.test_figures import SVG, drawn, parsed, texts

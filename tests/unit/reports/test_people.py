@@ -2,9 +2,8 @@
 
 from app.domain.annotation import Annotation, Answer, Place
 from app.domain.annotation_agreement import annotation_agreement
-from app.reports.html import html_report
 from tests.unit.reports.hostile import HOSTILE
-from tests.unit.reports.page import Page
+from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import sample, stream
 
 

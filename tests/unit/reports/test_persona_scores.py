@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from app.domain.judged import JudgedResponse
-from app.reports.html import html_report
 from app.reports.persona_scores import PERSONA_ROWS, persona_scores, score_step
 from app.reports.selection import SAMPLE
 from tests.unit.gym_sample import JUDGES, graded_response, gym_results_of
-from tests.unit.reports.page import Page, shape
+from tests.unit.reports.page import Page, html_report, shape
 from tests.unit.reports.sample import response_of, results_of, stream
 
 STEADY, DRIFTING = "simulated/steady", "simulated/drifting"
