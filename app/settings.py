@@ -1,8 +1,10 @@
 """The only reader of the environment. Everything deeper is given plain values."""
 
+import difflib
 import logging
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +21,7 @@ from app.redis_server import RedisServer, redis_server
 PEPPER_BYTES = 32
 """Fewest that the pepper of API keys has."""
 
+_PREFIX = "ASSAY_"
 _DRIVER = "postgresql+psycopg://"
 _REDIS = ("redis://", "rediss://", "unix://")
 
@@ -39,7 +42,7 @@ class Settings(BaseSettings):
 
     # What is wrong may be a secret: no error repeats a value.
     model_config = SettingsConfigDict(
-        env_prefix="ASSAY_",
+        env_prefix=_PREFIX,
         env_ignore_empty=True,  # a line of .env that was left blank
         extra="ignore",
         populate_by_name=True,
@@ -48,11 +51,15 @@ class Settings(BaseSettings):
 
     database_url: Annotated[str | None, Field(validation_alias="DATABASE_URL", repr=False)] = None
     """Postgres, as ``postgresql://…`` (variable ``DATABASE_URL``)."""
+    database_url_file: Annotated[Path | None, Field(validation_alias="DATABASE_URL_FILE")] = None
+    """A file that holds it instead (variable ``DATABASE_URL_FILE``)."""
     database_pooler: Literal["none", "session", "transaction"] = "none"
     """What pools connections between us and Postgres. ``transaction``: PgBouncer in transaction mode; nothing is prepared, and no time limits
     are sent. ``session``: one that takes prepared statements, but no time limits."""
     redis_url: Annotated[str | None, Field(validation_alias="REDIS_URL", repr=False)] = None
     """Redis or Valkey (variable ``REDIS_URL``): a database that nothing else uses. ``rediss://`` is TLS, which is verified."""
+    redis_url_file: Annotated[Path | None, Field(validation_alias="REDIS_URL_FILE")] = None
+    """A file that holds it instead (variable ``REDIS_URL_FILE``)."""
     redis_ca_file: Path | None = None
     """Certificates, in PEM form, that may sign that of Redis, besides the system's."""
     redis_cert_file: Path | None = None
@@ -71,7 +78,7 @@ class Settings(BaseSettings):
 
     hosts: str = ""
     """Names, separated by commas, by which the service is asked besides ``localhost`` and addresses in numbers."""
-    key_pepper: Annotated[SecretStr | None, Field(min_length=PEPPER_BYTES)] = None
+    key_pepper: Annotated[SecretStr | None, Field(min_length=PEPPER_BYTES, repr=False)] = None
     """What API keys are hashed with. Whoever changes it ends all keys."""
     key_pepper_file: Path | None = None
     """A file that holds it instead."""
@@ -113,7 +120,7 @@ class Settings(BaseSettings):
     allowed_networks: str = ""
     """Networks, such as ``10.0.0.0/8``, and addresses, separated by commas, that webhooks and connections made over the API may
     reach, also without TLS, though they are private."""
-    encryption_keys: SecretStr | None = None
+    encryption_keys: Annotated[SecretStr | None, Field(repr=False)] = None
     """Keys, each of 32 bytes in hexadecimal and separated by commas, that the keys of connections are encrypted with: the first
     encrypts, all can read."""
     encryption_keys_file: Path | None = None
@@ -181,7 +188,7 @@ class Settings(BaseSettings):
         if self.encryption_keys is not None:
             return self.encryption_keys.get_secret_value()
         file = self.encryption_keys_file
-        return "" if file is None else _text("ASSAY_ENCRYPTION_KEYS_FILE", file)
+        return "" if file is None else _secret_in("ASSAY_ENCRYPTION_KEYS_FILE", file)
 
     def read_config(self) -> str | None:
         """The operator's file; ``None`` if there is none.
@@ -223,7 +230,7 @@ class Settings(BaseSettings):
         if self.key_pepper_file is None:
             return None
         variable = "ASSAY_KEY_PEPPER_FILE"
-        pepper = _content(variable, self.key_pepper_file).strip()
+        pepper = _secret_in(variable, self.key_pepper_file).encode(errors="surrogateescape")
         if len(pepper) < PEPPER_BYTES:
             raise StartError(f"{variable}: {self.key_pepper_file} holds less than {PEPPER_BYTES} bytes")
         return pepper
@@ -260,6 +267,8 @@ def _check_form(url: str) -> None:
     Raises:
         ValueError: It is one; the message repeats nothing of it.
     """
+    if not url.isprintable():
+        raise ValueError("is no URL: it has a line break or another character that none can have")
     before_parameters = url.partition("://")[2].partition("?")[0]
     try:
         parts = urlsplit(url)
@@ -298,24 +307,119 @@ def _text(variable: str, file: Path) -> str:
         raise StartError(f"{variable}: {file} is not UTF-8") from None
 
 
+def _secret_in(variable: str, file: Path) -> str:
+    """The secret in the file that a variable names, without the line break at its end.
+
+    Bytes that are no UTF-8 are escaped: a pepper may be of any; everything else says itself what it can't take.
+
+    Raises:
+        StartError: It can't be read, or is empty.
+    """
+    secret = _content(variable, file).strip().decode(errors="surrogateescape")
+    if not secret:
+        raise StartError(f"{variable}: {file} is empty")
+    return secret
+
+
+def _secret(variable: str) -> str | None:
+    """What a variable holds, or the file that the variable of its name with ``_FILE`` names; ``None`` where neither is set.
+
+    Raises:
+        StartError: Both are set, or the file can't be used.
+    """
+    _refuse_both(variable)
+    file = os.environ.get(f"{variable}_FILE")
+    return _secret_in(f"{variable}_FILE", Path(file)) if file else os.environ.get(variable) or None
+
+
+def _refuse_both(variable: str) -> None:
+    if os.environ.get(variable) and os.environ.get(f"{variable}_FILE"):
+        raise StartError(f"{variable} and {variable}_FILE are both set: set one of them")
+
+
+class _Environment(Mapping[str, str]):
+    """The environment, in which each variable may also be given as a file; see :func:`_secret`."""
+
+    def __getitem__(self, variable: str) -> str:
+        value = _secret(variable)
+        if value is None:
+            raise KeyError(variable)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(os.environ)
+
+    def __len__(self) -> int:
+        return len(os.environ)
+
+
+_OF_OTHERS = frozenset({"ASSAY_URL", "ASSAY_API_KEY", "ASSAY_VERSION"})
+"""Variables of the client, and of docker-compose.yml."""
+_OF_KUBERNETES = re.compile(r"ASSAY_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")
+"""What Kubernetes sets in every container beside a Service whose name begins with ``assay``."""
+
+
+def variables() -> dict[str, str]:
+    """The variable of each setting."""
+    return {
+        name: str(field.validation_alias or f"{_PREFIX}{name.upper()}")
+        for name, field in Settings.model_fields.items()
+    }
+
+
 def load_settings(**given: Any) -> Settings:
     """The settings, from the environment unless they are given.
 
     Raises:
-        StartError: Some are wrong; the message names them.
+        StartError: Some are wrong, or unknown; the message names them.
     """
+    for name, variable in variables().items():
+        if not Settings.model_fields[name].repr:
+            _refuse_both(variable)
+    urls = {name: _secret(variables()[name]) for name in ("database_url", "redis_url")}
     try:
-        return Settings(**given)
+        settings = Settings(**urls | given)
     except ValidationError as error:
         wrong = [_wrong(str(each["loc"][0]), each["msg"]) for each in error.errors(include_input=False)]
+    else:
+        _refuse_unknown(settings)
+        return settings
     raise StartError("these settings are wrong:\n  " + "\n  ".join(wrong))
 
 
+def _refuse_unknown(settings: Settings) -> None:
+    """Refuses variables that look like settings and are none: what they were to do would not happen.
+
+    The operator's file may name any variable as that of a key.
+
+    Raises:
+        StartError: There are some.
+    """
+    known = {*variables().values(), *_OF_OTHERS}
+    unknown = [
+        name
+        for name in sorted(os.environ)
+        if name.startswith(_PREFIX) and name not in known and not _OF_KUBERNETES.fullmatch(name)
+    ]
+    config = (settings.read_config() or "") if unknown else ""
+    refused = [_unknown(name, known) for name in unknown if name.removesuffix("_FILE") not in config]
+    if refused:
+        raise StartError("\n  ".join(["these settings are unknown:", *refused]))
+
+
+def _unknown(name: str, known: set[str]) -> str:
+    close = difflib.get_close_matches(
+        name[len(_PREFIX) :], [each.removeprefix(_PREFIX) for each in known], n=1
+    )
+    meant = next((each for each in known if close and each.removeprefix(_PREFIX) == close[0]), None)
+    return f"{name} is no setting" + (f"; did you mean {meant}?" if meant else "")
+
+
 def _wrong(name: str, reason: str) -> str:
-    variable = name if name.isupper() else f"ASSAY_{name.upper()}"
+    variable = variables().get(name, name)
     return f"{variable}: {reason.removeprefix('Value error, ')}"
 
 
 def environment() -> Mapping[str, str]:
-    """The process environment, for the connections' key variables that the operator's file names."""
-    return dict(os.environ)
+    """The process environment, for the connections' key variables that the operator's file names; each may be given as a file."""
+    return _Environment()

@@ -79,7 +79,9 @@ class StackUrls:
 
     def environment(self) -> dict[str, str]:
         """The variables by which every service finds the others."""
-        variables = {"DATABASE_URL": self.database, "REDIS_URL": self.redis}
+        # Whatever files the operator named them in have been read by now, and a service takes one of the two only.
+        variables = {"DATABASE_URL": self.database, "DATABASE_URL_FILE": ""}
+        variables |= {"REDIS_URL": self.redis, "REDIS_URL_FILE": ""}
         if self.simulator_port is not None:
             variables["ASSAY_SIMULATOR_URL"] = f"http://127.0.0.1:{self.simulator_port}"
         if self.encryption_keys_file is not None:

@@ -1,6 +1,6 @@
 """A real browser before a real service. Without Chromium on the machine these tests are skipped.
 
-`ASSAY_TEST_CHROMIUM` names the browser's executable; unless set, it is looked for on the PATH.
+`TEST_CHROMIUM` names the browser's executable; unless set, it is looked for on the PATH.
 """
 
 import os
@@ -24,11 +24,11 @@ expect.set_options(timeout=PATIENCE_MILLISECONDS)
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of the machine's own browser."""
-    set_to = os.environ.get("ASSAY_TEST_CHROMIUM")
+    set_to = os.environ.get("TEST_CHROMIUM")
     found = shutil.which(set_to) if set_to else next(filter(None, map(shutil.which, EXECUTABLES)), None)
     if found is None:
         tried = set_to or ", ".join(EXECUTABLES)
-        pytest.skip(f"no browser (tried: {tried}); set ASSAY_TEST_CHROMIUM to a Chromium's executable")
+        pytest.skip(f"no browser (tried: {tried}); set TEST_CHROMIUM to a Chromium's executable")
     return found
 
 

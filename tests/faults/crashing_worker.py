@@ -1,6 +1,6 @@
 """A worker that dies at a named point: `celery -A tests.faults.crashing_worker:app worker`.
 
-The file that `ASSAY_CRASH_FILE` names says where, as `<point> <moment> <n>`: at the n-th passage the process removes the
+The file that `CRASH_FILE` names says where, as `<point> <moment> <n>`: at the n-th passage the process removes the
 file, so that only one of several does, and kills itself. Without the file nothing happens.
 """
 
@@ -26,8 +26,8 @@ from app.queue.sender import CeleryQueue
 from app.services.batch_writer import BatchWriter
 from app.services.lease_keeper import LeaseKeeper
 
-OFFSET = float(os.environ.get("ASSAY_CLOCK_OFFSET", "0"))
-PLAN = Path(os.environ["ASSAY_CRASH_FILE"])
+OFFSET = float(os.environ.get("CLOCK_OFFSET", "0"))
+PLAN = Path(os.environ["CRASH_FILE"])
 IN_FLIGHT_SECONDS = 0.02  # the simulator takes longer, so that the call is on the wire then
 
 _passages: Counter[str] = Counter()

@@ -31,9 +31,9 @@ def _crashing(spec: ServiceSpec, config: StackConfig) -> ServiceSpec:
         "tests.faults.crashing_worker:app" if word == "workers.celery_app:app" else word for word in spec.argv
     )
     path = f"{PROJECT}:{CLOCK}"
-    variables = {"PYTHONPATH": path, "ASSAY_CRASH_FILE": str(config.data_dir / CRASH_FILE)}
+    variables = {"PYTHONPATH": path, "CRASH_FILE": str(config.data_dir / CRASH_FILE)}
     if spec.name == FAST_WORKER:
-        variables["ASSAY_CLOCK_OFFSET"] = AHEAD_SECONDS
+        variables["CLOCK_OFFSET"] = AHEAD_SECONDS
     return replace(spec, argv=argv, env=spec.env | variables)
 
 

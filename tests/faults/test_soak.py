@@ -1,6 +1,6 @@
 """A long job at next to no latency: nothing grows, nothing is left over.
 
-`ASSAY_SOAK_CALLS` sets how many calls; the promise is about 650,000.
+`SOAK_CALLS` sets how many calls; the promise is about 650,000.
 """
 
 import os
@@ -22,7 +22,7 @@ from tests.faults.trial import report
 from tests.observe import eventually
 
 PROMISED_CALLS = 650_000
-CALLS = int(os.environ.get("ASSAY_SOAK_CALLS", PROMISED_CALLS))
+CALLS = int(os.environ.get("SOAK_CALLS", PROMISED_CALLS))
 CALLS_AN_ITERATION = 8_900
 WORKERS = 2
 SAMPLE_SECONDS = 1.0

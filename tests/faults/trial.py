@@ -16,11 +16,11 @@ from tests.faults.program import PROJECT
 from tests.faults.service import Service
 from tests.observe import eventually
 
-SEED_VARIABLE = "ASSAY_FAULT_SEED"
-TIMES = int(os.environ.get("ASSAY_FAULT_TIMES", "20"))
+SEED_VARIABLE = "FAULT_SEED"
+TIMES = int(os.environ.get("FAULT_TIMES", "20"))
 """How often the long forms strike; less than the promise for a first look."""
 KILLS = TIMES * 5 // 2
-CALLS = int(os.environ.get("ASSAY_FAULT_CALLS", "20000"))
+CALLS = int(os.environ.get("FAULT_CALLS", "20000"))
 """About how many calls their jobs have."""
 
 REPORT = PROJECT / "build" / "faults.json"

@@ -1,7 +1,11 @@
-import pytest
-from pydantic import ValidationError
+from pathlib import Path
+from typing import get_args
 
-from app.settings import Settings, StartError, load_settings
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from app.bootstrap import load_key_ring, load_operator_connections
+from app.settings import Settings, StartError, load_settings, variables
 
 SECRET = "half-a-pepper"
 
@@ -63,3 +67,152 @@ class TestSecrets:
         assert SECRET in settings.require_database_url()
         assert SECRET in settings.require_redis().url
         assert SECRET not in repr(settings)
+
+
+SECRETS = {
+    name: variables()[name]
+    for name, field in Settings.model_fields.items()
+    if not name.endswith("_file") and (SecretStr in get_args(field.annotation) or not field.repr)
+}
+"""The settings that are secrets; a URL may hold a password."""
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TOGETHER_API_KEY")
+CONFIG = "connections: {together: {kind: openai, base_url: https://together.example/v1, api_key_env: TOGETHER_API_KEY}}"
+GOOD = {
+    "DATABASE_URL": "postgresql+psycopg://assay:half@db/assay",
+    "REDIS_URL": "redis://:half@queue/0",
+    "ASSAY_KEY_PEPPER": "half a pepper that is of more than 32 bytes",
+    "ASSAY_ENCRYPTION_KEYS": "ab" * 32,
+} | dict.fromkeys(KEYS, "sk-half")
+
+
+def read(variable: str) -> str:
+    """What the service takes a secret for."""
+    settings = load_settings()
+    connections = load_operator_connections(settings)
+    load_key_ring(settings)
+    if variable in KEYS:
+        key = connections.by_id[variable.partition("_")[0].lower()].api_key
+        return "" if key is None else key.get_secret_value()
+    return {
+        "DATABASE_URL": settings.require_database_url,
+        "REDIS_URL": lambda: settings.require_redis().url,
+        "ASSAY_KEY_PEPPER": (settings.read_key_pepper() or b"").decode,
+        "ASSAY_ENCRYPTION_KEYS": settings.read_encryption_keys,
+    }[variable]()
+
+
+class TestFiles:
+    @pytest.fixture(autouse=True)
+    def _others_are_set(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "assay.yaml").write_text(CONFIG)
+        monkeypatch.setenv("ASSAY_CONFIG", str(tmp_path / "assay.yaml"))
+        for variable, value in GOOD.items():
+            monkeypatch.setenv(variable, value)
+
+    def test_there_is_a_file_for_each_secret_and_none_is_shown(self) -> None:
+        assert {*SECRETS.values(), *KEYS} == GOOD.keys()
+        for name in SECRETS:
+            assert f"{name}_file" in Settings.model_fields
+            assert not Settings.model_fields[name].repr
+
+    @pytest.mark.parametrize("variable", GOOD)
+    @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+    def test_a_secret_is_read_from_its_file_without_the_line_break_at_its_end(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str, end: str
+    ) -> None:
+        file = tmp_path / "secret"
+        file.write_bytes((GOOD[variable] + end).encode())
+        monkeypatch.delenv(variable)
+        monkeypatch.setenv(f"{variable}_FILE", str(file))
+        assert read(variable) == GOOD[variable]
+
+    @pytest.mark.parametrize("variable", GOOD)
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [
+            (None, "No such file"),
+            (b" \n", "is empty"),
+            (b"half\n\nline\xff", ""),
+            ("a directory", "Is a directory"),
+        ],
+    )
+    def test_a_file_that_cannot_be_used_is_named_and_nothing_of_it_shown(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str, content: object, reason: str
+    ) -> None:
+        file = tmp_path / "secret"
+        if isinstance(content, bytes):
+            file.write_bytes(content)
+        elif content is not None:
+            file.mkdir()
+        monkeypatch.delenv(variable)
+        monkeypatch.setenv(f"{variable}_FILE", str(file))
+        with pytest.raises(StartError) as caught:
+            read(variable)
+        told = str(caught.value)
+        assert reason in told
+        assert "half" not in told
+        assert "line" not in told.replace("line break", "")
+        if reason:
+            assert told.startswith(("these settings are wrong", f"{variable}_FILE: "))
+
+    @pytest.mark.parametrize("variable", GOOD)
+    def test_both_are_refused(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str) -> None:
+        (tmp_path / "secret").write_text(GOOD[variable])
+        monkeypatch.setenv(f"{variable}_FILE", str(tmp_path / "secret"))
+        with pytest.raises(StartError) as caught:
+            read(variable)
+        assert str(caught.value) == f"{variable} and {variable}_FILE are both set: set one of them"
+
+    def test_a_pepper_may_be_of_any_bytes(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "pepper").write_bytes(bytes(range(0x80, 0xC0)))
+        monkeypatch.delenv("ASSAY_KEY_PEPPER")
+        monkeypatch.setenv("ASSAY_KEY_PEPPER_FILE", str(tmp_path / "pepper"))
+        assert load_settings().read_key_pepper() == bytes(range(0x80, 0xC0))
+
+
+class TestUnknown:
+    @pytest.mark.parametrize(
+        ("variable", "told"),
+        [
+            ("ASSAY_MAX_INFLIGHT", "ASSAY_MAX_INFLIGHT is no setting; did you mean ASSAY_MAX_IN_FLIGHT?"),
+            (
+                "ASSAY_KEY_PEPPER_FIEL",
+                "ASSAY_KEY_PEPPER_FIEL is no setting; did you mean ASSAY_KEY_PEPPER_FILE?",
+            ),
+            ("ASSAY_ZZZ", "ASSAY_ZZZ is no setting"),
+        ],
+    )
+    def test_a_mistyped_one_is_refused_with_the_name_that_was_meant(
+        self, monkeypatch: pytest.MonkeyPatch, variable: str, told: str
+    ) -> None:
+        monkeypatch.setenv(variable, SECRET)
+        with pytest.raises(StartError) as caught:
+            load_settings()
+        assert str(caught.value) == f"these settings are unknown:\n  {told}"
+
+    @pytest.mark.parametrize(
+        "variable",
+        [
+            "ASSAY_URL",
+            "ASSAY_API_KEY",
+            "ASSAY_VERSION",
+            # beside Kubernetes Services called assay-api and assay
+            "ASSAY_API_SERVICE_HOST",
+            "ASSAY_SERVICE_PORT_HTTP",
+            "ASSAY_API_PORT_8321_TCP_ADDR",
+        ],
+    )
+    def test_what_others_set_is_let_be(self, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+        monkeypatch.setenv(variable, "tcp://10.0.0.1:8321")
+        load_settings()
+
+    def test_the_operators_file_may_name_any_as_a_key_s(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "assay.yaml").write_text(CONFIG.replace("TOGETHER_API_KEY", "ASSAY_TOGETHER"))
+        (tmp_path / "key").write_text("sk-together\n")
+        monkeypatch.setenv("ASSAY_CONFIG", str(tmp_path / "assay.yaml"))
+        monkeypatch.setenv("ASSAY_TOGETHER_FILE", str(tmp_path / "key"))
+        key = load_operator_connections(load_settings()).by_id["together"].api_key
+        assert key is not None
+        assert key.get_secret_value() == "sk-together"
