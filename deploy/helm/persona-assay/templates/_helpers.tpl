@@ -32,27 +32,36 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- concat $hosts .Values.hosts | uniq | join "," }}
 {{- end }}
 
-{{/* Arguments: context, key in the Secret of DATABASE_URL. */}}
-{{- define "assay.databaseEnv" -}}
-- name: DATABASE_URL
-  valueFrom: {secretKeyRef: {name: {{ required "secret.name is missing: the Secret that has DATABASE_URL, REDIS_URL and ASSAY_KEY_PEPPER" .context.Values.secret.name }}, key: {{ .key }}}}
-{{- with .context.Values.settings.ASSAY_DATABASE_POOLER }}
-- {name: ASSAY_DATABASE_POOLER, value: {{ . | quote }}}
+{{/* The secrets of a part as a list of variables and keys, each of which the part reads from a file. */}}
+{{- define "assay.secrets" -}}
+{{- $keys := .Values.secret.keys }}
+- {variable: DATABASE_URL, key: {{ eq .part "migration" | ternary $keys.migrationDatabaseUrl $keys.databaseUrl }}}
+{{- if has .part (list "api" "worker" "sweeper") }}
+- {variable: REDIS_URL, key: {{ $keys.redisUrl }}}
+{{- if $keys.encryptionKeys }}
+- {variable: ASSAY_ENCRYPTION_KEYS, key: {{ $keys.encryptionKeys }}}
 {{- end }}
-{{- with .context.Values.settings.ASSAY_LOG_LEVEL }}
-- {name: ASSAY_LOG_LEVEL, value: {{ . | quote }}}
+{{- end }}
+{{- if has .part (list "api" "shell") }}
+- {variable: ASSAY_KEY_PEPPER, key: {{ $keys.keyPepper }}}
+{{- end }}
+{{- if has .part (list "api" "worker") }}
+{{- range .Values.secret.providerKeys }}
+- {variable: {{ . }}, key: {{ . }}}
+{{- end }}
 {{- end }}
 {{- end }}
 
-{{/* What every process reads. */}}
-{{- define "assay.env" -}}
-- name: DATABASE_URL
-  valueFrom: {secretKeyRef: {name: {{ .Values.secret.name }}, key: {{ .Values.secret.keys.databaseUrl }}}}
-- name: REDIS_URL
-  valueFrom: {secretKeyRef: {name: {{ .Values.secret.name }}, key: {{ .Values.secret.keys.redisUrl }}}}
-{{- if .Values.secret.keys.encryptionKeys }}
-- {name: ASSAY_ENCRYPTION_KEYS_FILE, value: /run/secrets/assay/encryption-keys}
+{{/* Whether a part is one of those that stay, with Redis and the operator's file. */}}
+{{- define "assay.stays" -}}
+{{- if has .part (list "api" "worker" "sweeper") }}yes{{ end }}
 {{- end }}
+
+{{- define "assay.env" -}}
+{{- range include "assay.secrets" . | fromYamlArray }}
+- {name: {{ .variable }}_FILE, value: /run/secrets/assay/{{ .variable }}}
+{{- end }}
+{{- if include "assay.stays" . }}
 {{- if .Values.redisTls.secret }}
 - {name: ASSAY_REDIS_CA_FILE, value: /run/secrets/redis/ca.crt}
 {{- if .Values.redisTls.clientCertificate }}
@@ -63,24 +72,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.config }}
 - {name: ASSAY_CONFIG, value: /etc/assay/assay.yaml}
 {{- end }}
+{{- end }}
 {{- range $name, $value := .Values.settings }}
 {{- /* Helm has numbers from values as floats: 5000000 is not to become 5e+06. */}}
 - {name: {{ $name }}, value: {{ if kindIs "float64" $value }}{{ if eq $value (floor $value) }}{{ $value | int64 | toString | quote }}{{ else }}{{ $value | toString | quote }}{{ end }}{{ else }}{{ $value | toString | quote }}{{ end }}}
 {{- end }}
 {{- end }}
 
-{{- define "assay.providerEnv" -}}
-{{- range .Values.secret.providerKeys }}
-- name: {{ . }}
-  valueFrom: {secretKeyRef: {name: {{ $.Values.secret.name }}, key: {{ . }}}}
-{{- end }}
-{{- end }}
-
 {{- define "assay.mounts" -}}
 - {name: tmp, mountPath: /tmp}
-{{- if or .Values.secret.keys.encryptionKeys .pepper }}
 - {name: secret, mountPath: /run/secrets/assay, readOnly: true}
-{{- end }}
+{{- if include "assay.stays" . }}
 {{- if .Values.redisTls.secret }}
 - {name: redis-tls, mountPath: /run/secrets/redis, readOnly: true}
 {{- end }}
@@ -88,27 +90,25 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - {name: config, mountPath: /etc/assay, readOnly: true}
 {{- end }}
 {{- end }}
+{{- end }}
 
 {{- define "assay.volumes" -}}
 - {name: tmp, emptyDir: {sizeLimit: {{ .Values.tmp.sizeLimit }}}}
-{{- if or .Values.secret.keys.encryptionKeys .pepper }}
 - name: secret
   secret:
-    secretName: {{ .Values.secret.name }}
+    secretName: {{ required "secret.name is missing: the Secret that has DATABASE_URL, REDIS_URL and ASSAY_KEY_PEPPER" .Values.secret.name }}
     defaultMode: 0440
     items:
-      {{- if .Values.secret.keys.encryptionKeys }}
-      - {key: {{ .Values.secret.keys.encryptionKeys }}, path: encryption-keys}
+      {{- range include "assay.secrets" . | fromYamlArray }}
+      - {key: {{ .key }}, path: {{ .variable }}}
       {{- end }}
-      {{- if .pepper }}
-      - {key: {{ .Values.secret.keys.keyPepper }}, path: key-pepper}
-      {{- end }}
-{{- end }}
+{{- if include "assay.stays" . }}
 {{- if .Values.redisTls.secret }}
 - {name: redis-tls, secret: {secretName: {{ .Values.redisTls.secret }}, defaultMode: 0440}}
 {{- end }}
 {{- if .Values.config }}
 - {name: config, configMap: {name: {{ include "assay.name" . }}}}
+{{- end }}
 {{- end }}
 {{- end }}
 
