@@ -1,5 +1,6 @@
 """The HTTP composition root: ``python -m app.serve --factory app.main:create_app``."""
 
+import asyncio
 import contextlib
 import secrets
 import sys
@@ -45,6 +46,7 @@ from app.api.openapi import DescribedApp
 from app.api.same_origin import SameOrigin
 from app.api.sessions import Signer
 from app.api.streams import Streams
+from app.api.traced import Traced
 from app.bootstrap import (
     LateSegmenter,
     configure_logging,
@@ -87,6 +89,7 @@ from app.services.recent_progress import RecentProgress
 from app.services.submit_job import SubmissionDependencies
 from app.services.webhooks import WebhookDependencies
 from app.settings import PEPPER_BYTES, Settings, StartError, load_settings
+from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import count_request
 from app.telemetry.states import StateLog
@@ -144,6 +147,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         services = _services(loaded)
         app.state.services = services
+        if loaded.traces:
+            tracing.start("assay-api", app.version)
         await _refuse_pooler(services, loaded)
         await _refuse_strangers(services.keyring, loaded.host)
         let_threads_give_way()
@@ -163,6 +168,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         await services.redis.aclose()
         for engine in (services.engine, services.every_tenant, services.probe):
             await engine.dispose()
+        await asyncio.to_thread(tracing.stop)
 
     app = DescribedApp(
         title="Persona Assay",
@@ -181,6 +187,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(KnownHost, names=loaded.known_hosts)
     app.add_middleware(Limits, most_bytes=loaded.max_body_bytes, seconds=loaded.upload_seconds)
     app.add_middleware(AnswerHeaders)
+    if loaded.traces:
+        app.add_middleware(Traced)
     app.add_middleware(RequestContext)
     app.add_middleware(ToldStart)
     problems.install(app)

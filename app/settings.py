@@ -140,6 +140,22 @@ class Settings(BaseSettings):
     """Most calls of one batch; providers take 50,000 (OpenAI) and 100,000 (Anthropic)."""
     outage_seconds: Annotated[float, Field(gt=0)] = 600.0
     """How long jobs wait for a provider whose server can't be reached before they pause; they resume when it can be reached again."""
+    traces_exporter: Annotated[
+        Literal["otlp", "none"] | None, Field(validation_alias="OTEL_TRACES_EXPORTER")
+    ] = None
+    """``otlp`` sends traces, ``none`` does not. Where it is not set they are sent if an endpoint is (the variables of OpenTelemetry)."""
+    otlp_endpoint: Annotated[str | None, Field(validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")] = None
+    """The collector's address, to which ``/v1/traces`` is appended."""
+    otlp_traces_endpoint: Annotated[
+        str | None, Field(validation_alias="OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    ] = None
+    """The same in full."""
+    otlp_protocol: Annotated[
+        Literal["http/protobuf"], Field(validation_alias="OTEL_EXPORTER_OTLP_PROTOCOL")
+    ] = "http/protobuf"
+    """The one that we speak."""
+    otel_sdk_disabled: Annotated[bool, Field(validation_alias="OTEL_SDK_DISABLED")] = False
+    """Whether there are no traces all the same."""
     call_attempts: Annotated[int, Field(ge=1)] = 12
     """Attempts at one call before its item counts as failed; those while its provider can't be reached do not count."""
 
@@ -218,6 +234,13 @@ class Settings(BaseSettings):
         """The names of ``hosts``, and that of the address to listen on."""
         named = {host.strip().lower().rstrip(".") for host in self.hosts.split(",") if host.strip()}
         return frozenset(named | {self.host.lower()})
+
+    @property
+    def traces(self) -> bool:
+        """Whether traces are made and sent."""
+        if self.otel_sdk_disabled or self.traces_exporter is not None:
+            return not self.otel_sdk_disabled and self.traces_exporter == "otlp"
+        return self.otlp_endpoint is not None or self.otlp_traces_endpoint is not None
 
     def read_key_pepper(self) -> bytes | None:
         """What API keys are hashed with; ``None`` if it is not set.

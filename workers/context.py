@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import CancelledError, Future
+from importlib.metadata import version
 from typing import Any
 from uuid import UUID
 
@@ -32,6 +33,7 @@ from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.batch_gateway import BatchGateway
 from app.llm.gateway import ADAPTERS, Gateway, adapters
 from app.llm.prices import PRICE_LISTS, GenaiPriceBook, price_lists
+from app.llm.provider_names import provider_of
 from app.ports import Queue
 from app.services.aside import Aside, Finalize, FinalizingQueue, finalizing
 from app.services.batch_files import delete_batch_file
@@ -51,6 +53,7 @@ from app.services.shared_replies import SharedReplies
 from app.services.stop_signal import StopReason
 from app.services.tend_batch import tend_batch
 from app.settings import Settings
+from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
 from workers.start import refuse_unusable_database
 
@@ -219,6 +222,10 @@ class WorkerContext:
             first_calls=first_calls,
         )
         self._board = board = MetricsBoard(redis, "worker")
+        if settings.traces:
+            tracing.start(
+                "assay-worker", version("persona-assay"), lambda name: provider_of(connections.get(name))
+            )
         contexts, aside = JobContexts(engine), Aside()
         self._finalize = finalize = finalizing(engine, contexts)
         async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():
@@ -253,3 +260,4 @@ class WorkerContext:
         await redis.aclose()
         await engine.dispose()
         await vital.dispose()
+        await asyncio.to_thread(tracing.stop)

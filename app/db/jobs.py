@@ -102,6 +102,16 @@ async def get_spec(connection: AsyncConnection, tenant: str, job_id: str) -> dic
     return None if row is None else row.spec
 
 
+async def get_spec_and_trace(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> tuple[dict[str, Any], str | None] | None:
+    """The same with the trace that the job goes on with."""
+    columns = select(Job.spec, Job.traceparent)
+    rows = await connection.execute(columns.where(Job.id == job_id, Job.tenant == tenant))
+    row = rows.first()
+    return None if row is None else (row.spec, row.traceparent)
+
+
 async def get_job_of_any_tenant(connection: AsyncConnection, job_id: str) -> JobRow | None:
     """A job, whosever it is: for workers only."""
     rows = await connection.execute(

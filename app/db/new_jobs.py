@@ -92,6 +92,7 @@ class NewJob:
     planned_responses: int
     expected_verdicts: int
     priority: Priority
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,7 @@ async def insert_job(
             priority=job.priority.value,
             planned_responses=job.planned_responses,
             expected_verdicts=job.expected_verdicts,
+            traceparent=job.traceparent,
         )
     )
     prepared_by = await _insert_preparations(connection, job, preparations, steps)

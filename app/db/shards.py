@@ -29,6 +29,7 @@ class Claim:
         budgeted: Whether the job has a budget.
         waited: Whether the job was still waiting for somebody to begin it.
         shared: Whether there are other tenants, who have keys that are still good.
+        queued_seconds: How long ago the shard was announced.
     """
 
     shard_id: int
@@ -44,6 +45,7 @@ class Claim:
     budgeted: bool = False
     waited: bool = False
     shared: bool = False
+    queued_seconds: float = 0.0
 
     @property
     def place(self) -> int:
@@ -61,11 +63,12 @@ class PreparationClaim:
         tenant: Whose job it is.
         job_id: Which job.
         persona: Index among the job's personas.
-        attempts_before: As of a :class:`Claim`, like the next four.
+        attempts_before: As of a :class:`Claim`, like the next five.
         priority: The job's.
         budgeted: Whether the job has a budget.
         waited: Whether the job was still waiting for somebody to begin it.
         shared: Whether there are other tenants.
+        queued_seconds: How long ago the shard was announced.
         retries: How often failed steps of it were opened again.
     """
 
@@ -79,6 +82,7 @@ class PreparationClaim:
     budgeted: bool = False
     waited: bool = False
     shared: bool = False
+    queued_seconds: float = 0.0
     retries: int = 0
 
     @property
@@ -307,14 +311,23 @@ async def claim(
             " attempts_before, job.priority, EXISTS (SELECT FROM budgets WHERE budgets.job_id = s.job_id) AS budgeted,"
             " job.status = 'queued' AS waited,"
             " EXISTS (SELECT FROM api_keys WHERE api_keys.tenant <> s.tenant AND revoked_at IS NULL"
-            "  AND (expires_at IS NULL OR expires_at > clock_timestamp())) AS shared"
+            "  AND (expires_at IS NULL OR expires_at > clock_timestamp())) AS shared,"
+            " coalesce(CAST(extract(epoch FROM clock_timestamp() - announced_at) AS double precision), 0)"
+            "  AS queued_seconds"
         ),
         {"shard": shard_id, "owner": owner, "seconds": lease_seconds},
     )
     row = rows.first()
     if row is None:
         return None
-    how = (row.attempts_before, Priority(row.priority), row.budgeted, row.waited, row.shared)
+    how = (
+        row.attempts_before,
+        Priority(row.priority),
+        row.budgeted,
+        row.waited,
+        row.shared,
+        row.queued_seconds,
+    )
     if row.persona is not None:
         return PreparationClaim(
             row.id, row.lease_token, row.tenant, row.job_id, row.persona, *how, row.retries

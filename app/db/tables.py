@@ -94,6 +94,8 @@ class Job(Base):
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
     finalize_failures: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     """How often computing the results has failed by an error of ours."""
+    traceparent: Mapped[str | None]
+    """The trace of the request that submitted it, as the W3C header writes it; its shards go on with it."""
 
 
 class Budget(Base):

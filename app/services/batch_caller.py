@@ -25,6 +25,7 @@ from app.services.model_caller import (
 )
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from app.telemetry.metrics import calls_of
+from app.telemetry.tracing import call_ended
 
 MOST_ROUNDS = 4
 """Attempts at a call that fails in a way that may pass, rate limits not counted: each is a batch, and may take a day."""
@@ -133,6 +134,7 @@ class BatchCaller:
         counted = calls_of(row.connection, row.model)
         counted.ended(row.stage, row.outcome, row.latency_ms / 1000, row.usd)
         counted.took(row.input_tokens, row.output_tokens)
+        call_ended(row)
 
     def _want(
         self,

@@ -29,10 +29,11 @@ def decode_spec(encoded: dict[str, Any]) -> JobSpec:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """A job's specification and its cells."""
+    """A job's specification and its cells, and the trace that its shards go on with."""
 
     spec: JobSpec
     cells: tuple[Cell, ...]
+    traceparent: str | None = None
 
     @property
     def gym(self) -> GymSpec:
@@ -64,11 +65,12 @@ class JobContexts:
             self._known.move_to_end(name)
             return self._known[name]
         async with self._engine.connect() as connection:
-            encoded = await jobs.get_spec(connection, tenant, job_id)
-        if encoded is None:
+            found = await jobs.get_spec_and_trace(connection, tenant, job_id)
+        if found is None:
             raise LookupError(job_id)
+        encoded, traceparent = found
         spec = decode_spec(encoded)
-        self._known[name] = context = JobContext(spec, cells_of(spec))
+        self._known[name] = context = JobContext(spec, cells_of(spec), traceparent)
         while len(self._known) > REMEMBERED_JOBS:
             self._known.popitem(last=False)
         return context

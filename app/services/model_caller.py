@@ -43,6 +43,7 @@ from app.services.identifiers import new_uuid
 from app.services.stop_signal import AbandonedError, StopSignal, current_task
 from app.telemetry.metrics import LIMITER_UNAVAILABLE, calls_of, waiting
 from app.telemetry.tallies import Calls
+from app.telemetry.tracing import call_ended
 
 FIRST_BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 60.0
@@ -355,6 +356,7 @@ class ModelCaller:
         self._writer.add(sent.claim, row)
         counted.ended(row.stage, row.outcome, row.latency_ms / 1000, row.usd)
         counted.took(row.input_tokens, row.output_tokens)
+        call_ended(row)
 
     async def _clear(
         self,

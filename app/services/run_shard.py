@@ -35,6 +35,7 @@ from app.services.prepare_persona import Preparation
 from app.services.shard_work import ShardDependencies, ShardWork
 from app.services.stop_signal import StoppedError, StopReason, StopSignal
 from app.telemetry.metrics import SHARD_FAILURES
+from app.telemetry.tracing import shard_span
 
 log = structlog.get_logger(__name__)
 
@@ -110,9 +111,10 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
             async with single_statements(deps.engine) as connection:
                 await shards.start_job(connection, claim.job_id)
         context = await deps.contexts.get(claim.tenant, claim.job_id)
-        async with calling_as_asked(deps, claim, context) as ready:
-            await _work_of(ready, claim, stop, context).run()
-        await _finish(deps, claim, context)
+        with shard_span(context.traceparent, claim.queued_seconds, _traced(claim)):
+            async with calling_as_asked(deps, claim, context) as ready:
+                await _work_of(ready, claim, stop, context).run()
+            await _finish(deps, claim, context)
     except DeferredError:
         await _park(deps, claim)
     except (StoppedError, StaleClaimError):
@@ -129,6 +131,17 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
         log.exception("shard failed")
         SHARD_FAILURES.inc()
         await _give_back(deps, claim, stop, error)
+
+
+def _traced(claim: AnyClaim) -> dict[str, str | int]:
+    """What its span says of a shard."""
+    kind = "preparation" if isinstance(claim, PreparationClaim) else "responses"
+    return {
+        "assay.tenant": claim.tenant,
+        "assay.job.id": claim.job_id,
+        "assay.shard.id": claim.shard_id,
+        "assay.shard.kind": kind,
+    }
 
 
 def _work_of(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal, context: JobContext) -> ShardWork:

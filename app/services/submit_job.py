@@ -55,6 +55,7 @@ from app.services.planning import Check, Gone, PlanningPool
 from app.services.repetition import ClientKey
 from app.services.sets import sets_named, with_kept_sets
 from app.services.tenant_limits import payers as payers_of
+from app.telemetry.tracing import traceparent
 
 Position = tuple[int, int, int]
 """(cell ordinal, run, item): what names a response in its job."""
@@ -491,6 +492,7 @@ async def _insert(
             planned_responses=prepared.planned_responses,
             expected_verdicts=prepared.expected_verdicts,
             priority=submission.draft.priority if isinstance(submission.draft, JobDraft) else Priority.NORMAL,
+            traceparent=traceparent(),
         ),
         [
             NewCell(cell.ordinal, spec.models[cell.model].label, cell.persona.id, cell.task.id)

@@ -107,6 +107,7 @@ class TestVariables:
             f"{vendor}_{what}" for vendor in ("OPENAI", "ANTHROPIC") for what in ("API_KEY", "BASE_URL")
         }
         known.add("FORWARDED_ALLOW_IPS")  # uvicorn does
+        known |= {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"}  # their SDK
         assert service("api")["environment"].keys() <= known
 
 

@@ -216,3 +216,36 @@ class TestUnknown:
         key = load_operator_connections(load_settings()).by_id["together"].api_key
         assert key is not None
         assert key.get_secret_value() == "sk-together"
+
+
+class TestTraces:
+    @pytest.mark.parametrize(
+        ("variables", "wanted"),
+        [
+            ({}, False),
+            ({"OTEL_SERVICE_NAME": "assay", "OTEL_TRACES_SAMPLER": "always_on"}, False),
+            ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}, True),
+            ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector:4318/v1/traces"}, True),
+            ({"OTEL_TRACES_EXPORTER": "otlp"}, True),
+            ({"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}, False),
+            ({"OTEL_TRACES_EXPORTER": "", "OTEL_EXPORTER_OTLP_ENDPOINT": ""}, False),
+            ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_SDK_DISABLED": "true"}, False),
+            ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_SDK_DISABLED": "TRUE"}, False),
+        ],
+    )
+    def test_are_sent_only_where_the_standard_variables_say_so(
+        self, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], wanted: bool
+    ) -> None:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        assert load_settings().traces is wanted
+
+    @pytest.mark.parametrize(
+        ("variable", "value"), [("OTEL_TRACES_EXPORTER", "zipkin"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]
+    )
+    def test_what_we_do_not_speak_is_refused_at_the_start(
+        self, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+    ) -> None:
+        monkeypatch.setenv(variable, value)
+        with pytest.raises(StartError, match=variable):
+            load_settings()

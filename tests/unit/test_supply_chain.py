@@ -25,7 +25,12 @@ BROUGHT = {"annotated_types": "pydantic", "kombu": "celery", "markupsafe": "jinj
 PERMISSIVE = re.compile(
     r"(?i)\b(?:mit|bsd|0bsd|apache|psf|python software foundation|isc|zlib|cc0|hpnd|mit-cmu|cnri)\b|psfl|matplotlib"
 )
-NOTED = {"psycopg": "LGPL-3.0-only", "psycopg-binary": "LGPL-3.0-only", "tqdm": "MPL-2.0 AND MIT"}
+NOTED = {
+    "certifi": "MPL-2.0",
+    "psycopg": "LGPL-3.0-only",
+    "psycopg-binary": "LGPL-3.0-only",
+    "tqdm": "MPL-2.0 AND MIT",
+}
 """Those that bind whoever changes them. We use them as they are."""
 
 
