@@ -14,13 +14,13 @@ from jsonschema import Draft7Validator  # type: ignore[import-untyped]  # it has
 
 from app.settings import Settings, load_settings
 from app.settings import environment as variables_of_environment
+from tests.chart.conftest import TOOLS
 from tests.unit.test_alarms import RULES, exported
 
 Json = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "helm" / "persona-assay"
-TOOLS = ROOT / "build" / "chart" / "bin"
 COMPOSE: Json = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 VALUES: Json = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
 SCHEMA: Json = json.loads((CHART / "values.schema.json").read_text("utf-8"))
@@ -118,14 +118,6 @@ class TestFiles:
         assert known_settings() - taken == refused | {
             f"{name}_URL{file}" for name in ("DATABASE", "REDIS") for file in ("", "_FILE")
         }
-
-
-@pytest.fixture(scope="session")
-def helm() -> str:
-    found = shutil.which("helm", path=str(TOOLS)) or shutil.which("helm")
-    if found is None:
-        pytest.skip("needs helm: make test-chart gets it")
-    return found
 
 
 def rendered(helm: str, values: Json, release: str = "assay", namespace: str = "evaluation") -> list[Json]:
