@@ -128,7 +128,8 @@ def migrate(
                 "DATABASE_URL is not set: it names the database whose tables are brought up to date"
             )
 
-        left_to_do = _migrate(settings.database_url, to)
+        owner = settings.owner_database_url or settings.database_url
+        left_to_do = _migrate(owner, to, service_url=settings.database_url)
         if as_json:
             print_json({"migrated": True, "tenant_wall": left_to_do is None})
         else:
@@ -166,7 +167,7 @@ def _settings(given: Json) -> "Settings":
         raise CommandError(str(error)) from error
 
 
-def _migrate(database_url: str, revision: str | None = None) -> str | None:
+def _migrate(database_url: str, revision: str | None = None, *, service_url: str | None = None) -> str | None:
     """Brings a database's tables up to date, or to a revision; what is left to do is that of :func:`app.db.migrate.upgrade`.
 
     Raises:
@@ -176,7 +177,7 @@ def _migrate(database_url: str, revision: str | None = None) -> str | None:
 
     try:
         if revision is None:
-            return upgrade(database_url, tell=say)
+            return upgrade(database_url, service_url=service_url, tell=say)
         migrate_to(database_url, revision, tell=say)
     except MigrationError as error:
         raise CommandError(str(error)) from error

@@ -53,6 +53,10 @@ class Settings(BaseSettings):
     """Postgres, as ``postgresql://…`` (variable ``DATABASE_URL``)."""
     database_url_file: Annotated[Path | None, Field(validation_alias="DATABASE_URL_FILE")] = None
     """A file that holds it instead (variable ``DATABASE_URL_FILE``)."""
+    owner_database_url: Annotated[str | None, Field(repr=False)] = None
+    """As whom ``assay migrate`` connects, where the services' role owns no table: see ``app/db/service_role.py``."""
+    owner_database_url_file: Path | None = None
+    """A file that holds it instead."""
     database_pooler: Literal["none", "session", "transaction"] = "none"
     """What pools connections between us and Postgres. ``transaction``: PgBouncer in transaction mode; nothing is prepared, and no time limits
     are sent. ``session``: one that takes prepared statements, but no time limits."""
@@ -159,7 +163,7 @@ class Settings(BaseSettings):
     call_attempts: Annotated[int, Field(ge=1)] = 12
     """Attempts at one call before its item counts as failed; those while its provider can't be reached do not count."""
 
-    @field_validator("database_url")
+    @field_validator("database_url", "owner_database_url")
     @classmethod
     def _with_driver(cls, url: str | None) -> str | None:
         """Names the driver that we ship, so that a plain ``postgresql://`` URL works."""
@@ -399,7 +403,7 @@ def load_settings(**given: Any) -> Settings:
     for name, variable in variables().items():
         if not Settings.model_fields[name].repr:
             _refuse_both(variable)
-    urls = {name: _secret(variables()[name]) for name in ("database_url", "redis_url")}
+    urls = {name: _secret(variables()[name]) for name in ("database_url", "owner_database_url", "redis_url")}
     try:
         settings = Settings(**urls | given)
     except ValidationError as error:

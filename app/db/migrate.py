@@ -18,7 +18,7 @@ from app.db.finishing import finish
 from app.db.health import is_away
 from app.db.reasons import reason
 from app.db.schema import revisions
-from app.db.tenant_wall import raise_wall
+from app.db.service_role import admit_service
 
 LOCK_SECONDS = 15
 """How long a migration waits for a table's lock. Whoever comes after it waits too: rather fail, with nothing changed, and try again."""
@@ -43,22 +43,23 @@ def alembic_config(database_url: str) -> Config:
     return config
 
 
-def upgrade(database_url: str, *, tell: Told = lambda _: None) -> str | None:
+def upgrade(database_url: str, *, service_url: str | None = None, tell: Told = lambda _: None) -> str | None:
     """Applies every migration that the database lacks, and has it keep tenants apart. Safe to run from several machines at once.
 
     Args:
-        database_url: ``postgresql+psycopg://…``.
+        database_url: ``postgresql+psycopg://…`` of the tables' owner.
+        service_url: As whom the services connect, if not as the owner.
         tell: Is given a line for each attempt that is repeated.
 
     Returns:
-        What is left for somebody else to do before tenants are kept apart; see :func:`app.db.tenant_wall.raise_wall`.
+        What is left for somebody else to do before services can connect and tenants are kept apart; see :func:`app.db.service_role.admit_service`.
 
     Raises:
         MigrationError: If the database is away or busy, refuses, or was migrated by a later release.
     """
     _repeated(lambda: command.upgrade(alembic_config(database_url), "head"), tell)
     _repeated(lambda: finish(database_url), tell)
-    return _repeated(lambda: raise_wall(database_url), tell)
+    return _repeated(lambda: admit_service(database_url, service_url or database_url), tell)
 
 
 def migrate_to(database_url: str, revision: str, *, tell: Told = lambda _: None) -> None:

@@ -6,8 +6,7 @@ takes on a role that owns no table, and names the tenant of the request. Both ar
 that nothing of them is left on a connection that goes back to its pool, whatever has ended the transaction, and
 whatever pools connections between us and Postgres.
 
-Workers, the sweeper and migrations stand outside. They act for all tenants, and COPY, by which results are written, is not to be
-had under row-level security.
+Workers, the sweeper and migrations stand outside: they act for all tenants, as the tables' owner or as the services' role.
 
 It is a wall against our own mistakes. Who can send SQL of his own can take the role off again.
 """
@@ -35,26 +34,31 @@ log = structlog.get_logger(__name__)
 SETTING = "assay.tenant"
 """Names the tenant of a transaction; empty for nobody, who sees no row."""
 
-_ROLE_NAME = "left(current_user, 50) || '_tenant'"
-"""Of the owner's name, so that two installations on one server share no role: who holds it reads whatever it may read."""
+_ROLE_NAME = "left({user}, 50) || '_tenant'"
+"""Of the name of who connects, so that two installations on one server share no role: who holds it reads whatever it may read."""
+
+SERVICE_POLICY = "service"
+"""Lets a role that owns no table act for all tenants, as long as it takes on no other; see :mod:`app.db.service_role`."""
 
 _ROLE = "role of the tenant wall"
 
 _HELD = (
-    "pg_has_role(current_user, r.oid,"
+    "pg_has_role({user}, r.oid,"
     " CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END)"
 )
 
 _FIND_ROLE = (
     f"SELECT (SELECT rolname FROM pg_roles r WHERE rolname = {_ROLE_NAME} AND NOT rolsuper AND NOT rolbypassrls"
     f" AND {_HELD} AND has_table_privilege(r.oid, to_regclass('jobs'), 'SELECT')),"
-    " (SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('jobs')), row_security_active(to_regclass('jobs'))"
-)
+    " (SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('jobs')),"
+    " row_security_active(to_regclass('jobs')) AND NOT EXISTS (SELECT FROM pg_policies WHERE tablename = 'jobs'"
+    f" AND schemaname = current_schema() AND policyname = '{SERVICE_POLICY}' AND current_user = ANY(roles))"
+).format(user="current_user")
 
 _ROLE_STATE = (
-    f"SELECT quote_ident({_ROLE_NAME}), quote_ident(current_user), r.oid IS NOT NULL, coalesce({_HELD}, false)"
+    f"SELECT quote_ident({_ROLE_NAME}), quote_ident({{user}}), r.oid IS NOT NULL, coalesce({_HELD}, false)"
     f" FROM (SELECT {_ROLE_NAME} AS name) wanted LEFT JOIN pg_roles r ON rolname = name"
-)
+).format(user="coalesce(CAST(:service AS name), current_user)")
 
 _WALLED_TABLES = (
     "SELECT quote_ident(relname) FROM pg_class WHERE relrowsecurity AND relkind = 'r'"
@@ -71,8 +75,8 @@ _LOOK_AGAIN_SECONDS = 10.0
 
 _LOOKED = "looked in vain for the tenant wall at"
 
-_LOCK = 0x6173726C
-"""Advisory lock: of two machines that start at once, one makes the role."""
+ROLES_LOCK = 0x6173726C
+"""Advisory lock: of two machines that start at once, one makes the roles."""
 
 _Driver = psycopg.AsyncConnection[tuple[Any, ...]]
 
@@ -200,22 +204,23 @@ async def _in_one_message(
     return await found.fetchall()
 
 
-def raise_wall(database_url: str) -> str | None:
+def raise_wall(database_url: str, service: str | None = None) -> str | None:
     """Makes the role under which clients are served, and lets it at the tables; what is there already stays.
 
     Args:
         database_url: ``postgresql+psycopg://…`` of the tables' owner.
+        service: The role that takes it on, where that is not the owner.
 
     Returns:
         What somebody has to tell Postgres who may make roles, if the owner may not; ``None`` if the wall stands.
     """
     engine = create_engine(database_url, poolclass=NullPool, connect_args=dict(UNPREPARED))
     with engine.begin() as connection:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        role, owner, exists, held = connection.execute(text(_ROLE_STATE)).one()
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ROLES_LOCK})
+        role, user, exists, held = connection.execute(text(_ROLE_STATE), {"service": service}).one()
         statements = [] if exists else [f"CREATE ROLE {role} NOLOGIN"]
         if not held:
-            statements.append(f"GRANT {role} TO {owner}")
+            statements.append(f"GRANT {role} TO {user}")
         try:
             with connection.begin_nested():
                 for statement in statements:
@@ -224,6 +229,12 @@ def raise_wall(database_url: str) -> str | None:
             if not isinstance(error.orig, InsufficientPrivilege):
                 raise
             return "; ".join(statements)
-        tables = connection.execute(text(_WALLED_TABLES)).scalars().all()
-        connection.exec_driver_sql(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {', '.join(tables)} TO {role}")
+        connection.exec_driver_sql(
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON {walled_tables(connection)} TO {role}"
+        )
     return None
+
+
+def walled_tables(connection: Connection) -> str:
+    """The tables that are kept apart, as a statement names them."""
+    return ", ".join(connection.execute(text(_WALLED_TABLES)).scalars())

@@ -170,10 +170,10 @@ Connection = psycopg.AsyncConnection[tuple[object, ...]]
 _CHECK = "SELECT id, lease_token, done FROM shards WHERE id = ANY('{{{ids}}}') ORDER BY id FOR SHARE"
 """The claims that hold, locked against a new claim until the commit."""
 
-_COPY = ("COPY {table} ({columns}) FROM STDIN",)
+_COPY: Sequence[str] = ("COPY {table} ({columns}) FROM STDIN",)
 """Puts rows into a table, none of which may be there."""
 
-_COPY_NEW = (
+_COPY_NEW: Sequence[str] = (
     "CREATE TEMPORARY TABLE new_{table} ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA",
     "COPY new_{table} ({columns}) FROM STDIN",
     "INSERT INTO {table} ({columns}) SELECT {columns} FROM new_{table} ON CONFLICT DO NOTHING",
@@ -190,6 +190,7 @@ class ResultWriter:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._put = _COPY
 
     async def write(self, batch: Mapping[Held, Sequence[Row]]) -> set[Held]:
         """Writes rows durably in one transaction.
@@ -212,10 +213,14 @@ class ResultWriter:
             raw = await borrowed.get_raw_connection()
             connection = cast("Connection", raw.driver_connection)
             try:
-                return await _write(connection, batch, _COPY)
+                return await _write(connection, batch, self._put)
             except psycopg.errors.UniqueViolation:
                 # Rare: a shard was taken over from a worker that still wrote, or a commit's answer got lost.
                 return await _write(connection, batch, _COPY_NEW)
+            except psycopg.errors.FeatureNotSupported:
+                # Into a table with row-level security only its owner copies, and this role is none.
+                self._put = _COPY_NEW
+                return await _write(connection, batch, self._put)
 
 
 async def _write(

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from app.settings import Settings
+from app.settings import Settings, variables
 from embedded.services import StackConfig, StackUrls, migration_command, service_commands
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,8 @@ def commands_of_assay_up() -> dict[str, list[str]]:
 class TestCommands:
     @pytest.mark.parametrize("name", OURS)
     def test_compose_runs_what_assay_up_runs_and_the_tests_therefore_try(self, name: str) -> None:
-        assert service(name)["command"] == commands_of_assay_up()[name]
+        command = [re.sub(r"\$\{\w+:-(.+)\}", r"\1", word) for word in service(name)["command"]]
+        assert command == commands_of_assay_up()[name]
 
     def test_the_image_by_itself_is_the_api(self) -> None:
         instruction = re.findall(r"^CMD (\[.*?\])$", DOCKERFILE.replace("\\\n", ""), re.MULTILINE)[-1]
@@ -74,8 +75,7 @@ class TestExposure:
 
     def test_the_api_knows_that_it_needs_a_key_to_start(self) -> None:
         assert "ASSAY_HOST=0.0.0.0" in DOCKERFILE
-        assert "ASSAY_KEY_PEPPER" in service("api")["environment"]
-        assert "ASSAY_KEY_PEPPER" not in service("worker")["environment"]
+        assert service("api")["environment"]["ASSAY_KEY_PEPPER"] is None
 
     @pytest.mark.parametrize("name", OURS)
     def test_the_services_run_without_privileges_on_a_read_only_disk(self, name: str) -> None:
@@ -88,7 +88,9 @@ class TestExposure:
 
     def test_no_secret_has_a_value_in_a_file_of_the_project(self) -> None:
         variables = {k: v for name in OURS for k, v in service(name).get("environment", {}).items()}
-        assert {name for name, value in variables.items() if value is not None} == {
+        assert {name for name, value in variables.items() if value} == {
+            "ASSAY_HOST",
+            "ASSAY_OWNER_DATABASE_URL",
             "DATABASE_URL",
             "REDIS_URL",
         }
@@ -99,16 +101,38 @@ class TestExposure:
 
 class TestVariables:
     def test_every_variable_that_is_passed_is_one_that_the_service_reads(self) -> None:
-        known = {
-            (field.validation_alias or f"ASSAY_{name.upper()}")
-            for name, field in Settings.model_fields.items()
-        }
+        known = {*variables().values(), "POSTGRES_PASSWORD", "POSTGRES_SERVICE_PASSWORD"}
         known |= {
             f"{vendor}_{what}" for vendor in ("OPENAI", "ANTHROPIC") for what in ("API_KEY", "BASE_URL")
         }
         known.add("FORWARDED_ALLOW_IPS")  # uvicorn does
         known |= {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"}  # their SDK
         assert service("api")["environment"].keys() <= known
+
+    @pytest.mark.parametrize("name", ["api", "worker", "sweeper", "migrate"])
+    def test_every_setting_of_env_reaches_every_process(self, name: str) -> None:
+        assert {"path": ".env", "required": False} in service(name)["env_file"]
+        assert service("simulator")["env_file"] == []
+
+    @pytest.mark.parametrize(
+        ("variable", "needed_by"),
+        [
+            ("ASSAY_KEY_PEPPER", {"api"}),
+            ("ASSAY_OWNER_DATABASE_URL", {"migrate"}),
+            ("ASSAY_OWNER_DATABASE_URL_FILE", {"migrate"}),
+            ("POSTGRES_PASSWORD", set()),
+            ("POSTGRES_SERVICE_PASSWORD", set()),
+        ],
+    )
+    def test_but_a_secret_only_those_that_need_it(self, variable: str, needed_by: set[str]) -> None:
+        processes = ("api", "worker", "sweeper", "migrate")
+        assert {name for name in processes if service(name)["environment"][variable] != ""} == needed_by
+
+    def test_no_service_but_the_migrations_connects_as_the_superuser(self) -> None:
+        superuser = service("postgres")["environment"]["POSTGRES_USER"]
+        for name in ("api", "worker", "sweeper", "migrate"):
+            assert "://assay_service:" in service(name)["environment"]["DATABASE_URL"]
+        assert f"://{superuser}:" in service("migrate")["environment"]["ASSAY_OWNER_DATABASE_URL"]
 
 
 WITHOUT = """

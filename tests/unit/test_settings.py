@@ -79,6 +79,7 @@ KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TOGETHER_API_KEY")
 CONFIG = "connections: {together: {kind: openai, base_url: https://together.example/v1, api_key_env: TOGETHER_API_KEY}}"
 GOOD = {
     "DATABASE_URL": "postgresql+psycopg://assay:half@db/assay",
+    "ASSAY_OWNER_DATABASE_URL": "postgresql+psycopg://owner:half@db/assay",
     "REDIS_URL": "redis://:half@queue/0",
     "ASSAY_KEY_PEPPER": "half a pepper that is of more than 32 bytes",
     "ASSAY_ENCRYPTION_KEYS": "ab" * 32,
@@ -95,6 +96,7 @@ def read(variable: str) -> str:
         return "" if key is None else key.get_secret_value()
     return {
         "DATABASE_URL": settings.require_database_url,
+        "ASSAY_OWNER_DATABASE_URL": lambda: settings.owner_database_url or "",
         "REDIS_URL": lambda: settings.require_redis().url,
         "ASSAY_KEY_PEPPER": (settings.read_key_pepper() or b"").decode,
         "ASSAY_ENCRYPTION_KEYS": settings.read_encryption_keys,
