@@ -3,13 +3,13 @@
 BIN := .venv/bin
 READY := .venv/ready
 PYTHON ?=
-# The first of these that is new enough and can make virtual environments; `make PYTHON=…` decides otherwise.
+# The first of these that is known to work and can make virtual environments; `make PYTHON=…` decides otherwise.
 PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 python)
 
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test lint demo up bench bench-personagym bench-peers test-litellm test-providers faults schemathesis fuzz sbom audit types lock lock-peers lock-providers lock-chart test-chart clean
+.PHONY: help setup test lint demo up bench bench-personagym bench-peers test-litellm test-providers test-pythons faults schemathesis fuzz sbom audit types lock lock-peers lock-providers lock-chart test-chart clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -38,6 +38,10 @@ demo: setup  ## a whole job on simulated models, with live progress; ends by its
 
 up: setup  ## the service, until Ctrl-C
 	@$(BIN)/assay up
+
+# Not part of `make test`: the unit tests of one Python take minutes, and most machines have one.
+test-pythons: setup  ## unit tests and demo on each Python that is here; PYTHONS="python3.13 /path/to/python3.14" for others
+	.ci/test-pythons $(PYTHONS)
 
 bench: setup  ## what the service can do on this machine
 	$(BIN)/python -m benchmarks.paper_job

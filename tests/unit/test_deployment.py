@@ -154,8 +154,10 @@ import logging
 import psycopg
 from workers import celery_app as worker
 
+WORDS = "Key (text)=(I am shy) already exists"  # from Python 3.13 on a traceback shows the line that raises
+
 def fail(_):
-    raise psycopg.errors.UniqueViolation("Key (text)=(I am shy) already exists")
+    raise psycopg.errors.UniqueViolation(WORDS)
 
 worker.configure_logging(worker.settings)
 logging.basicConfig(level=logging.INFO)

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +13,7 @@ import pytest
 
 import embedded
 from embedded.postgres import EmbeddedPostgres, servers_in
-from embedded.process import RunAs, StackError
+from embedded.process import RunAs, StackError, launch_command
 from tests.databases import libpq_url
 from tests.observe import alive, eventually
 
@@ -42,6 +43,21 @@ def query(server: EmbeddedPostgres, statement: str) -> object:
         cursor = connection.execute(statement)
         row = cursor.fetchone() if cursor.description else None
         return row[0] if row else None
+
+
+@cache
+def refusal_of_namespaces() -> str | None:
+    """Why the kernel lets nobody have a user namespace; None where it does."""
+    run_as = RunAs.nobody("namespace")
+    command = launch_command([sys.executable, "-I", "-S", "-c", ""], run_as=run_as, directory=Path("/"))
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    return tried.stderr.strip() if tried.returncode else None
+
+
+def needs_namespaces() -> None:
+    """Skips a test where there are none."""
+    if refusal := refusal_of_namespaces():
+        pytest.skip(f"no user namespaces: {refusal}")
 
 
 def interpreter_for(uid: int) -> str | None:
@@ -107,6 +123,8 @@ class TestAccounts:
     @pytest.mark.skipif(not IS_ROOT, reason="only root has to become somebody else")
     @pytest.mark.parametrize("kind", ["namespace", "user"])
     def test_root_serves_in_disguise_or_as_nobody(self, kind: str, scratch: Path) -> None:
+        if kind == "namespace":
+            needs_namespaces()
         account = RunAs.nobody("namespace" if kind == "namespace" else "user")
         with EmbeddedPostgres(scratch / "postgres", durable=False, run_as=account) as server:
             assert query(server, "SELECT 1") == 1
@@ -114,6 +132,7 @@ class TestAccounts:
 
     @pytest.mark.skipif(not IS_ROOT, reason="needs a change of account between two starts")
     def test_a_cluster_follows_a_change_of_account(self, scratch: Path) -> None:
+        needs_namespaces()
         for kind in ("user", "namespace", "user"):
             account = RunAs.nobody("namespace" if kind == "namespace" else "user")
             with EmbeddedPostgres(scratch / "postgres", durable=False, run_as=account) as server:
