@@ -9,7 +9,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.util import CommandError
 from psycopg.errors import DeadlockDetected, InsufficientPrivilege, InvalidSchemaName, LockNotAvailable
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
@@ -19,6 +19,7 @@ from app.db.health import is_away
 from app.db.reasons import reason
 from app.db.schema import revisions
 from app.db.service_role import admit_service
+from app.db.tenant_wall import raise_wall
 
 LOCK_SECONDS = 15
 """How long a migration waits for a table's lock. Whoever comes after it waits too: rather fail, with nothing changed, and try again."""
@@ -48,18 +49,22 @@ def upgrade(database_url: str, *, service_url: str | None = None, tell: Told = l
 
     Args:
         database_url: ``postgresql+psycopg://…`` of the tables' owner.
-        service_url: As whom the services connect, if not as the owner.
+        service_url: As whom the services connect, if not by the same URL.
         tell: Is given a line for each attempt that is repeated.
 
     Returns:
         What is left for somebody else to do before services can connect and tenants are kept apart; see :func:`app.db.service_role.admit_service`.
 
     Raises:
-        MigrationError: If the database is away or busy, refuses, or was migrated by a later release.
+        MigrationError: If the database is away or busy, refuses, or was migrated by a later release, or a URL names nobody.
     """
     _repeated(lambda: command.upgrade(alembic_config(database_url), "head"), tell)
     _repeated(lambda: finish(database_url), tell)
-    return _repeated(lambda: admit_service(database_url, service_url or database_url), tell)
+    if service_url is None or service_url == database_url:
+        return _repeated(lambda: raise_wall(database_url), tell)
+    if make_url(service_url).username is None:
+        raise MigrationError("DATABASE_URL names no user, whom the migration lets at the tables")
+    return _repeated(lambda: admit_service(database_url, service_url), tell)
 
 
 def migrate_to(database_url: str, revision: str, *, tell: Told = lambda _: None) -> None:

@@ -30,7 +30,7 @@ def admit_service(owner_url: str, service_url: str) -> str | None:
 
     Args:
         owner_url: ``postgresql+psycopg://…`` of the tables' owner.
-        service_url: As whom the services connect.
+        service_url: As whom the services connect; it names the user.
 
     Returns:
         What somebody has to tell Postgres who may make roles, if the owner may not; ``None`` if nothing is left to do.

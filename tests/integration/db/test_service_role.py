@@ -12,7 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import connect
-from app.db.migrate import upgrade
+from app.db.migrate import MigrationError, upgrade
 from app.db.schema import SchemaState, schema_state
 from app.db.tenant_wall import WalledEngine, act_for
 from app.db.writer import ResultWriter
@@ -135,6 +135,23 @@ class TestMigrating:
             assert len(connection.execute(POLICIES).fetchall()) == len(before)
         with psycopg.connect(libpq_url(urls.service)) as connection:
             assert connection.execute("SELECT count(*) FROM calls").fetchone() == (0,)
+
+    def test_with_one_url_for_both_no_role_is_made_whatever_it_calls_the_user(
+        self, databases: Databases, template_database: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        roles = "SELECT count(*) FROM pg_roles"
+        monkeypatch.setenv("PGUSER", "postgres")
+        with databases.new("alone", template=template_database) as url:
+            before = databases.maintenance.execute(roles).fetchone()
+            nameless = url.replace("assay@", "", 1)
+            assert nameless != url
+            upgrade(nameless, service_url=nameless)
+        databases.maintenance.execute("DROP ROLE postgres_tenant")  # the wall's, as ever
+        assert databases.maintenance.execute(roles).fetchone() == before
+
+    def test_the_services_url_has_to_name_the_user(self, urls: Urls) -> None:
+        with pytest.raises(MigrationError, match="DATABASE_URL names no user"):
+            upgrade(urls.owner, service_url="postgresql+psycopg:///assay")
 
     async def test_an_owner_who_may_make_no_roles_is_told_who_has_to_do_what(
         self, databases: Databases, template_database: str
