@@ -133,7 +133,7 @@ class Call(Generic[T_co]):
         return replace(self, query={**self.query, "after": cursor})
 
 
-def given(**parameters: str | int | None) -> dict[str, str]:
+def given(**parameters: str | float | None) -> dict[str, str]:
     """The query's parameters that have a value."""
     return {name: str(value) for name, value in parameters.items() if value is not None}
 

@@ -219,22 +219,34 @@ def figure(
 # -- decisions ----------------------------------------------------------------------------------------------------
 
 
-def gate(job_id: str, thresholds: Sequence[str] = (), *, interval: IntervalKind = "personas") -> Call[Gate]:
+def gate(
+    job_id: str,
+    thresholds: Sequence[str] = (),
+    *,
+    interval: IntervalKind = "personas",
+    minimum_coverage: float | None = None,
+) -> Call[Gate]:
     """A job's results held to thresholds: ``pass``, ``fail`` or ``inconclusive``, with reasons.
 
     Args:
         job_id: The job.
         thresholds: Such as ``acc_atom>=0.8``; the job's own if none are given.
         interval: Whose interval decides: other personas', or these very cells' runs.
+        minimum_coverage: A figure of a smaller share of what was planned is inconclusive; the job's own if none is given.
     """
-    return Call("GET", f"{JOB}/gate", read_json, {"job_id": job_id}, _gate_query(thresholds, interval))
+    query = _gate_query(thresholds, interval, minimum_coverage)
+    return Call("GET", f"{JOB}/gate", read_json, {"job_id": job_id}, query)
 
 
 def gate_junit(
-    job_id: str, thresholds: Sequence[str] = (), *, interval: IntervalKind = "personas"
+    job_id: str,
+    thresholds: Sequence[str] = (),
+    *,
+    interval: IntervalKind = "personas",
+    minimum_coverage: float | None = None,
 ) -> Call[bytes]:
     """The same as JUnit XML, for build servers."""
-    query = {**_gate_query(thresholds, interval), "format": "junit"}
+    query = {**_gate_query(thresholds, interval, minimum_coverage), "format": "junit"}
     return Call("GET", f"{JOB}/gate", read_bytes, {"job_id": job_id}, query)
 
 
@@ -404,5 +416,7 @@ def baselines(
     return Call("GET", "/v1/baselines", read_json, query=query)
 
 
-def _gate_query(thresholds: Sequence[str], interval: IntervalKind) -> dict[str, str | Sequence[str]]:
-    return {"threshold": list(thresholds), "interval": interval}
+def _gate_query(
+    thresholds: Sequence[str], interval: IntervalKind, minimum_coverage: float | None
+) -> dict[str, Any]:
+    return {"threshold": list(thresholds), "interval": interval} | given(minimum_coverage=minimum_coverage)

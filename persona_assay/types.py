@@ -361,6 +361,28 @@ class UnitCounts(TypedDict):
     """Refused by the content filter of the judge's provider."""
 
 
+class Coverage(TypedDict):
+    """Which share of the planned verdicts (grades) the figures are of."""
+
+    share: float | None
+    """`counted` of `planned`; `null` where nothing is planned."""
+    counted: int
+    """`scored`, and `not_applicable` in responses with a scored sentence; of grades the scored ones."""
+    refused: int
+    """Of those that do not count, what the model's refusals cost."""
+    planned: int
+    """Responses without judged sentences have as many as the others of their model and task on average."""
+
+
+class Corrected(TypedDict):
+    """What missing responses and verdicts can do to ACC_atom. Not in the papers."""
+
+    acc_atom_composite: Metric
+    """ACC_atom with each refusal as a response that is out of character throughout."""
+    acc_atom_bounds: list[float] | None
+    """ACC_atom if all that is missing were out of character, and if all were in character."""
+
+
 class CellResult(TypedDict):
     """One cell: model × persona × task × dimension."""
 
@@ -380,6 +402,10 @@ class CellResult(TypedDict):
     scores: NotRequired[dict[str, int]]
     """How many sentences got each score."""
     responses: dict[str, int]
+    coverage: NotRequired[Coverage | None]
+    """Missing in results from before."""
+    corrected: NotRequired[Corrected | None]
+    """Missing in results from before."""
     by_judge: dict[str, Any]
 
 
@@ -458,6 +484,8 @@ class ComparedSide(TypedDict):
     baseline: str | None
     model: str
     completeness: Literal["full", "partial"]
+    coverage: float | None
+    """Share of the model's planned verdicts (grades) that its figures are of; `null` where it is not known."""
     simulated: bool
 
 
@@ -772,6 +800,8 @@ class GateCheck(TypedDict):
     reason: str
     value: float | None
     ci95: list[float] | None
+    coverage: float | None
+    """Share of the planned verdicts, grades or cells, whichever is smaller, that the figure is of; `null` of refusal rates, and where it was not counted."""
 
 
 class Gate(TypedDict):
@@ -780,6 +810,8 @@ class Gate(TypedDict):
     job: str
     object: Literal["gate"]
     verdict: Literal["pass", "fail", "inconclusive"]
+    minimum_coverage: float
+    """A figure of less than this is inconclusive."""
     checks: list[GateCheck]
 
 
@@ -1131,6 +1163,8 @@ class JobIn(TypedDict):
     """PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror` (its section 3.2)."""
     thresholds: NotRequired[Sequence[str]]
     """What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise."""
+    minimum_coverage: NotRequired[float]
+    """The gate is inconclusive about a figure of a smaller share of what was planned."""
     protocol: NotRequired[Literal["paper", "hardened"]]
     """`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is the judged text, and show by a key word that they follow ours and not its instructions."""
     budget: NotRequired[BudgetIn | None]
@@ -1795,7 +1829,13 @@ class TotalResult(TypedDict):
     generation: NotRequired[ResponseStatuses | None]
     """The responses of the cells; those that several cells share count once. Missing in results from before."""
     metrics: CellMetrics
+    matched: NotRequired[CellMetrics | None]
+    """Of models: the same over the cells of which every model has the metric; `null` where these are all cells."""
     units: UnitCounts
+    coverage: NotRequired[Coverage | None]
+    """Missing in results from before."""
+    corrected: NotRequired[Corrected | None]
+    """Missing in results from before."""
 
 
 class Results(TypedDict):
@@ -1804,12 +1844,14 @@ class Results(TypedDict):
     job: str
     name: str | None
     completeness: Literal["full", "partial"]
+    completeness_reasons: NotRequired[list[str]]
+    """Why it is `partial`, each `code: words`: `calls_missing`, `cells_without_figure`, `personas_without_score`. Missing in results from before."""
     simulated: bool
     cells: list[CellResult]
     persona_scores: list[dict[str, Any]]
     """PersonaScore and task scores of each persona and model, with what they leave out."""
     persona_score_totals: NotRequired[list[dict[str, Any]]]
-    """Means and standard deviations over personas, by model; the model's refusal rate."""
+    """Means and standard deviations over personas, by model; the model's refusal rate; `coverage` of the planned grades; in `corrected` PersonaScore's bounds; `matched` over the personas of which every model has a PersonaScore."""
     judge_agreement: NotRequired[list[dict[str, Any]]]
     """How well each two judges' grades agree, by task."""
     verdict_agreement: NotRequired[list[dict[str, Any]]]

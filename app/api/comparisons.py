@@ -67,11 +67,19 @@ async def gate(
             description="Whose interval decides: over personas like these, or over the runs of these very cells."
         ),
     ] = "personas",
+    minimum_coverage: Annotated[
+        float | None,
+        Query(
+            ge=0,
+            le=1,
+            description="A figure of a smaller share of what was planned is inconclusive. [the job's own `minimum_coverage`]",
+        ),
+    ] = None,
     format_: Annotated[Literal["json", "junit"], Query(alias="format")] = "json",
 ) -> Response:
     """`pass` if the whole interval of every figure meets its threshold, `fail` if all of one misses it, else `inconclusive`."""
     job = await find_job(services.engine, tenant, job_id)
-    found = await gate_of(services.results, job, threshold, interval)
+    found = await gate_of(services.results, job, threshold, interval, minimum_coverage)
     if format_ == "junit":
         return junit_answer(job_id, found)
     return JSONResponse({"job": job_id} | found.to_json())

@@ -75,6 +75,9 @@ class ComparedSide(Answer):
     baseline: str | None
     model: str
     completeness: Completeness
+    coverage: float | None = Field(
+        description="Share of the model's planned verdicts (grades) that its figures are of; `null` where it is not known."
+    )
     simulated: bool
 
 
@@ -150,6 +153,10 @@ class GateCheck(Answer):
     reason: str
     value: float | None
     ci95: tuple[float, float] | None
+    coverage: float | None = Field(
+        description="Share of the planned verdicts, grades or cells, whichever is smaller, that the figure is of;"
+        " `null` of refusal rates, and where it was not counted."
+    )
 
 
 class Gate(Answer):
@@ -158,4 +165,5 @@ class Gate(Answer):
     job: str
     object: Literal["gate"]
     verdict: Literal["pass", "fail", "inconclusive"]
+    minimum_coverage: float = Field(description="A figure of less than this is inconclusive.")
     checks: list[GateCheck]

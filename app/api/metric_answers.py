@@ -54,6 +54,32 @@ class CellMetrics(BaseModel):
     rc_atom: RcAtom
 
 
+class Coverage(Answer):
+    """Which share of the planned verdicts (grades) the figures are of."""
+
+    share: float | None = Field(
+        description="`counted` of `planned`; `null` where nothing is planned.", examples=[0.98]
+    )
+    counted: int = Field(
+        description="`scored`, and `not_applicable` in responses with a scored sentence; of grades the scored ones."
+    )
+    refused: int = Field(description="Of those that do not count, what the model's refusals cost.")
+    planned: int = Field(
+        description="Responses without judged sentences have as many as the others of their model and task on average."
+    )
+
+
+class Corrected(Answer):
+    """What missing responses and verdicts can do to ACC_atom. Not in the papers."""
+
+    acc_atom_composite: Metric = Field(
+        description="ACC_atom with each refusal as a response that is out of character throughout."
+    )
+    acc_atom_bounds: tuple[float, float] | None = Field(
+        description="ACC_atom if all that is missing were out of character, and if all were in character."
+    )
+
+
 class GroupKeys(BaseModel):
     """What the cells of a total have in common; of these keys those that its `by` names."""
 

@@ -16,6 +16,7 @@ from pydantic.config import JsonDict
 from app.api.bodies import Body, in_parts
 from app.api.judging_requests import JudgingIn
 from app.domain.budget import Budget
+from app.domain.coverage import MINIMUM_COVERAGE
 from app.domain.draft import (
     DimensionDraft,
     JobDraft,
@@ -396,6 +397,12 @@ class JobIn(Body):
         max_length=100,
         description="What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise.",
         examples=[["acc_atom>=0.8", "refusal_rate<=0.02"]],
+    )
+    minimum_coverage: float = Field(
+        MINIMUM_COVERAGE,
+        ge=0,
+        le=1,
+        description="The gate is inconclusive about a figure of a smaller share of what was planned.",
     )
     protocol: Literal["paper", "hardened"] = Field(
         "paper",

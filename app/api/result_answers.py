@@ -8,7 +8,15 @@ from pydantic import BaseModel, Field
 from app.api.annotation_answers import HumanAgreement
 from app.api.answer import Answer
 from app.api.job_answers import Completeness, Cost, FailedCalls, JobUsage
-from app.api.metric_answers import CellMetrics, Correlation, GroupKeys, LengthEffect, Metric
+from app.api.metric_answers import (
+    CellMetrics,
+    Corrected,
+    Correlation,
+    Coverage,
+    GroupKeys,
+    LengthEffect,
+    Metric,
+)
 from app.api.reuse_answers import ReuseAnswer
 from app.api.suspicion_answers import SuspicionSummary
 
@@ -70,6 +78,8 @@ class CellResult(BaseModel):
         examples=[{"1": 0, "2": 3, "3": 9, "4": 20, "5": 8}],
     )
     responses: dict[str, int]
+    coverage: Coverage | None = Field(None, description="Missing in results from before.")
+    corrected: Corrected | None = Field(None, description="Missing in results from before.")
     by_judge: dict[str, Any]
 
 
@@ -84,7 +94,13 @@ class TotalResult(GroupKeys):
         description="The responses of the cells; those that several cells share count once. Missing in results from before.",
     )
     metrics: CellMetrics
+    matched: CellMetrics | None = Field(
+        None,
+        description="Of models: the same over the cells of which every model has the metric; `null` where these are all cells.",
+    )
     units: UnitCounts
+    coverage: Coverage | None = Field(None, description="Missing in results from before.")
+    corrected: Corrected | None = Field(None, description="Missing in results from before.")
 
 
 class DiversityAnswer(Answer):
@@ -154,6 +170,11 @@ class Results(BaseModel):
     job: str
     name: str | None
     completeness: Completeness
+    completeness_reasons: list[str] = Field(
+        default_factory=list,
+        description="Why it is `partial`, each `code: words`: `calls_missing`, `cells_without_figure`,"
+        " `personas_without_score`. Missing in results from before.",
+    )
     simulated: bool
     cells: list[CellResult]
     persona_scores: list[dict[str, Any]] = Field(
@@ -161,7 +182,8 @@ class Results(BaseModel):
     )
     persona_score_totals: list[dict[str, Any]] = Field(
         default_factory=list,
-        description="Means and standard deviations over personas, by model; the model's refusal rate.",
+        description="Means and standard deviations over personas, by model; the model's refusal rate; `coverage` of the planned"
+        " grades; in `corrected` PersonaScore's bounds; `matched` over the personas of which every model has a PersonaScore.",
     )
     judge_agreement: list[dict[str, Any]] = Field(
         default_factory=list, description="How well each two judges' grades agree, by task."

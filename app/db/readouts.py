@@ -91,6 +91,39 @@ class ResponseTally:
     truncated: int
 
 
+@dataclass(frozen=True, slots=True)
+class UnjudgedResponse:
+    """A response without a sentence that a judge could be asked about.
+
+    Attributes:
+        run: Its run.
+        item: Which of its cell's items it answers.
+        refused: Whether it is a refusal; else it is empty, filtered, failed or no answer.
+    """
+
+    run: int
+    item: int
+    refused: bool
+
+
+async def unjudged_responses(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> dict[int, list[UnjudgedResponse]]:
+    """Each cell's responses that no judge is asked about, by the cell's ordinal."""
+    rows = await connection.execute(
+        text(
+            "SELECT c.ordinal, r.run, r.item, r.status = 'refused' FROM cells c JOIN responses r ON r.cell_id = c.id"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant"
+            " AND (r.status <> 'answered' OR cardinality(r.unit_starts) = 0)"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    found: dict[int, list[UnjudgedResponse]] = {}
+    for ordinal, *response in rows:
+        found.setdefault(ordinal, []).append(UnjudgedResponse(*response))
+    return found
+
+
 async def grades(
     connection: AsyncConnection, tenant: str, job_id: str, cells: Sequence[int], judges: int
 ) -> AsyncIterator[tuple[int, int, int, int, str, int | None, str | None]]:

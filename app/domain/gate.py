@@ -3,23 +3,30 @@
 import enum
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, cast
 
+from app.domain.coverage import COMPOSITE, MINIMUM_COVERAGE, coverage_of_total
 from app.domain.refusal_rate import atomic_refusal_rates
 from app.domain.totals import GROUPINGS
 
 Json = Mapping[str, Any]
 IntervalKind = Literal["personas", "runs"]
 
-ATOMIC = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom")
+ATOMIC = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom", COMPOSITE)
 PERSONA_SCORE, REFUSAL_RATE = "persona_score", "refusal_rate"
 METRICS = (*ATOMIC, PERSONA_SCORE, REFUSAL_RATE)
 KEYS = ("model", "task", "level", "dimension", "persona")
 NO_FIGURE = "the results have no such figure"
 PARTIAL = "the results are not complete"
+CALLS_MISSING = "calls_missing"
+"""Why results may be ``partial``: not all calls were made, or some failed. What else they lack, coverage counts."""
+UNCOUNTED = "the results are from before coverage was counted; minimum_coverage=0 judges them without"
 INTERVAL_FIELDS: Mapping[IntervalKind, str] = {"personas": "ci95", "runs": "ci95_runs"}
 
+_UNKNOWN_COMPOSITE: Json = {
+    COMPOSITE: {"value": None, "n": 0, "reason": "not_counted: the results are from before it was computed"}
+}
 _FORM = re.compile(r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)")
 
 
@@ -61,6 +68,7 @@ class Check:
         reason: Why.
         value: The figure; ``None`` where there is none.
         ci95: Its interval; ``None`` where there is none.
+        coverage: Share of what was planned that the figure is of; ``None`` where it is not counted.
     """
 
     threshold: str
@@ -69,13 +77,20 @@ class Check:
     reason: str
     value: float | None = None
     ci95: Sequence[float] | None = None
+    coverage: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """All checks: ``fail`` if any fails, else ``inconclusive`` if any is, else ``pass``."""
+    """All checks: ``fail`` if any fails, else ``inconclusive`` if any is, else ``pass``.
+
+    Attributes:
+        checks: At least one.
+        minimum_coverage: What each figure's coverage was held to.
+    """
 
     checks: tuple[Check, ...]
+    minimum_coverage: float
 
     @property
     def verdict(self) -> Verdict:
@@ -88,6 +103,7 @@ class Gate:
         return {
             "object": "gate",
             "verdict": self.verdict.value,
+            "minimum_coverage": self.minimum_coverage,
             "checks": [asdict(check) | {"verdict": check.verdict.value} for check in self.checks],
         }
 
@@ -124,48 +140,91 @@ def _check_keys(metric: str, keys: Mapping[str, str]) -> None:
         raise ValueError(f"{metric} exists by model{' and task' if metric == PERSONA_SCORE else ''} only")
 
 
-def judge_gate(results: Json, thresholds: Sequence[Threshold], interval: IntervalKind) -> Gate:
+def judge_gate(
+    results: Json,
+    thresholds: Sequence[Threshold],
+    interval: IntervalKind,
+    minimum_coverage: float = MINIMUM_COVERAGE,
+) -> Gate:
     """Holds a job's results to thresholds.
 
     A figure passes only if its whole interval does, and fails only if its whole interval fails. What is missing, has no
-    interval, or comes from results that are not complete is inconclusive: it never passes.
+    interval, is of too small a share of what was planned, or comes from results that are not complete is inconclusive: it
+    never passes.
 
     Args:
         results: The results document.
         thresholds: At least one.
         interval: Over personas like the job's, or over the runs of its very cells.
+        minimum_coverage: Share of the planned verdicts (grades), and of the cells, that a figure shall be of, 0–1.
     """
     checks = [
         check
         for threshold in thresholds
-        for check in _checks(results, threshold, interval) or [_missing(threshold)]
+        for check in _checks(results, threshold, interval, minimum_coverage) or [_missing(threshold)]
     ]
-    return Gate(tuple(checks))
+    return Gate(tuple(checks), minimum_coverage)
 
 
 def _missing(threshold: Threshold) -> Check:
     return Check(threshold.text, threshold.where, Verdict.INCONCLUSIVE, NO_FIGURE)
 
 
-def _checks(results: Json, threshold: Threshold, interval: IntervalKind) -> list[Check]:
-    full = results["completeness"] == "full"
-    return [_check(threshold, of, metric, interval, full=full) for of, metric in _figures(results, threshold)]
+def _checks(results: Json, threshold: Threshold, interval: IntervalKind, minimum: float) -> list[Check]:
+    full = _all_called(results)
+    found = []
+    for of, metric, coverage in _figures(results, threshold):
+        check = replace(_check(threshold, of, metric, interval, full=full), coverage=coverage)
+        doubt = None if threshold.metric == REFUSAL_RATE else _too_little(coverage, minimum)
+        if doubt is not None and check.value is not None:
+            check = replace(check, verdict=Verdict.INCONCLUSIVE, reason=f"{doubt}; {check.reason}")
+        found.append(check)
+    return found
 
 
-def _figures(results: Json, threshold: Threshold) -> list[tuple[dict[str, str], Json]]:
-    """The figures that a threshold is about, and what each is of."""
+def _all_called(results: Json) -> bool:
+    """Whether no call is missing; a cell without a figure counts in its totals' coverage, not in other models'."""
+    if results["completeness"] == "full":
+        return True
+    reasons = results.get("completeness_reasons", ())
+    return len(reasons) > 0 and not any(reason.startswith(f"{CALLS_MISSING}:") for reason in reasons)
+
+
+def _too_little(coverage: float | None, minimum: float) -> str | None:
+    """Why a figure is of too little to decide by; ``None`` if it is of enough."""
+    if not minimum:
+        return None
+    if coverage is None:
+        return UNCOUNTED
+    if coverage >= minimum:
+        return None
+    return f"the figure is of {100 * coverage:.1f} % of what was planned, less than {100 * minimum:g} %"
+
+
+def _metric_of(name: str, total: Json) -> Json:
+    if name != COMPOSITE:
+        return cast("Json", total["metrics"][name])
+    return cast("Json", (total.get("corrected") or _UNKNOWN_COMPOSITE)[COMPOSITE])
+
+
+def _figures(results: Json, threshold: Threshold) -> list[tuple[dict[str, str], Json, float | None]]:
+    """The figures that a threshold is about, what each is of, and its coverage."""
     where = threshold.where
     if threshold.metric in ATOMIC:
         by = _grouping(where)
         return [
-            ({key: total[key] for key in total["by"]}, total["metrics"][threshold.metric])
+            (
+                {key: total[key] for key in total["by"]},
+                _metric_of(threshold.metric, total),
+                coverage_of_total(total, threshold.metric),
+            )
             for total in results["totals"]
             if tuple(total["by"]) == by and all(total[key] == value for key, value in where.items())
         ]
-    found: list[tuple[dict[str, str], Json]] = []
+    found: list[tuple[dict[str, str], Json, float | None]] = []
     if threshold.metric == REFUSAL_RATE:
         found += [
-            ({"model": model, "framework": "atomic"}, rate)
+            ({"model": model, "framework": "atomic"}, rate, None)
             for model, rate in atomic_refusal_rates(results)
             if where.get("model") in {None, model}
         ]
@@ -174,10 +233,15 @@ def _figures(results: Json, threshold: Threshold) -> list[tuple[dict[str, str], 
             of = {"model": total["model"]}
             if "task" not in where:
                 of_what = of | ({"framework": "personagym"} if threshold.metric == REFUSAL_RATE else {})
-                found.append((of_what, total[threshold.metric]))
+                found.append((of_what, total[threshold.metric], _share(total.get("coverage"))))
             elif where["task"] in total["tasks"]:
-                found.append((of | {"task": where["task"]}, total["tasks"][where["task"]]))
+                task = total["tasks"][where["task"]]
+                found.append((of | {"task": where["task"]}, task, _share(task.get("coverage"))))
     return found
+
+
+def _share(coverage: Json | None) -> float | None:
+    return None if coverage is None else coverage["share"]
 
 
 def _grouping(where: Mapping[str, str]) -> tuple[str, ...] | None:

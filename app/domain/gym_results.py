@@ -3,10 +3,16 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import NamedTuple
 
+import numpy as np
+
+from app.domain.coverage import Coverage
 from app.domain.metrics.metric import Metric, metric_json
 from app.domain.personagym.agreement import Agreement, agreements
 from app.domain.personagym.scores import (
+    SCORES,
     Grade,
     ModelTotal,
     PersonaResult,
@@ -19,6 +25,7 @@ from app.domain.statistics.groups import PersonaSample
 Json = dict[str, object]
 
 RESPONSE_STATUSES = ("answered", "refused", "failed", "filtered", "no_answer")
+NO_MATCH = "no_match: there is no persona of which every model has a PersonaScore"
 NO_ANSWER = "no_answer: there is no answer"
 PAPER_TASKS = 5
 
@@ -58,9 +65,14 @@ def gym_results(
     of_persona: dict[tuple[str, str], list[GymTally]] = defaultdict(list)
     for tally in tallies:
         of_persona[tally.model, tally.persona].append(tally)
+    judges = len({grade.judge for grade in grades})
+    matched = _matched(results, sample)
     return {
         "persona_scores": [_persona(result, of_persona[result.model, result.persona]) for result in results],
-        "persona_score_totals": [_model(total, tallies, sample) for total in model_totals(results, sample)],
+        "persona_score_totals": [
+            _model(total, tallies, grades, judges, sample) | {"matched": matched.get(total.model)}
+            for total in model_totals(results, sample)
+        ],
         "judge_agreement": [_agreement(found) for found in agreements(grades, tasks, sample)],
     }
 
@@ -89,16 +101,90 @@ def _persona(result: PersonaResult, own: Sequence[GymTally]) -> Json:
     }
 
 
-def _model(total: ModelTotal, tallies: Sequence[GymTally], sample: PersonaSample | None) -> Json:
+def _model(
+    total: ModelTotal,
+    tallies: Sequence[GymTally],
+    grades: Sequence[Grade],
+    judges: int,
+    sample: PersonaSample | None,
+) -> Json:
     own = [tally for tally in tallies if tally.model == total.model]
+    graded = _graded(own, grades, judges)
     return {
         "model": total.model,
         "persona_score": _spread(total.persona_score),
-        "tasks": {id_: _spread(spread) for id_, spread in total.tasks.items()},
+        "tasks": {
+            id_: _spread(spread) | {"coverage": _coverage([each for each in graded if each.task == id_])}
+            for id_, spread in total.tasks.items()
+        },
         "refusal_rate": _refusal_rate(own, sample),
         "responses": _responses(own),
         "grades": asdict(total.grades) | {"total": total.grades.total},
+        "coverage": _coverage(graded),
+        "corrected": {"persona_score_bounds": _bounds(graded)},
     }
+
+
+class _Graded(NamedTuple):
+    """A model's grades as one persona in one task: the scores that there are, and how many grades are planned."""
+
+    task: str
+    scores: list[int]
+    planned: int
+
+
+def _graded(own: Sequence[GymTally], grades: Sequence[Grade], judges: int) -> list[_Graded]:
+    scores: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for grade in grades:
+        if grade.verdict.score is not None:
+            scores[grade.model, grade.persona, grade.task].append(grade.verdict.score)
+    return [
+        _Graded(
+            tally.task,
+            scores[tally.model, tally.persona, tally.task],
+            max(tally.planned, sum(tally.responses.values())) * judges,
+        )
+        for tally in own
+    ]
+
+
+def _coverage(graded: Sequence[_Graded]) -> Json:
+    counted = sum(len(each.scores) for each in graded)
+    return Coverage(counted, 0, sum(each.planned for each in graded)).to_json()
+
+
+def _bounds(graded: Sequence[_Graded]) -> list[float] | None:
+    """PersonaScore if all missing grades were the lowest, and if all were the highest; ``None`` without a planned one.
+
+    Each task of a persona counts the same, so the mean over persona and task is PersonaScore's over personas.
+    """
+    if not graded or not all(each.planned for each in graded):
+        return None
+    return [
+        fmean((sum(each.scores) + end * (each.planned - len(each.scores))) / each.planned for each in graded)
+        for end in SCORES
+    ]
+
+
+def _matched(results: Sequence[PersonaResult], sample: PersonaSample | None) -> dict[str, Json]:
+    """Each model's PersonaScore over the personas of which every model has one; empty where these are all."""
+    scores = {(result.model, result.persona): result.persona_score.value for result in results}
+    models = list(dict.fromkeys(model for model, _ in scores))
+    personas = list(dict.fromkeys(persona for _, persona in scores))
+    common = [
+        persona for persona in personas if all(scores.get((model, persona)) is not None for model in models)
+    ]
+    if len(common) == len(personas):
+        return {}
+    found = {}
+    for model in models:
+        values = np.array([scores[model, persona] for persona in common], dtype=np.float64)
+        mean = Metric.average(values, NO_MATCH)
+        if mean.value is not None and sample is not None:
+            counts = [1.0] * len(common)
+            mean = mean.within(sample.interval(mean.value, common, values.tolist(), counts, SCORES))
+        found[model] = metric_json(mean) | {"left_out": len(personas) - len(common)}
+    return found
 
 
 def _refusal_rate(tallies: Sequence[GymTally], sample: PersonaSample | None) -> Json:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, field
 
+from app.domain.coverage import Coverage
 from app.domain.dimension import Scale
 from app.domain.metrics.cell import CellMetrics, UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet, interval_json, metric_json
+from app.domain.metrics.missing import Corrected
 from app.domain.statistics.groups import Influence
 
 Json = dict[str, object]
@@ -60,6 +62,8 @@ class CellResult:
         simulated: Whether the model or a judge was a simulated one.
         statuses: What became of the cell's responses; dimensions that share a text share it.
         influences: What the runs do to each metric over all judges, from which totals' intervals follow.
+        coverage: Which share of its planned verdicts the metrics are of; ``None`` where that is not known.
+        corrected: What may be missing can do to ACC_atom; ``None`` where that is not known.
     """
 
     model: str
@@ -74,6 +78,8 @@ class CellResult:
     simulated: bool = False
     statuses: ResponseStatuses = field(default_factory=ResponseStatuses)
     influences: Mapping[str, Influence] = field(default_factory=dict, compare=False, repr=False)
+    coverage: Coverage | None = None
+    corrected: Corrected | None = None
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -97,6 +103,7 @@ class CellResult:
             "runs": self.runs,
             "generation": asdict(self.statuses),
             **_cell_metrics_json(self.metrics, self.scale),
+            **_missing_json(self.coverage, self.corrected),
             "by_judge": {
                 judge: _cell_metrics_json(own, self.scale) for judge, own in sorted(self.by_judge.items())
             },
@@ -114,6 +121,9 @@ class Total:
         units: The cells' units added up, by status.
         simulated: Whether any of the cells is simulated.
         statuses: What became of the cells' responses, added up; a text that several cells share counts once.
+        coverage: Which share of the cells' planned verdicts the metrics are of; ``None`` where that is not known.
+        corrected: As of cells; the bounds are over all cells, those without a metric included.
+        matched: The same means over the cells of which every model has the metric; ``None`` where these are all cells.
     """
 
     keys: Mapping[str, str]
@@ -122,6 +132,9 @@ class Total:
     units: UnitCounts
     simulated: bool = False
     statuses: ResponseStatuses = field(default_factory=ResponseStatuses)
+    coverage: Coverage | None = None
+    corrected: Corrected | None = None
+    matched: MetricSet | None = None
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -137,7 +150,9 @@ class Total:
             "cells": self.cells,
             "generation": asdict(self.statuses),
             "metrics": _metrics_json(self.metrics, cells=self.cells),
+            "matched": None if self.matched is None else _metrics_json(self.matched, cells=self.cells),
             "units": _units_json(self.units),
+            **_missing_json(self.coverage, self.corrected),
         }
 
 
@@ -251,6 +266,13 @@ def _cell_metrics_json(metrics: CellMetrics, scale: Scale) -> Json:
         },
         "runs_used": metrics.runs.used,
         "scores": {str(scale.minimum + n): count for n, count in enumerate(metrics.scores)},
+    }
+
+
+def _missing_json(coverage: Coverage | None, corrected: Corrected | None) -> Json:
+    return {
+        "coverage": None if coverage is None else coverage.to_json(),
+        "corrected": None if corrected is None else corrected.to_json(),
     }
 
 

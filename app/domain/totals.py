@@ -1,14 +1,20 @@
 """Totals over cells, and the whole of a job's results from its cells."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from itertools import groupby
+from statistics import fmean
+
+import numpy as np
 
 from app.domain.correlations import correlations, length_effects
+from app.domain.coverage import Coverage
 from app.domain.metrics.cell import UnitCounts
-from app.domain.metrics.metric import Metric, MetricSet, values_of
+from app.domain.metrics.metric import Metric, MetricSet
+from app.domain.metrics.missing import Corrected
 from app.domain.results import CellResult, JudgeResult, ResponseStatuses, Results, Total
-from app.domain.statistics.cells import RANGES
+from app.domain.statistics.cells import RANGES, UNIT_RANGE
 from app.domain.statistics.groups import Member, PersonaSample, stratified_interval
 
 GROUPINGS = (
@@ -25,6 +31,7 @@ GROUPINGS = (
 total column and rows of Table 5 (atomic paper)."""
 
 NO_CELL = "no_cell: no cell of the group has the metric"
+NO_MATCH = "no_match: there is no cell of which every model has the metric"
 MIXED_SCALES = (
     "mixed_scales: the group's cells are scored on different scales, so their means have no common unit"
 )
@@ -45,7 +52,41 @@ def totals(cells: Sequence[CellResult], seed: int | None = None) -> tuple[Total,
     """
     sample = _sample(cells, seed)
     ordered = sorted(cells, key=lambda cell: cell.key)
-    return tuple(total for by in GROUPINGS for total in _grouped(ordered, by, sample))
+    found = [total for by in GROUPINGS for total in _grouped(ordered, by, sample)]
+    return tuple(_matched(found, ordered, sample))
+
+
+def _matched(
+    found: Sequence[Total], cells: Sequence[CellResult], sample: PersonaSample | None
+) -> Iterator[Total]:
+    """The totals, those of models with their means over the cells of which every model has the metric, where some lack it.
+
+    A model without a figure where personas are hard to play has the higher mean of what is left.
+    """
+    lacking = {
+        field.name: {cell.key[1:] for cell in cells if getattr(cell.metrics, field.name).value is None}
+        | _of_some_models(cells)
+        for field in fields(MetricSet)
+    }
+    for total in found:
+        if total.by != ("model",) or not any(lacking.values()):
+            yield total
+            continue
+        own = [cell for cell in cells if cell.model == total.keys["model"]]
+        metrics = {
+            name: _over_cells(name, [cell for cell in own if cell.key[1:] not in places], sample, NO_MATCH)
+            for name, places in lacking.items()
+        }
+        if _mixes_scales(own):
+            metrics["mean"] = Metric.missing(MIXED_SCALES)
+        yield replace(total, matched=MetricSet(**metrics))
+
+
+def _of_some_models(cells: Sequence[CellResult]) -> set[tuple[str, ...]]:
+    """The places that not every model has at all."""
+    models = {cell.model for cell in cells}
+    having = Counter(cell.key[1:] for cell in cells)
+    return {place for place, count in having.items() if count < len(models)}
 
 
 def summarize(
@@ -95,7 +136,7 @@ def _grouped(cells: Sequence[CellResult], by: tuple[str, ...], sample: PersonaSa
 
 def _total(keys: dict[str, str], cells: list[CellResult], sample: PersonaSample | None) -> Total:
     metrics = {field.name: _over_cells(field.name, cells, sample) for field in fields(MetricSet)}
-    if len({(cell.scale.minimum, cell.scale.maximum) for cell in cells}) > 1:
+    if _mixes_scales(cells):
         metrics["mean"] = Metric.missing(MIXED_SCALES)
     texts = {(cell.model, cell.persona, cell.task): cell.statuses for cell in cells}
     return Total(
@@ -105,14 +146,42 @@ def _total(keys: dict[str, str], cells: list[CellResult], sample: PersonaSample 
         units=UnitCounts.sum([cell.metrics.units for cell in cells]),
         simulated=any(cell.simulated for cell in cells),
         statuses=ResponseStatuses.sum(texts.values()),
+        coverage=_coverage(cells),
+        corrected=_corrected(cells, sample),
     )
 
 
-def _over_cells(name: str, cells: Sequence[CellResult], sample: PersonaSample | None) -> Metric:
+def _mixes_scales(cells: Sequence[CellResult]) -> bool:
+    return len({(cell.scale.minimum, cell.scale.maximum) for cell in cells}) > 1
+
+
+def _coverage(cells: Sequence[CellResult]) -> Coverage | None:
+    known = [cell.coverage for cell in cells if cell.coverage is not None]
+    return Coverage.sum(known) if known else None
+
+
+def _corrected(cells: Sequence[CellResult], sample: PersonaSample | None) -> Corrected | None:
+    found = [(cell, cell.corrected) for cell in cells if cell.corrected is not None]
+    if not found:
+        return None
+    ends = [one.acc_atom_bounds for _, one in found if one.acc_atom_bounds is not None]
+    members = [
+        Member((cell.model, cell.persona, cell.task), cell.persona, value, one.influence)
+        for cell, one in found
+        if (value := one.acc_atom_composite.value) is not None
+    ]
+    return Corrected(
+        _mean(members, UNIT_RANGE, sample, NO_CELL),
+        (fmean(low for low, _ in ends), fmean(high for _, high in ends)) if ends else None,
+    )
+
+
+def _over_cells(
+    name: str, cells: Sequence[CellResult], sample: PersonaSample | None, reason: str = NO_CELL
+) -> Metric:
     """The mean of one metric over the cells that have it, with its intervals."""
-    metric = Metric.average(values_of([getattr(cell.metrics, name) for cell in cells]), NO_CELL)
-    if metric.value is None or sample is None:
-        return metric
+    if not cells:
+        return Metric.missing(reason)
     scale = cells[0].scale
     bounds = RANGES.get(name, (float(scale.minimum), float(scale.maximum)))
     members = [
@@ -120,6 +189,15 @@ def _over_cells(name: str, cells: Sequence[CellResult], sample: PersonaSample | 
         for cell in cells
         if (value := getattr(cell.metrics, name).value) is not None
     ]
+    return _mean(members, bounds, sample, reason)
+
+
+def _mean(
+    members: Sequence[Member], bounds: tuple[float, float], sample: PersonaSample | None, reason: str
+) -> Metric:
+    metric = Metric.average(np.array([member.value for member in members], dtype=np.float64), reason)
+    if metric.value is None or sample is None:
+        return metric
     return metric.within(
         sample.over_cells(metric.value, members, bounds),
         stratified_interval(metric.value, members, bounds, "runs"),

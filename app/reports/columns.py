@@ -125,6 +125,12 @@ CELL_COLUMNS = (
         for name in RESPONSE_COUNTS
     ),
     *(Column(f"generation_{name}", _INTEGER, f"Before judging: {name}.") for name in GENERATION_COUNTS),
+    Column("coverage", _NUMBER, "Share of the planned verdicts that the metrics are of."),
+    Column("verdicts_counted", _INTEGER, "How many verdicts these are."),
+    Column("verdicts_planned", _INTEGER, "How many are planned."),
+    Column("acc_atom_composite", _NUMBER, "ACC_atom with refusals as out of character."),
+    Column("acc_atom_lower_bound", _NUMBER, "ACC_atom if all that is missing were out of character."),
+    Column("acc_atom_upper_bound", _NUMBER, "ACC_atom if all that is missing were in character."),
 )
 """One row for each cell of the results document."""
 

@@ -19,7 +19,7 @@ from app.reports.apart import made_apart
 from app.reports.cards import Card, make_card
 from app.reports.coefficients import coefficients
 from app.reports.distributions import distributions
-from app.reports.lead import Lead, lead
+from app.reports.lead import Lead, lead, too_little_of
 from app.reports.persona_scores import PersonaScores, persona_scores, score_step
 from app.reports.run_matrices import run_matrices, varying_cells
 from app.reports.selection import Selection
@@ -126,6 +126,9 @@ def render(material: Material) -> bytes:
         models=models,
         gym=gym,
         lead=_lead(results, models, gym),
+        doubtful=too_little_of(
+            results, [row["model"] for row in gym.models] if gym else [row.model for row in models]
+        ),
         among=among,
         figures=figures,
         cell_plots=CELL_PLOTS,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.domain.comparison import compare, comparison_json, figures_of
+from app.domain.coverage import MINIMUM_COVERAGE, coverage_of_model
 
 Json = Mapping[str, Any]
 
@@ -21,17 +22,21 @@ class Lead:
         second: The latter's.
         row: The first's figure less the second's, paired, in the form of ``/v1/comparisons``; ``None`` without a pair.
         left_out: Figures of the same metric that have no partner.
+        too_little: Of these two models those of whose planned verdicts (grades) too few count, and the share that does.
     """
 
     first: str
     second: str
     row: Json | None
     left_out: int
+    too_little: Mapping[str, float]
 
     @property
     def shown(self) -> bool:
-        """Whether the first is ahead by more than chance."""
-        return self.row is not None and decides(self.row) and self.row["difference"] > 0
+        """Whether the first is ahead by more than chance, and not by what is missing."""
+        return (
+            not self.too_little and self.row is not None and decides(self.row) and self.row["difference"] > 0
+        )
 
 
 def lead(results: Json, ranked: Sequence[str], metric: str) -> Lead | None:
@@ -47,7 +52,14 @@ def lead(results: Json, ranked: Sequence[str], metric: str) -> Lead | None:
     first, second = ranked[:2]
     found = comparison_json(compare(figures_of(results, first), figures_of(results, second)))
     left_out = [each for each in found["left_out"] if each["metric"] == metric]
-    return Lead(first, second, _over_all(found["differences"]).get(metric), len(left_out))
+    row = _over_all(found["differences"]).get(metric)
+    return Lead(first, second, row, len(left_out), too_little_of(results, ranked[:2]))
+
+
+def too_little_of(results: Json, models: Sequence[str]) -> dict[str, float]:
+    """The models of whose planned verdicts (grades) too few count to conclude anything, and the share that does."""
+    shares = {model: coverage_of_model(results, model) for model in models}
+    return {model: share for model, share in shares.items() if share is not None and share < MINIMUM_COVERAGE}
 
 
 def main_row(differences: Sequence[Json]) -> Json | None:

@@ -237,6 +237,8 @@ def cell_rows(results: Mapping[str, Any]) -> list[Row]:
 def _cell_row(cell: Mapping[str, Any]) -> Row:
     metrics = cell["metrics"]
     generation = cell.get("generation", {})
+    # Results from before these were counted have neither.
+    coverage, corrected = cell.get("coverage") or {}, cell.get("corrected") or {}
     return (
         *(cell[name] for name in ("model", "persona", "task", "dimension", "level", "simulated")),
         cell["scale"]["minimum"],
@@ -252,6 +254,9 @@ def _cell_row(cell: Mapping[str, Any]) -> Row:
         *(cell["units"].get(name) for name in UNIT_STATUSES),
         *(cell["responses"][name] for name in RESPONSE_COUNTS),
         *(generation.get(name) for name in GENERATION_COUNTS),
+        *(coverage.get(name) for name in ("share", "counted", "planned")),
+        corrected.get("acc_atom_composite", {}).get("value"),
+        *(corrected.get("acc_atom_bounds") or (None, None)),
     )
 
 

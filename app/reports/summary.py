@@ -53,6 +53,9 @@ class ModelRow:
         best: The metrics in which no other model is better; empty if it is the only one.
         units: Its judged sentences by status.
         generation: Its responses by what became of them; ``None`` where the document does not say.
+        matched: Its ACC_atom over the cells of which every model has one; ``None`` where these are all cells.
+        coverage: The share of its planned verdicts that count, in the document's form; ``None`` where it does not say.
+        corrected: What missing responses and verdicts can do to its ACC_atom, likewise.
     """
 
     model: str
@@ -61,11 +64,19 @@ class ModelRow:
     best: frozenset[str]
     units: Mapping[str, int]
     generation: Mapping[str, int] | None
+    matched: Figure | None
+    coverage: Json | None
+    corrected: Json | None
+
+    @property
+    def compared(self) -> Figure:
+        """The figure by which models are ordered: ACC_atom, over the same cells for all of them."""
+        return self.matched if self.matched and self.matched.value is not None else self.figures["acc_atom"]
 
     @property
     def acc_atom(self) -> float | None:
-        """The figure by which models are ordered."""
-        return self.figures["acc_atom"].value
+        """Its value."""
+        return self.compared.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,36 +143,59 @@ class Summary:
         """The models, the one with the highest ACC_atom first."""
         totals = {keys[0]: total for (by, keys), total in self._totals.items() if by == ("model",)}
         figures = {model: _figures(total, SUMMARY_METRICS, "cell") for model, total in totals.items()}
+        common = {
+            model: _figures({"metrics": total.get("matched") or total["metrics"]}, SUMMARY_METRICS, "cell")
+            for model, total in totals.items()
+        }
         generation = self._generation()
         rows = [
             ModelRow(
                 model=model,
                 simulated=total["simulated"],
                 figures=figures[model],
-                best=_best(model, figures),
+                best=_best(model, common),
                 units={status: total["units"].get(status, 0) for status in UNIT_STATUSES},
                 generation=generation.get(model),
+                matched=_figure({"metrics": total["matched"]}, "acc_atom", "cell")
+                if total.get("matched")
+                else None,
+                coverage=total.get("coverage"),
+                corrected=total.get("corrected"),
             )
             for model, total in totals.items()
         ]
         return sorted(rows, key=lambda row: -1.0 if row.acc_atom is None else row.acc_atom, reverse=True)
 
     def weakest_levels(self) -> dict[str, tuple[str, bool]]:
-        """For each model that has several levels, the one with the lowest ACC_atom, and whether that is more than chance.
+        """For each model that has several levels, the one with the lowest ACC_atom beyond chance, and whether that is sure.
 
-        It is if its interval lies below those of all others, which is a cautious rule.
+        Scores spread evenly over the scale would lie in low, neutral and high in 2, 1 and 2 of 5 cases (1 to 5), so that
+        shares are compared as (share - chance) / (1 - chance). It is sure if its interval lies below those of all
+        others, which is a cautious rule.
         """
+        chance = self._chance()
         found: dict[str, dict[str, Json]] = defaultdict(dict)
         for (by, keys), total in self._totals.items():
             measured = total["metrics"]["acc_atom"]
             if by == ("model", "level") and measured["value"] is not None:
-                found[keys[0]][keys[1]] = measured
+                found[keys[0]][keys[1]] = _beyond(measured, chance.get(keys))
         weakest = {}
         for model, levels in found.items():
-            if len(levels) > 1:
+            if len(levels) > 1 and all(each["value"] is not None for each in levels.values()):
                 level, *others = sorted(levels, key=lambda name: levels[name]["value"])
                 weakest[model] = level, all(_is_below(levels[level], levels[other]) for other in others)
         return weakest
+
+    def _chance(self) -> dict[tuple[str, ...], float | None]:
+        """The share of its scale's scores that a model's level holds; ``None`` where that differs between its cells."""
+        shares: dict[tuple[str, ...], set[float]] = defaultdict(set)
+        for cell in self._cells:
+            target = self._targets.find(cell["dimension"], cell["level"])
+            if target is not None:
+                lowest, highest = target.scores
+                width = target.maximum - target.minimum + 1
+                shares[cell["model"], cell["level"]].add((highest - lowest + 1) / width)
+        return {key: found.pop() if len(found) == 1 else None for key, found in shares.items()}
 
     def weakest_cells(self, count: int) -> list[tuple[Json, Figure]]:
         """The cells with the lowest ACC_atom, the lowest first."""
@@ -312,6 +346,15 @@ def _best(model: str, figures: Mapping[str, Mapping[str, Figure]]) -> frozenset[
         for name, figure in figures[model].items()
         if figure.value is not None and figure.value == max(_values(row[name] for row in figures.values()))
     )
+
+
+def _beyond(measured: Json, chance: float | None) -> Json:
+    """A share with its interval as (share - chance) / (1 - chance); nothing where chance is not known."""
+    if chance is None or chance == 1:
+        return {"value": None, "ci95": None}
+    ends = measured.get("ci95")
+    value, *moved = ((each - chance) / (1 - chance) for each in (measured["value"], *(ends or ())))
+    return {"value": value, "ci95": moved or None}
 
 
 def _is_below(one: Json, other: Json) -> bool:

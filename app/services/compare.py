@@ -8,6 +8,7 @@ from typing import Any, Literal
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.comparison import Comparison, Figure, LeftOut, Place, compare, comparison_json, figures_of
+from app.domain.coverage import MINIMUM_COVERAGE, coverage_of_model
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.stepwise_json import parse_document
 from app.instruments.published import published_cells
@@ -107,6 +108,7 @@ class Comparer:
                 "baseline": None,
                 "model": model,
                 "completeness": document["completeness"],
+                "coverage": coverage_of_model(document, model),
                 "simulated": document["simulated"],
             },
             figures=await asyncio.to_thread(figures_of, document, model)
@@ -137,7 +139,14 @@ def _baseline(pointer: str, model: str) -> _Side:
         known = ", ".join(sorted({cell.model for cell in published_cells()}))
         message = f"no published cells are of such a model, but of {known}"
         raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
-    about = {"job": None, "baseline": model, "model": model, "completeness": "full", "simulated": False}
+    about = {
+        "job": None,
+        "baseline": model,
+        "model": model,
+        "completeness": "full",
+        "coverage": None,
+        "simulated": False,
+    }
     return _Side(about, figures_of(document, model), {}, None, None)
 
 
@@ -178,6 +187,12 @@ def _notes(one: _Side, other: _Side) -> list[str]:
     for name, side in (("a", one), ("b", other)):
         if side.about["completeness"] != "full":
             notes.append(f"{name} is not complete: what is missing is in no figure.")
+        share = side.about["coverage"]
+        if share is not None and share < MINIMUM_COVERAGE:
+            notes.append(
+                f"{name}: {100 * share:.1f} % of the planned verdicts count. Only what both have is compared;"
+                " what is missing could change the difference."
+            )
         if side.about["baseline"] is not None:
             notes.append(f"{name}: {NOTE}")
     if one.judges is not None and other.judges is not None and one.judges != other.judges:

@@ -4,10 +4,10 @@ import asyncio
 import json
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -18,9 +18,11 @@ from app.db.jobs import JobRow
 from app.db.joint_scores import JointRow, joint_scores
 from app.db.preparations import Asks, StoredStep
 from app.db.progress import Counts, UsageRow
-from app.db.readouts import ResponseTally, ScoreRow
+from app.db.readouts import ResponseTally, ScoreRow, UnjudgedResponse
 from app.db.replies import ReuseRow
 from app.db.sets import StoredPersonaSet
+from app.domain.coverage import coverages
+from app.domain.gate import CALLS_MISSING
 from app.domain.grouping_check import CheckedSentence, Json, JudgingCheck
 from app.domain.gym_results import RESPONSE_STATUSES, GymTally, gym_results
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
@@ -35,11 +37,13 @@ from app.services.job_context import JobContext
 from app.services.job_view import cost_json, failure_json, reuse_json, time_json, usage_json
 from app.services.judge_agreement import judge_agreement
 from app.services.manifest import manifest
+from app.services.missing_figures import corrected, judged_cell, responses_per_run_on
 from app.services.persona_sets import generation_json, made_by
 from app.services.sets import PERSONA_SET, QUESTION_SET, made_set_id
 from app.services.suspicion import Scores, StoredGrade, Suspicious, read_suspicious, suspicion_json
 
 FULL, PARTIAL = "full", "partial"
+CELLS_WITHOUT_FIGURE, PERSONAS_WITHOUT_SCORE = "cells_without_figure", "personas_without_score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class JobRows:
     joint: list[JointRow] = field(default_factory=list)
     suspicious: Suspicious = field(default_factory=Suspicious)
     failed: list[FailureRow] = field(default_factory=list)
+    unjudged: dict[int, list[UnjudgedResponse]] = field(default_factory=dict)
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
@@ -94,6 +99,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await joint_scores(connection, job.tenant, job.id) if len(context.spec.judges) > 1 else [],
         await read_suspicious(connection, job, context, grouped, grades),
         await failures.histogram(connection, job.tenant, job.id),
+        await readouts.unjudged_responses(connection, job.tenant, job.id),
     )
 
 
@@ -148,12 +154,22 @@ async def _stored_grades(connection: AsyncConnection, job: JobRow, context: JobC
     ]
 
 
-async def compute_results(engine: AsyncEngine, job: JobRow, context: JobContext) -> tuple[str, str]:
-    """A job's results as they stand; no connection is held while they are computed from what was read.
+class Computed(NamedTuple):
+    """A job's results.
 
-    Returns:
-        Completeness (``"full"`` or ``"partial"``) and the results as JSON text.
+    Attributes:
+        completeness: ``"full"`` or ``"partial"``.
+        called: Whether every planned response and verdict is there and none has failed.
+        document: The results as JSON text.
     """
+
+    completeness: str
+    called: bool
+    document: str
+
+
+async def compute_results(engine: AsyncEngine, job: JobRow, context: JobContext) -> Computed:
+    """A job's results as they stand; no connection is held while they are computed from what was read."""
     async with engine.connect() as connection:
         # One snapshot for all the queries behind the figures.
         await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -161,11 +177,14 @@ async def compute_results(engine: AsyncEngine, job: JobRow, context: JobContext)
     return await asyncio.to_thread(render_results, job, context, rows)
 
 
-def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str, str]:
+def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     """See :func:`compute_results`; CPU only."""
     spec = context.spec
     cells = _cell_results(context, rows)
-    completeness = FULL if is_full(rows.counts) and _all_made(spec, rows) else PARTIAL
+    called = is_full(rows.counts) and _all_made(spec, rows)
+    gym_figures = _gym_results(context, rows)
+    reasons = _incomplete(cells, gym_figures["persona_scores"], called=called)
+    completeness = PARTIAL if reasons else FULL
     judges = {judge.label: judge.simulated for judge in spec.judges}
     results = summarize(cells, judges, spec.seed).to_json()
     check = _check(context, rows)
@@ -173,10 +192,11 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
         "job": job.id,
         "name": job.name,
         "completeness": completeness,
+        "completeness_reasons": reasons,
         **results,
         "simulated": job.simulated,  # also where no sentence was judged
         "verdict_agreement": judge_agreement(context, rows.joint),
-        **_gym_results(context, rows),
+        **gym_figures,
         **_generation_results(spec, rows),
         "suspicion": _suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
@@ -196,7 +216,23 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> tuple[str
             reused_snapshots=rows.reused_snapshots,
         ),
     }
-    return completeness, _text(document)
+    return Computed(completeness, called, _text(document))
+
+
+def _incomplete(
+    cells: Sequence[CellResult], persona_scores: Sequence[Mapping[str, Any]], *, called: bool
+) -> list[str]:
+    """Why results are not complete, each ``"code: words"``; nothing where they are."""
+    reasons = [] if called else [f"{CALLS_MISSING}: not every planned response and verdict is there"]
+    empty = sum(cell.metrics.acc_atom.value is None for cell in cells)
+    if empty:
+        reasons.append(f"{CELLS_WITHOUT_FIGURE}: {empty} of {len(cells)} cells have no scored sentence")
+    without = sum(row["persona_score"]["value"] is None for row in persona_scores)
+    if without:
+        reasons.append(
+            f"{PERSONAS_WITHOUT_SCORE}: {without} of {len(persona_scores)} personas have no PersonaScore"
+        )
+    return reasons
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -224,7 +260,12 @@ def _suspicion(context: JobContext, rows: JobRows) -> dict[str, Any] | None:
     )
     of_models = totals(_cell_results(context, others), spec.seed)
     without = {
-        "totals": [one.to_json() for one in of_models if one.by in {("model",), ("model", "task")}],
+        # What is left out on purpose is not missing.
+        "totals": [
+            replace(one, coverage=None, corrected=None, matched=None).to_json()
+            for one in of_models
+            if one.by in {("model",), ("model", "task")}
+        ],
         "persona_score_totals": _gym_results(context, others).get("persona_score_totals", []),
     }
     return suspicion_json(found, without)
@@ -252,12 +293,28 @@ over cells without any scores yet, nobody else's turn came."""
 
 
 def _cell_results(context: JobContext, rows: JobRows) -> list[CellResult]:
-    found = []
+    found, judged = [], []
     for cell in context.cells:
         for trait in range(len(cell.dimensions)):
             found.append(_cell_result(context.spec, cell, trait, rows))
+            judged.append(
+                judged_cell(context.spec.models[cell.model].label, *_missing(context.spec, cell, trait, rows))
+            )
             time.sleep(TURN_SECONDS)
-    return found
+    return [
+        replace(result, coverage=coverage) for result, coverage in zip(found, coverages(judged), strict=True)
+    ]
+
+
+def _missing(
+    spec: JobSpec, cell: Cell, trait: int, rows: JobRows
+) -> tuple[Cell, int, dict[str, list[ScoreRow]], list[UnjudgedResponse], int]:
+    """What :mod:`app.services.missing_figures` asks for of a cell."""
+    by_judge = {
+        judge.label: rows.scores.get((cell.ordinal, trait, n), []) for n, judge in enumerate(spec.judges)
+    }
+    per_run = responses_per_run_on(cell, trait, _per_run(cell, rows))
+    return cell, trait, by_judge, rows.unjudged.get(cell.ordinal, []), per_run
 
 
 def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellResult:
@@ -269,7 +326,8 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellRe
     }
     model = spec.models[cell.model]
     runs = np.unique(np.concatenate([scores.runs for scores in by_judge.values()]))
-    estimate = estimate_cell(by_judge, runs, spec.seed, (model.label, cell.persona.id, cell.task.id))
+    key = (model.label, cell.persona.id, cell.task.id)
+    estimate = estimate_cell(by_judge, runs, spec.seed, key)
     tally = rows.tallies.get(cell.ordinal)
     return CellResult(
         model=model.label,
@@ -284,14 +342,20 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellRe
         scale=dimension.scale,
         simulated=model.simulated or any(judge.simulated for judge in spec.judges),
         statuses=_statuses(tally, _planned(cell, rows)),
+        corrected=corrected(*_missing(spec, cell, trait, rows), estimate, spec.seed, key),
     )
 
 
 def _planned(cell: Cell, rows: JobRows) -> int:
     """Responses that a cell shall have; 0 for existing texts, which are not planned."""
+    return cell.runs * _per_run(cell, rows)
+
+
+def _per_run(cell: Cell, rows: JobRows) -> int:
+    """Responses that a run of the cell shall have."""
     step = rows.questions.get((cell.person, cell.task.id)) if isinstance(cell, GymCell) else None
     known = len(step.content) if step is not None and step.status == "ready" else 0
-    return cell.runs * (known or responses_per_run(cell))
+    return known or responses_per_run(cell)
 
 
 def _gym_results(context: JobContext, rows: JobRows) -> dict[str, Any]:

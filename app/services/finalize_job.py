@@ -15,7 +15,7 @@ from app.db.retries import count_reopenings
 from app.domain.model import Stage
 from app.domain.spec import JobSpec
 from app.domain.status import ACTIVE, ENDING, JobStatus
-from app.services.compute_results import PARTIAL, compute_results
+from app.services.compute_results import compute_results
 from app.services.freeze_sets import freeze_ending
 from app.services.job_context import JobContexts
 from app.services.model_caller import JobMustStopError
@@ -84,14 +84,14 @@ async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> 
         reopenings = await count_reopenings(connection, job.tenant, job_id)
         await jobs.finalization_goes_on(connection, job_id)
     async with _known_to_be_at_work(engine, job_id):
-        completeness, results = await compute_results(engine, job, context)
+        completeness, called, results = await compute_results(engine, job, context)
     async with engine.begin() as connection:
         status = await jobs.lock_job(connection, job_id)
         # Another finalization may have been faster; the job may be gone since, or taken up again and ending anew.
         if status is not job.status or await count_reopenings(connection, job.tenant, job_id) != reopenings:
             return
         await jobs.store_result(connection, job.tenant, job_id, completeness, results)
-        await _end(connection, job, context.spec, completeness)
+        await _end(connection, job, context.spec, called=called)
     log.info("job ended", job=job_id, completeness=completeness)
 
 
@@ -122,12 +122,12 @@ async def _tell(engine: AsyncEngine, job_id: str) -> None:
                 await jobs.finalization_goes_on(connection, job_id)
 
 
-async def _end(connection: AsyncConnection, job: JobRow, spec: JobSpec, completeness: str) -> None:
+async def _end(connection: AsyncConnection, job: JobRow, spec: JobSpec, *, called: bool) -> None:
     if job.status is JobStatus.CANCELLING:
         await _move(connection, job, JobStatus.CANCELLED, job.status_reason, job.error)
     elif job.error is not None:
         await _move(connection, job, JobStatus.FAILED, job.status_reason, job.error)
-    elif (completeness == PARTIAL and (error := await _unanswered(connection, job)) is not None) or (
+    elif (not called and (error := await _unanswered(connection, job)) is not None) or (
         error := await _useless(connection, job, spec)
     ) is not None:
         await _move(connection, job, JobStatus.FAILED, str(error["code"]), error)

@@ -3,6 +3,7 @@
 import asyncio
 
 from app.db.jobs import JobRow
+from app.domain.coverage import MINIMUM_COVERAGE
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.gate import Gate, IntervalKind, Threshold, judge_gate, parse_threshold
 from app.domain.stepwise_json import parse_document
@@ -12,7 +13,11 @@ MAX_THRESHOLDS = 100
 
 
 async def gate_of(
-    results: ResultsReader, job: JobRow, given: list[str] | None, interval: IntervalKind
+    results: ResultsReader,
+    job: JobRow,
+    given: list[str] | None,
+    interval: IntervalKind,
+    minimum_coverage: float | None = None,
 ) -> Gate:
     """A job's gate.
 
@@ -21,13 +26,19 @@ async def gate_of(
         job: The job; one that still runs is inconclusive.
         given: Thresholds in text form; without any, those of the job.
         interval: See :func:`app.domain.gate.judge_gate`.
+        minimum_coverage: Likewise; without it, the job's.
 
     Raises:
         InvalidJobError: If a threshold cannot be read, or there is none.
     """
     thresholds = _thresholds(given or job.request.get("thresholds") or [])
     found = await results.read(job)
-    return await asyncio.to_thread(lambda: judge_gate(parse_document(found), thresholds, interval))
+    minimum = (
+        job.request.get("minimum_coverage", MINIMUM_COVERAGE)
+        if minimum_coverage is None
+        else minimum_coverage
+    )
+    return await asyncio.to_thread(lambda: judge_gate(parse_document(found), thresholds, interval, minimum))
 
 
 def _thresholds(texts: list[str]) -> list[Threshold]:

@@ -111,7 +111,7 @@ class ResultsReader:
             if computed.age > FRESH_SECONDS:
                 context = await self._contexts.get(job.tenant, job.id)
                 at = time.monotonic()
-                _, computed.results = await compute_results(self._engine, job, context)
+                computed.results = (await compute_results(self._engine, job, context)).document
                 computed.at = at
 
     async def _renew(self, job: JobRow, computed: _Computed) -> None:

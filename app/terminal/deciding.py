@@ -1,7 +1,7 @@
 """The commands that decide by results: `assay compare` and `assay gate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 
@@ -58,6 +58,15 @@ def gate(
     interval: Annotated[
         IntervalKind, typer.Option(help="Whose interval decides: other personas', or these cells' runs.")
     ] = "personas",
+    minimum_coverage: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="A figure of a smaller share of the planned verdicts is inconclusive. [the job's own, 0.95 by default]",
+            show_default=False,
+        ),
+    ] = None,
     junit: Annotated[
         Path | None,
         typer.Option(
@@ -69,12 +78,13 @@ def gate(
 ) -> None:
     """Holds a job's results to thresholds.
 
-    Exit status: 0 pass, 1 fail, 2 inconclusive, 3 an error. A figure passes only if its whole interval does. What is missing is inconclusive: it never passes.
+    Exit status: 0 pass, 1 fail, 2 inconclusive, 3 an error. A figure passes only if its whole interval does. What is missing, or of too little of what was planned, is inconclusive: it never passes.
     """
     with told_errors(), client_of(url) as client:
-        found = client.gate(job_id, threshold or (), interval=interval)
+        asked: GateOptions = {"interval": interval, "minimum_coverage": minimum_coverage}
+        found = client.gate(job_id, threshold or (), **asked)
         if junit is not None:
-            _save(junit, client.gate_junit(job_id, threshold or (), interval=interval))
+            _save(junit, client.gate_junit(job_id, threshold or (), **asked))
         if as_json:
             print_json(found)
         else:
@@ -84,6 +94,13 @@ def gate(
             out().print(gate_view(found))
         if found["verdict"] != "pass":
             raise typer.Exit(GATE_FAILED if found["verdict"] == "fail" else INCONCLUSIVE)
+
+
+class GateOptions(TypedDict):
+    """How thresholds are judged."""
+
+    interval: IntervalKind
+    minimum_coverage: float | None
 
 
 def _save(path: Path, content: bytes) -> None:

@@ -195,7 +195,7 @@ def status_words(job: Json) -> str:
     """Where a job stands, and why."""
     words = str(job["status"])
     if job["status"] == "completed" and job["completeness"] == "partial":
-        words += " with failures"
+        words += ", partial"
     reason = job["status_reason"]
     return f"{words} ({printable(reason).replace('_', ' ')})" if reason else words
 

@@ -47,7 +47,7 @@ TASKS = ("questionnaire", "essay", "social_media_post")
 
 LEVEL_RANGES = {"low": (0.0, 1 / 3), "neutral": (1 / 3, 2 / 3), "high": (2 / 3, 1.0)}
 LEVEL_WIDTH = 12
-FIGURES_AND_COUNTS_WIDTH = 64
+FIGURES_AND_COUNTS_WIDTH = 76
 SIMULATED = "SIMULATED"
 OUT_OF_LEVEL = "*"
 PERSONA_SCORE = "PersonaScore"
@@ -157,7 +157,10 @@ def _heading(results: Json) -> Text:
         heading.append(f"  {SIMULATED}", style="warning")
         heading.append(": these figures describe no real model", style="hint")
     if results["completeness"] != "full":
-        heading.append("\nNot complete: the figures are over what there is so far.", style="warning")
+        reasons = [_reason({"reason": reason}) for reason in results.get("completeness_reasons", ())]
+        heading.append(
+            f"\nNot complete: {'; '.join(reasons) or 'not everything is there yet'}.", style="warning"
+        )
     if results.get("persona_set"):
         heading.append("\n" + _made_up(results["persona_set"]), style="default")
     if results.get("reuse"):
@@ -194,6 +197,7 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
     }
     counts = {
         "cells\n(n)": [Text(f"{total['cells']:,}") for total in totals],
+        "coverage\nof verdicts": [Text(_covered(total)) for total in totals],
         "verdicts\nscored": [Text(_scored(total["units"])) for total in totals],
         "refused\nresponses": [Text(_refused(results, total["model"])) for total in totals],
     } | _without_text(totals)
@@ -203,6 +207,14 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
         yield _by_model("Fidelity by model", names, figures)
         yield _by_model("Taken over", names, counts)
     yield from _intervals(totals, names, width)
+
+
+def _covered(total: Json) -> str:
+    """The share of the planned verdicts that count."""
+    found = total.get("coverage")
+    if not found or found["share"] is None:
+        return MISSING
+    return f"{100 * found['share']:.1f} %"
 
 
 def _intervals(totals: Sequence[Json], names: Sequence[Text], width: int) -> Iterator[Table]:

@@ -15,7 +15,7 @@ from app.domain.metrics.ic_atom import run_consistencies
 from app.domain.metrics.mean import run_scores
 from app.domain.metrics.metric import FloatArray, IntArray, Metric, MetricSet
 from app.domain.metrics.rc_atom import distributions
-from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores, RunValues
+from app.domain.metrics.scores import NO_SCORED_UNIT, UNKNOWN_INSTRUCTION, CellScores, RunValues
 from app.domain.statistics.groups import Influence
 from app.domain.statistics.interval import Interval
 from app.domain.statistics.pair_sums import (
@@ -101,6 +101,34 @@ def estimate_cell(
             name: (found.scaled_influence, found.runs) for name, found in combined.items() if found.runs > 1
         },
     )
+
+
+def estimate_mean(
+    by_judge: Mapping[str, RunValues], seed: int, key: Sequence[str]
+) -> tuple[Metric, Influence | None]:
+    """A figure from 0 to 1 that is a mean over runs, with its interval, and what the runs do to it.
+
+    Args:
+        by_judge: Each judge's value of each run that has one, by label; ``runs`` are the runs' own numbers.
+        seed: As for :func:`estimate_cell`, like ``key``.
+        key: Model, persona and task.
+    """
+    found = [each for each in by_judge.values() if len(each.values)]
+    if not found:
+        return Metric.missing(NO_SCORED_UNIT), None
+    runs = np.unique(np.concatenate([each.runs for each in found]))
+    counts = cluster_counts(seed, ("runs", *key), len(runs))
+    places = [np.searchsorted(runs, each.runs) for each in found]
+    at_once = max(1, VALUES_AT_ONCE // len(runs))
+    parts = []
+    for start in range(0, counts.shape[1], at_once):
+        weights = counts[:, start : start + at_once].astype(np.float64)
+        means = [of_mean(each.values, at, weights) for each, at in zip(found, places, strict=True)]
+        parts.append(mean_of(means).varied(weights))
+    varied = joined(parts)
+    interval = percentile_interval(varied.value, varied.draws, varied.runs, UNIT_RANGE, "runs")
+    influence = (varied.scaled_influence, varied.runs) if varied.runs > 1 else None
+    return Metric(varied.value, varied.runs).within(interval), influence
 
 
 def _vary(

@@ -17,6 +17,7 @@ from app.db.writer import ResultWriter
 from app.domain.status import JobStatus
 from app.services import compute_results as compute_module
 from app.services import sweep as sweep_module
+from app.services.compute_results import Computed
 from app.services.control_job import cancel_job, delete_job, retry_job
 from app.services.errors import WrongStateError
 from app.services.finalize_job import finalize_job
@@ -58,7 +59,7 @@ class Slow:
     def go_on(self) -> None:
         self._gate.set()
 
-    def _slow(self, *args: Any) -> tuple[str, str]:
+    def _slow(self, *args: Any) -> Computed:
         if not self._computing.is_set():
             self._computing.set()
             self._gate.wait()

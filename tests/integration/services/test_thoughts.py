@@ -384,7 +384,11 @@ class TestContentFilter:
         answers = iter([FILTERS[name], openai({"content": "I'm sorry, but I can't help with that."})])
         provider.writes = lambda: next(answers)
         job, results = await ended(worker, await new_job(engine))
-        assert (job.status, job.completeness) == (JobStatus.COMPLETED, "full")
+        assert (job.status, job.completeness) == (JobStatus.COMPLETED, "partial")
+        # Nothing failed, so that a retry would change nothing.
+        assert results["completeness_reasons"] == [
+            "cells_without_figure: 1 of 1 cells have no scored sentence"
+        ]
         for result in (results["cells"][0], *results["totals"]):
             counts = {"filtered": 1, "refused": 1, "failed": 0, "answered": 0}
             assert result["generation"] == result["generation"] | counts

@@ -104,7 +104,7 @@ class TestJobProgress:
         assert status_words(job("paused", status_reason="budget_exhausted")) == "paused (budget exhausted)"
 
     def test_a_job_that_completed_with_failures_says_so(self) -> None:
-        assert status_words(job("completed", completeness="partial")) == "completed with failures"
+        assert status_words(job("completed", completeness="partial")) == "completed, partial"
 
 
 class TestFollow:

@@ -1,6 +1,6 @@
 """Gates: a figure passes only with its whole interval."""
 
-from typing import Any
+from typing import Any, ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -17,6 +17,7 @@ def results(
     *,
     completeness: str = "full",
     model: str = "m",
+    counted: int = 100,
 ) -> dict[str, Any]:
     metric: dict[str, Any] = {"value": value, "n": 9, "ci95": ci95, "ci95_runs": [0.79, 0.81]}
     if value is None:
@@ -24,11 +25,17 @@ def results(
     elif ci95 is None:
         metric["ci95_reason"] = "too_few_personas: 2 personas; an interval needs 5"
     keys = KEYS | {"model": model}
+    coverage = {"share": counted / 100, "counted": counted, "refused": 100 - counted, "planned": 100}
+    missing = {
+        "cells": 9,
+        "coverage": coverage,
+        "corrected": {"acc_atom_composite": metric, "acc_atom_bounds": [0, 1]},
+    }
     groupings = (("model",), ("model", "task"), ("model", "task", "level"))
     return {
         "completeness": completeness,
         "totals": [
-            {"by": list(by), **{key: keys[key] for key in by}, "metrics": {"acc_atom": metric}}
+            {"by": list(by), **{key: keys[key] for key in by}, "metrics": {"acc_atom": metric}, **missing}
             for by in groupings
         ],
         "persona_score_totals": [
@@ -36,7 +43,8 @@ def results(
                 "model": model,
                 "persona_score": metric,
                 "refusal_rate": metric,
-                "tasks": {"expected_action": metric},
+                "tasks": {"expected_action": metric | {"coverage": coverage}},
+                "coverage": coverage,
             }
         ],
     }
@@ -121,6 +129,57 @@ class TestGate:
         assert verdict(document, "persona_score>=4", "persona_score@task=expected_action>=4") == "pass"
         assert verdict(document, "refusal_rate<=0.05") == "fail"
         assert verdict(document, "persona_score@task=chess>=1") == "inconclusive"
+
+
+class TestMinimumCoverage:
+    SURE: ClassVar = [0.9, 0.99]
+
+    @pytest.mark.parametrize(("counted", "said"), [(95, "pass"), (94, "inconclusive")])
+    def test_is_95_percent_unless_another_is_asked_for(self, counted: int, said: str) -> None:
+        document = results(0.95, self.SURE, counted=counted)
+        wanted = [
+            parse_threshold(text) for text in ("acc_atom>=0.8", "persona_score@task=expected_action>=0.8")
+        ]
+        assert judge_gate(document, wanted, "personas").verdict.value == said
+        assert judge_gate(document, wanted, "personas", 0.9).verdict.value == "pass"
+
+    def test_is_asked_of_failures_too_and_told_with_the_share(self) -> None:
+        gate = judge_gate(
+            results(0.5, [0.4, 0.6], counted=50), [parse_threshold("acc_atom>=0.8")], "personas"
+        )
+        (check,) = gate.checks
+        assert (gate.minimum_coverage, check.coverage, check.verdict) == (0.95, 0.5, "inconclusive")
+        assert check.reason.startswith("the figure is of 50.0 % of what was planned, less than 95 %; 0.500")
+
+    def test_counts_cells_as_well_as_verdicts(self) -> None:
+        document = results(0.95, self.SURE)
+        for total in document["totals"]:
+            total["cells"] = 12  # the figure is of nine
+        (check,) = judge_gate(document, [parse_threshold("acc_atom>=0.8")], "personas").checks
+        assert (check.coverage, check.verdict) == (0.75, "inconclusive")
+
+    def test_is_met_by_refusals_where_they_count_as_out_of_character(self) -> None:
+        document = results(0.95, self.SURE, counted=50)
+        assert verdict(document, "acc_atom_composite>=0.8") == "pass"
+        assert verdict(document, "acc_atom>=0.8") == "inconclusive"
+
+    def test_is_not_known_of_older_results_unless_it_is_waived(self) -> None:
+        document = results(0.95, self.SURE)
+        for total in document["totals"]:
+            del total["coverage"], total["corrected"]
+        wanted = [parse_threshold("acc_atom>=0.8")]
+        (check,) = judge_gate(document, wanted, "personas").checks
+        assert check.verdict == "inconclusive"
+        assert "from before coverage was counted" in check.reason
+        assert judge_gate(document, wanted, "personas", 0).verdict == "pass"
+        assert verdict(document, "acc_atom_composite>=0.8") == "inconclusive"
+
+    def test_of_one_model_is_not_failed_by_anothers_empty_cells(self) -> None:
+        document = results(0.95, self.SURE, completeness="partial")
+        empty = "cells_without_figure: 1 of 9 cells have no scored sentence"
+        assert verdict(document | {"completeness_reasons": [empty]}, "acc_atom>=0.8") == "pass"
+        calls = "calls_missing: not every planned response and verdict is there"
+        assert verdict(document | {"completeness_reasons": [calls, empty]}, "acc_atom>=0.8") == "inconclusive"
 
 
 def cell(persona: str, refused: int, dimension: str = "E", model: str = "m") -> dict[str, Any]:

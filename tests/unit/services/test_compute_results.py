@@ -64,7 +64,7 @@ def computed(rows: list[ScoreRow], joint: list[JointRow] | None = None) -> str:
     read = JobRows(
         grouped, tallies, [], {}, [], Counts(), [], [], [], None, None, JudgingCheck(), {}, joint=joint or []
     )
-    text = render_results(JOB, CONTEXT, read)[1]
+    text = render_results(JOB, CONTEXT, read).document
     document = json.loads(text)
     assert text == json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     del document["computed_at"]

@@ -1,0 +1,129 @@
+"""Which share of the planned verdicts the figures are of."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+Json = Mapping[str, Any]
+MINIMUM_COVERAGE = 0.95
+"""Share of what was planned below which no conclusion is drawn, unless somebody asks for another."""
+COMPOSITE = "acc_atom_composite"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Planned verdicts, and what became of them.
+
+    Attributes:
+        counted: Those that the figures are of: ``scored``, and ``not_applicable`` in responses with a scored sentence.
+        refused: Those that the model's refusals cost.
+        planned: All; a response without judged sentences has as many as the others of its model and task have on average.
+    """
+
+    counted: int = 0
+    refused: int = 0
+    planned: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """Counted of planned, 0–1; ``None`` where nothing is planned."""
+        return self.counted / self.planned if self.planned else None
+
+    @classmethod
+    def sum(cls, parts: Iterable["Coverage"]) -> "Coverage":
+        """Several cells' verdicts, added up."""
+        found = list(parts)
+        return cls(
+            sum(part.counted for part in found),
+            sum(part.refused for part in found),
+            sum(part.planned for part in found),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """In the HTTP contract's form."""
+        return {
+            "share": self.share,
+            "counted": self.counted,
+            "refused": self.refused,
+            "planned": self.planned,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCell:
+    """What is known of one cell's verdicts on one dimension; of two judges everything counts twice.
+
+    Attributes:
+        group: Model and task.
+        planned: Responses.
+        refused: Of them refusals.
+        judged: Of them those with judged sentences.
+        verdicts: On these sentences, of any status.
+        counted: Of those verdicts those that the figures are of.
+    """
+
+    group: tuple[str, str]
+    planned: int
+    refused: int
+    judged: int
+    verdicts: int
+    counted: int
+
+
+def coverages(cells: Sequence[JudgedCell]) -> list[Coverage]:
+    """The cells' coverage, in their order.
+
+    How many sentences a response would have had that was refused, or never came, nobody knows: it is taken to have as many
+    as the judged ones of its model in the task have on average, or else those of all models, or one.
+    """
+    lengths = _mean_lengths(cells, lambda cell: cell.group)
+    of_task = _mean_lengths(cells, lambda cell: ("", cell.group[1]))
+    found = []
+    for cell in cells:
+        length = lengths.get(cell.group) or of_task.get(("", cell.group[1])) or Fraction(1)
+        refused = round(cell.refused * length)
+        absent = round(max(0, cell.planned - cell.refused - cell.judged) * length)
+        found.append(Coverage(cell.counted, refused, cell.verdicts + refused + absent))
+    return found
+
+
+def _mean_lengths(
+    cells: Sequence[JudgedCell], group: Callable[[JudgedCell], tuple[str, str]]
+) -> dict[tuple[str, str], Fraction]:
+    sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for cell in cells:
+        added = sums[group(cell)]
+        added[0] += cell.verdicts
+        added[1] += cell.judged
+    return {key: Fraction(verdicts, judged) for key, (verdicts, judged) in sums.items() if judged}
+
+
+def coverage_of_total(total: Json, metric: str = "acc_atom") -> float | None:
+    """The share of what was planned that a total's figure is of: the smaller of that of verdicts and that of cells.
+
+    Args:
+        total: In the results document's form.
+        metric: One of the total's, or ``acc_atom_composite``, in which refusals count.
+
+    Returns:
+        0–1; ``None`` where it was not counted.
+    """
+    counts = total.get("coverage")
+    if not counts or not counts["planned"]:
+        return None
+    found = total["corrected"][COMPOSITE] if metric == COMPOSITE else total["metrics"][metric]
+    counted = counts["counted"] + (counts["refused"] if metric == COMPOSITE else 0)
+    return float(min(counted / counts["planned"], found["n"] / total["cells"]))
+
+
+def coverage_of_model(results: Json, model: str) -> float | None:
+    """The share of what was planned that a model's figures are of: its verdicts, or else its grades; ``None`` if unknown."""
+    for total in results["totals"]:
+        if tuple(total["by"]) == ("model",) and total["model"] == model:
+            return coverage_of_total(total)
+    for total in results.get("persona_score_totals", ()):
+        if total["model"] == model:
+            return (total.get("coverage") or {}).get("share")
+    return None
