@@ -32,10 +32,15 @@ READ_BY_OTHERS = {"FORWARDED_ALLOW_IPS", "OPENBLAS_NUM_THREADS", "OPENAI_BASE_UR
 
 PLAIN: Json = {"secret": {"name": "assay"}}
 FULL: Json = {
-    "secret": {"name": "assay", "providerKeys": ["OPENAI_API_KEY", "TOGETHER_API_KEY"]},
+    "secret": {
+        "name": "assay",
+        "keys": {"ownerDatabaseUrl": "OWNER"},
+        "providerKeys": ["OPENAI_API_KEY", "TOGETHER_API_KEY"],
+    },
     "config": (ROOT / "assay.example.yaml").read_text("utf-8"),
     "settings": {
         "ASSAY_KEEP_DAYS": 90,
+        "ASSAY_SLOTS": 48,
         "ASSAY_MAX_PLANNED_CALLS": 50_000_000,
         "ASSAY_CALL_DEADLINE_SECONDS": 300.5,
         "ASSAY_TRANSPORT": "sdk",
@@ -63,6 +68,7 @@ BARE: Json = {
 }
 SECRET = {
     "DATABASE_URL": "postgresql://assay:word@db.example.org/assay",
+    "OWNER": "postgresql://owner:word@db.example.org/assay",
     "REDIS_URL": "redis://redis.example.org:6379/0",
     "ASSAY_KEY_PEPPER": 32 * "p",
     "ASSAY_ENCRYPTION_KEYS": 64 * "a",
@@ -98,7 +104,8 @@ class TestFiles:
     @pytest.mark.parametrize("part", SERVICES)
     def test_every_part_runs_the_command_of_compose(self, part: str) -> None:
         [command] = re.findall(r"^ +command: (\[.*?\])$", TEMPLATES[f"{part}.yaml"], re.MULTILINE | re.DOTALL)
-        assert yaml.safe_load(command) == COMPOSE["services"][SERVICES[part]]["command"]
+        slots = command.replace("{{ .Values.settings.ASSAY_SLOTS | default 24 }}", "${ASSAY_SLOTS:-24}")
+        assert yaml.safe_load(slots) == COMPOSE["services"][SERVICES[part]]["command"]
 
     def test_variables_are_settings_that_exist(self) -> None:
         named = set(re.findall(r"(?:name|variable): ([A-Z]+_[A-Z_]+)\b", "".join(TEMPLATES.values())))
@@ -185,7 +192,7 @@ class TestHelm:
             (PLAIN | {"worker": {"replica": 3}}, "additional properties 'replica' not allowed"),
             (PLAIN | {"api": {"replicas": "two"}}, "at '/api/replicas': got string, want integer"),
             (PLAIN | {"settings": {"ASSAY_KEY_PEPPER": "x" * 32}}, "invalid propertyName 'ASSAY_KEY_PEPPER'"),
-            (PLAIN | {"settings": {"ASSAY_SLOTS": 48}}, "invalid propertyName 'ASSAY_SLOTS'"),
+            (PLAIN | {"settings": {"ASSAY_WORKERS": 4}}, "invalid propertyName 'ASSAY_WORKERS'"),
             (PLAIN | {"autoscaling": {"kind": "hpa", "minReplicas": 0}}, "/autoscaling/minReplicas"),
             (PLAIN | {"ingress": {"enabled": True}}, "ingress.host is missing"),
             (PLAIN | {"monitoring": {"serviceMonitor": True}}, "monitoring.keySecret.name is missing"),
@@ -272,6 +279,8 @@ class TestPods:
                     patch.setenv(name, re.sub("^(/run/secrets/assay|/etc/assay)", str(tmp_path), value))
                 settings, keys = load_settings(), variables_of_environment()
                 assert settings.require_database_url().endswith("@db.example.org/assay")
+                owner = settings.owner_database_url or ""
+                assert ("//owner:" in owner) == (part == "migration" and "OWNER" in str(items))
                 if part in ("api", "shell"):
                     assert settings.read_key_pepper() == SECRET["ASSAY_KEY_PEPPER"].encode()
                 for key in ("OPENAI_API_KEY", "TOGETHER_API_KEY"):
@@ -288,7 +297,7 @@ class TestPods:
             name: {part for part, pod in pods(full).items() if name in environment(pod)}
             for name in (
                 *("TOGETHER_API_KEY_FILE", "REDIS_URL_FILE"),
-                *("ASSAY_KEY_PEPPER_FILE", "ASSAY_ENCRYPTION_KEYS_FILE"),
+                *("ASSAY_KEY_PEPPER_FILE", "ASSAY_ENCRYPTION_KEYS_FILE", "ASSAY_OWNER_DATABASE_URL_FILE"),
             )
         }
         assert having == {
@@ -296,6 +305,7 @@ class TestPods:
             "REDIS_URL_FILE": {"api", "worker", "sweeper"},
             "ASSAY_KEY_PEPPER_FILE": {"api", "shell"},
             "ASSAY_ENCRYPTION_KEYS_FILE": {"api", "worker", "sweeper"},
+            "ASSAY_OWNER_DATABASE_URL_FILE": {"migration"},
         }
 
     @pytest.mark.parametrize(
@@ -325,6 +335,12 @@ class TestPods:
             for text in ("connections: {}\n", "connections: {a: {}}\n")
         }
         assert len(checksums) == 2
+
+    def test_work_on_as_many_shards_as_the_setting_says(self, documents: list[Json]) -> None:
+        worker = pods(documents)["worker"]
+        command = worker["containers"][0]["command"]
+        slots = environment(worker).get("ASSAY_SLOTS", str(Settings.model_fields["slots"].default))
+        assert command[command.index("--concurrency") + 1] == slots
 
     def test_keep_the_operator_s_file_to_the_letter(self, full: list[Json]) -> None:
         [config] = of_kind(full, "ConfigMap")

@@ -35,7 +35,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{/* The secrets of a part as a list of variables and keys, each of which the part reads from a file. */}}
 {{- define "assay.secrets" -}}
 {{- $keys := .Values.secret.keys }}
-- {variable: DATABASE_URL, key: {{ eq .part "migration" | ternary $keys.migrationDatabaseUrl $keys.databaseUrl }}}
+- {variable: DATABASE_URL, key: {{ $keys.databaseUrl }}}
+{{- if and (eq .part "migration") $keys.ownerDatabaseUrl }}
+- {variable: ASSAY_OWNER_DATABASE_URL, key: {{ $keys.ownerDatabaseUrl }}}
+{{- end }}
 {{- if has .part (list "api" "worker" "sweeper") }}
 - {variable: REDIS_URL, key: {{ $keys.redisUrl }}}
 {{- if $keys.encryptionKeys }}
