@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.domain.reuse import KEPT_DAYS
@@ -22,6 +22,9 @@ PEPPER_BYTES = 32
 """Fewest that the pepper of API keys has."""
 
 _PREFIX = "ASSAY_"
+WRITING_SECONDS = 5.0
+"""How much longer than a call a worker that stops waits, by itself: so long writing may take."""
+
 _DRIVER = "postgresql+psycopg://"
 _REDIS = ("redis://", "rediss://", "unix://")
 
@@ -134,8 +137,11 @@ class Settings(BaseSettings):
     them with the SDKs themselves. Behind an HTTP proxy it is always ``sdk``."""
     call_deadline_seconds: Annotated[float, Field(gt=0)] = 120.0
     """Wall-clock limit of one provider call."""
-    shutdown_seconds: Annotated[float, Field(ge=0)] = 125.0
-    """How long a worker that is told to stop awaits the calls on the wire before it leaves them, perhaps paid, to be made again."""
+    shutdown_seconds: Annotated[float, Field(ge=0)] = 120.0 + WRITING_SECONDS
+    """How long a worker that is told to stop awaits the calls on the wire before it leaves them, perhaps paid, to be made again. Unless it is
+    set, a little longer than a call may take."""
+    heartbeat_file: Path | None = None
+    """A file that the event loops of a worker and of the sweeper touch every few seconds, for probes."""
     reply_days: Annotated[int, Field(ge=1, le=3650)] = KEPT_DAYS
     """Days for which replies are kept to be used again, by jobs that ask for it."""
     batch_poll_seconds: Annotated[float, Field(gt=0)] = 30.0
@@ -162,6 +168,12 @@ class Settings(BaseSettings):
     """Whether there are no traces all the same."""
     call_attempts: Annotated[int, Field(ge=1)] = 12
     """Attempts at one call before its item counts as failed; those while its provider can't be reached do not count."""
+
+    @model_validator(mode="after")
+    def _await_whole_calls(self) -> Self:
+        if "shutdown_seconds" not in self.model_fields_set:
+            self.shutdown_seconds = self.call_deadline_seconds + WRITING_SECONDS
+        return self
 
     @field_validator("database_url", "owner_database_url")
     @classmethod

@@ -55,7 +55,7 @@ from app.services.tend_batch import tend_batch
 from app.settings import Settings
 from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
-from workers.start import refuse_unusable_database
+from workers.start import heartbeat, refuse_unusable_database
 
 log = structlog.get_logger(__name__)
 
@@ -251,6 +251,7 @@ class WorkerContext:
                 relieving(deps, aside, finalize, places),
                 book.keeping(renew),
                 resuming(engine, self._queue, gateway, settings.shard_window),
+                heartbeat(settings),
             ):
                 yield deps
             await aside.ended()

@@ -1,9 +1,13 @@
-"""What a worker and the sweeper ask of the database before they work."""
+"""What a worker and the sweeper have in common: what they ask of the database before they work, and their heartbeat."""
+
+import contextlib
+from collections.abc import AsyncIterator
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.start import UnusableDatabaseError, check_database
 from app.settings import Settings, StartError
+from app.telemetry.heartbeat import beating
 
 
 async def refuse_unusable_database(engine: AsyncEngine, settings: Settings) -> None:
@@ -18,3 +22,18 @@ async def refuse_unusable_database(engine: AsyncEngine, settings: Settings) -> N
         raise StartError(str(error)) from error
     if state is not None and not state.usable:
         raise StartError(f"the database is {state.value}")
+
+
+@contextlib.asynccontextmanager
+async def heartbeat(settings: Settings) -> AsyncIterator[None]:
+    """Shows that the process's event loop runs, if it has been told where.
+
+    Raises:
+        StartError: The file can't be made.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(beating(settings.heartbeat_file))
+        except OSError as error:
+            raise StartError(f"ASSAY_HEARTBEAT_FILE: {error}") from error
+        yield

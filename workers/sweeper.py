@@ -29,7 +29,7 @@ from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import ANNOUNCED_AGAIN
 from app.vault.keyring import KeyRing
 from app.webhooks.sender import HttpWebhookSender
-from workers.start import refuse_unusable_database
+from workers.start import heartbeat, refuse_unusable_database
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +58,7 @@ async def run(settings: Settings) -> None:
         MetricsBoard(redis, "sweeper").showing(),
         removing(engine, settings.keep_days, settings.reply_days),
         delivering(engine, sender, ring),
+        heartbeat(settings),
     ):
         await _sweep_until(stopped, engine, queue, settings)
     await sender.close()

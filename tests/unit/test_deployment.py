@@ -11,13 +11,14 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from app.settings import Settings, variables
-from embedded.services import StackConfig, StackUrls, migration_command, service_commands
+from app.settings import WRITING_SECONDS, Settings, variables
+from embedded.services import StackConfig, StackUrls, migration_command, module_command, service_commands
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
-OURS = ("api", "worker", "sweeper", "migrate", "simulator")
+OURS = ("api", "worker", "sweeper", "preflight", "migrate", "simulator")
+LASTING = ("api", "worker", "sweeper", "simulator", "postgres", "valkey")
 
 
 def service(name: str) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def commands_of_assay_up() -> dict[str, list[str]]:
     urls = StackUrls(host="0.0.0.0", port=8321, database="unused", redis="unused", simulator_port=8400)
     commands = {spec.name.rstrip("1"): list(spec.argv) for spec in service_commands(config, urls)}
     commands["migrate"] = list(migration_command(config))
+    commands["preflight"] = list(module_command("app.preflight"))
     commands["simulator"][commands["simulator"].index("127.0.0.1")] = "0.0.0.0"
     return {
         name: ["python" if word == sys.executable else word for word in argv]
@@ -50,18 +52,58 @@ class TestCommands:
 
 class TestOrder:
     @pytest.mark.parametrize("name", ["api", "worker", "sweeper"])
-    def test_nothing_starts_before_the_migrations_are_done(self, name: str) -> None:
+    def test_nothing_starts_before_the_migrations_and_the_preflight_are_done(self, name: str) -> None:
         conditions = {part: wanted["condition"] for part, wanted in service(name)["depends_on"].items()}
+        assert service("preflight")["depends_on"] == {
+            "migrate": {"condition": "service_completed_successfully"}
+        }
         assert conditions == {
-            "migrate": "service_completed_successfully",
+            "preflight": "service_completed_successfully",
             "postgres": "service_healthy",
             "valkey": "service_healthy",
         }
 
     def test_a_worker_may_finish_the_calls_that_are_under_way(self) -> None:
-        patience = Settings.model_fields["shutdown_seconds"].default
-        assert patience > Settings.model_fields["call_deadline_seconds"].default
-        assert int(service("worker")["stop_grace_period"].removesuffix("s")) > patience
+        """Compose adds the two durations, so the worker's grace follows the call's deadline."""
+        grace = re.fullmatch(
+            r"\$\{ASSAY_CALL_DEADLINE_SECONDS:-(\d+)\}s(\d+)s", service("worker")["stop_grace_period"]
+        )
+        assert grace is not None
+        assert float(grace[1]) == Settings.model_fields["call_deadline_seconds"].default
+        assert float(grace[2]) > WRITING_SECONDS
+        assert "ASSAY_CALL_DEADLINE_SECONDS" in service("worker")["environment"]
+
+    def test_what_starts_again_has_been_checked_before(self) -> None:
+        assert {name for name in OURS if service(name)["restart"] == "no"} == {"migrate", "preflight"}
+
+
+class TestHealth:
+    @pytest.mark.parametrize("name", LASTING)
+    def test_each_service_that_lasts_has_a_probe_that_starts_no_python(self, name: str) -> None:
+        check = service(name)["healthcheck"]
+        assert "disable" not in check
+        assert "python" not in " ".join(check["test"])
+        assert name in {"postgres", "valkey"} or check["start_interval"] == "1s"
+
+    def test_the_image_by_itself_is_probed_like_the_api(self) -> None:
+        instruction = re.findall(
+            r"^HEALTHCHECK .*?CMD (\[.*?\])$", DOCKERFILE.replace("\\\n", ""), re.MULTILINE
+        )[-1]
+        said = json.loads(instruction)
+        assert said == [
+            word.replace("$$", "$").replace('"', "'") for word in service("api")["healthcheck"]["test"][1:]
+        ]
+
+    @pytest.mark.parametrize("name", ["worker", "sweeper"])
+    def test_the_heartbeat_that_is_looked_at_is_the_one_of_the_image(self, name: str) -> None:
+        [file] = re.findall(r"ASSAY_HEARTBEAT_FILE=(\S+)", DOCKERFILE)
+        probe = service(name)["healthcheck"]["test"]
+        assert probe == ["CMD-SHELL", f"test -n \"$$(find {file} -newermt '-30 seconds')\""]
+
+    @pytest.mark.parametrize("name", LASTING)
+    def test_each_has_limits(self, name: str) -> None:
+        assert {"mem_limit", "pids_limit"} <= service(name).keys()
+        assert service(name)["logging"]["options"].keys() == {"max-size", "max-file"}
 
 
 class TestExposure:
@@ -80,7 +122,7 @@ class TestExposure:
     @pytest.mark.parametrize("name", OURS)
     def test_the_services_run_without_privileges_on_a_read_only_disk(self, name: str) -> None:
         assert service(name)["read_only"]
-        assert service(name)["tmpfs"] == ["/tmp"]
+        assert re.fullmatch(r"/tmp:size=\d+m,mode=1777", *service(name)["tmpfs"])
         assert service(name)["cap_drop"] == ["ALL"]
         assert service(name)["security_opt"] == ["no-new-privileges:true"]
         assert not {"privileged", "cap_add", "devices", "user", "pid"} & service(name).keys()
@@ -109,7 +151,7 @@ class TestVariables:
         known |= {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"}  # their SDK
         assert service("api")["environment"].keys() <= known
 
-    @pytest.mark.parametrize("name", ["api", "worker", "sweeper", "migrate"])
+    @pytest.mark.parametrize("name", ["api", "worker", "sweeper", "migrate", "preflight"])
     def test_every_setting_of_env_reaches_every_process(self, name: str) -> None:
         assert {"path": ".env", "required": False} in service(name)["env_file"]
         assert service("simulator")["env_file"] == []
@@ -117,7 +159,7 @@ class TestVariables:
     @pytest.mark.parametrize(
         ("variable", "needed_by"),
         [
-            ("ASSAY_KEY_PEPPER", {"api"}),
+            ("ASSAY_KEY_PEPPER", {"api", "preflight"}),
             ("ASSAY_OWNER_DATABASE_URL", {"migrate"}),
             ("ASSAY_OWNER_DATABASE_URL_FILE", {"migrate"}),
             ("POSTGRES_PASSWORD", set()),
@@ -125,12 +167,12 @@ class TestVariables:
         ],
     )
     def test_but_a_secret_only_those_that_need_it(self, variable: str, needed_by: set[str]) -> None:
-        processes = ("api", "worker", "sweeper", "migrate")
+        processes = ("api", "worker", "sweeper", "migrate", "preflight")
         assert {name for name in processes if service(name)["environment"][variable] != ""} == needed_by
 
     def test_no_service_but_the_migrations_connects_as_the_superuser(self) -> None:
         superuser = service("postgres")["environment"]["POSTGRES_USER"]
-        for name in ("api", "worker", "sweeper", "migrate"):
+        for name in ("api", "worker", "sweeper", "migrate", "preflight"):
             assert "://assay_service:" in service(name)["environment"]["DATABASE_URL"]
         assert f"://{superuser}:" in service("migrate")["environment"]["ASSAY_OWNER_DATABASE_URL"]
 
