@@ -5,6 +5,7 @@ put prompts into spans of theirs, and send ``traceparent`` along.
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ CLOSING_SECONDS = 3.0
 WORDS = 200
 """Characters of what the exporter says that are logged."""
 
+_NAME = re.compile(r"[\w.:/@+-]{1,128}", re.ASCII)
+"""What a code or a model's name looks like. A server may answer with a text of the job in the place of one."""
 _FIELD = "traceparent"
 _HEADERS = TraceContextTextMapPropagator()
 _current: ContextVar[Span] = ContextVar("assay_span", default=INVALID_SPAN)
@@ -113,7 +116,7 @@ class Spans:
             start_time=began,
         )
         if call.code is not None:
-            span.set_attribute("error.type", call.code)
+            span.set_attribute("error.type", _name(call.code) or "_OTHER")
             span.set_status(Status(StatusCode.ERROR))
         span.end(began + round(call.latency_ms * 1e6))
 
@@ -189,7 +192,7 @@ def _of_call(call: EndedCall, provider: Provider | None) -> Mapping[str, str | i
             "gen_ai.provider.name": None if provider is None else provider.name,
             "server.address": None if provider is None else provider.address,
             "gen_ai.request.model": call.model,
-            "gen_ai.response.model": call.model_snapshot,
+            "gen_ai.response.model": _name(call.model_snapshot),
             "gen_ai.usage.input_tokens": call.input_tokens,
             "gen_ai.usage.output_tokens": call.output_tokens,
             "http.response.status_code": call.http_status,
@@ -207,6 +210,11 @@ def _of_call(call: EndedCall, provider: Provider | None) -> Mapping[str, str | i
     if call.finish_reason is not None:
         found["gen_ai.response.finish_reasons"] = [call.finish_reason]
     return found
+
+
+def _name(given: str | None) -> str | None:
+    """What a provider gave as a name, if it looks like one."""
+    return given if given is not None and _NAME.fullmatch(given) else None
 
 
 def _attributes(values: Values) -> dict[str, str | int | float | Sequence[str]]:

@@ -10,10 +10,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from opentelemetry.propagate import inject
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import SpanKind
+from opentelemetry.trace import SpanKind, get_tracer
 from structlog.testing import capture_logs
 
 from app.db.writer import CallRow
@@ -132,6 +133,13 @@ class TestCall:
         assert not call.status.is_ok
         assert [secret for secret in SECRETS if secret in call.to_json()] == []
 
+    @pytest.mark.parametrize("text", ["I never said that", "said\nthat", "s" * 129, "gesagt…", ""])
+    def test_holds_no_text_that_a_server_gave_as_a_code_or_a_name(self, text: str) -> None:
+        call = call_under_a_shard(row(code=text, model_snapshot=text))["chat gpt-4o"]
+        assert (call.attributes or {})["error.type"] == "_OTHER"
+        assert "gen_ai.response.model" not in (call.attributes or {})
+        assert not text or text not in call.to_json()
+
     def test_to_a_connection_that_nobody_knows_any_more_has_no_provider(self) -> None:
         call = call_under_a_shard(row(connection="gone"))["chat gpt-4o"]
         assert "gen_ai.provider.name" not in (call.attributes or {})
@@ -182,6 +190,26 @@ class TestTree:
             "http.response.status_code": 202,
             "assay.request.id": "req_1",
         }
+
+
+class TestLibraries:
+    """The SDKs of providers make spans, and name the trace in their requests, by what is global."""
+
+    def test_find_no_trace_to_tell_a_provider_of_and_record_nothing(self) -> None:
+        sent: dict[str, str] = {}
+        with kept_spans() as (spans, kept):
+            with spans.request("POST", SAMPLED), spans.shard(SAMPLED, 0, PARTS):
+                inject(sent)
+                with get_tracer("anthropic").start_as_current_span("chat") as theirs:
+                    theirs.set_attribute("gen_ai.input.messages", "the prompt")
+                    inject(sent)
+            spans.close()
+            assert [span.name for span in kept.get_finished_spans()] == [
+                "wait for a worker",
+                "run shard",
+                "POST",
+            ]
+        assert sent == {}
 
 
 class TestResource:
