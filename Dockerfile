@@ -22,22 +22,20 @@ RUN find /opt/assay -type d -name tests -prune -exec rm -rf {} + \
 RUN PYTHONPYCACHEPREFIX=/opt/bytecode /opt/assay/bin/python -c '\
 import alembic.command, alembic.config, celery.apps.worker, celery.bin.celery, celery.concurrency.thread, kombu.transport.redis; \
 import fastapi, uvicorn.main, uvicorn.lifespan.on, uvicorn.protocols.http.httptools_impl, uvloop, anyio._backends._asyncio; \
-import csv, statistics, typer, pydantic.v1, pydantic_settings, prometheus_client.core, structlog, redis.asyncio, yaml; \
+import csv, statistics, click, pydantic.v1, pydantic_settings, prometheus_client.core, structlog, redis.asyncio, yaml; \
 import psycopg, sqlalchemy.ext.asyncio, sqlalchemy.dialects.postgresql.psycopg, cryptography.hazmat.primitives.ciphers.aead; \
 import httpx2, openai, anthropic, genai_prices, jinja2, nltk, numpy, scipy.special, pyarrow.parquet; \
 import matplotlib.backends.backend_agg, matplotlib.backends.backend_svg, matplotlib.figure'
 
 FROM dependencies AS code
-COPY pyproject.toml README.md LICENSE ./
 COPY app app
 COPY persona_assay persona_assay
 COPY workers workers
 COPY migrations migrations
 COPY embedded embedded
 COPY simulator simulator
-# Of the installed package only what says its name and version; the folders stand as they are in the repository.
-RUN uv pip install --python /opt/assay/bin/python --no-cache --no-deps --target /tmp/package . \
- && mkdir -p /opt/persona-assay/bin && mv /tmp/package/*.dist-info /opt/persona-assay \
+# The folders stand as they are in the repository.
+RUN mkdir -p /opt/persona-assay/bin \
  && printf '#!/bin/sh\nexec python -P -m app.cli "$@"\n' > /opt/persona-assay/bin/assay && chmod 755 /opt/persona-assay/bin/assay \
  && mv app persona_assay workers migrations embedded simulator /opt/persona-assay \
  && rm -rf /opt/bytecode && PYTHONPYCACHEPREFIX=/opt/bytecode /opt/assay/bin/python -m compileall -q /opt/persona-assay

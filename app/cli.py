@@ -1,26 +1,25 @@
-"""`assay`: the command line. It starts the stack, and is a client of the service's HTTP interface.
+"""The commands of whoever runs the service, with the client's beside them (:mod:`persona_assay.terminal.main`).
 
 Imports of weight stand in the commands that need them, so that every command starts fast.
-Exit statuses: 0 done, 1 the job failed or was cancelled, or the gate failed, 2 the gate is inconclusive, 3 an error that
-is told on standard error, wrong usage included, 130 interrupted.
 """
 
 import contextlib
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from app.domain.addresses import is_loopback
-from app.terminal import checking, controlling, deciding, keys, reading, submitting, tenants
+from app.terminal import keys, tenants
 from app.terminal.keys import KeyStore
-from app.terminal.options import DEFAULT_URL, AsJson, client_of
-from app.terminal.outcome import CommandError, Commands, exit_by, print_json, say, told_errors
-from app.terminal.waiting import wait_for
+from persona_assay.terminal import reading
+from persona_assay.terminal.main import COMMANDS, command_line, run
+from persona_assay.terminal.options import AS_JSON, DEFAULT_URL, client_of
+from persona_assay.terminal.outcome import CommandError, Commands, exit_by, print_json, say, told_errors
+from persona_assay.terminal.waiting import wait_for
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -33,42 +32,29 @@ PEPPER_FILE = "key-pepper"
 """In the data directory: what `assay up` hashes API keys with, unless a setting says otherwise."""
 DEMO_SIMULATOR = ("--latency-ms", "50", "--jitter-ms", "20")
 
-app = typer.Typer(
-    name="assay",
-    cls=Commands,
-    help="Measures how faithfully language models stay in character, sentence by sentence.",
-    no_args_is_help=True,
-    rich_markup_mode=None,  # typer's coloured help takes longer to import than all the rest
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = command_line(Commands)
 
 
 def main() -> None:
-    """Runs the command line; every expected error becomes a message and an exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a character still shows the rest
-    app()
+    """Runs the command line."""
+    run(app)
 
 
 # -- the stack ----------------------------------------------------------------------------------------------------
 
 
 @app.command()
+@click.option("--host", help="Address to listen on. [ASSAY_HOST or 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port, 0 for any free one. [ASSAY_PORT or 8321]")
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where data and logs are kept. [ASSAY_DATA_DIR or .assay]",
+)
+@click.option("--workers", type=click.IntRange(1, 64), help="Worker processes. [ASSAY_WORKERS or 1]")
+@click.option("--json", "as_json", is_flag=True, help="Print the URL as JSON when ready.")
 def up(
-    host: Annotated[str | None, typer.Option(help="Address to listen on. [ASSAY_HOST or 127.0.0.1]")] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port, 0 for any free one. [ASSAY_PORT or 8321]")
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(file_okay=False, help="Where data and logs are kept. [ASSAY_DATA_DIR or .assay]"),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Worker processes. [ASSAY_WORKERS or 1]")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the URL as JSON when ready.")] = False,
+    host: str | None, port: int | None, data_dir: Path | None, workers: int | None, *, as_json: bool
 ) -> None:
     """Runs the whole service on this machine until Ctrl-C.
 
@@ -91,16 +77,16 @@ def up(
 
 
 @app.command()
-def demo(
-    url: Annotated[
-        str | None,
-        typer.Option("--url", help="A service to use, with a simulated provider; else one is started."),
-    ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", dir_okay=False, help="Where the HTML report is written.")
-    ] = Path("assay-demo-report.html"),
-    as_json: AsJson = False,
-) -> None:
+@click.option("--url", help="A service to use, with a simulated provider; else one is started.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="assay-demo-report.html",
+    help="Where the HTML report is written.",
+)
+@AS_JSON
+def demo(url: str | None, output: Path, *, as_json: bool) -> None:
     """Runs a job on simulated models and shows its results and report."""
     with told_errors():
         if not output.absolute().parent.is_dir():
@@ -110,16 +96,13 @@ def demo(
 
 
 @app.command()
-def migrate(
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REVISION",
-            help="Migrate to this revision; back from a later one, which removes what it added.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-) -> None:
+@click.option(
+    "--to",
+    metavar="REVISION",
+    help="Migrate to this revision; back from a later one, which removes what it added.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def migrate(to: str | None, *, as_json: bool) -> None:
     """Brings the tables of DATABASE_URL up to date."""
     with told_errors():
         settings = _settings({})
@@ -141,14 +124,8 @@ def migrate(
             )
 
 
-for command in (
-    *submitting.COMMANDS,
-    *checking.COMMANDS,
-    *reading.COMMANDS,
-    *deciding.COMMANDS,
-    *controlling.COMMANDS,
-):
-    app.command()(command)
+for command in COMMANDS:
+    app.add_command(command)
 
 # -- parts of commands --------------------------------------------------------------------------------------------
 
@@ -343,7 +320,7 @@ def _say_ready(url: str, settings: "Settings", *, as_json: bool) -> None:
     if as_json:
         print_json({"url": url, "data_dir": str(settings.data_dir.absolute())})
         return
-    typer.echo(f"ready: {url}")
+    click.echo(f"ready: {url}")
     elsewhere = "" if url == DEFAULT_URL else f" --url {url}"
     say(f"  documentation  {url}/docs")
     say(f"  a first job    assay demo --url {url}")
@@ -351,8 +328,8 @@ def _say_ready(url: str, settings: "Settings", *, as_json: bool) -> None:
     say("  Ctrl-C stops everything; data and logs stay in " + str(settings.data_dir))
 
 
-app.add_typer(keys.group(_key_store))
-app.add_typer(tenants.group(_key_store))
+app.add_command(keys.group(_key_store))
+app.add_command(tenants.group(_key_store))
 
 if __name__ == "__main__":
     main()

@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator, MutableMapping
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 import structlog
@@ -93,6 +92,7 @@ from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import count_request
 from app.telemetry.states import StateLog
+from persona_assay.version import VERSION
 
 log = structlog.get_logger(__name__)
 
@@ -172,7 +172,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     app = DescribedApp(
         title="Persona Assay",
-        version=version("persona-assay"),
+        version=VERSION,
         description=DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,

@@ -5,6 +5,7 @@ What differs is how long uvicorn waits for a request's head, and how much of one
 
 import asyncio
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from uvicorn.config import HTTP_PROTOCOLS
@@ -13,6 +14,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from app.bootstrap import told_start
 
+FOLDERS = str(Path(__file__).parents[1])
+"""Where uvicorn looks for modules before anywhere else; by itself it takes the working directory, where somebody's own may lie."""
 HEAD_SECONDS = 10.0
 """After so long a connection is closed on which no whole head has come: its first, or another one after an answer."""
 HEAD_BYTES = 64 * 1024
@@ -93,4 +96,4 @@ class BoundedHttp(HttpToolsProtocol):
 if __name__ == "__main__":
     HTTP_PROTOCOLS["auto"] = "app.serve:BoundedHttp"
     with told_start():
-        main()
+        main(default_map={"app_dir": FOLDERS})

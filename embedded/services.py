@@ -155,7 +155,7 @@ def service_commands(config: StackConfig, urls: StackUrls) -> list[ServiceSpec]:
             f"worker{number}",
             module_command(
                 *(
-                    "celery",
+                    "workers",
                     "--quiet",
                     "-A",
                     "workers.celery_app:app",

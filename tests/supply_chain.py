@@ -10,9 +10,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from persona_assay.version import VERSION
+
 ROOT = Path(__file__).parents[1]
 SERVICE, WHOLE, BOOTSTRAP = "requirements-service.lock", "requirements.lock", "requirements-bootstrap.lock"
-OURS = "persona-assay"
+OURS = "persona-assay-server"
+CLIENT = "persona-assay"
 
 _ENTRY = re.compile(
     r"^(?P<name>[a-z0-9][a-z0-9.-]*)(?:\[[a-z0-9,-]+\])?==(?P<version>[^\s;]+)(?: ; (?P<marker>[^\\\n]+?))? \\\n(?P<rest>(?:    .*\n?)+)",
@@ -65,12 +68,12 @@ def bill_of_materials(lock: str = SERVICE) -> dict[str, Any]:
     """CycloneDX 1.6 of a lock: the same lock gives the same document."""
     entries = locked(lock)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    ours = f"pkg:pypi/{OURS}@{project['version']}"
+    ours = f"pkg:pypi/{OURS}@{VERSION}"
     digest = sha256((ROOT / lock).read_bytes()).hexdigest()
     needs: dict[str, list[str]] = {OURS: [], **{entry.name: [] for entry in entries}}
     for entry in entries:
         for name in entry.wanted_by:
-            # What only the embedded databases need of what is locked counts as ours.
+            # What only the client or the embedded databases need of what is locked counts as ours.
             needs.get(name, needs[OURS]).append(entry.purl)
     return {
         "bomFormat": "CycloneDX",
@@ -82,7 +85,7 @@ def bill_of_materials(lock: str = SERVICE) -> dict[str, Any]:
                 "type": "application",
                 "bom-ref": ours,
                 "name": OURS,
-                "version": project["version"],
+                "version": VERSION,
                 "licenses": [{"license": {"id": project["license"]}}],
                 "purl": ours,
             },

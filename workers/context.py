@@ -10,7 +10,6 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import CancelledError, Future
-from importlib.metadata import version
 from typing import Any
 from uuid import UUID
 
@@ -55,6 +54,7 @@ from app.services.tend_batch import tend_batch
 from app.settings import Settings
 from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
+from persona_assay.version import VERSION
 from workers.start import heartbeat, refuse_unusable_database
 
 log = structlog.get_logger(__name__)
@@ -223,9 +223,7 @@ class WorkerContext:
         )
         self._board = board = MetricsBoard(redis, "worker")
         if settings.traces:
-            tracing.start(
-                "assay-worker", version("persona-assay"), lambda name: provider_of(connections.get(name))
-            )
+            tracing.start("assay-worker", VERSION, lambda name: provider_of(connections.get(name)))
         contexts, aside = JobContexts(engine), Aside()
         self._finalize = finalize = finalizing(engine, contexts)
         async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():

@@ -22,11 +22,12 @@ from app.domain.spec import JobSpec
 from app.instruments.loader import load_atomic
 from app.services.job_context import JobContext
 from app.services.model_parameters import parameters_json, sent_of, table_of
+from persona_assay.version import VERSION
 
 PAPER_INSTRUCTIONS, PAPER_ITERATIONS = 6, 5
 PAPER_GYM_TASKS, PAPER_EVALUATORS = 5, 2
 PAPER_SAMPLING = 1.0
-PACKAGES = ("persona-assay", "nltk", "numpy", "scipy", "openai", "anthropic", "genai-prices")
+PACKAGES = ("nltk", "numpy", "scipy", "openai", "anthropic", "genai-prices")
 
 
 GENERATION_DEVIATIONS = [
@@ -59,7 +60,8 @@ def manifest(
     spec = context.spec
     return {
         "protocol": "paper" if spec.hardening is None else "hardened",
-        "versions": {"python": python_version()} | {name: version(name) for name in PACKAGES},
+        "versions": {"python": python_version(), "persona-assay": VERSION}
+        | {name: version(name) for name in PACKAGES},
         "instrument": {
             "version": spec.instrument.version,
             "sha256": spec.instrument.content_hash,

@@ -1,1 +1,1 @@
-"""How jobs, plans and results look in a terminal. It is given the contract's JSON and draws it."""
+"""The command line's commands for whoever runs the service."""

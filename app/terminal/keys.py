@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from app.domain.api_key import Scope
-from app.terminal.outcome import CommandError, Commands, print_json, say, told_errors
+from persona_assay.terminal.outcome import CommandError, Commands, print_json, say, told_errors
 
 if TYPE_CHECKING:
     from app.db.engine import Pooler
@@ -46,30 +46,43 @@ class KeyStore:
 
 Opened = Callable[[], AbstractContextManager[KeyStore]]
 
-KeyId = Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_….", show_default=False)]
-Tenant = Annotated[str, typer.Option(help="Whose keys.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+KEY = click.argument("key", metavar="KEY")
+TENANT = click.option("--tenant", default="default", help="Whose keys.")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
-def group(opened: Opened) -> typer.Typer:
+def group(opened: Opened) -> click.Group:
     """The commands.
 
     Args:
         opened: Gives access to the keys within a block.
     """
-    keys = typer.Typer(
-        name="keys", cls=Commands, help="API keys.", no_args_is_help=True, rich_markup_mode=None
-    )
+    keys = Commands(name="keys", help="API keys.", no_args_is_help=True)
 
     @keys.command()
+    @click.option("--name", required=True, help="Who or what uses it.")
+    @click.option(
+        "--scope",
+        "scopes",
+        type=click.Choice([scope.value for scope in Scope]),
+        multiple=True,
+        default=[Scope.SUBMIT.value],
+        help="What it may do; any number of them.",
+    )
+    @TENANT
+    @click.option("--days", type=click.IntRange(1, 36_500), help="Days until it ends.")
+    @click.option("--requests-per-minute", type=click.IntRange(min=1), help="How often it may ask.")
+    @click.option("--usd", type=float, help="What its jobs may spend together.")
+    @AS_JSON
     def create(
-        name: Annotated[str, typer.Option(help="Who or what uses it.", show_default=False)],
-        scope: Annotated[list[Scope] | None, typer.Option(help="What it may do. [submit]")] = None,
-        tenant: Tenant = "default",
-        days: Annotated[int | None, typer.Option(min=1, max=36_500, help="Days until it ends.")] = None,
-        requests_per_minute: Annotated[int | None, typer.Option(min=1, help="How often it may ask.")] = None,
-        usd: Annotated[float | None, typer.Option(help="What its jobs may spend together.")] = None,
-        as_json: AsJson = False,
+        name: str,
+        scopes: tuple[str, ...],
+        tenant: str,
+        days: int | None,
+        requests_per_minute: int | None,
+        usd: float | None,
+        *,
+        as_json: bool,
     ) -> None:
         """Makes a key and prints it, once.
 
@@ -80,30 +93,33 @@ def group(opened: Opened) -> typer.Typer:
         with told_errors():
             _check(name, tenant, usd)
             end = None if days is None else datetime.now(UTC) + timedelta(days=days)
-            draft = KeyDraft(name, scope or [Scope.SUBMIT], end, requests_per_minute, usd)
+            draft = KeyDraft(name, [Scope(scope) for scope in scopes], end, requests_per_minute, usd)
             made = done(opened, lambda deps: create_key(deps, tenant, draft))
             _show_new(made, as_json=as_json)
 
     @keys.command(name="list")
-    def list_(tenant: Tenant = "default", as_json: AsJson = False) -> None:
+    @TENANT
+    @AS_JSON
+    def list_(tenant: str, *, as_json: bool) -> None:
         """Lists keys, newest first."""
         with told_errors():
             found = done(opened, lambda deps: _list(deps, tenant))
             if as_json:
                 print_json({"data": found})
                 return
-            from app.terminal.consoles import out  # noqa: PLC0415
-            from app.terminal.listings import keys_view  # noqa: PLC0415
+            from app.terminal.key_list import keys_view  # noqa: PLC0415
+            from persona_assay.terminal.consoles import out  # noqa: PLC0415
 
             out().print(keys_view(found))
 
     @keys.command()
-    def rotate(
-        key: KeyId,
-        overlap_hours: Annotated[float, typer.Option(min=0, help="How long the former one is taken.")] = 24,
-        tenant: Tenant = "default",
-        as_json: AsJson = False,
-    ) -> None:
+    @KEY
+    @click.option(
+        "--overlap-hours", type=click.FloatRange(min=0), default=24, help="How long the former one is taken."
+    )
+    @TENANT
+    @AS_JSON
+    def rotate(key: str, overlap_hours: float, tenant: str, *, as_json: bool) -> None:
         """Makes another key in a key's place, and prints it, once."""
         from app.services.api_keys import rotate_key  # noqa: PLC0415
 
@@ -113,7 +129,10 @@ def group(opened: Opened) -> typer.Typer:
             _show_new(made, as_json=as_json)
 
     @keys.command()
-    def revoke(key: KeyId, tenant: Tenant = "default", as_json: AsJson = False) -> None:
+    @KEY
+    @TENANT
+    @AS_JSON
+    def revoke(key: str, tenant: str, *, as_json: bool) -> None:
         """Ends a key for good, within a second."""
         from app.services.api_keys import revoke_key  # noqa: PLC0415
 
@@ -122,7 +141,7 @@ def group(opened: Opened) -> typer.Typer:
             if as_json:
                 print_json(revoked)
             else:
-                typer.echo(f"{key} is revoked")
+                click.echo(f"{key} is revoked")
 
     return keys
 
@@ -218,4 +237,4 @@ def _show_new(made: Json, *, as_json: bool) -> None:
         print_json(made)
         return
     say(f"{made['id']} · {made['name']} · {', '.join(made['scopes'])}. It is shown now and never again:")
-    typer.echo(made["key"])
+    click.echo(made["key"])

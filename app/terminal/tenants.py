@@ -4,13 +4,13 @@ No key sets these limits, whatever its scopes; they hold for every key of the te
 """
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from app.terminal.keys import Opened, check_usd, done
-from app.terminal.options import AsJson
-from app.terminal.outcome import CommandError, Commands, print_json, say, told_errors
+from persona_assay.terminal.options import AS_JSON
+from persona_assay.terminal.outcome import CommandError, Commands, print_json, say, told_errors
 
 if TYPE_CHECKING:
     from app.services.api_keys import KeyDependencies
@@ -20,31 +20,35 @@ Json = dict[str, Any]
 _MODEL = re.compile(r"[^/\s]+/\S+")
 
 
-def group(opened: Opened) -> typer.Typer:
+def group(opened: Opened) -> click.Group:
     """The commands.
 
     Args:
         opened: Gives access to the database within a block.
     """
-    tenants = typer.Typer(
-        name="tenants",
-        cls=Commands,
-        help="What tenants may spend and use.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-    )
+    tenants = Commands(name="tenants", help="What tenants may spend and use.", no_args_is_help=True)
 
     @tenants.command()
+    @click.argument("tenant")
+    @click.option("--usd", type=float, help="What its jobs may spend together.")
+    @click.option("--no-cap", is_flag=True, help="Take its spending cap away.")
+    @click.option(
+        "--model",
+        "models",
+        metavar="CONNECTION/MODEL",
+        multiple=True,
+        help="A model that it may use; CONNECTION/* for all.",
+    )
+    @click.option("--all-models", is_flag=True, help="Let it use all models.")
+    @AS_JSON
     def limit(
-        tenant: Annotated[str, typer.Argument(help="Whose limits.", show_default=False)],
-        usd: Annotated[float | None, typer.Option(help="What its jobs may spend together.")] = None,
-        no_cap: Annotated[bool, typer.Option("--no-cap", help="Take its spending cap away.")] = False,
-        model: Annotated[
-            list[str] | None,
-            typer.Option(metavar="CONNECTION/MODEL", help="A model that it may use; CONNECTION/* for all."),
-        ] = None,
-        all_models: Annotated[bool, typer.Option("--all-models", help="Let it use all models.")] = False,
-        as_json: AsJson = False,
+        tenant: str,
+        usd: float | None,
+        models: tuple[str, ...],
+        *,
+        no_cap: bool,
+        all_models: bool,
+        as_json: bool,
     ) -> None:
         """Sets a tenant's limits and prints them.
 
@@ -53,12 +57,15 @@ def group(opened: Opened) -> typer.Typer:
         from app.services.tenant_limits import LimitChanges, change_limits  # noqa: PLC0415
 
         with told_errors():
-            _check(tenant, usd, model, no_cap=no_cap, all_models=all_models)
-            changes = LimitChanges(usd, usd is not None or no_cap, model or None, bool(model) or all_models)
+            _check(tenant, usd, models, no_cap=no_cap, all_models=all_models)
+            changes = LimitChanges(
+                usd, usd is not None or no_cap, list(models) or None, bool(models) or all_models
+            )
             _show(done(opened, lambda deps: change_limits(deps.engine, tenant, changes)), as_json=as_json)
 
     @tenants.command(name="list")
-    def list_(as_json: AsJson = False) -> None:
+    @AS_JSON
+    def list_(*, as_json: bool) -> None:
         """Lists the tenants that have limits, and what they have spent."""
         with told_errors():
             found = done(opened, _list)
@@ -66,7 +73,7 @@ def group(opened: Opened) -> typer.Typer:
                 print_json({"data": found})
             else:
                 for limits in found:
-                    typer.echo(_told(limits))
+                    click.echo(_told(limits))
 
     return tenants
 
@@ -80,7 +87,7 @@ async def _list(deps: "KeyDependencies") -> list[Json]:
 
 
 def _check(
-    tenant: str, usd: float | None, models: list[str] | None, *, no_cap: bool, all_models: bool
+    tenant: str, usd: float | None, models: tuple[str, ...], *, no_cap: bool, all_models: bool
 ) -> None:
     if not tenant.strip() or not tenant.isprintable():
         raise CommandError("TENANT is a line of text")
@@ -89,7 +96,7 @@ def _check(
         raise CommandError("--usd and --no-cap exclude each other")
     if models and all_models:
         raise CommandError("--model and --all-models exclude each other")
-    for name in models or ():
+    for name in models:
         if not _MODEL.fullmatch(name):
             raise CommandError(f"--model {name!r} is not of the form connection/model or connection/*")
 
@@ -98,7 +105,7 @@ def _show(limits: Json, *, as_json: bool) -> None:
     if as_json:
         print_json(limits)
         return
-    typer.echo(_told(limits))
+    click.echo(_told(limits))
     if limits["uncapped_jobs"]:
         say(
             f"unfinished jobs from before there was a cap, which do not count against it: {limits['uncapped_jobs']:,};"

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from app.api.sessions import COOKIE, HOST_COOKIE
 from app.cli import app

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from app.cli import app
 from app.domain.api_key import Scope

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("app", "persona_assay", "workers", "simulator", "embedded", "migrations")
+PACKAGES = ("app", "persona_assay", "persona_assay_server", "workers", "simulator", "embedded", "migrations")
 
 SCIENCE = {"numpy", "scipy", "nltk"}
 INPUT_OUTPUT = {"asyncio", "http", "io", "logging", "os", "pathlib", "shutil", "socket", "sqlite3", "ssl"} | {

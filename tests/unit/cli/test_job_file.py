@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from app.terminal.job_file import JobFile, line_of, read_job_file
-from app.terminal.outcome import CommandError
 from persona_assay import ProblemError, ProblemField
+from persona_assay.terminal.job_file import JobFile, line_of, read_job_file
+from persona_assay.terminal.outcome import CommandError
 
 
 def load(text: str) -> object:

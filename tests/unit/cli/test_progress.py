@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from app.terminal.progress import JobProgress, RateMeter, follow, status_words
+from persona_assay.terminal.progress import JobProgress, RateMeter, follow, status_words
 from tests.unit.cli.documents import job, stage
 
 

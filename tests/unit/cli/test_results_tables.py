@@ -3,8 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
-from app.terminal.heat import heat
-from app.terminal.results_tables import results_view
+from persona_assay.terminal.heat import heat
+from persona_assay.terminal.results_tables import results_view
 from tests.unit.agreement_sample import agreement_of, joint
 from tests.unit.check_sample import check_of
 from tests.unit.cli.documents import metric, results

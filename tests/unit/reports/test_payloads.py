@@ -13,9 +13,9 @@ from app.domain.gate import Check, Gate, Verdict
 from app.reports import csv, jsonl, parquet
 from app.reports.columns import VERDICT_COLUMNS
 from app.reports.junit import junit
-from app.terminal.consoles import printable
-from app.terminal.results_tables import results_view
 from app.web.visible import visible
+from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.results_tables import results_view
 from tests.unit.cli.documents import results
 from tests.unit.reports.hostile import payloads
 from tests.unit.reports.page import Page, html_report

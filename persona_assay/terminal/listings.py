@@ -1,6 +1,6 @@
 """Plans, lists of jobs and refusals of the service as they are shown."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
@@ -10,11 +10,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from app.terminal.consoles import printable
-from app.terminal.fitted import Fitted
-from app.terminal.progress import JobProgress, status_words
-from app.terminal.quantities import counted, dollars, duration
 from persona_assay import ProblemError
+from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.fitted import Fitted
+from persona_assay.terminal.progress import JobProgress, status_words
+from persona_assay.terminal.quantities import counted, dollars, duration
 
 Json = Mapping[str, Any]
 
@@ -32,24 +32,6 @@ def plan_view(plan: Json) -> RenderableType:
     if plan["simulated"]:
         heading.append("  SIMULATED", style="warning")
     return Group(heading, _plan_stages(plan), *_plan_remarks(plan))
-
-
-def keys_view(keys: Sequence[Json]) -> RenderableType:
-    """API keys, of which none can be used by who sees this."""
-    table = Table(box=SIMPLE_HEAD)
-    for name in ("key", "name", "begins", "scopes", "status", "last used"):
-        table.add_column(name, overflow="fold")
-    for key in keys:
-        used = key["last_used_at"]
-        table.add_row(
-            key["id"],
-            printable(key["name"]),
-            key["prefix"],
-            ", ".join(key["scopes"]),
-            key["status"],
-            "never" if used is None else used[:16].replace("T", " "),
-        )
-    return Fitted(table, heads=2)
 
 
 def _plan_stages(plan: Json) -> RenderableType:

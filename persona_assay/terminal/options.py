@@ -1,17 +1,19 @@
 """What many commands are given, and the service that they ask."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from persona_assay import AssayClient
 
 DEFAULT_URL = "http://127.0.0.1:8321"
 
-Url = Annotated[str, typer.Option("--url", envvar="ASSAY_URL", help="Where the service is.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the service's JSON instead of text.")]
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.", show_default=False)]
+URL = click.option(
+    "--url", envvar="ASSAY_URL", default=DEFAULT_URL, show_envvar=True, help="Where the service is."
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the service's JSON instead of text.")
+JOB = click.argument("job_id", metavar="JOB")
 
 
 def client_of(url: str) -> "AssayClient":

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-import typer
+from click.exceptions import Exit
 
-from app.terminal.outcome import INTERRUPTED, CommandError, Json, say
 from persona_assay import UnreachableError
+from persona_assay.terminal.outcome import INTERRUPTED, CommandError, Json, say
 
 if TYPE_CHECKING:
     from persona_assay import AssayClient
@@ -26,8 +26,8 @@ def wait_for(client: "AssayClient", job: Json, *, as_json: bool, outlives_us: bo
     Raises:
         CommandError: The service has gone; the job goes on once it is back.
     """
-    from app.terminal.consoles import err, printable  # noqa: PLC0415
-    from app.terminal.progress import follow  # noqa: PLC0415
+    from persona_assay.terminal.consoles import err, printable  # noqa: PLC0415
+    from persona_assay.terminal.progress import follow  # noqa: PLC0415
 
     simulated = " (simulated)" if job["simulated"] else ""
     say(f"{job['id']}  {printable(job['name'] or '')}{simulated}")
@@ -40,4 +40,4 @@ def wait_for(client: "AssayClient", job: Json, *, as_json: bool, outlives_us: bo
         if not outlives_us:
             raise
         say(f"The job goes on. To see it again: `{again}`. To stop it: `assay cancel {job['id']}`.")
-        raise typer.Exit(INTERRUPTED) from None
+        raise Exit(INTERRUPTED) from None

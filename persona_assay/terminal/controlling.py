@@ -1,17 +1,19 @@
 """The commands that control a job: `assay cancel`, `pause`, `resume`, `retry`, `budget` and `delete`."""
 
-from typing import Annotated
+import click
 
-import typer
-
-from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
-from app.terminal.outcome import print_json, told_errors
 from persona_assay import operations
 from persona_assay.calls import Call
+from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
+from persona_assay.terminal.outcome import print_json, told_errors
 from persona_assay.types import JobDetail
 
 
-def cancel(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@click.command()
+@JOB
+@URL
+@AS_JSON
+def cancel(job_id: str, url: str, *, as_json: bool) -> None:
     """Cancels a job; what was paid for is kept.
 
     No call starts after it.
@@ -19,17 +21,29 @@ def cancel(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
     _act(operations.cancel(job_id), url, as_json=as_json)
 
 
-def pause(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@click.command()
+@JOB
+@URL
+@AS_JSON
+def pause(job_id: str, url: str, *, as_json: bool) -> None:
     """Pauses a job: no call starts until it is resumed."""
     _act(operations.pause(job_id), url, as_json=as_json)
 
 
-def resume(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@click.command()
+@JOB
+@URL
+@AS_JSON
+def resume(job_id: str, url: str, *, as_json: bool) -> None:
     """Lets a paused job go on where it stopped."""
     _act(operations.resume(job_id), url, as_json=as_json)
 
 
-def retry(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@click.command()
+@JOB
+@URL
+@AS_JSON
+def retry(job_id: str, url: str, *, as_json: bool) -> None:
     """Redoes what failed in a job that is over or paused.
 
     Also what stayed unparsed or has no answer. All the rest is kept.
@@ -37,13 +51,15 @@ def retry(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> Non
     _act(operations.retry(job_id), url, as_json=as_json)
 
 
+@click.command()
+@JOB
+@click.option("--usd", type=float, help="US dollars.")
+@click.option("--calls", type=int, help="Attempts.")
+@click.option("--tokens", type=int, help="Input and output.")
+@URL
+@AS_JSON
 def budget(
-    job_id: JobId,
-    usd: Annotated[float | None, typer.Option(help="US dollars.", show_default=False)] = None,
-    calls: Annotated[int | None, typer.Option(help="Attempts.", show_default=False)] = None,
-    tokens: Annotated[int | None, typer.Option(help="Input and output.", show_default=False)] = None,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
+    job_id: str, usd: float | None, calls: int | None, tokens: int | None, url: str, *, as_json: bool
 ) -> None:
     """Changes limits of a job's budget.
 
@@ -55,13 +71,17 @@ def budget(
             print_json(job)
             return
 
-        from app.terminal.listings import budget_lines  # noqa: PLC0415
+        from persona_assay.terminal.listings import budget_lines  # noqa: PLC0415
 
         for line in budget_lines(job):
-            typer.echo(line)
+            click.echo(line)
 
 
-def delete(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@click.command()
+@JOB
+@URL
+@AS_JSON
+def delete(job_id: str, url: str, *, as_json: bool) -> None:
     """Removes a job that is over.
 
     Its responses and results go with it. This cannot be undone.
@@ -71,7 +91,7 @@ def delete(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
         if as_json:
             print_json({"id": job_id, "deleted": True})
         else:
-            typer.echo(f"{job_id} is deleted")
+            click.echo(f"{job_id} is deleted")
 
 
 def _act(call: Call[JobDetail], url: str, *, as_json: bool) -> None:
@@ -80,7 +100,7 @@ def _act(call: Call[JobDetail], url: str, *, as_json: bool) -> None:
         if as_json:
             print_json(job)
         else:
-            typer.echo(f"{job['id']} is {job['status']}")
+            click.echo(f"{job['id']} is {job['status']}")
 
 
 COMMANDS = (cancel, pause, resume, retry, budget, delete)

@@ -9,14 +9,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.reports.lead import SIGNIFICANT, is_shown
-from app.terminal.consoles import printable
-from app.terminal.fitted import INDENT, Fitted
-from app.terminal.quantities import counted
-from app.terminal.results_tables import NAMES
+from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.fitted import INDENT, Fitted
+from persona_assay.terminal.quantities import counted
+from persona_assay.terminal.results_tables import NAMES
 
 Json = Mapping[str, Any]
 
+SIGNIFICANT = 0.05
+"""p-value below which a difference counts as shown, if its interval is on one side of 0 as well."""
 MISSING = "–"
 SURE = "*"
 LEGEND = (
@@ -29,6 +30,14 @@ _MARKS = {
     "fail": ("✗ fail", "red"),
     "inconclusive": ("? inconclusive", "yellow"),
 }
+
+
+def is_shown(row: Json) -> bool:
+    """Whether a difference is more than chance, as one of many; the service's reports say the same."""
+    ends, p_value = row["ci95"], row["p_value_holm"]
+    if p_value is None or ends is None or p_value >= SIGNIFICANT:
+        return False
+    return bool(ends[0] > 0 or ends[1] < 0)
 
 
 def comparison_view(found: Json) -> RenderableType:

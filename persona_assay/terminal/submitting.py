@@ -1,31 +1,33 @@
 """The commands that start a job and see how it goes: `assay plan`, `submit`, `watch`, `status` and `jobs`."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, get_args
 
-import typer
+import click
 
-from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
-from app.terminal.outcome import CommandError, exit_by, print_json, say, told_errors
-from app.terminal.waiting import wait_for
 from persona_assay import ProblemError
+from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
+from persona_assay.terminal.outcome import CommandError, exit_by, print_json, say, told_errors
+from persona_assay.terminal.waiting import wait_for
 from persona_assay.types import Job, JobIn, JobStatus
 
 if TYPE_CHECKING:
     from persona_assay import AssayClient
 
-File = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE", help="The job as YAML or JSON; - reads standard input.", show_default=False
-    ),
-]
+FILE = click.argument("file", metavar="FILE")
 
 
-def plan(file: File, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Says what a job would take and cost; nothing is spent."""
+@click.command()
+@FILE
+@URL
+@AS_JSON
+def plan(file: str, url: str, *, as_json: bool) -> None:
+    """Says what a job would take and cost; nothing is spent.
+
+    FILE is the job as YAML or JSON; - reads standard input.
+    """
     with told_errors(), client_of(url) as client:
-        from app.terminal.job_file import read_job_file  # noqa: PLC0415
+        from persona_assay.terminal.job_file import read_job_file  # noqa: PLC0415
 
         described = read_job_file(file, sys.stdin)
         with described.places():
@@ -34,36 +36,35 @@ def plan(file: File, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
             print_json(planned)
             return
 
-        from app.terminal.consoles import out  # noqa: PLC0415
-        from app.terminal.listings import plan_view  # noqa: PLC0415
+        from persona_assay.terminal.consoles import out  # noqa: PLC0415
+        from persona_assay.terminal.listings import plan_view  # noqa: PLC0415
 
         out().print(plan_view(planned))
 
 
-def submit(
-    file: File,
-    wait: Annotated[bool, typer.Option("--wait", help="Show the job's progress until it has ended.")] = False,
-    confirm_calls: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="How many calls you expect; a large job needs it, or asks you.", show_default=False
-        ),
-    ] = None,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
+@click.command()
+@FILE
+@click.option("--wait", is_flag=True, help="Show the job's progress until it has ended.")
+@click.option(
+    "--confirm-calls",
+    type=click.IntRange(min=1),
+    help="How many calls you expect; a large job needs it, or asks you.",
+)
+@URL
+@AS_JSON
+def submit(file: str, confirm_calls: int | None, url: str, *, wait: bool, as_json: bool) -> None:
     """Submits a job and prints its id.
 
-    With --wait, the exit status is 0 if the job completed, 1 if it failed or was cancelled.
+    FILE is the job as YAML or JSON; - reads standard input. With --wait, the exit status is 0 if the job completed, 1 if it failed or was cancelled.
     """
     with told_errors(), client_of(url) as client:
-        from app.terminal.job_file import read_job_file  # noqa: PLC0415
+        from persona_assay.terminal.job_file import read_job_file  # noqa: PLC0415
 
         described = read_job_file(file, sys.stdin)
         with described.places():
             job = _submitted(client, described.job, confirm_calls)
         if not as_json:
-            typer.echo(job["id"])
+            click.echo(job["id"])
         last = wait_for(client, job, as_json=as_json) if wait else job
         if as_json:
             print_json(last)
@@ -85,12 +86,16 @@ def _submitted(client: "AssayClient", job: JobIn, confirm_calls: int | None) -> 
             raise
         say(f"Not submitted: {unconfirmed[0].message}.")
         planned = client.plan(job)["calls"]
-        if not typer.confirm(f"Submit it with about {planned:,} calls?", err=True):
+        if not click.confirm(f"Submit it with about {planned:,} calls?", err=True):
             raise CommandError("nothing was submitted") from None
     return client.submit({**job, "confirm_calls": planned})
 
 
-def watch(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@click.command()
+@JOB
+@URL
+@AS_JSON
+def watch(job_id: str, url: str, *, as_json: bool) -> None:
     """Shows a job's progress until it has ended.
 
     Exit status: 0 if it completed, 1 if it failed or was cancelled.
@@ -102,7 +107,11 @@ def watch(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> Non
         exit_by(job)
 
 
-def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@click.command()
+@JOB
+@URL
+@AS_JSON
+def status(job_id: str, url: str, *, as_json: bool) -> None:
     """Says where a job stands, without waiting."""
     with told_errors(), client_of(url) as client:
         job = client.job(job_id)
@@ -110,20 +119,18 @@ def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
             print_json(job)
             return
 
-        from app.terminal.consoles import out  # noqa: PLC0415
-        from app.terminal.listings import job_view  # noqa: PLC0415
+        from persona_assay.terminal.consoles import out  # noqa: PLC0415
+        from persona_assay.terminal.listings import job_view  # noqa: PLC0415
 
         out().print(job_view(job))
 
 
-def jobs(
-    in_state: Annotated[
-        JobStatus | None, typer.Option("--status", help="Only jobs in this state.", show_default=False)
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="How many, newest first.")] = 20,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
+@click.command()
+@click.option("--status", "in_state", type=click.Choice(get_args(JobStatus)), help="Only jobs in this state.")
+@click.option("--limit", type=click.IntRange(1, 500), default=20, help="How many, newest first.")
+@URL
+@AS_JSON
+def jobs(in_state: JobStatus | None, limit: int, url: str, *, as_json: bool) -> None:
     """Lists jobs."""
     with told_errors(), client_of(url) as client:
         page = client.jobs(limit=limit, status=in_state)
@@ -131,8 +138,8 @@ def jobs(
             print_json(page)
             return
 
-        from app.terminal.consoles import out  # noqa: PLC0415
-        from app.terminal.listings import jobs_view  # noqa: PLC0415
+        from persona_assay.terminal.consoles import out  # noqa: PLC0415
+        from persona_assay.terminal.listings import jobs_view  # noqa: PLC0415
 
         out().print(jobs_view(page))
 

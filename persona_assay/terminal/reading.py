@@ -2,13 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, get_args
 
-import typer
+import click
 
-from app.terminal.options import DEFAULT_URL, AsJson, JobId, Url, client_of
-from app.terminal.outcome import CommandError, Json, print_json, told_errors
 from persona_assay.operations import ReportFormat, ReportLevel
+from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
+from persona_assay.terminal.outcome import CommandError, Json, print_json, told_errors
 
 if TYPE_CHECKING:
     from persona_assay import AssayClient
@@ -20,7 +20,11 @@ SUFFIXES = {"junit": "xml"}
 """Of formats whose files are named otherwise."""
 
 
-def results(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@click.command()
+@JOB
+@URL
+@AS_JSON
+def results(job_id: str, url: str, *, as_json: bool) -> None:
     """Prints a job's results, also while it runs."""
     with told_errors(), client_of(url) as client:
         found = client.results(job_id)
@@ -30,20 +34,27 @@ def results(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> N
             print_results(found)
 
 
+@click.command()
+@JOB
+@click.option(
+    "--format",
+    "-f",
+    "format_",
+    type=click.Choice(get_args(ReportFormat)),
+    default="html",
+    help="The file's format; junit is the gate of the job's thresholds.",
+)
+@click.option("--output", "-o", help="The file; - is standard output. [JOB.FORMAT]")
+@click.option(
+    "--level",
+    type=click.Choice(get_args(ReportLevel)),
+    default="verdicts",
+    help="csv, jsonl, parquet: what a row is.",
+)
+@URL
+@click.option("--json", "as_json", is_flag=True, help="Print the file's path and length as JSON.")
 def report(
-    job_id: JobId,
-    format_: Annotated[
-        ReportFormat,
-        typer.Option("--format", "-f", help="The file's format; junit is the gate of the job's thresholds."),
-    ] = "html",
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", help="The file; - is standard output. [JOB.FORMAT]")
-    ] = None,
-    level: Annotated[ReportLevel, typer.Option(help="csv, jsonl, parquet: what a row is.")] = "verdicts",
-    url: Url = DEFAULT_URL,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the file's path and length as JSON.")
-    ] = False,
+    job_id: str, format_: ReportFormat, output: str | None, level: ReportLevel, url: str, *, as_json: bool
 ) -> None:
     """Saves a job's report as a file."""
     with told_errors(), client_of(url) as client:
@@ -58,7 +69,7 @@ def report(
         if as_json:
             print_json({"path": str(path.resolve()), "bytes": length})
         else:
-            typer.echo(f"{path} ({length:,} bytes)")
+            click.echo(f"{path} ({length:,} bytes)")
 
 
 def save_report(
@@ -84,8 +95,8 @@ def save_report(
 
 def print_results(found: Json) -> None:
     """Prints results as tables."""
-    from app.terminal.consoles import out  # noqa: PLC0415
-    from app.terminal.results_tables import results_view  # noqa: PLC0415
+    from persona_assay.terminal.consoles import out  # noqa: PLC0415
+    from persona_assay.terminal.results_tables import results_view  # noqa: PLC0415
 
     console = out()
     console.print(results_view(found, console.width))

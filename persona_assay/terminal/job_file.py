@@ -9,8 +9,8 @@ from typing import Any, TextIO, cast
 
 import yaml
 
-from app.terminal.outcome import CommandError
 from persona_assay import ProblemError, ProblemField
+from persona_assay.terminal.outcome import CommandError
 from persona_assay.types import JobIn
 
 STANDARD_INPUT = "-"

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from app.terminal.consoles import printable
-from app.terminal.heat import heat
-from app.terminal.quantities import counted, dollars
+from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.heat import heat
+from persona_assay.terminal.quantities import counted, dollars
 
 Json = Mapping[str, Any]
 

@@ -13,8 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from app.terminal.consoles import printable
-from app.terminal.quantities import counted, dollars, duration
+from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.quantities import counted, dollars, duration
 
 Json = Mapping[str, Any]
 

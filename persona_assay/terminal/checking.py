@@ -1,0 +1,47 @@
+"""The command that tries a model: `assay check`."""
+
+from typing import Literal, get_args
+
+import click
+from click.exceptions import Exit
+
+from persona_assay.terminal.options import AS_JSON, URL, client_of
+from persona_assay.terminal.outcome import print_json, told_errors
+from persona_assay.types import CheckIn
+
+Role = Literal["judge", "model", "persona_agent"]
+
+
+@click.command()
+@click.argument("model", metavar="CONNECTION/MODEL")
+@click.option(
+    "--as",
+    "as_",
+    type=click.Choice(get_args(Role)),
+    default="judge",
+    help="As what a job would call it: that decides which parameters it is sent.",
+)
+@click.option("--family", help="A model of the same family, where the name does not say it.")
+@click.option("--call/--no-call", default=True, help="Make a call, or only say what a job would send.")
+@URL
+@AS_JSON
+def check(model: str, as_: Role, family: str | None, url: str, *, call: bool, as_json: bool) -> None:
+    """Tries a model with one short call and says what a job would meet.
+
+    CONNECTION/MODEL is the model, as a job names it. Exit status: 0 if it answered, or was not called, 1 if it did not answer.
+    """
+    asked: CheckIn = {"model": model, "role": as_, "call": call}
+    if family is not None:
+        asked["family"] = family
+    with told_errors(), client_of(url) as client:
+        found = client.check_model(asked)
+        if as_json:
+            print_json(found)
+        else:
+            for finding in found["findings"]:
+                click.echo(f"{'✓' if finding['good'] else '!'} {finding['text']}")
+    if found["works"] is False:
+        raise Exit(1)
+
+
+COMMANDS = (check,)

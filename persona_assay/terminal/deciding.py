@@ -1,0 +1,124 @@
+"""The commands that decide by results: `assay compare` and `assay gate`."""
+
+from pathlib import Path
+from typing import TypedDict, get_args
+
+import click
+from click.exceptions import Exit
+
+from persona_assay.operations import IntervalKind, Pairing
+from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
+from persona_assay.terminal.outcome import GATE_FAILED, INCONCLUSIVE, CommandError, print_json, told_errors
+from persona_assay.types import SideIn
+
+
+@click.command()
+@click.argument("a")
+@click.argument("b")
+@click.option(
+    "--pairing",
+    type=click.Choice(get_args(Pairing)),
+    default="cells",
+    help="Pair whole cells, or single questions that both have answered.",
+)
+@URL
+@AS_JSON
+def compare(a: str, b: str, pairing: Pairing, url: str, *, as_json: bool) -> None:
+    """Compares two models: paired differences, a - b.
+
+    A and B are each JOB, JOB:MODEL, or baseline:MODEL for a model of the atomic paper.
+    The pairs are the personas, tasks and dimensions that both have; with --pairing items also the questions.
+    """
+    with told_errors(), client_of(url) as client:
+        found = client.compare(_side(a), _side(b), pairing=pairing)
+        if as_json:
+            print_json(found)
+            return
+
+        from persona_assay.terminal.consoles import out  # noqa: PLC0415
+        from persona_assay.terminal.decisions import comparison_view  # noqa: PLC0415
+
+        out().print(comparison_view(found))
+
+
+@click.command()
+@JOB
+@click.option(
+    "--threshold",
+    "-t",
+    metavar="THRESHOLD",
+    multiple=True,
+    help="acc_atom>=0.8, acc_atom@task=essay>=0.7, refusal_rate<=0.02 …; any number of them. [the job's own]",
+)
+@click.option(
+    "--interval",
+    type=click.Choice(get_args(IntervalKind)),
+    default="personas",
+    help="Whose interval decides: other personas', or these cells' runs.",
+)
+@click.option(
+    "--minimum-coverage",
+    type=click.FloatRange(0, 1),
+    help="A figure of a smaller share of the planned verdicts is inconclusive. [the job's own, 0.95 by default]",
+)
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also save the checks as JUnit XML, for build servers.",
+)
+@URL
+@AS_JSON
+def gate(
+    job_id: str,
+    threshold: tuple[str, ...],
+    interval: IntervalKind,
+    minimum_coverage: float | None,
+    junit: Path | None,
+    url: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Holds a job's results to thresholds.
+
+    Exit status: 0 pass, 1 fail, 2 inconclusive, 3 an error. A figure passes only if its whole interval does. What is missing, or of too little of what was planned, is inconclusive: it never passes.
+    """
+    with told_errors(), client_of(url) as client:
+        asked: GateOptions = {"interval": interval, "minimum_coverage": minimum_coverage}
+        found = client.gate(job_id, threshold, **asked)
+        if junit is not None:
+            _save(junit, client.gate_junit(job_id, threshold, **asked))
+        if as_json:
+            print_json(found)
+        else:
+            from persona_assay.terminal.consoles import out  # noqa: PLC0415
+            from persona_assay.terminal.decisions import gate_view  # noqa: PLC0415
+
+            out().print(gate_view(found))
+        if found["verdict"] != "pass":
+            raise Exit(GATE_FAILED if found["verdict"] == "fail" else INCONCLUSIVE)
+
+
+class GateOptions(TypedDict):
+    """How thresholds are judged."""
+
+    interval: IntervalKind
+    minimum_coverage: float | None
+
+
+def _save(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _side(text: str) -> SideIn:
+    """What one side of a comparison is."""
+    first, _, rest = text.partition(":")
+    if first == "baseline":
+        return {"baseline": rest}
+    return {"job": first, "model": rest} if rest else {"job": first}
+
+
+COMMANDS = (compare, gate)
+"""In the order in which the help lists them."""
