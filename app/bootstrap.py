@@ -1,7 +1,6 @@
 """What every process does first: logging, the operator's file; and what it does late, because it takes long."""
 
 import contextlib
-import functools
 import gc
 import importlib
 import logging
@@ -13,7 +12,6 @@ from typing import TextIO
 
 import structlog
 
-from app.domain.segmentation import PunktRules, Segmenter, Unit
 from app.llm.connections import Connections, ConnectionsError, load_connections
 from app.settings import Settings, StartError, environment
 from app.telemetry.redaction import redact_logging, redacted, shown_error
@@ -140,24 +138,6 @@ def load_key_ring(settings: Settings) -> KeyRing:
         return KeyRing(parse_keys(settings.read_encryption_keys()))
     except ValueError as error:
         raise StartError(f"ASSAY_ENCRYPTION_KEYS: {error}") from error
-
-
-class LateSegmenter:
-    """The segmenter, loaded when first used: importing NLTK takes a third of a second."""
-
-    def __init__(self, rules: PunktRules) -> None:
-        self.name = rules.name
-        self._rules = rules
-
-    def segment(self, text: str, most: int) -> tuple[Unit, ...]:
-        """The units of a text; see :class:`app.domain.segmentation.Segmenter`."""
-        return self._loaded.segment(text, most)
-
-    @functools.cached_property
-    def _loaded(self) -> Segmenter:
-        from app.domain.punkt import PunktSegmenter  # noqa: PLC0415
-
-        return PunktSegmenter(self._rules)
 
 
 def import_in_background(*modules: str, after: float = 0.0, then: Callable[[], None] | None = None) -> None:

@@ -47,7 +47,6 @@ from app.api.sessions import Signer
 from app.api.streams import Streams
 from app.api.traced import Traced
 from app.bootstrap import (
-    LateSegmenter,
     configure_logging,
     import_in_background,
     keep_what_is_imported,
@@ -66,6 +65,7 @@ from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
+from app.instruments.rules import RULES
 from app.limits.holds import read_holds
 from app.limits.request_rates import RequestRates
 from app.llm.prices import GenaiPriceBook
@@ -252,7 +252,6 @@ def _services(settings: Settings) -> Services:
     pepper = settings.read_key_pepper()
     instrument, gym = load_atomic(), load_personagym()
     contexts = JobContexts(engine)
-    segmenter = LateSegmenter(instrument.segmentation)
     prices = GenaiPriceBook(operator)
     submission = SubmissionDependencies(
         engine=engine,
@@ -261,13 +260,11 @@ def _services(settings: Settings) -> Services:
             gym,
             load_grouped(),
             replace(load_hardened(), secret=secret_of(pepper or secrets.token_bytes(PEPPER_BYTES))),
-            segmenter.name,
+            RULES,
             operator,
             reply_days=settings.reply_days,
         ),
         queue=queue,
-        segmenter=segmenter,
-        refusals=instrument.refusal,
         window=settings.shard_window,
         max_planned_calls=settings.max_planned_calls,
         confirm_calls_above=settings.confirm_calls_above,

@@ -31,6 +31,7 @@ from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
+from app.instruments.rules import RULES
 from app.llm.connections import load_connections
 from app.llm.gateway import Gateway
 from app.llm.prices import GenaiPriceBook
@@ -146,7 +147,7 @@ async def _judged(options: argparse.Namespace) -> float:
     judge = f"{{kind: openai, base_url: '{options.url}', api_key_env: KEY, models: [judge]}}"
     connections = load_connections(f"connections: {{stub: {judge}}}", {"KEY": KEY}, None)
     catalog = make_catalog(
-        load_atomic(), load_personagym(), load_grouped(), load_hardened(), "punkt", connections
+        load_atomic(), load_personagym(), load_grouped(), load_hardened(), RULES, connections
     )
     draft = JobDraft(
         personas=("E-high",),

@@ -1119,6 +1119,17 @@ class JudgingIn(TypedDict):
     """Of a job with several sentences a call: what is judged one by one as well."""
 
 
+class VersionsIn(TypedDict):
+    """Versions of the rules by which texts are read, for a job that is to be compared with an older one."""
+
+    segmenter: NotRequired[str | None]
+    """What splits texts into sentences."""
+    refusals: NotRequired[str | None]
+    """What tells refusals from responses."""
+    injections: NotRequired[str | None]
+    """What recognises texts that address the judge."""
+
+
 class ReuseIn(TypedDict):
     """Which calls are not made where an equal request has been answered already; by default all are made."""
 
@@ -1175,6 +1186,8 @@ class JobIn(TypedDict):
     """Where its calls wait beside those of your other jobs: each step has four times the turns."""
     judging: NotRequired[JudgingIn]
     """How sentences are judged: one by one, unless given."""
+    versions: NotRequired[VersionsIn | None]
+    """Rules of earlier versions, as `GET /v1/tasks` lists them; those not named are the latest. A job keeps its versions, whatever a later release brings."""
     reuse: NotRequired[ReuseIn | None]
     """Whether replies are used again; what that spared is told in `reuse`."""
     execution: NotRequired[Literal["direct", "batch"]]
@@ -1932,6 +1945,8 @@ class TaskList(TypedDict):
     data: list[TaskAnswer]
     dimensions: list[DimensionAnswer]
     instrument: dict[str, str]
+    versions: dict[str, list[str]]
+    """What a job's `versions` can name, by kind, oldest first; the last is what it gets otherwise."""
 
 
 class Webhook(TypedDict):

@@ -17,7 +17,6 @@ import structlog
 import uvloop
 
 from app.bootstrap import (
-    LateSegmenter,
     import_in_background,
     keep_what_is_imported,
     let_threads_give_way,
@@ -27,7 +26,7 @@ from app.bootstrap import (
 from app.db.engine import connect
 from app.db.health import WORKER
 from app.db.writer import ResultWriter
-from app.instruments.loader import load_atomic
+from app.instruments.rules import RULES
 from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.batch_gateway import BatchGateway
 from app.llm.gateway import ADAPTERS, Gateway, adapters
@@ -177,7 +176,6 @@ class WorkerContext:
         settings = self._settings
         connections = load_operator_connections(settings)
         self._imports = [*adapters(connections), *price_lists(connections)]
-        instrument = load_atomic()
         url = settings.require_database_url()
         pooler = settings.database_pooler
         engine = connect(
@@ -239,8 +237,7 @@ class WorkerContext:
                 leases=leases,
                 contexts=contexts,
                 queue=FinalizingQueue(self._queue, aside, leases, finalize),
-                segmenter=LateSegmenter(instrument.segmentation),
-                refusals=instrument.refusal,
+                rules=RULES,
                 owner=f"{socket.gethostname()}:{os.getpid()}",
                 lease_seconds=settings.lease_seconds,
                 window=settings.shard_window,

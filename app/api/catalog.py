@@ -85,7 +85,8 @@ async def tasks(services: ServicesDep) -> Response:
         "personagym_version": services.gym.version,
         "personagym_sha256": services.gym.content_hash,
     }
-    return JSONResponse({"data": data, "dimensions": dimensions, "instrument": version})
+    known = {kind: list(names) for kind, names in services.submission.catalog.rules.known.items()}
+    return JSONResponse({"data": data, "dimensions": dimensions, "instrument": version, "versions": known})
 
 
 @router.get("/models", responses=answers_with(catalog_answers.ConnectionList), summary="List connections")

@@ -61,6 +61,9 @@ class TaskList(Answer):
     data: list[TaskAnswer]
     dimensions: list[DimensionAnswer]
     instrument: dict[str, str]
+    versions: dict[str, list[str]] = Field(
+        description="What a job's `versions` can name, by kind, oldest first; the last is what it gets otherwise."
+    )
 
 
 class ConnectionAnswer(Answer):

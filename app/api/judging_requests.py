@@ -19,6 +19,20 @@ class JudgingCheckIn(Body):
     )
 
 
+class VersionsIn(Body):
+    """Versions of the rules by which texts are read, for a job that is to be compared with an older one."""
+
+    segmenter: str | None = Field(None, max_length=100, description="What splits texts into sentences.")
+    refusals: str | None = Field(None, max_length=100, description="What tells refusals from responses.")
+    injections: str | None = Field(
+        None, max_length=100, description="What recognises texts that address the judge."
+    )
+
+    def chosen(self) -> dict[str, str]:
+        """Those that were named, by kind."""
+        return self.model_dump(exclude_none=True)
+
+
 class JudgingIn(Body):
     """How sentences are judged."""
 

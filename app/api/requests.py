@@ -14,7 +14,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from app.api.bodies import Body, in_parts
-from app.api.judging_requests import JudgingIn
+from app.api.judging_requests import JudgingIn, VersionsIn
 from app.domain.budget import Budget
 from app.domain.coverage import MINIMUM_COVERAGE
 from app.domain.draft import (
@@ -427,6 +427,11 @@ class JobIn(Body):
     judging: JudgingIn = Field(
         default_factory=JudgingIn, description="How sentences are judged: one by one, unless given."
     )
+    versions: VersionsIn | None = Field(
+        None,
+        description="Rules of earlier versions, as `GET /v1/tasks` lists them; those not named are the latest. A job keeps"
+        " its versions, whatever a later release brings.",
+    )
     reuse: ReuseIn | None = Field(
         None, description="Whether replies are used again; what that spared is told in `reuse`."
     )
@@ -467,6 +472,7 @@ class JobIn(Body):
             reuse=NO_REUSE if self.reuse is None else self.reuse.to_reuse(),
             execution=Execution(self.execution),
             hardened=self.protocol == "hardened",
+            versions={} if self.versions is None else self.versions.chosen(),
             confirmed_calls=self.confirm_calls,
         )
 

@@ -12,6 +12,7 @@ from app.domain.instrument import InstrumentRef
 from app.domain.model import Takes
 from app.domain.persona import Persona
 from app.domain.reuse import KEPT_DAYS
+from app.domain.rules import RuleBook
 from app.domain.task import AtomicTask
 
 
@@ -27,6 +28,7 @@ class Catalog:
         instructions: The persona instructions in their order.
         tasks: Atomic tasks by id.
         gym: What PersonaGym's tasks are made of.
+        rules: The versions of the rules by which texts are read.
         grouped: How a judge is asked about several sentences at once.
         hardened: How a judge is told what of its prompt is data.
         model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
@@ -45,6 +47,7 @@ class Catalog:
     instructions: tuple[str, ...]
     tasks: Mapping[str, AtomicTask]
     gym: GymCatalog
+    rules: RuleBook
     grouped: GroupedWords
     hardened: Hardening
     model_problem: Callable[[str, str], str | None]

@@ -152,6 +152,7 @@ class JobDraft:
         grouping: How sentences are grouped in judge calls; ``None`` for one by one.
         execution: How its calls are made.
         hardened: Whether judges are told what of their prompts is data; else the prompts are the papers'.
+        versions: The versions that it chose of the rules by which texts are read, by kind; of others the latest.
         confirmed_calls: How many planned calls are known to whoever submits it; ``None`` if none were named.
     """
 
@@ -176,6 +177,7 @@ class JobDraft:
     persona_sets: Mapping[str, tuple[PersonaDraft, ...]] = field(default_factory=dict)
     reuse: Reuse = NO_REUSE
     hardened: bool = False
+    versions: Mapping[str, str] = field(default_factory=dict)
     confirmed_calls: int | None = None
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from app.domain.rules import Versions
+
 FIELDS_OF_MODELS: Mapping[str, str] = {
     **{name: name for name in ("temperature", "top_p", "max_tokens", "seed", "stop")},
     "max_completion_tokens": "max_tokens",
@@ -121,7 +123,7 @@ _SAMPLING: Mapping[str, _Rule] = {
     "repeat_penalty": _FACTOR,  # as llama.cpp and Ollama call it
 }
 
-_LISTED: Mapping[str, Mapping[str, _Rule]] = {
+_V1: Mapping[str, Mapping[str, _Rule]] = {
     "openai": {
         **_SAMPLING,
         "reasoning_effort": _EFFORT,
@@ -162,6 +164,10 @@ _LISTED: Mapping[str, Mapping[str, _Rule]] = {
     },
 }
 
+EXTRA_FIELDS = Versions("version of the list of fields of `extra`", {"extra-v1": lambda: _V1})
+"""The fields that every job may set, by wire format. A job keeps the latest list of its submission; what :func:`fixed_field` names,
+no list can allow."""
+
 
 def fixed_field(name: str) -> str | None:
     """Why nobody may set a field, not even an operator; ``None`` for others."""
@@ -175,7 +181,13 @@ def fixed_field(name: str) -> str | None:
     return None
 
 
-def extra_problem(wire_format: str, allowed: tuple[str, ...], name: str, value: object) -> str | None:
+def extra_problem(
+    wire_format: str,
+    allowed: tuple[str, ...],
+    name: str,
+    value: object,
+    version: str = EXTRA_FIELDS.names[-1],
+) -> str | None:
     """Why a field is not sent; ``None`` where it is.
 
     Args:
@@ -183,11 +195,13 @@ def extra_problem(wire_format: str, allowed: tuple[str, ...], name: str, value: 
         allowed: What the operator allows besides, with any value.
         name: Its name, letter by letter as it would be sent.
         value: Its value.
+        version: Of :data:`EXTRA_FIELDS`.
     """
     fixed = fixed_field(name)
     if fixed is not None or name in allowed:
         return fixed
-    listed = _LISTED.get(wire_format, _LISTED["openai"])
+    listed_by_format = EXTRA_FIELDS.load(version)
+    listed = listed_by_format.get(wire_format, listed_by_format["openai"])
     rule = listed.get(name)
     if rule is not None:
         return rule.problem(value)

@@ -10,9 +10,13 @@ class InstrumentRef:
     Attributes:
         version: For example ``"v1"``.
         content_hash: SHA-256 over its content, in hexadecimal.
-        segmenter: Name of the sentence segmenter, for example ``"punkt-en-v1"``.
+        segmenter: Which version splits texts into sentences, for example ``"punkt-en-v1"``; see :mod:`app.domain.rules`.
+        refusals: Which version tells refusals from responses. Jobs stored before it was kept mean the first, as do those below.
+        injections: Which version recognises texts that address the judge.
     """
 
     version: str
     content_hash: str
     segmenter: str
+    refusals: str = "refusals-en-v1"
+    injections: str = "injections-v1"

@@ -46,6 +46,7 @@ class Takes:
         names: What the wire format calls a parameter, where it has another name.
         needs: Values that the wire format demands, where none is asked for.
         allowed_extra: Fields of ``extra`` that the operator allows beside those that every job may set.
+        extra_fields: Which version of the list of those that every job may set.
         bounds: Whether its provider is sure to heed ``max_tokens``; not where only the job's own word on the family gives that
             another name, which others than that family may ignore.
     """
@@ -62,6 +63,7 @@ class Takes:
     names: Mapping[str, str] = field(default_factory=dict)
     needs: Mapping[str, int] = field(default_factory=dict)
     allowed_extra: tuple[str, ...] = ()
+    extra_fields: str = "extra-v1"
     bounds: bool = True
 
 

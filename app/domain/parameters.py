@@ -92,7 +92,7 @@ def extra_problems(parameters: ModelParameters, takes: Takes) -> Iterator[tuple[
     """The fields of ``extra`` that are not sent, each with the reason."""
     conflicts = extra_conflicts(takes.format, parameters.extra, parameters.max_tokens)
     for name, value in parameters.extra.items():
-        wrong = extra_problem(takes.format, takes.allowed_extra, name, value)
+        wrong = extra_problem(takes.format, takes.allowed_extra, name, value, takes.extra_fields)
         if wrong is None and name not in takes.allowed_extra:
             wrong = conflicts.get(name)
         if wrong is not None:

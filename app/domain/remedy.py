@@ -27,6 +27,7 @@ _BY_CODE: Mapping[str, str] = {
     "request_too_large": "A request is larger than the rate limit. Ask the provider for a higher one, or use shorter texts.",
     "malformed_reply": "The server does not answer in the connection's format. Correct the connection's kind or base URL.",
     "timeout": "Raise `ASSAY_CALL_DEADLINE_SECONDS`, or lower the connection's `max_in_flight`.",
+    "unknown_version": "Give the workers a release that has the version which the job names, then resume the job.",
     "provider_unreachable": f"{_UNREACHABLE} The job resumes by itself once the server answers.",
     "no_usable_text": "Read the responses' errors. A higher `max_tokens`, other words or another model may help.",
     "no_score": "Read the verdicts' replies and errors. A higher `max_tokens` or another judge may help.",

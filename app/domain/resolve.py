@@ -100,6 +100,7 @@ class _Resolver:
         self.pointers: dict[str, str] = {}
 
     def resolve(self) -> Resolution:
+        self._choose_versions()
         dimensions = self._dimensions()
         personas = self._personas(dimensions)
         tasks, gym_tasks = self._tasks()
@@ -157,6 +158,19 @@ class _Resolver:
     def _raise_if_wrong(self) -> None:
         if self.errors:
             raise InvalidJobError(self.errors)
+
+    def _choose_versions(self) -> None:
+        """Has the catalog's instruments name the versions that the draft chose, with which the specification freezes them."""
+        chosen = self.draft.versions
+        for kind, name in chosen.items():
+            known = self.catalog.rules.known[kind]
+            if name not in known:
+                self._fail(f"/versions/{kind}", f"there is no version {name!r}; known: {', '.join(known)}")
+        self.catalog = replace(
+            self.catalog,
+            instrument=replace(self.catalog.instrument, **chosen),
+            gym=replace(self.catalog.gym, instrument=replace(self.catalog.gym.instrument, **chosen)),
+        )
 
     # -- dimensions and personas ------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from app.domain.extra import EXTRA_FIELDS
 from app.domain.model import Model, Takes
 from app.domain.parameters import Sent, sent_parameters
 from app.llm.connections import Connection, ConnectionKind
@@ -215,7 +216,12 @@ def _fine_tuned_from(name: str) -> str:
 def _takes(kind: ConnectionKind, name: str, host: str | None) -> Takes:
     table = load_table()
     family = _family(table, name)
-    takes = Takes(family=family.id if family is not None else None, table=table_version(), format=kind)
+    takes = Takes(
+        family=family.id if family is not None else None,
+        table=table_version(),
+        format=kind,
+        extra_fields=EXTRA_FIELDS.names[-1],
+    )
     for rule in _rules(table, kind, host, family):
         takes = replace(
             takes,

@@ -10,6 +10,7 @@ from app.domain.hardening import Hardening
 from app.domain.instrument import InstrumentRef
 from app.domain.model import Takes
 from app.domain.reuse import KEPT_DAYS
+from app.domain.rules import RuleBook
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
 from app.llm.connections import Connections
@@ -21,7 +22,7 @@ def make_catalog(
     gym: PersonaGymInstrument,
     grouped: GroupedWords,
     hardened: Hardening,
-    segmenter: str,
+    rules: RuleBook,
     connections: Connections,
     *,
     reply_days: int = KEPT_DAYS,
@@ -33,25 +34,26 @@ def make_catalog(
         gym: PersonaGym's.
         grouped: Those for several sentences in one judge call.
         hardened: Those by which a judge is told what of its prompt is data.
-        segmenter: Name of the sentence segmenter.
+        rules: Those by which texts are read.
         connections: The operator's; see :func:`with_connections`.
         reply_days: For how many days replies are kept for other jobs.
     """
     catalog = Catalog(
-        instrument=InstrumentRef(instrument.version, instrument.content_hash, segmenter),
+        instrument=InstrumentRef(instrument.version, instrument.content_hash, **rules.current),
         dimensions=instrument.dimensions,
         personas={**instrument.personas, **gym.personas},
         persona_sets={**instrument.persona_sets, **gym.persona_sets},
         instructions=instrument.instructions,
         tasks=instrument.tasks,
         gym=GymCatalog(
-            instrument=InstrumentRef(gym.version, gym.content_hash, segmenter),
+            instrument=InstrumentRef(gym.version, gym.content_hash, **rules.current),
             tasks=gym.tasks,
             prompts=replace(gym.prompts, instructions=dict(gym.prompts.instructions)),
             environments=gym.environments,
             dimension=gym.consistency,
             target_level=gym.target.level,
         ),
+        rules=rules,
         grouped=grouped,
         hardened=hardened,
         model_problem=lambda _connection, _name: None,

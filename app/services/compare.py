@@ -48,6 +48,7 @@ class _Side:
         wordings: The personas' descriptions by id; empty for published figures, whose personas are built in.
         judges: Labels, or ``None`` where the paper does not tell.
         instruments: What the questions and prompts were, by hash.
+        rules: The versions of the rules by which its texts were read; none for published figures.
         sentences_per_call: Sentences that a judge was asked about at a time, at most.
     """
 
@@ -56,6 +57,7 @@ class _Side:
     wordings: dict[str, str]
     judges: list[str] | None
     instruments: str | None
+    rules: tuple[str, ...] = ()
     sentences_per_call: int = 1
 
 
@@ -101,6 +103,7 @@ class Comparer:
         context = await self.contexts.get(tenant, job.id)
         document: Json = await asyncio.to_thread(parse_document, await self.results.read(job))
         model = _model(pointer, wanted.model, [model.label for model in context.spec.models])
+        used = context.spec.instrument
         instruments = [context.spec.instrument.content_hash] if context.spec.tasks else []
         return _Side(
             about={
@@ -117,6 +120,7 @@ class Comparer:
             wordings={persona.id: persona.description for persona in context.spec.personas},
             judges=sorted(judge.label for judge in context.spec.judges),
             instruments="".join(instruments) or None,
+            rules=(used.segmenter, used.refusals),
             sentences_per_call=1 if context.spec.grouping is None else context.spec.grouping.sentences,
         )
 
@@ -203,4 +207,8 @@ def _notes(one: _Side, other: _Side) -> list[str]:
         )
     if one.instruments and other.instruments and one.instruments != other.instruments:
         notes.append("The instruments differ: the two were asked in other words.")
+    if one.rules and other.rules and one.rules != other.rules:
+        notes.append(
+            "Sentences were split, or refusals recognised, by other versions of the rules: a difference may be theirs."
+        )
     return notes

@@ -19,7 +19,7 @@ from app.domain.dimension import Dimension
 from app.domain.grouped_reply import GroupedReading, read_grouped, unusable
 from app.domain.grouping import GroupedWords, groups_of
 from app.domain.hardening import showing
-from app.domain.injection import Suspicion, addresses_judge, suspicion
+from app.domain.injection import Suspicion, suspicion
 from app.domain.model import ChatReply, Stage
 from app.domain.segmentation import Unit
 from app.domain.task import Item
@@ -148,7 +148,7 @@ class GroupedResponses(Responses):
         tenant = self.claim.tenant
         readings, key_missing = await read_text(tenant, reply.text, read)
         # What one sentence says to the judge may be heard in its verdicts on all.
-        doubtful = any([await read_text(tenant, unit.text, addresses_judge) for unit in group])
+        doubtful = any([await read_text(tenant, unit.text, self.rules.addresses_judge) for unit in group])
         return _Read(readings, suspicion(of_text=doubtful, of_reply=key_missing), reply)
 
     def _keep(self, asked: _Asked, group: Sequence[Unit], read: _Read) -> list[Unit]:

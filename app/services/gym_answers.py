@@ -16,7 +16,7 @@ from app.domain.dimension import Dimension
 from app.domain.grouping import GroupedWords, grouped_sentence_prompt
 from app.domain.gym import GymSpec, question_item, with_sampling
 from app.domain.hardening import Showing, showing
-from app.domain.injection import addresses_judge, suspicion
+from app.domain.injection import suspicion
 from app.domain.model import ChatReply, FinishReason, Model, Stage
 from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.prompts import rubric_prompt, sentence_prompt
@@ -149,7 +149,7 @@ class GymAnswers(GroupedResponses):
             self._record_failure(response, judge, str(error), without_reply(error).status)
             return
         tenant = self.claim.tenant
-        doubtful = await read_text(tenant, text, addresses_judge)
+        doubtful = await read_text(tenant, text, self.rules.addresses_judge)
         read = await read_text(tenant, reply.text, partial(_read, shown, reply.finish_reason))
         self._record_grade(response, judge, reply, *read, doubtful=doubtful)
 

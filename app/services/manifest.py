@@ -21,7 +21,7 @@ from app.domain.reuse import Reuse, ReuseScope
 from app.domain.spec import JobSpec
 from app.instruments.loader import load_atomic
 from app.services.job_context import JobContext
-from app.services.model_parameters import parameters_json, sent_of, table_of
+from app.services.model_parameters import extra_fields_of, parameters_json, sent_of, table_of
 from persona_assay.version import VERSION
 
 PAPER_INSTRUCTIONS, PAPER_ITERATIONS = 6, 5
@@ -66,8 +66,11 @@ def manifest(
             "version": spec.instrument.version,
             "sha256": spec.instrument.content_hash,
             "segmenter": spec.instrument.segmenter,
+            "refusals": spec.instrument.refusals,
+            "injections": spec.instrument.injections,
         },
         "model_table": table_of(spec),
+        "extra_fields": extra_fields_of(spec),
         "models": [_model(model) for model in spec.models],
         "judges": [_model(judge) for judge in spec.judges],
         "snapshots": snapshots,

@@ -55,6 +55,11 @@ def parameter_warnings(model: Model) -> Iterator[str]:
         yield f"{model.label} takes {name} and ignores it while it reasons."
 
 
+def extra_fields_of(spec: JobSpec) -> str | None:
+    """The version of the list of fields that ``extra`` could have in a job; ``None`` where its models' parameters were not kept."""
+    return next((model.takes.extra_fields for model in spec.called if model.takes is not None), None)
+
+
 def table_of(spec: JobSpec) -> str | None:
     """The version of the model table by which a job's parameters are sent; ``None`` in jobs from before it was kept."""
     return next((model.takes.table for model in spec.called if model.takes is not None), None)

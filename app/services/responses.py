@@ -18,7 +18,7 @@ from app.db.writer import ResponseRow, VerdictRow
 from app.domain.dimension import Dimension, Scale
 from app.domain.execution import Execution
 from app.domain.hardening import Showing, showing
-from app.domain.injection import Suspicion, addresses_judge, suspicion
+from app.domain.injection import Suspicion, suspicion
 from app.domain.model import ChatReply, FinishReason, Model, Stage
 from app.domain.plan import Cell
 from app.domain.segmentation import Unit, runaway, units_at
@@ -70,6 +70,7 @@ class Responses(ABC):
         self.claim = claim
         self.stop = stop
         self.spec = context.spec
+        self.rules = deps.rules.load(context.spec.instrument)
         self.cell = cell
         self.spares = context.spec.reuse.wanted
         self.recorded: set[tuple[int, int, int, int, int]] = set()
@@ -187,8 +188,8 @@ class Responses(ABC):
         text = reply.text
         if runaway(text, MAX_GENERATED_UNITS) is not None:
             return False
-        units = len(self.deps.segmenter.segment(text, MAX_GENERATED_UNITS))
-        return 0 < units <= MAX_GENERATED_UNITS and not self.deps.refusals.is_refusal(text)
+        units = len(self.rules.segmenter.segment(text, MAX_GENERATED_UNITS))
+        return 0 < units <= MAX_GENERATED_UNITS and not self.rules.refusals.is_refusal(text)
 
     async def _store(self, row: ResponseRow) -> StoredResponse:
         """Writes a response and waits for it: its verdicts may not outlive it."""
@@ -201,7 +202,7 @@ class Responses(ABC):
         if why is not None:
             return self._response_row(run, item, "failed", None, (), error=f"runaway: {why}")
         status, why = self._status(reply)
-        units = self.deps.segmenter.segment(reply.text, MAX_GENERATED_UNITS) if status in JUDGED else []
+        units = self.rules.segmenter.segment(reply.text, MAX_GENERATED_UNITS) if status in JUDGED else []
         if len(units) > MAX_GENERATED_UNITS:
             why = f"runaway: more than {MAX_GENERATED_UNITS:,} sentences"
             return self._response_row(run, item, "failed", None, (), error=why)
@@ -219,7 +220,7 @@ class Responses(ABC):
         """A reply's status as a response, and why there is nothing to be judged."""
         if reply.finish_reason is FinishReason.CONTENT_FILTER:
             return "filtered", "the provider's content filter stopped the text"
-        if reply.finish_reason is FinishReason.REFUSAL or self.deps.refusals.is_refusal(reply.text):
+        if reply.finish_reason is FinishReason.REFUSAL or self.rules.refusals.is_refusal(reply.text):
             return "refused", None
         why = reply.no_answer
         return ("answered", None) if why is None else ("no_answer", why)
@@ -300,9 +301,9 @@ class Responses(ABC):
         shown = showing(self.spec.hardening, [unit.text])
         prompt = self._unit_prompt(item, dimension, shown.shown(unit.text))
         doubtful = (  # by far the most texts are short: they need no coroutine
-            addresses_judge(unit.text)
+            self.rules.addresses_judge(unit.text)
             if len(unit.text) <= LONG_CHARACTERS
-            else await read_text(self.claim.tenant, unit.text, addresses_judge)
+            else await read_text(self.claim.tenant, unit.text, self.rules.addresses_judge)
         )
         try:
             reply = await self._ask(

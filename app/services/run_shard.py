@@ -18,8 +18,11 @@ from app.db.engine import single_statements
 from app.db.health import is_away
 from app.db.reasons import reason
 from app.db.shards import ALL, Among, AnyClaim, Claim, PreparationClaim
+from app.domain.extra import EXTRA_FIELDS
 from app.domain.plan import GymCell, atomic
 from app.domain.remedy import remedy
+from app.domain.rules import UnknownVersionError
+from app.domain.spec import JobSpec
 from app.domain.status import ACTIVE, ENDING, JobStatus
 from app.services.atomic_responses import AtomicResponses
 from app.services.batch_caller import DeferredError
@@ -46,6 +49,7 @@ SHUTDOWN_SECONDS = 10.0
 """How long a worker that goes down waits for a database that does not take a shard's last rows."""
 
 INTERNAL_ERROR = "internal_error"
+UNKNOWN_VERSION = "unknown_version"
 
 
 async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
@@ -111,6 +115,7 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
             async with single_statements(deps.engine) as connection:
                 await shards.start_job(connection, claim.job_id)
         context = await deps.contexts.get(claim.tenant, claim.job_id)
+        _require_versions(deps, context.spec)
         with shard_span(context.traceparent, claim.queued_seconds, _traced(claim)):
             async with calling_as_asked(deps, claim, context) as ready:
                 await _work_of(ready, claim, stop, context).run()
@@ -127,6 +132,10 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
             log.warning("shard given back", reason=reason(error))
             await _give_back(deps, claim, stop)
             return
+        if isinstance(error, UnknownVersionError):
+            log.warning("release lacks a version", reason=str(error))
+            await _give_back(deps, claim, stop, error)
+            return
         # Whatever it is, the shard goes back: what is recorded stays, what is missing is found by the next claim.
         log.exception("shard failed")
         SHARD_FAILURES.inc()
@@ -142,6 +151,18 @@ def _traced(claim: AnyClaim) -> dict[str, str | int]:
         "assay.shard.id": claim.shard_id,
         "assay.shard.kind": kind,
     }
+
+
+def _require_versions(deps: ShardDependencies, spec: JobSpec) -> None:
+    """Refuses a job before anything of it is paid for, where this release can't keep what it was promised.
+
+    Raises:
+        UnknownVersionError: If it lacks a version that the job names.
+    """
+    deps.rules.load(spec.instrument)
+    for model in spec.called:
+        if model.takes is not None:
+            EXTRA_FIELDS.load(model.takes.extra_fields)
 
 
 def _work_of(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal, context: JobContext) -> ShardWork:
@@ -237,7 +258,7 @@ async def _give_back(
     """Gives an unfinished shard back, once all its rows are written, and does what its job now needs.
 
     An active job's shards are announced again; after an error of ours only by the sweeper, which makes a pause between
-    the attempts. A job that ends early ends with its last lease.
+    the attempts. A job that ends early ends with its last lease. One that names a version which this release lacks is paused at once.
     """
     await _until_written(deps, claim, stop)
     announced: list[int] = []
@@ -245,14 +266,15 @@ async def _give_back(
         status = await jobs.lock_job(connection, claim.job_id)
         failures = await shards.release(connection, claim, failed=error is not None)
         settled = status in ENDING and await settle(connection, claim.job_id, status)
-        if error is not None and failures >= MAX_SHARD_FAILURES:
+        why = None if error is None else _pause_error(error, failures, claim)
+        if why is not None:
             await jobs.move(
                 connection,
                 claim.job_id,
                 leave=list(ACTIVE),
                 to=JobStatus.PAUSED,
-                reason=INTERNAL_ERROR,
-                error={"code": INTERNAL_ERROR, "detail": type(error).__name__, "shard": claim.shard_id},
+                reason=str(why["code"]),
+                error=why,
             )
         elif status in ACTIVE and error is None:
             announced = await shards.refill(connection, claim.job_id, deps.window)
@@ -260,6 +282,15 @@ async def _give_back(
     await deps.queue.announce_shards(announced)
     if settled:
         await deps.queue.announce_finalize(claim.job_id)
+
+
+def _pause_error(error: Exception, failures: int, claim: AnyClaim) -> dict[str, object] | None:
+    """The ``error`` of a job that is paused because of one of a shard's; ``None`` where the shard is tried again."""
+    if isinstance(error, UnknownVersionError):
+        return {"code": UNKNOWN_VERSION, "detail": str(error), "remedy": remedy(UNKNOWN_VERSION)}
+    if failures < MAX_SHARD_FAILURES:
+        return None
+    return {"code": INTERNAL_ERROR, "detail": type(error).__name__, "shard": claim.shard_id}
 
 
 class _EarlyHalt:

@@ -9,8 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.shards import AnyClaim
 from app.domain.model import ChatReply, FinishReason, Model
-from app.domain.refusal import RefusalRules
-from app.domain.segmentation import Segmenter
+from app.domain.rules import RuleBook
 from app.ports import BatchModel, PriceBook, Queue
 from app.services.batch_writer import BatchWriter
 from app.services.call_rows import CallKey
@@ -64,8 +63,7 @@ class ShardDependencies:
     leases: LeaseKeeper
     contexts: JobContexts
     queue: Queue
-    segmenter: Segmenter
-    refusals: RefusalRules
+    rules: RuleBook
     owner: str
     lease_seconds: float
     window: int

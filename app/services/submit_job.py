@@ -39,10 +39,10 @@ from app.domain.plan import (
     shards_of_provided,
 )
 from app.domain.priority import Priority
-from app.domain.refusal import RefusalRules
 from app.domain.resolve import Resolution, beyond, resolve
 from app.domain.resolve_generation import resolve_generation
-from app.domain.segmentation import Segmenter, runaway
+from app.domain.rules import Rules
+from app.domain.segmentation import runaway
 from app.domain.stage_estimate import StageEstimate
 from app.domain.thoughts import split_thoughts
 from app.ports import PriceBook, Queue
@@ -71,8 +71,6 @@ class SubmissionDependencies:
     engine: AsyncEngine
     catalog: Catalog
     queue: Queue
-    segmenter: Segmenter
-    refusals: RefusalRules
     window: int
     max_planned_calls: int
     confirm_calls_above: int
@@ -252,6 +250,7 @@ def _refuse_beyond(allowed: int, calls: int) -> None:
 def _provided_rows(
     deps: SubmissionDependencies, resolution: Resolution, check: Check
 ) -> tuple[NewResponse, ...]:
+    rules = deps.catalog.rules.load(resolution.spec.instrument)
     judges = len(resolution.spec.judges)
     cells = {cell.ordinal: cell for cell in atomic(resolution.cells)}
     rows: list[NewResponse] = []
@@ -259,13 +258,13 @@ def _provided_rows(
         check()
         thoughts, answer = split_thoughts(response.text)
         message = runaway(answer, MAX_UNITS)
-        units = () if message is not None else deps.segmenter.segment(answer, MAX_UNITS)
+        units = () if message is not None else rules.segmenter.segment(answer, MAX_UNITS)
         if len(units) > MAX_UNITS:
             message = f"more than {MAX_UNITS:,} sentences"
         if message is not None:
             raise InvalidJobError([FieldError(f"/responses/{n}/text", message)])
         item = cells[response.cell].items[response.item]
-        status, why = _provided_status(deps.refusals, thoughts, answer)
+        status, why = _provided_status(rules, thoughts, answer)
         rows.append(
             NewResponse(
                 cell=response.cell,
@@ -286,9 +285,9 @@ def _provided_rows(
     return tuple(rows)
 
 
-def _provided_status(refusals: RefusalRules, thoughts: str | None, answer: str) -> tuple[str, str | None]:
+def _provided_status(rules: Rules, thoughts: str | None, answer: str) -> tuple[str, str | None]:
     """The status of an existing text, and why there is nothing to be judged."""
-    if refusals.is_refusal(answer):
+    if rules.refusals.is_refusal(answer):
         return "refused", None
     if thoughts is not None and not answer.strip():
         return "no_answer", ONLY_THOUGHTS

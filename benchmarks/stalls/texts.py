@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from app.bootstrap import LateSegmenter
 from app.domain.grouped_reply import read_grouped
 from app.domain.hardening import MAX_REPLY_CHARACTERS, Showing, key_of
 from app.domain.injection import addresses_judge
@@ -14,7 +13,7 @@ from app.domain.personagym.task import GRADE_SCALE
 from app.domain.segmentation import MAX_CHARACTERS, runaway
 from app.domain.verdict import parse_verdict
 from app.instruments.hardened_loader import load_hardened
-from app.instruments.loader import load_atomic
+from app.instruments.rules import RULES
 from app.services.long_texts import LONG_CHARACTERS, read_text
 from app.services.responses import MAX_GENERATED_UNITS
 from benchmarks.stalls.watch import longest_stall
@@ -51,8 +50,7 @@ async def _read(text: str, step: Step) -> None:
 
 
 def _steps() -> dict[str, Step]:
-    instrument = load_atomic()
-    segmenter, refusals = LateSegmenter(instrument.segmentation), instrument.refusal
+    segmenter, refusals = RULES.segmenter.load("punkt-en-v1"), RULES.refusals.load("refusals-en-v1")
     shown = Showing(load_hardened(), key_of(["x"], ""))
 
     def split(text: str) -> object:

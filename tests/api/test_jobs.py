@@ -393,6 +393,25 @@ class TestCatalog:
         assert sum(task["framework"] == "personagym" for task in tasks["data"]) == 5
         assert [(d["id"], len(d["questions"])) for d in tasks["dimensions"]] == [(d, 10) for d in "OCEAN"]
 
+    def test_tasks_list_the_versions_that_a_job_may_choose(self, api: Service) -> None:
+        known = api.get("/v1/tasks").json()["versions"]
+        assert known == {
+            "segmenter": ["punkt-en-v1"],
+            "refusals": ["refusals-en-v1"],
+            "injections": ["injections-v1"],
+        }
+        oldest = {kind: names[0] for kind, names in known.items()}
+        assert api.post("/v1/jobs/plan", job_body(versions=oldest)).status_code == 200
+        refused = api.post("/v1/jobs/plan", job_body(versions=oldest | {"refusals": "refusals-en-v9"}))
+        assert refused.status_code == 422
+        assert refused.json()["errors"] == [
+            {
+                "pointer": "/versions/refusals",
+                "message": "there is no version 'refusals-en-v9'; known: refusals-en-v1",
+            }
+        ]
+        assert api.post("/v1/jobs/plan", job_body(versions={"judge": "v1"})).status_code == 422
+
     def test_models_show_limits_and_no_keys(self, api: Service) -> None:
         connections = {c["id"]: c for c in api.get("/v1/models").json()["data"]}
         assert connections["acme"] == {

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,12 +14,13 @@ from app.db.jobs import JobRow
 from app.db.shards import Claim
 from app.db.writer import CallRow, ResponseRow, VerdictRow
 from app.domain.draft import JobDraft, ModelDraft
-from app.domain.punkt import PunktSegmenter
+from app.domain.rules import RuleBook
 from app.guard.targets import Guard
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
+from app.instruments.rules import RULES
 from app.llm.connections import Connections, load_connections
 from app.llm.prices import GenaiPriceBook
 from app.ports import Queue
@@ -61,26 +61,21 @@ class RecordingQueue:
         self.finals.append(job_id)
 
 
-@cache
-def segmenter() -> PunktSegmenter:
-    return PunktSegmenter(load_atomic().segmentation)
-
-
 def simulated_connections(simulator_url: str = "http://127.0.0.1:9") -> Connections:
     """Those of a simulator; of one that is away unless stated otherwise."""
     return load_connections(None, {}, simulator_url)
 
 
-def submission_dependencies(engine: AsyncEngine, queue: Queue, *, window: int = 16) -> SubmissionDependencies:
+def submission_dependencies(
+    engine: AsyncEngine, queue: Queue, *, window: int = 16, rules: RuleBook = RULES
+) -> SubmissionDependencies:
     connections = simulated_connections()
     return SubmissionDependencies(
         engine=engine,
         catalog=make_catalog(
-            load_atomic(), load_personagym(), load_grouped(), load_hardened(), segmenter().name, connections
+            load_atomic(), load_personagym(), load_grouped(), load_hardened(), rules, connections
         ),
         queue=queue,
-        segmenter=segmenter(),
-        refusals=load_atomic().refusal,
         window=window,
         max_planned_calls=1_000_000,
         confirm_calls_above=1_000_000,
@@ -109,10 +104,11 @@ async def new_job(
     queue: Queue | None = None,
     window: int = 16,
     capped_key: str | None = None,
+    rules: RuleBook = RULES,
     **changes: Any,
 ) -> JobRow:
     """A submitted job."""
-    deps = submission_dependencies(engine, queue or RecordingQueue(), window=window)
+    deps = submission_dependencies(engine, queue or RecordingQueue(), window=window, rules=rules)
     submission = Submission(draft(**changes), "a job", {}, {}, capped_key=capped_key)
     return await submit_job(deps, tenant, submission)
 

@@ -15,8 +15,9 @@ from app.db.jobs import JobRow
 from app.db.writer import ResultWriter
 from app.domain.draft import ResponseDraft
 from app.domain.model import ChatReply, ChatRequest, FinishReason, Model, Usage
+from app.domain.rules import RuleBook
 from app.domain.status import JobStatus
-from app.instruments.loader import load_atomic
+from app.instruments.rules import RULES
 from app.llm.batch_gateway import BatchGateway
 from app.ports import FailureKind, Fingerprint, ModelCallError, Price
 from app.services import lease_keeper, stop_signal
@@ -42,7 +43,6 @@ from tests.integration.jobs import (
     expire,
     new_job,
     scalar,
-    segmenter,
     shard_ids,
     simulated_connections,
     take,
@@ -88,7 +88,13 @@ class Provider(NoLimits):
 class Worker:
     """A worker process, as far as shards can tell."""
 
-    def __init__(self, engine: AsyncEngine, provider: Provider, writer: BatchWriter | None = None) -> None:
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        provider: Provider,
+        writer: BatchWriter | None = None,
+        rules: RuleBook = RULES,
+    ) -> None:
         self.engine = engine
         self.provider = provider
         self.queue = RecordingQueue()
@@ -118,8 +124,7 @@ class Worker:
             leases=LeaseKeeper(engine, 20.0),
             contexts=JobContexts(engine),
             queue=self.queue,
-            segmenter=segmenter(),
-            refusals=load_atomic().refusal,
+            rules=rules,
             owner="a worker",
             lease_seconds=20.0,
             window=2,

@@ -14,24 +14,26 @@ from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
+from app.instruments.rules import RULES
 
 INSTRUMENT = load_atomic()
 GYM = load_personagym()
 CATALOG = Catalog(
-    instrument=InstrumentRef("v1", "abc", "by hand"),
+    instrument=InstrumentRef("v1", "abc", **RULES.current),
     dimensions=INSTRUMENT.dimensions,
     personas=INSTRUMENT.personas,
     persona_sets=INSTRUMENT.persona_sets,
     instructions=INSTRUMENT.instructions,
     tasks=INSTRUMENT.tasks,
     gym=GymCatalog(
-        instrument=InstrumentRef("v1", "def", "by hand"),
+        instrument=InstrumentRef("v1", "def", **RULES.current),
         tasks=GYM.tasks,
         prompts=GYM.prompts,
         environments=GYM.environments,
         dimension=GYM.consistency,
         target_level=GYM.target.level,
     ),
+    rules=RULES,
     grouped=load_grouped(),
     hardened=load_hardened(),
     model_problem=lambda connection, name: (

@@ -1,10 +1,15 @@
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain import extra
 from app.domain.extra import extra_conflicts, extra_problem, fixed_field, thought_tokens
+from app.domain.model import ModelParameters, Takes
+from app.domain.parameters import sent_parameters
+from app.domain.rules import UnknownVersionError, Versions
 
 FORMATS = ("openai", "anthropic", "completions")
 
@@ -142,3 +147,21 @@ class TestThoughts:
         )
         assert not extra_conflicts("openai", {"enable_thinking": True, "thinking_budget": 9}, 100)
         assert not extra_conflicts("openai", {"enable_thinking": False}, 100)
+
+
+def test_a_job_keeps_the_list_of_its_submission_and_no_list_allows_what_is_fixed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lists: dict[str, dict[str, dict[str, Any]]] = {
+        "extra-v1": {"openai": {"tools": extra._Flag(), "n": extra._Flag()}},
+        "extra-v2": {"openai": {}},
+    }
+    monkeypatch.setattr(
+        extra, "EXTRA_FIELDS", Versions("list", {name: partial(lists.get, name) for name in lists})
+    )
+    asked = ModelParameters(extra={"tools": True, "n": True})
+    before, now = (Takes(format="openai", extra_fields=f"extra-v{n}") for n in (1, 2))
+    assert sent_parameters(asked, before).extra == {"tools": True}
+    assert sent_parameters(asked, now).extra == {}
+    with pytest.raises(UnknownVersionError, match="known: extra-v1, extra-v2"):
+        sent_parameters(asked, Takes(format="openai", extra_fields="extra-v3"))

@@ -1,0 +1,19 @@
+"""The rules that come with the package. A released version never changes: a change is a further line, and the last line is what new jobs get."""
+
+from app.domain.injection import addresses_judge
+from app.domain.rules import RuleBook, Versions
+from app.domain.segmentation import Segmenter
+from app.instruments.loader import load_atomic
+
+
+def _punkt() -> Segmenter:
+    from app.domain.punkt import PunktSegmenter  # noqa: PLC0415 - importing NLTK takes a third of a second
+
+    return PunktSegmenter(load_atomic("v1").segmentation)
+
+
+RULES = RuleBook(
+    segmenter=Versions("segmenter", {"punkt-en-v1": _punkt}),
+    refusals=Versions("version of the refusal rules", {"refusals-en-v1": lambda: load_atomic("v1").refusal}),
+    injections=Versions("version of the injection patterns", {"injections-v1": lambda: addresses_judge}),
+)
