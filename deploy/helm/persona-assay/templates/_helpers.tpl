@@ -18,7 +18,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* How long a worker that is told to stop awaits its calls: each may take as long as the call deadline. */}}
+{{/* How long a worker that is told to stop awaits its calls, by itself: each may take as long as the call deadline. */}}
 {{- define "assay.shutdownSeconds" -}}
 {{- $settings := .Values.settings }}
 {{- if hasKey $settings "ASSAY_SHUTDOWN_SECONDS" }}{{ $settings.ASSAY_SHUTDOWN_SECONDS }}{{ else }}{{ addf ($settings.ASSAY_CALL_DEADLINE_SECONDS | default 120 | float64) 5 }}{{ end }}
@@ -96,7 +96,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "assay.volumes" -}}
-- {name: tmp, emptyDir: {sizeLimit: {{ .Values.tmp.sizeLimit }}}}
+- {name: tmp, emptyDir: {medium: Memory, sizeLimit: {{ .Values.tmp.sizeLimit }}}}
 - name: secret
   secret:
     secretName: {{ required "secret.name is missing: the Secret that has DATABASE_URL, REDIS_URL and ASSAY_KEY_PEPPER" .Values.secret.name }}
@@ -178,9 +178,7 @@ securityContext:
 {{- end }}
 
 {{- define "assay.heartbeatProbe" -}}
-{{- with .Values.heartbeat }}
-{{- if .file }}
-{{- $probe := printf "test -n \"$(find %s -newermt '-%d seconds')\"" .file (int .seconds) }}
+{{- $probe := printf "test -n \"$(find /tmp/heartbeat -newermt '-%d seconds')\"" (int .Values.heartbeat.seconds) }}
 startupProbe:
   exec: {command: [sh, -c, {{ $probe | quote }}]}
   periodSeconds: 2
@@ -191,6 +189,4 @@ livenessProbe:
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 3
-{{- end }}
-{{- end }}
 {{- end }}
