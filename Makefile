@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test lint demo up bench bench-personagym bench-peers test-litellm test-providers test-pythons faults schemathesis fuzz sbom audit types lock lock-peers lock-providers lock-chart test-chart clean
+.PHONY: help setup test lint demo up bench bench-personagym bench-peers test-litellm test-providers test-pythons faults schemathesis fuzz sbom release audit types lock lock-peers lock-providers lock-chart test-chart clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -59,6 +59,9 @@ fuzz: setup  ## a million judges' replies and instrument files at random; ARGS="
 sbom: setup  ## what the image contains, as CycloneDX, in build/sbom.json
 	@mkdir -p build
 	$(BIN)/python -m tests.supply_chain > build/sbom.json
+
+release: setup  ## distributions, the image's context, SBOM, checksums and notes, in build/release
+	$(BIN)/python -m tests.packaging.release build/release
 
 # Asks the advisory databases of the day, so it needs a network; the tool comes by itself and stays out of .venv.
 audit: setup  ## known vulnerabilities of what is locked
