@@ -25,6 +25,14 @@ class Metric(TypedDict):
     """In totals: cells, or personas, that lack the metric."""
 
 
+class WeightedWithJudge(TypedDict):
+    """The same of the sentences, or pairs, from which labelling rounds drew, each counting for as many as it stands for."""
+
+    kendall_tau: Metric
+    spearman_rho: NotRequired[Metric | None]
+    """Of scores only."""
+
+
 class AgreementWithJudge(TypedDict):
     """How far annotators agree with one judge."""
 
@@ -33,6 +41,8 @@ class AgreementWithJudge(TypedDict):
     """Of scores τ_b between the judge's and the annotators' mean; of pairs τ_A: answers in the order of the judge's scores less those against it, by all. n counts the things compared."""
     spearman_rho: NotRequired[Metric | None]
     """Of scores only."""
+    weighted: WeightedWithJudge
+    """Both, of all that was drawn from; those above are of what was drawn."""
     left_out: dict[str, int]
     """`without_score`: the judge gave none; of pairs `same_score`: the same to both."""
 
@@ -853,6 +863,16 @@ class HeldModel(TypedDict):
     """Such as a day's limit that is used up; `null` where it is not known."""
 
 
+class WeightedAgreement(TypedDict):
+    """Agreement of the sentences, or pairs, from which labelling rounds drew."""
+
+    fleiss_kappa: Metric
+    population: int
+    """Sentences, or pairs, from which rounds drew; 0 without a round."""
+    covered: int
+    """Of them those in strata with an answer, of which all weighted figures are."""
+
+
 class HumanAgreement(TypedDict):
     """How far annotators agree with the judges and with each other, on one dimension (atomic paper, Table 3)."""
 
@@ -868,6 +888,7 @@ class HumanAgreement(TypedDict):
     """Those that all who answered found not applicable."""
     fleiss_kappa: Metric
     """Among the annotators; n counts those with two answers or more."""
+    weighted: WeightedAgreement
     judges: list[AgreementWithJudge]
 
 

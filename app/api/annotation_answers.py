@@ -40,6 +40,23 @@ class AnnotationList(Page):
     data: list[Annotation]
 
 
+class WeightedWithJudge(Answer):
+    """The same of the sentences, or pairs, from which labelling rounds drew, each counting for as many as it stands for."""
+
+    kendall_tau: Metric
+    spearman_rho: Metric | None = Field(None, description="Of scores only.")
+
+
+class WeightedAgreement(Answer):
+    """Agreement of the sentences, or pairs, from which labelling rounds drew."""
+
+    fleiss_kappa: Metric
+    population: int = Field(description="Sentences, or pairs, from which rounds drew; 0 without a round.")
+    covered: int = Field(
+        description="Of them those in strata with an answer, of which all weighted figures are."
+    )
+
+
 class AgreementWithJudge(Answer):
     """How far annotators agree with one judge."""
 
@@ -49,6 +66,9 @@ class AgreementWithJudge(Answer):
         " judge's scores less those against it, by all. n counts the things compared."
     )
     spearman_rho: Metric | None = Field(None, description="Of scores only.")
+    weighted: WeightedWithJudge = Field(
+        description="Both, of all that was drawn from; those above are of what was drawn."
+    )
     left_out: dict[str, int] = Field(
         description="`without_score`: the judge gave none; of pairs `same_score`: the same to both.",
         examples=[{"without_score": 2}],
@@ -66,6 +86,7 @@ class HumanAgreement(Answer):
     answers: int
     not_applicable: int = Field(description="Those that all who answered found not applicable.")
     fleiss_kappa: Metric = Field(description="Among the annotators; n counts those with two answers or more.")
+    weighted: WeightedAgreement
     judges: list[AgreementWithJudge]
 
 

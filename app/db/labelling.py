@@ -117,6 +117,16 @@ async def list_rounds(connection: AsyncConnection, tenant: str, job_id: str, lim
     return [RoundRow(*row) for row in rows]
 
 
+async def rounds_of_job(connection: AsyncConnection, tenant: str, job_id: str) -> list[RoundRow]:
+    """All of a job's rounds, the oldest first."""
+    rows = await connection.execute(
+        select(*_ROUND)
+        .where(LabellingRound.tenant == tenant, LabellingRound.job_id == job_id)
+        .order_by(LabellingRound.created_at, LabellingRound.id)
+    )
+    return [RoundRow(*row) for row in rows]
+
+
 async def find_round(
     connection: AsyncConnection, tenant: str, job_id: str, kind: str, dimension: str, size: int, seed: int
 ) -> RoundRow | None:

@@ -9,11 +9,12 @@ from decimal import Decimal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import annotations, response_pages
+from app.db import annotations, labelling, response_pages
 from app.db.jobs import JobRow
+from app.db.labelling import RoundRow
 from app.db.response_pages import Judgements, Position
-from app.domain.annotation import ROWS_AT_ONCE, Annotation, Place
-from app.domain.annotation_agreement import annotation_agreement
+from app.domain.annotation import ROWS_AT_ONCE, Annotation, Kind, Place
+from app.domain.annotation_agreement import Sampling, Stratum, Subject, annotation_agreement
 from app.services.job_context import JobContext, JobContexts
 
 REMEMBERED_JOBS = 64
@@ -64,6 +65,7 @@ class HumanAgreement:
         context = await self._contexts.get(job.tenant, job.id)
         found: list[Annotation] = []
         async with self._engine.connect() as connection:
+            rounds = await labelling.rounds_of_job(connection, job.tenant, job.id)
             after = 0
             while page := await annotations.read_page(
                 connection, job.tenant, job_id=job.id, annotator=None, after=after, limit=ROWS_AT_ONCE
@@ -77,11 +79,14 @@ class HumanAgreement:
                 judged |= await response_pages.judgements_of(
                     connection, job.tenant, job.id, part, graded=context.spec.gym is not None
                 )
-        return await asyncio.to_thread(_agreement_json, context, found, judged)
+        return await asyncio.to_thread(_agreement_json, context, found, judged, rounds)
 
 
 def _agreement_json(
-    context: JobContext, found: Sequence[Annotation], judged: dict[Position, Judgements]
+    context: JobContext,
+    found: Sequence[Annotation],
+    judged: dict[Position, Judgements],
+    rounds: Sequence[RoundRow],
 ) -> str:
     """CPU only."""
     scores: list[Scores] = [{} for _ in context.spec.judges]
@@ -92,8 +97,25 @@ def _agreement_json(
         {cell.ordinal: cell.task.id for cell in context.cells},
         {judge.label: given for judge, given in zip(context.spec.judges, scores, strict=True)},
         context.spec.seed,
+        _sampling(rounds),
     )
     return json.dumps([each.to_json() for each in agreement], separators=(",", ":"))
+
+
+def _sampling(rounds: Sequence[RoundRow]) -> Sampling:
+    """What the rounds drew; their things stand in the order of their strata."""
+    drawn: dict[Subject, Stratum] = {}
+    sizes: dict[tuple[Kind, str | None], dict[Stratum, int]] = defaultdict(dict)
+    for row in rounds:
+        found = [(each["task"], tuple(each["scores"])) for each in row.strata]
+        available = [each["available"] for each in row.strata]
+        sizes[Kind(row.kind), row.dimension] |= dict(zip(found, available, strict=True))
+        strata = [
+            stratum for stratum, each in zip(found, row.strata, strict=True) for _ in range(each["drawn"])
+        ]
+        for stratum, (one, *other) in zip(strata, row.things, strict=True):
+            drawn[row.dimension, Place(*one), Place(*other[0]) if other else None] = stratum
+    return Sampling(drawn, sizes)
 
 
 def _add_scores(

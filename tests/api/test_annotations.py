@@ -282,6 +282,46 @@ class TestRounds:
         assert service.get("/v1/labelling-rounds/lab").status_code == 404
 
 
+class TestWeightedBack:
+    def test_a_rounds_sentences_stand_for_all_that_it_drew_from(
+        self, service: Service, finished: Json
+    ) -> None:
+        path = f"/v1/jobs/{finished['id']}/responses"
+        texts = [each for each in service.walk(path, persona="E-low") if each["status"] == "answered"]
+        scored = [
+            (text, unit, score)
+            for text in texts
+            for unit in range(len(text["units"]))
+            if (score := judged(text, unit)) is not None
+        ]
+        # They agree with the first judge but for two points, which they give one another's score.
+        swapped = {4: 5, 5: 4}
+        keep(service, *(said(text, unit, swapped.get(score, score)) for text, unit, score in scored))
+        group = self.agreement(service, finished)
+        assert group["weighted"]["population"] == group["weighted"]["covered"] == 0
+        assert group["weighted"]["fleiss_kappa"]["reason"].startswith("not_drawn:")
+
+        few = self.draw(service, finished, 12)
+        keep(service, said(*scored[0][:2], 1, "ben"))  # whoever answers has it computed anew
+        group = self.agreement(service, finished)
+        available = sum(stratum["available"] for stratum in few["strata"])
+        assert available / 2 < group["weighted"]["covered"] <= group["weighted"]["population"] == available
+        first = group["judges"][0]
+        assert first["weighted"]["kendall_tau"]["n"] <= 12 < first["kendall_tau"]["n"]
+        assert first["weighted"]["kendall_tau"]["value"] != first["kendall_tau"]["value"]
+
+    def draw(self, service: Service, job: Json, size: int) -> Json:
+        body = {"job": job["id"], "kind": "sentences", "dimension": "E", "size": size}
+        shown: Json = service.post("/v1/labelling-rounds", body).json()
+        return shown
+
+    def agreement(self, service: Service, job: Json) -> Json:
+        results = service.get(f"/v1/jobs/{job['id']}/results").json()
+        (group,) = results["human_agreement"]
+        found: Json = group
+        return found
+
+
 class TestPersonaGym:
     @pytest.fixture
     def gym(self, service: Service) -> Json:

@@ -23,16 +23,43 @@ def kendall_tau(first: FloatArray, second: FloatArray, clusters: IntArray, weigh
         clusters: Shape (n,): which cluster each item belongs to, from 0.
         weights: Shape (clusters, b): how often each cluster is drawn in each resample.
     """
-    return _correlation(_tau_b, first, second, clusters, weights)
+    return _correlation(_tau_b, first, second, clusters, weights, None)
 
 
 def spearman_rho(first: FloatArray, second: FloatArray, clusters: IntArray, weights: FloatArray) -> Metric:
     """ρ: Pearson's r of the ranks, tied items sharing the mean of theirs. Arguments as of :func:`kendall_tau`."""
-    return _correlation(_rho, first, second, clusters, weights)
+    return _correlation(_rho, first, second, clusters, weights, None)
+
+
+def weighted_kendall_tau(
+    first: FloatArray, second: FloatArray, clusters: IntArray, weights: FloatArray, stands_for: FloatArray
+) -> Metric:
+    """:func:`kendall_tau` of the population from which the items were drawn: a pair of items counts wᵢwⱼ times.
+
+    Args:
+        first: As of :func:`kendall_tau`, like the three that follow.
+        second: Shape (n,).
+        clusters: Shape (n,).
+        weights: Shape (clusters, b).
+        stands_for: Shape (n,): for how many items of the population each stands.
+    """
+    return _correlation(_tau_b, first, second, clusters, weights, stands_for)
+
+
+def weighted_spearman_rho(
+    first: FloatArray, second: FloatArray, clusters: IntArray, weights: FloatArray, stands_for: FloatArray
+) -> Metric:
+    """:func:`spearman_rho` of that population. Arguments as of :func:`weighted_kendall_tau`."""
+    return _correlation(_rho, first, second, clusters, weights, stands_for)
 
 
 def _correlation(
-    coefficient: Coefficient, first: FloatArray, second: FloatArray, clusters: IntArray, weights: FloatArray
+    coefficient: Coefficient,
+    first: FloatArray,
+    second: FloatArray,
+    clusters: IntArray,
+    weights: FloatArray,
+    stands_for: FloatArray | None,
 ) -> Metric:
     if len(first) < FEWEST_ITEMS:
         return Metric.missing(f"too_few_items: {len(first)} items; a rank correlation needs {FEWEST_ITEMS}")
@@ -46,8 +73,9 @@ def _correlation(
         flat = np.bincount(places, weights=counts, minlength=shape[0] * shape[1])
         return flat.reshape(shape).astype(np.float64)
 
-    value = coefficient(table(None))
-    draws = np.array([coefficient(table(drawn)) for drawn in weights[clusters].T])
+    value = coefficient(table(stands_for))
+    drawn_items = weights[clusters] if stands_for is None else weights[clusters] * stands_for[:, None]
+    draws = np.array([coefficient(table(drawn)) for drawn in drawn_items.T])
     count = len(np.unique(clusters))
     return Metric(value, len(first)).within(percentile_interval(value, draws, count, RANGE, "responses"))
 

@@ -1,7 +1,12 @@
+from collections import Counter
+from collections.abc import Mapping
+
 import pytest
+from hypothesis import given as drawing
+from hypothesis import strategies as st
 
 from app.domain.annotation import Annotation, Answer, Kind, Place
-from app.domain.annotation_agreement import AnnotatorAgreement, annotation_agreement
+from app.domain.annotation_agreement import AnnotatorAgreement, Sampling, annotation_agreement
 
 TASKS = {0: "essay", 1: "toxicity_control"}
 
@@ -22,7 +27,7 @@ def choice(annotator: str, one: int, other: int, answer: Answer) -> Annotation:
 
 def only(*found: Annotation, judged: dict[int, float]) -> AnnotatorAgreement:
     given: dict[tuple[str | None, Place], float] = {("E", sentence(n)): v for n, v in judged.items()}
-    (group,) = annotation_agreement(found, TASKS, {"judge": given}, seed=0)
+    (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, Sampling())
     return group
 
 
@@ -124,7 +129,8 @@ class TestGroups:
             [score("a", sentence(0), 3), score("a", sentence(0), 2, "N"), score("a", grade, 4, None)],
             TASKS,
             {"judge": {}},
-            seed=0,
+            0,
+            Sampling(),
         )
         assert [(each.kind.value, each.dimension, each.task) for each in groups] == [
             ("responses", None, "toxicity_control"),
@@ -133,4 +139,86 @@ class TestGroups:
         ]
 
     def test_nothing_is_nothing(self) -> None:
-        assert annotation_agreement([], TASKS, {"judge": {}}, seed=0) == []
+        assert annotation_agreement([], TASKS, {"judge": {}}, 0, Sampling()) == []
+
+
+class TestWeighted:
+    def drawn(self, sizes: dict[int, int], judged: dict[int, float]) -> Sampling:
+        """Each sentence is drawn from those of its score, of which there are so many."""
+        return Sampling(
+            {("E", sentence(n), None): ("essay", (int(value),)) for n, value in judged.items()},
+            {(Kind.SENTENCES, "E"): {("essay", (value,)): size for value, size in sizes.items()}},
+        )
+
+    def group(
+        self, people: Mapping[int, int], judged: dict[int, float], sizes: dict[int, int] | None
+    ) -> AnnotatorAgreement:
+        found = [score(name, sentence(n), value) for n, value in people.items() for name in "ab"]
+        given: dict[tuple[str | None, Place], float] = {("E", sentence(n)): v for n, v in judged.items()}
+        drawn = Sampling() if sizes is None else self.drawn(sizes, judged)
+        (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, drawn)
+        return group
+
+    @drawing(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=3, max_size=12), st.data())
+    def test_is_the_agreement_of_a_population_in_which_each_is_as_often_as_it_stands_for(
+        self, scores: list[tuple[int, int]], data: st.DataObject
+    ) -> None:
+        from scipy import stats
+
+        times = {value: data.draw(st.integers(1, 4)) for value in range(1, 6)}
+        people = {n: person for n, (person, _) in enumerate(scores)}
+        judged = {n: float(value) for n, (_, value) in enumerate(scores)}
+        counts = Counter(judged.values())
+        group = self.group(people, judged, {int(v): times[int(v)] * count for v, count in counts.items()})
+        (judge,) = group.judges
+        assert group.population == group.covered == sum(times[int(v)] for v in judged.values())
+        if len(set(people.values())) > 1 and len(counts) > 1:
+            repeated = [(p, v) for p, v in scores for _ in range(times[v])]
+            first, second = zip(*repeated, strict=True)
+            assert judge.weighted_rho is not None
+            assert judge.weighted_tau.value == pytest.approx(stats.kendalltau(first, second).statistic)
+            assert judge.weighted_rho.value == pytest.approx(stats.spearmanr(first, second).statistic)
+        else:
+            assert judge.weighted_tau.value is None
+
+    def test_undoes_a_sample_that_is_balanced_by_score(self) -> None:
+        # Of 100 sentences 90 have score 5, of which people agree; of the ten others, with 1 and 2, they say the opposite.
+        people = {0: 5, 1: 5, 2: 2, 3: 2, 4: 1, 5: 1}
+        judged: dict[int, float] = {0: 5, 1: 5, 2: 1, 3: 1, 4: 2, 5: 2}
+        group = self.group(people, judged, {5: 90, 1: 5, 2: 5})
+        (judge,) = group.judges
+        # Pairs apart: 5 with 1 and 5 with 2 agree, 2 of 2 × 2; 1 with 2 not. (8 - 4) / 12; (900 - 25) / 925.
+        assert judge.kendall_tau.value == pytest.approx(4 / 12)
+        assert judge.weighted_tau.value == pytest.approx(875 / 925)
+        assert (group.population, group.covered) == (100, 100)
+
+    def test_is_missing_where_no_round_drew_anything(self) -> None:
+        group = self.group({0: 1, 1: 2, 2: 3}, {0: 1, 1: 2, 2: 3}, None)
+        (judge,) = group.judges
+        assert (judge.weighted_tau.reason or "").startswith("not_drawn:")
+        assert (group.weighted_kappa.reason or "").startswith("not_drawn:")
+        assert group.population == 0
+
+    def test_a_stratum_without_an_answer_is_not_covered(self) -> None:
+        judged: dict[int, float] = {0: 1, 1: 2, 2: 3, 3: 4}
+        found = [score("a", sentence(n), n + 1) for n in range(3)]
+        given: dict[tuple[str | None, Place], float] = {("E", sentence(n)): v for n, v in judged.items()}
+        drawn = self.drawn({1: 10, 2: 20, 3: 30, 4: 40}, judged)
+        (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, drawn)
+        assert (group.population, group.covered) == (100, 60)
+
+    def test_pairs_count_for_as_many_as_they_stand_for(self) -> None:
+        found = [choice("a", 0, 1, Answer.SECOND), choice("a", 0, 2, Answer.FIRST)]
+        given: dict[tuple[str | None, Place], float] = {
+            ("E", sentence(n)): value for n, value in {0: 1.0, 1: 2.0, 2: 5.0}.items()
+        }
+        pairs = {1: ("essay", (1, 2)), 2: ("essay", (1, 5))}
+        drawn = Sampling(
+            {("E", sentence(0), sentence(n)): stratum for n, stratum in pairs.items()},
+            {(Kind.PAIRS, "E"): {pairs[1]: 30, pairs[2]: 10}},
+        )
+        (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, drawn)
+        (judge,) = group.judges
+        # one agrees, one does not; 30 pairs are like the former, 10 like the latter
+        assert judge.kendall_tau.value == 0
+        assert judge.weighted_tau.value == pytest.approx((30 - 10) / 40)

@@ -1,7 +1,7 @@
 """The report's section on what people say of the judges."""
 
 from app.domain.annotation import Annotation, Answer, Place
-from app.domain.annotation_agreement import annotation_agreement
+from app.domain.annotation_agreement import Sampling, annotation_agreement
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import sample, stream
@@ -20,7 +20,7 @@ def agreement(dimension: str, judge: str) -> list[dict[str, object]]:
     given: dict[tuple[str | None, Place], float] = {
         (dimension, place): score for place, score in zip(places, scores, strict=False)
     }
-    return [group.to_json() for group in annotation_agreement(found, {}, {judge: given}, 0)]
+    return [group.to_json() for group in annotation_agreement(found, {}, {judge: given}, 0, Sampling())]
 
 
 async def section(people: list[dict[str, object]] | None) -> str:
@@ -34,7 +34,9 @@ async def section(people: list[dict[str, object]] | None) -> str:
 class TestPeople:
     async def test_it_stands_where_somebody_has_annotated(self) -> None:
         text = await section(agreement("E", "judge/one"))
-        assert "pairs, E1–1judge/one1.00 none of pairs10" in text  # a table's cells, one behind the other
+        assert (
+            "pairs, E1–1judge/one1.00 none of pairs– none of pairs10" in text
+        )  # a table's cells, one behind the other
         assert "sentences, E21.00[" in text
         assert "]11judge/one1.00[" in text
 
