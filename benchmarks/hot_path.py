@@ -197,7 +197,7 @@ async def _judged(options: argparse.Namespace) -> float:
 
 class _Dependencies:
     def __init__(self, writer: BatchWriter, caller: ModelCaller) -> None:
-        self.writer, self.caller = writer, caller
+        self.writer, self.caller, self.rules = writer, caller, RULES
 
 
 def _text(start: int, run: int) -> list[str]:
