@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test lint demo up bench bench-personagym bench-peers test-litellm test-providers test-pythons faults schemathesis fuzz sbom release audit types lock lock-peers lock-providers lock-chart test-chart clean
+.PHONY: help setup test test-deploy lint demo up bench bench-personagym bench-peers test-litellm test-providers test-pythons faults schemathesis fuzz sbom release audit types lock lock-peers lock-providers lock-chart test-chart clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -67,6 +67,9 @@ release: setup  ## distributions, the image's context, SBOM, checksums and notes
 audit: setup  ## known vulnerabilities of what is locked
 	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip -r requirements-service.lock
 	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip -r requirements.lock
+
+test-deploy:  ## README's deployment on Docker, or on an engine made from Debian's packages (root)
+	tests/deploy/engine.sh tests/deploy/readme.sh
 
 schemathesis: setup  ## requests made from the OpenAPI document, 10,000 of them
 	$(BIN)/pytest -m long tests/api/test_schemathesis.py
