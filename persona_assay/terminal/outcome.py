@@ -27,9 +27,10 @@ class CommandError(Exception):
 
 
 class Commands(click.Group):
-    """The commands in the order in which they were added, of which wrong usage ends like every other error.
+    """The commands in the order in which they were added, of which wrong usage and interrupts end with statuses of their own.
 
-    Its usual status, 2, is what "inconclusive" ends with, and a misspelt option must never look like a verdict.
+    The usual status of wrong usage, 2, is what "inconclusive" ends with, and a misspelt option must never look like a verdict. That of an
+    interrupt, 1, is a failed job's.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -38,22 +39,25 @@ class Commands(click.Group):
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Reads what stands before the command."""
-        with _wrong_usage_is_an_error():
+        with _own_statuses():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
         """Reads what stands behind the command, and runs it."""
-        with _wrong_usage_is_an_error():
+        with _own_statuses():
             return super().invoke(ctx)
 
 
 @contextlib.contextmanager
-def _wrong_usage_is_an_error() -> Iterator[None]:
+def _own_statuses() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
         vars(error)["exit_code"] = ERROR  # of this error alone, not of its class
         raise
+    except (KeyboardInterrupt, click.Abort):  # what a question makes of the first
+        say("interrupted")
+        raise Exit(INTERRUPTED) from None
 
 
 @contextlib.contextmanager
@@ -70,9 +74,6 @@ def told_errors() -> Iterator[None]:
     except (CommandError, AssayError) as error:
         say(f"Error: {error}")
         raise Exit(ERROR) from error
-    except KeyboardInterrupt:
-        say("interrupted")
-        raise Exit(INTERRUPTED) from None
 
 
 def exit_by(job: Json) -> None:

@@ -60,7 +60,7 @@ class TestSubmit:
             "  (the whole)  too large",
         ]
 
-    @pytest.mark.parametrize(("answer", "status", "posted"), [("y", 0, 2), ("n", 3, 1)])
+    @pytest.mark.parametrize(("answer", "status", "posted"), [("y", 0, 2), ("n", 3, 1), ("\x04", 130, 1)])
     def test_a_large_job_is_confirmed_by_whoever_is_there(
         self, service: StubService, tmp_path: Path, answer: str, status: int, posted: int
     ) -> None:
