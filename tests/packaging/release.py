@@ -21,12 +21,13 @@ PROJECTS = (ROOT / "packages" / "client", ROOT)
 IMAGE = (
     "Dockerfile",
     ".dockerignore",
+    "docker-bake.hcl",
     "docker-compose.yml",
     "requirements-bootstrap.lock",
     "requirements-service.lock",
     *("app", "persona_assay", "workers", "migrations", "embedded", "simulator"),
 )
-"""What the image is built from, and Compose's file, which runs it."""
+"""What the image is built from, for which architectures, and Compose's file, which runs it."""
 
 
 def release(into: Path) -> None:
@@ -81,5 +82,12 @@ def _git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Makes a release, unless what it would consist of is not the commit."""
+    if changed := _git("status", "--porcelain"):
+        raise SystemExit(f"commit first, as a release is that of a commit:\n{changed}")
     release(Path(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()

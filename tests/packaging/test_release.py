@@ -1,5 +1,8 @@
 """A release is complete, says what changed, and is the same each time."""
 
+import os
+import subprocess
+import sys
 import tarfile
 from hashlib import sha256
 from pathlib import Path
@@ -7,11 +10,15 @@ from pathlib import Path
 import pytest
 
 from persona_assay.version import VERSION
-from tests.packaging.release import notes, release
+from tests.packaging.release import ROOT, notes, release
 
 pytestmark = pytest.mark.timeout(600)
 
+said = subprocess.run(["git", "log", "-1"], cwd=ROOT, capture_output=True, text=True, check=False)
+of_a_commit = pytest.mark.skipif(said.returncode != 0, reason=f"no commit is checked out here: {said.stderr}")
 
+
+@of_a_commit
 def test_two_runs_give_the_same_files_whose_sums_are_listed(tmp_path: Path) -> None:
     for name in ("first", "second"):
         release(tmp_path / name)
@@ -29,8 +36,23 @@ def test_two_runs_give_the_same_files_whose_sums_are_listed(tmp_path: Path) -> N
         } <= first.keys()
     with tarfile.open(tmp_path / "first" / f"persona-assay-image-{VERSION}.tar") as archive:
         names = archive.getnames()
-    assert {"Dockerfile", "app/cli.py", "requirements-service.lock"} <= set(names)
+    assert {"Dockerfile", "docker-bake.hcl", "app/cli.py", "requirements-service.lock"} <= set(names)
     assert not [name for name in names if name.startswith("tests/") or name.endswith(".pyc")]
+
+
+@of_a_commit
+def test_what_is_not_committed_is_not_released(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.packaging.release", str(tmp_path / "release")],
+        cwd=ROOT,
+        env=os.environ | {"GIT_INDEX_FILE": str(tmp_path / "nothing is staged")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "commit first" in done.stderr
+    assert not (tmp_path / "release").exists()
 
 
 CHANGELOG = """# Changelog
