@@ -22,11 +22,10 @@ def uv(*arguments: str | Path) -> str:
 def said(*command: str | Path, cwd: Path, **variables: str) -> str:
     """What a command prints, which has to succeed.
 
-    It knows nothing of this checkout but what its arguments say.
+    It knows nothing of this checkout but what its arguments say. What it compiles stays: the service's processes start one after the other.
     """
-    inherited = {
-        name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}
-    }
+    ours = {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
+    inherited = {name: value for name, value in os.environ.items() if name not in ours}
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,

@@ -2,13 +2,13 @@
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from persona_assay.version import VERSION
-from tests.conftest import scratch_directory
 from tests.e2e.stack import Stack
 from tests.packaging.environments import ROOT, Environment, build, said
 
@@ -50,7 +50,10 @@ assay(["demo"])
 
 @pytest.fixture(scope="module")
 def scratch() -> Iterator[Path]:
-    with scratch_directory() as directory:
+    """On a disk, as the server's environment is 850 MB: more than there may be room for in memory. All accounts can pass through it."""
+    with tempfile.TemporaryDirectory(prefix="assay-tests-") as name:
+        directory = Path(name)
+        directory.chmod(0o711)
         yield directory
 
 
