@@ -1864,7 +1864,7 @@ class TotalResult(TypedDict):
     """The responses of the cells; those that several cells share count once. Missing in results from before."""
     metrics: CellMetrics
     matched: NotRequired[CellMetrics | None]
-    """Of models: the same over the cells of which every model has the metric; `null` where these are all cells."""
+    """Of models: the same over the cells of which every model has the metric; `null` where no model lacks what another has."""
     units: UnitCounts
     coverage: NotRequired[Coverage | None]
     """Missing in results from before."""

@@ -96,7 +96,7 @@ class TotalResult(GroupKeys):
     metrics: CellMetrics
     matched: CellMetrics | None = Field(
         None,
-        description="Of models: the same over the cells of which every model has the metric; `null` where these are all cells.",
+        description="Of models: the same over the cells of which every model has the metric; `null` where no model lacks what another has.",
     )
     units: UnitCounts
     coverage: Coverage | None = Field(None, description="Missing in results from before.")

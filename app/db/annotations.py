@@ -150,18 +150,19 @@ async def known_responses(
     return {(cell, run, item): KnownResponse(status, units) for cell, run, item, status, units in rows}
 
 
-async def state(connection: AsyncConnection, tenant: str, job_id: str) -> tuple[int, Decimal]:
-    """How many annotations a job has, and the sum of the moments at which each was last given.
+async def state(connection: AsyncConnection, tenant: str, job_id: str) -> tuple[int, Decimal, int]:
+    """How many annotations a job has, the sum of the moments at which each was last given, and how many labelling rounds.
 
-    Both together differ whenever one was kept meanwhile. The latest of the moments would not do: of two transactions that
+    The first two together differ whenever one was kept meanwhile. The latest of the moments would not do: of two transactions that
     change something, the earlier one's may be seen later.
     """
     rows = await connection.execute(
         text(
-            "SELECT count(*), coalesce(sum(extract(epoch FROM updated_at)), 0) FROM annotations"
-            " WHERE job_id = :job AND tenant = :tenant"
+            "SELECT count(*), coalesce(sum(extract(epoch FROM updated_at)), 0),"
+            " (SELECT count(*) FROM labelling_rounds WHERE job_id = :job AND tenant = :tenant)"
+            " FROM annotations WHERE job_id = :job AND tenant = :tenant"
         ),
         {"job": job_id, "tenant": tenant},
     )
-    count, moments = rows.one()
-    return int(count), moments
+    count, moments, rounds = rows.one()
+    return int(count), moments, int(rounds)

@@ -26,6 +26,7 @@ class ScoreRow:
         item: Which of its cell's items the response answers.
         suspicious: Units whose verdict is doubtful, whatever its status.
         filtered: Units of that status.
+        units: All of the response's units; those without a verdict are still to be judged, or never will be.
     """
 
     cell: int
@@ -41,6 +42,7 @@ class ScoreRow:
     item: int = 0
     suspicious: int = 0
     filtered: int = 0
+    units: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +95,13 @@ class ResponseTally:
 
 @dataclass(frozen=True, slots=True)
 class UnjudgedResponse:
-    """A response without a sentence that a judge could be asked about.
+    """A response without a verdict, and mostly without a sentence that a judge could be asked about.
 
     Attributes:
         run: Its run.
         item: Which of its cell's items it answers.
-        refused: Whether it is a refusal; else it is empty, filtered, failed or no answer.
+        refused: Whether it is a refusal; else it is empty, filtered, failed, no answer, or an existing text that no judge
+            has been asked about.
     """
 
     run: int
@@ -107,14 +110,21 @@ class UnjudgedResponse:
 
 
 async def unjudged_responses(
-    connection: AsyncConnection, tenant: str, job_id: str
+    connection: AsyncConnection, tenant: str, job_id: str, *, provided: bool
 ) -> dict[int, list[UnjudgedResponse]]:
-    """Each cell's responses that no judge is asked about, by the cell's ordinal."""
+    """Each cell's responses that no judge is asked about, by the cell's ordinal; of existing texts all without a verdict.
+
+    Responses that are generated are known from the plan; how many existing texts there are only their rows say.
+    """
+    unasked = (
+        " OR NOT EXISTS (SELECT FROM verdicts v"
+        " WHERE v.tenant = :tenant AND v.cell_id = r.cell_id AND v.run = r.run AND v.item = r.item)"
+    )
     rows = await connection.execute(
         text(
             "SELECT c.ordinal, r.run, r.item, r.status = 'refused' FROM cells c JOIN responses r ON r.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant"
-            " AND (r.status <> 'answered' OR cardinality(r.unit_starts) = 0)"
+            f" AND (r.status <> 'answered' OR cardinality(r.unit_starts) = 0{unasked if provided else ''})"
         ),
         {"job": job_id, "tenant": tenant},
     )
@@ -177,7 +187,7 @@ async def scores(
             " count(*) FILTER (WHERE v.status = 'refused'),"
             " count(*) FILTER (WHERE v.status = 'unparsed'),"
             " count(*) FILTER (WHERE v.status = 'failed'), v.item, count(v.suspicion),"
-            " count(*) FILTER (WHERE v.status = 'filtered')"
+            " count(*) FILTER (WHERE v.status = 'filtered'), min(cardinality(r.unit_starts))"
             " FROM cells c JOIN verdicts v ON v.cell_id = c.id"
             " JOIN responses r ON r.cell_id = v.cell_id AND r.run = v.run AND r.item = v.item"
             f" WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND r.tenant = :tenant{only}"

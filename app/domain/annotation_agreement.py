@@ -8,7 +8,7 @@ import numpy as np
 
 from app.domain.annotation import Annotation, Answer, Kind, Place
 from app.domain.metrics.metric import FloatArray, IntArray, Metric, metric_json
-from app.domain.statistics.fleiss import fleiss_kappa
+from app.domain.statistics.fleiss import NO_JOINT, fleiss_kappa
 from app.domain.statistics.rank import (
     RANGE,
     kendall_tau,
@@ -181,7 +181,7 @@ def _group(
         judges=tuple(
             compare(judge, scores, answered, seed, key, standing) for judge, scores in judges.items()
         ),
-        weighted_kappa=_weighted_kappa(by_subject, standing, seed, key),
+        weighted_kappa=_weighted_kappa(by_subject, strata, sizes, seed, key),
         population=sum(sizes.values()),
         covered=sum(sizes[stratum] for stratum in set(strata.values())),
     )
@@ -199,12 +199,18 @@ def _standing(strata: Mapping[Subject, Stratum], sizes: Mapping[Stratum, int]) -
 
 def _weighted_kappa(
     by_subject: Mapping[Subject, Sequence[Annotation]],
-    standing: Mapping[Subject, float],
+    strata: Mapping[Subject, Stratum],
+    sizes: Mapping[Stratum, int],
     seed: int,
     key: tuple[str, ...],
 ) -> Metric:
-    if not standing:
+    """κ needs two answers: so those with two share what there is, not those with one."""
+    if not strata:
         return Metric.missing(NOT_DRAWN)
+    joint = {subject: stratum for subject, stratum in strata.items() if len(by_subject[subject]) > 1}
+    standing = _standing(joint, sizes)
+    if not standing:
+        return Metric.missing(NO_JOINT)
     weights = cluster_weights(seed, key, len(standing))
     counts = _counts([by_subject[subject] for subject in standing])
     return fleiss_kappa(counts, weights, np.array(list(standing.values())))

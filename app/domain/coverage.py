@@ -10,6 +10,7 @@ Json = Mapping[str, Any]
 MINIMUM_COVERAGE = 0.95
 """Share of what was planned below which no conclusion is drawn, unless somebody asks for another."""
 COMPOSITE = "acc_atom_composite"
+VERDICTS, GRADES = "verdicts", "grades"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class JudgedCell:
         planned: Responses.
         refused: Of them refusals.
         judged: Of them those with judged sentences.
-        verdicts: On these sentences, of any status.
+        verdicts: Planned on these sentences: those that are there, of any status, and those that are not.
         counted: Of those verdicts those that the figures are of.
     """
 
@@ -118,12 +119,28 @@ def coverage_of_total(total: Json, metric: str = "acc_atom") -> float | None:
     return float(min(counted / counts["planned"], found["n"] / total["cells"]))
 
 
-def coverage_of_model(results: Json, model: str) -> float | None:
-    """The share of what was planned that a model's figures are of: its verdicts, or else its grades; ``None`` if unknown."""
-    for total in results["totals"]:
-        if tuple(total["by"]) == ("model",) and total["model"] == model:
-            return coverage_of_total(total)
-    for total in results.get("persona_score_totals", ()):
-        if total["model"] == model:
-            return (total.get("coverage") or {}).get("share")
-    return None
+def coverage_of_model(results: Json, model: str, of: Sequence[str] = (VERDICTS, GRADES)) -> float | None:
+    """The share of what was planned that a model's figures are of.
+
+    Args:
+        results: The results document.
+        model: Its label.
+        of: Which figures: those of :data:`VERDICTS`, of :data:`GRADES`, or both.
+
+    Returns:
+        0–1, of both the smaller; ``None`` where it is not known.
+    """
+    shares = []
+    if VERDICTS in of:
+        shares += [
+            coverage_of_total(total)
+            for total in results["totals"]
+            if tuple(total["by"]) == ("model",) and total["model"] == model
+        ]
+    if GRADES in of:
+        shares += [
+            (total.get("coverage") or {}).get("share")
+            for total in results.get("persona_score_totals", ())
+            if total["model"] == model
+        ]
+    return min((share for share in shares if share is not None), default=None)

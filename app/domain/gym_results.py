@@ -50,7 +50,11 @@ class GymTally:
 
 
 def gym_results(
-    tallies: Sequence[GymTally], grades: Sequence[Grade], tasks: Sequence[str], seed: int | None = None
+    tallies: Sequence[GymTally],
+    grades: Sequence[Grade],
+    tasks: Sequence[str],
+    judges: int,
+    seed: int | None = None,
 ) -> Json:
     """PersonaScores by persona and by model, and how well the judges agree.
 
@@ -58,6 +62,7 @@ def gym_results(
         tallies: The responses of every cell.
         grades: Every grade; a failed response has failed grades.
         tasks: Ids of the job's tasks.
+        judges: How many judges grade each response; one need not have graded any yet.
         seed: Of the resampling behind the intervals; ``None`` for figures without intervals.
     """
     results = persona_results(grades, tasks, seed)
@@ -65,7 +70,6 @@ def gym_results(
     of_persona: dict[tuple[str, str], list[GymTally]] = defaultdict(list)
     for tally in tallies:
         of_persona[tally.model, tally.persona].append(tally)
-    judges = len({grade.judge for grade in grades})
     matched = _matched(results, sample)
     return {
         "persona_scores": [_persona(result, of_persona[result.model, result.persona]) for result in results],

@@ -59,15 +59,12 @@ def totals(cells: Sequence[CellResult], seed: int | None = None) -> tuple[Total,
 def _matched(
     found: Sequence[Total], cells: Sequence[CellResult], sample: PersonaSample | None
 ) -> Iterator[Total]:
-    """The totals, those of models with their means over the cells of which every model has the metric, where some lack it.
+    """The totals, those of models with their means over the cells of which every model has the metric, where only some do.
 
-    A model without a figure where personas are hard to play has the higher mean of what is left.
+    A model without a figure where personas are hard to play has the higher mean of what is left. A metric that no model has
+    somewhere, as RC of one run, favours none.
     """
-    lacking = {
-        field.name: {cell.key[1:] for cell in cells if getattr(cell.metrics, field.name).value is None}
-        | _of_some_models(cells)
-        for field in fields(MetricSet)
-    }
+    lacking = {field.name: _of_some_models(field.name, cells) for field in fields(MetricSet)}
     for total in found:
         if total.by != ("model",) or not any(lacking.values()):
             yield total
@@ -82,10 +79,10 @@ def _matched(
         yield replace(total, matched=MetricSet(**metrics))
 
 
-def _of_some_models(cells: Sequence[CellResult]) -> set[tuple[str, ...]]:
-    """The places that not every model has at all."""
+def _of_some_models(name: str, cells: Sequence[CellResult]) -> set[tuple[str, ...]]:
+    """The places at which some models have a metric and others do not."""
     models = {cell.model for cell in cells}
-    having = Counter(cell.key[1:] for cell in cells)
+    having = Counter(cell.key[1:] for cell in cells if getattr(cell.metrics, name).value is not None)
     return {place for place, count in having.items() if count < len(models)}
 
 

@@ -19,7 +19,7 @@ from app.reports.apart import made_apart
 from app.reports.cards import Card, make_card
 from app.reports.coefficients import coefficients
 from app.reports.distributions import distributions
-from app.reports.lead import Lead, lead, too_little_of
+from app.reports.lead import ACC_ATOM, PERSONA_SCORE, Lead, lead, too_little_of
 from app.reports.persona_scores import PersonaScores, persona_scores, score_step
 from app.reports.run_matrices import run_matrices, varying_cells
 from app.reports.selection import Selection
@@ -126,9 +126,7 @@ def render(material: Material) -> bytes:
         models=models,
         gym=gym,
         lead=_lead(results, models, gym),
-        doubtful=too_little_of(
-            results, [row["model"] for row in gym.models] if gym else [row.model for row in models]
-        ),
+        doubtful=_doubtful(results, models, gym),
         among=among,
         figures=figures,
         cell_plots=CELL_PLOTS,
@@ -152,8 +150,15 @@ def render(material: Material) -> bytes:
 def _lead(results: Json, models: Sequence[ModelRow], gym: PersonaScores | None) -> Lead | None:
     """How the best model stands to the next, by what the verdict is about."""
     if gym is not None and gym.alone:
-        return lead(results, [total["model"] for total in gym.ranked], "persona_score")
-    return lead(results, [row.model for row in models if row.acc_atom is not None], "acc_atom")
+        return lead(results, [total["model"] for total in gym.ranked], PERSONA_SCORE)
+    return lead(results, [row.model for row in models if row.acc_atom is not None], ACC_ATOM)
+
+
+def _doubtful(results: Json, models: Sequence[ModelRow], gym: PersonaScores | None) -> dict[str, float]:
+    """The models of which too little is there for what the verdict is about, and the share that is."""
+    if gym is not None and gym.alone:
+        return too_little_of(results, [total["model"] for total in gym.ranked], PERSONA_SCORE)
+    return too_little_of(results, [row.model for row in models if row.acc_atom is not None], ACC_ATOM)
 
 
 def _heat(results: Json, summary: Summary, models: Sequence[ModelRow]) -> Markup:

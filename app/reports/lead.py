@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.domain.comparison import compare, comparison_json, figures_of
-from app.domain.coverage import MINIMUM_COVERAGE, coverage_of_model
+from app.domain.coverage import GRADES, MINIMUM_COVERAGE, VERDICTS, coverage_of_model
 
 Json = Mapping[str, Any]
 
+ACC_ATOM, PERSONA_SCORE = "acc_atom", "persona_score"
 SIGNIFICANT = 0.05
 """p-value below which a difference counts as shown, if its interval is on one side of 0 as well."""
 
@@ -53,19 +54,20 @@ def lead(results: Json, ranked: Sequence[str], metric: str) -> Lead | None:
     found = comparison_json(compare(figures_of(results, first), figures_of(results, second)))
     left_out = [each for each in found["left_out"] if each["metric"] == metric]
     row = _over_all(found["differences"]).get(metric)
-    return Lead(first, second, row, len(left_out), too_little_of(results, ranked[:2]))
+    return Lead(first, second, row, len(left_out), too_little_of(results, ranked[:2], metric))
 
 
-def too_little_of(results: Json, models: Sequence[str]) -> dict[str, float]:
-    """The models of whose planned verdicts (grades) too few count to conclude anything, and the share that does."""
-    shares = {model: coverage_of_model(results, model) for model in models}
+def too_little_of(results: Json, models: Sequence[str], metric: str) -> dict[str, float]:
+    """The models of whose planned verdicts (grades) too few count to conclude anything by a metric, and the share that does."""
+    of = GRADES if metric == PERSONA_SCORE else VERDICTS
+    shares = {model: coverage_of_model(results, model, [of]) for model in models}
     return {model: share for model, share in shares.items() if share is not None and share < MINIMUM_COVERAGE}
 
 
 def main_row(differences: Sequence[Json]) -> Json | None:
     """The difference that decides: that of the metric by which models are ordered, over all tasks."""
     rows = _over_all(differences)
-    return rows.get("acc_atom", rows.get("persona_score"))
+    return rows.get(ACC_ATOM, rows.get(PERSONA_SCORE))
 
 
 def is_shown(row: Json) -> bool:

@@ -22,7 +22,7 @@ class PersonaScores:
     Attributes:
         tasks: Ids of the tasks, in the job's order.
         tasks_in_paper: How many tasks the paper's PersonaScore is over.
-        models: The document's totals, the highest PersonaScore first and those without one last.
+        models: The document's totals, the highest PersonaScore first (see :meth:`compared`) and those without one last.
         personas: The document's scores by persona and model, the lowest first, at most ``PERSONA_ROWS``.
         personas_in_all: How many of these there are.
         agreement: The document's judge agreement, by task.
@@ -41,6 +41,12 @@ class PersonaScores:
     def ranked(self) -> Sequence[Json]:
         """The models that have a PersonaScore, the highest first."""
         return [total for total in self.models if _value(total) is not None]
+
+    @staticmethod
+    def compared(total: Json) -> Json:
+        """The figure by which models are ordered: PersonaScore, over the same personas for all of them."""
+        matched: Json | None = total.get("matched")
+        return matched if matched and matched["value"] is not None else total["persona_score"]
 
     @property
     def highest(self) -> Mapping[str, float]:
@@ -66,7 +72,7 @@ def persona_scores(results: Json) -> PersonaScores | None:
     return PersonaScores(
         tasks=tasks,
         tasks_in_paper=rows[0]["tasks_in_paper"] if rows else 0,
-        models=sorted(results["persona_score_totals"], key=lambda total: -_value(total, missing=-math.inf)),
+        models=sorted(results["persona_score_totals"], key=_place),
         personas=sorted(rows, key=lambda row: _value(row, missing=math.inf))[:PERSONA_ROWS],
         personas_in_all=len(rows),
         agreement=agreement,
@@ -82,6 +88,11 @@ def score_step(score: float) -> int:
 def score_share(score: float) -> float:
     """A score's place between the rubrics' lowest and highest, 0–1."""
     return (score - _LOWEST) / (_HIGHEST - _LOWEST)
+
+
+def _place(total: Json) -> float:
+    value = PersonaScores.compared(total)["value"]
+    return math.inf if value is None else -value
 
 
 def _value(row: Json, missing: Any = None) -> Any:

@@ -148,6 +148,11 @@ class Summary:
             for model, total in totals.items()
         }
         generation = self._generation()
+        same = all(
+            total["matched"]["acc_atom"]["n"] == total["metrics"]["acc_atom"]["n"]
+            for total in totals.values()
+            if total.get("matched")
+        )
         rows = [
             ModelRow(
                 model=model,
@@ -156,9 +161,9 @@ class Summary:
                 best=_best(model, common),
                 units={status: total["units"].get(status, 0) for status in UNIT_STATUSES},
                 generation=generation.get(model),
-                matched=_figure({"metrics": total["matched"]}, "acc_atom", "cell")
-                if total.get("matched")
-                else None,
+                matched=None
+                if same or not total.get("matched")
+                else _figure({"metrics": total["matched"]}, "acc_atom", "cell"),
                 coverage=total.get("coverage"),
                 corrected=total.get("corrected"),
             )

@@ -99,7 +99,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await joint_scores(connection, job.tenant, job.id) if len(context.spec.judges) > 1 else [],
         await read_suspicious(connection, job, context, grouped, grades),
         await failures.histogram(connection, job.tenant, job.id),
-        await readouts.unjudged_responses(connection, job.tenant, job.id),
+        await readouts.unjudged_responses(connection, job.tenant, job.id, provided=context.spec.provided),
     )
 
 
@@ -364,7 +364,9 @@ def _gym_results(context: JobContext, rows: JobRows) -> dict[str, Any]:
     if spec.gym is None:
         return {"persona_scores": []}
     tallies = [_gym_tally(spec, cell, rows) for cell in gym(context.cells)]
-    results = gym_results(tallies, rows.grades, [task.id for task in spec.gym.tasks], spec.seed)
+    results = gym_results(
+        tallies, rows.grades, [task.id for task in spec.gym.tasks], len(spec.judges), spec.seed
+    )
     return {**results, "preparation": [asdict(asks) for asks in rows.asks]}
 
 

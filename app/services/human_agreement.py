@@ -22,12 +22,12 @@ RESPONSES_AT_ONCE = 100
 """Of a query; with what several judges say of their sentences they hold up the event loop for some milliseconds."""
 
 Scores = dict[tuple[str | None, Place], float]
-State = tuple[int, Decimal, datetime | None]
-"""How many annotations there are, the sum of the moments at which they were given, and when the job ended."""
+State = tuple[int, Decimal, int, datetime | None]
+"""How many annotations there are, the sum of the moments at which they were given, how many rounds, and when the job ended."""
 
 
 class HumanAgreement:
-    """One a process; remembers what it computed until somebody annotates, or the job goes on."""
+    """One a process; remembers what it computed until somebody annotates or draws a round, or the job goes on."""
 
     def __init__(self, engine: AsyncEngine, contexts: JobContexts) -> None:
         self._engine = engine
@@ -38,10 +38,10 @@ class HumanAgreement:
     async def read(self, job: JobRow) -> str | None:
         """The agreement as JSON text; ``None`` where nobody has annotated."""
         async with self._engine.connect() as connection:
-            count, moments = await annotations.state(connection, job.tenant, job.id)
+            count, moments, rounds = await annotations.state(connection, job.tenant, job.id)
         if not count:
             return None
-        state = (count, moments, job.finished_at)
+        state = (count, moments, rounds, job.finished_at)
         known = self._known(job, state)
         if known is None:
             async with self._computing:  # who comes meanwhile takes the same

@@ -90,7 +90,9 @@ def corrected(
 
 
 def _unusable(row: ScoreRow) -> int:
-    return row.refused + row.unparsed + row.failed + row.filtered
+    """Its units without a readable verdict, those without any included."""
+    without = row.refused + row.unparsed + row.failed + row.filtered
+    return max(without, row.units - len(row.scores) - row.not_applicable)
 
 
 def _on_trait(cell: Cell, trait: int, unjudged: Sequence[UnjudgedResponse]) -> list[UnjudgedResponse]:

@@ -63,4 +63,4 @@ def gym_results_of(responses: Sequence[JudgedResponse]) -> dict[str, Any]:
         for r in responses
         for grade in r.grades
     ]
-    return gym_results(tallies, grades, tasks, 0)
+    return gym_results(tallies, grades, tasks, len({grade.judge for grade in grades}), 0)

@@ -20,6 +20,7 @@ from app.domain.reuse import Reuse, ReuseScope
 from app.domain.status import JobStatus
 from app.llm.gateway import Gateway
 from app.services import lease_keeper
+from app.services.compute_results import compute_results
 from app.services.control_job import retry_job
 from app.services.read_responses import ResponseFilter, read_page
 from tests.integration.jobs import TENANT, execute, new_job, simulated_connections
@@ -269,6 +270,17 @@ class TestExistingTexts:
         ]  # fmt: skip
         assert all([unit["text"] for unit in r["units"]] == list(SCORES) for r in shown)
         assert len(provider.stub.seen) == 9
+
+    async def test_that_nobody_judged_are_planned(self, worker: Worker, engine: AsyncEngine) -> None:
+        job = await self.judging(engine, ANSWER, ANSWER, ANSWER)
+        job, _ = await ended(worker, job)
+        await execute(engine, "DELETE FROM verdicts WHERE run > 0")
+        await execute(engine, "DELETE FROM verdicts WHERE unit > 0")
+        context = await worker.deps.contexts.get(TENANT, job.id)
+        (cell,) = json.loads((await compute_results(engine, job, context)).document)["cells"]
+        assert cell["coverage"] == {"share": 1 / 9, "counted": 1, "refused": 0, "planned": 9}
+        # of the first text 1 of 3 is in character, and of all else nobody knows
+        assert cell["corrected"]["acc_atom_bounds"] == [pytest.approx(1 / 9), 1.0]
 
     async def test_of_nothing_but_thoughts_all_of_them_are_no_job(self, engine: AsyncEngine) -> None:
         with pytest.raises(InvalidJobError, match="no text has an answer"):

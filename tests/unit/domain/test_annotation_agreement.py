@@ -207,6 +207,21 @@ class TestWeighted:
         (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, drawn)
         assert (group.population, group.covered) == (100, 60)
 
+    def test_kappa_is_of_those_with_two_answers_who_stand_for_their_whole_stratum(self) -> None:
+        # Of score 1 (50 sentences) two are answered, one of them twice; of score 5 (50) one, twice. So the two count the same:
+        # one is agreed on and the other is not.
+        judged: dict[int, float] = {0: 1, 1: 1, 2: 5}
+        found = [
+            *(score(name, sentence(0), 1) for name in "ab"),
+            score("a", sentence(1), 1),
+            score("a", sentence(2), 1),
+            score("b", sentence(2), 5),
+        ]
+        given: dict[tuple[str | None, Place], float] = {("E", sentence(n)): v for n, v in judged.items()}
+        (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, self.drawn({1: 50, 5: 50}, judged))
+        # P = 1/2; of the answers 3/4 are 1 and 1/4 are 5: Pe = 10/16. (1/2 - 5/8) / (3/8)
+        assert group.weighted_kappa.value == pytest.approx(-1 / 3)
+
     def test_pairs_count_for_as_many_as_they_stand_for(self) -> None:
         found = [choice("a", 0, 1, Answer.SECOND), choice("a", 0, 2, Answer.FIRST)]
         given: dict[tuple[str | None, Place], float] = {

@@ -127,6 +127,20 @@ class TestTotals:
         assert (total.metrics.rc.n, total.cells) == (1, 2)
         assert total.to_json()["metrics"]["rc"]["left_out"] == 1  # type: ignore[index]  # nested JSON
 
+    def test_what_no_model_has_is_lacking_to_none_of_them(self) -> None:
+        # One run each: RC of neither model exists, and both have all the rest.
+        one, other = (replace(result(metrics=measure(cell([[[5]]]))), model=model) for model in "ab")
+        assert [total.matched for total in totals([one, other])] == [None] * len(totals([one, other]))
+
+    def test_models_have_means_over_the_cells_that_all_have(self) -> None:
+        hard = result("essay", metrics=measure(cell([[[1]]])))
+        easy = result("post", metrics=measure(cell([[[5]]])))
+        silent = replace(hard, model="b", metrics=measure(cell([[[9]]])))
+        found = totals([hard, easy, silent, replace(easy, model="b")])
+        assert find(found, model="a").metrics.acc_atom == Metric(0.5, 2)
+        matched = [find(found, model=model).matched for model in "ab"]
+        assert [each.acc_atom for each in matched if each] == [Metric(1.0, 1)] * 2
+
     def test_a_group_without_the_metric_says_so(self) -> None:
         total = find(totals([result(metrics=measure(cell([[[9]]])))]), model="a")
         assert total.metrics.mean == Metric.missing("no_cell: no cell of the group has the metric")

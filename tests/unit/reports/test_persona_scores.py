@@ -52,6 +52,25 @@ class TestVerdict:
         ) in text
         assert "The paper’s is over 5 tasks and not comparable to it." in text
 
+    async def test_calls_nobody_equal_or_ahead_where_too_few_grades_count(self) -> None:
+        # Drifting has no grade as the first five personas, where it would be the worse; of the others it has 4 throughout.
+        responses = [
+            graded_response(
+                *((None, None) if silent else (4, 4) if model == DRIFTING else (3 if n < 5 else 5,) * 2),
+                id=f"{model}/{n}",
+                model=model,
+                persona=f"gym-{n:02}",
+            )
+            for model, n in product((STEADY, DRIFTING), range(10))
+            for silent in [model == DRIFTING and n < 5]
+        ]
+        text = (await page_of(responses)).text
+        assert (
+            "No model is said to be ahead: only 50.0 % of the planned grades of simulated/drifting count. "
+            "Over the personas that all models have, simulated/steady has a PersonaScore of 5.00 and simulated/drifting of 4.00."
+        ) in text
+        assert "cannot be told apart" not in text
+
     async def test_says_nothing_of_sentences_that_nobody_judged(self) -> None:
         page = await page_of(two_models())
         assert "ACC" not in page.text

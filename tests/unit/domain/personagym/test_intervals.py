@@ -31,9 +31,20 @@ def found(grades: list[Grade]) -> dict[str, Any]:
         for task in ("t", "u")
     ]
     document: dict[str, Any] = json.loads(
-        json.dumps(gym_results(tallies, grades, ["t", "u"], 0), allow_nan=False)
+        json.dumps(gym_results(tallies, grades, ["t", "u"], 2, 0), allow_nan=False)
     )
     return document
+
+
+class TestCoverage:
+    def test_a_judge_that_has_graded_nothing_is_missing_too(self) -> None:
+        grades = [each for each in grades_of(6) if each.judge == "a"]
+        (total,) = found(grades)["persona_score_totals"]
+        # 6 personas × 2 tasks × 6 responses × 2 judges are planned
+        assert total["coverage"] == {"share": 0.5, "counted": 72, "refused": 0, "planned": 144}
+        low, high = total["corrected"]["persona_score_bounds"]
+        assert low == pytest.approx((total["persona_score"]["value"] + 1) / 2)
+        assert high == pytest.approx((total["persona_score"]["value"] + 5) / 2)
 
 
 class TestIntervals:
