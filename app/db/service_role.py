@@ -2,7 +2,7 @@
 
 It reads and writes rows, of all tenants as long as it does not take on the tenants' role (``app/db/tenant_wall.py``), and can neither change tables
 nor make any. Row-level security applies to it, so a policy of every table lets it through; COPY into a table that has policies Postgres
-refuses to all but the owner, so its rows pass through temporary tables (``app/db/writer.py``).
+refuses to all but the owner, so its rows are inserted (``app/db/writer.py``).
 """
 
 from psycopg import sql

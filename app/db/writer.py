@@ -1,6 +1,7 @@
-"""Writes results in batches, under the fence: by COPY into the tables, or around the rows that are there already."""
+"""Writes results in batches, under the fence: by COPY into the tables or, where that is not possible, by INSERT."""
 
 import asyncio
+import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
@@ -170,19 +171,19 @@ Connection = psycopg.AsyncConnection[tuple[object, ...]]
 _CHECK = "SELECT id, lease_token, done FROM shards WHERE id = ANY('{{{ids}}}') ORDER BY id FOR SHARE"
 """The claims that hold, locked against a new claim until the commit."""
 
-_COPY: Sequence[str] = ("COPY {table} ({columns}) FROM STDIN",)
+_COPY = "COPY {table} ({columns}) FROM STDIN"
 """Puts rows into a table, none of which may be there."""
 
-_COPY_NEW: Sequence[str] = (
-    "CREATE TEMPORARY TABLE new_{table} ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA",
-    "COPY new_{table} ({columns}) FROM STDIN",
-    "INSERT INTO {table} ({columns}) SELECT {columns} FROM new_{table} ON CONFLICT DO NOTHING",
+_INSERT = (
+    "INSERT INTO {table} ({columns}) SELECT {values}"
+    " FROM json_populate_recordset(json_populate_record(CAST(NULL AS {table}), %s), %s) ON CONFLICT DO NOTHING"
 )
-"""Puts those rows into a table that are not there; more than twice the work.
+"""Puts those rows into a table that are not there, given what all of them have and what each one has; some 1.4 times the work.
 
-They pass through a table of the written columns alone, without their constraints: what else the table has by then, it
-fills in itself.
+What else the table has by then, it fills in itself.
 """
+_DOCUMENTS = frozenset({"content", "dropped_by"})
+"""Columns that are JSON themselves, of which rows have the text."""
 
 
 class ResultWriter:
@@ -190,7 +191,7 @@ class ResultWriter:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
-        self._put = _COPY
+        self._copies = True
 
     async def write(self, batch: Mapping[Held, Sequence[Row]]) -> set[Held]:
         """Writes rows durably in one transaction.
@@ -212,23 +213,21 @@ class ResultWriter:
         async with asyncio.timeout(WRITE_SECONDS), self._engine.connect() as borrowed:
             raw = await borrowed.get_raw_connection()
             connection = cast("Connection", raw.driver_connection)
-            try:
-                return await _write(connection, batch, self._put)
-            except psycopg.errors.UniqueViolation:
-                # Rare: a shard was taken over from a worker that still wrote, or a commit's answer got lost.
-                return await _write(connection, batch, _COPY_NEW)
-            except psycopg.errors.FeatureNotSupported:
-                # Into a table with row-level security only its owner copies, and this role is none.
-                self._put = _COPY_NEW
-                return await _write(connection, batch, self._put)
+            if self._copies:
+                try:
+                    return await _copy(connection, batch)
+                except psycopg.errors.UniqueViolation:
+                    pass  # rare: a shard was taken over from a worker that still wrote, or a commit's answer got lost
+                except psycopg.errors.FeatureNotSupported:
+                    # Into a table with row-level security only its owner copies, and this role is none.
+                    self._copies = False
+            return await _insert(connection, batch)
 
 
-async def _write(
-    connection: Connection, batch: Mapping[Held, Sequence[Row]], put: Sequence[str]
-) -> set[Held]:
+async def _copy(connection: Connection, batch: Mapping[Held, Sequence[Row]]) -> set[Held]:
     """One transaction, of one message unless replies are kept; the claims that were stale."""
     rows = _by_kind(batch)
-    kinds = [kind for kind in TABLES if kind in rows]
+    kinds = _tables(rows)
     copies = [copy_text(rows[kind]) for kind in kinds]  # before anything is locked
     stale: set[Held] = set()
 
@@ -241,9 +240,8 @@ async def _write(
         rows = _by_kind(batch, stale, existing)
         return [copy_text(rows.get(kind, ())) for kind in kinds]
 
-    statements = [_CHECK.format(ids=",".join(str(shard_id) for shard_id, _ in batch))]
-    for kind in kinds:
-        statements += [form.format(table=TABLES[kind], columns=", ".join(kind._fields)) for form in put]
+    statements = [_check(batch)]
+    statements += [_COPY.format(table=TABLES[kind], columns=", ".join(kind._fields)) for kind in kinds]
     if ReplyRow not in rows:
         await converse(connection, statements, read)
         return stale
@@ -252,6 +250,47 @@ async def _write(
         if ReplyRow in rows:
             await keep(cursor, cast("list[ReplyRow]", rows[ReplyRow]))
     return stale
+
+
+async def _insert(connection: Connection, batch: Mapping[Held, Sequence[Row]]) -> set[Held]:
+    """The same around the rows that are there already, and for a role that may not copy."""
+    async with connection.transaction(), connection.cursor() as cursor:
+        await cursor.execute(_check(batch), prepare=False)
+        existing, valid = _current(cast("pq.abc.PGresult", cursor.pgresult))
+        stale = set(batch) - valid
+        rows = _by_kind(batch, stale, existing)
+        async with connection.pipeline():
+            for kind in _tables(rows):
+                await cursor.execute(_insertion(kind), _documents(rows[kind]))
+        if ReplyRow in rows:
+            await keep(cursor, cast("list[ReplyRow]", rows[ReplyRow]))
+    return stale
+
+
+def _check(batch: Mapping[Held, Sequence[Row]]) -> str:
+    return _CHECK.format(ids=",".join(str(shard_id) for shard_id, _ in batch))
+
+
+def _tables(rows: Collection[type[Row]]) -> list[type[Row]]:
+    return [kind for kind in TABLES if kind in rows]
+
+
+def _insertion(kind: type[Row]) -> str:
+    values = [f"({name} #>> '{{}}')::jsonb" if name in _DOCUMENTS else name for name in kind._fields]
+    return _INSERT.format(table=TABLES[kind], columns=", ".join(kind._fields), values=", ".join(values))
+
+
+def _documents(rows: Sequence[Row]) -> tuple[str, str]:
+    """What all rows have, and what each one has: in most columns of a transaction all have the same."""
+    columns = dict(zip(rows[0]._fields, zip(*rows, strict=True), strict=True))
+    varying = {name: values for name, values in columns.items() if values.count(values[0]) < len(values)}
+    shared = {name: values[0] for name, values in columns.items() if name not in varying}
+    each = [dict(zip(varying, values, strict=True)) for values in zip(*varying.values(), strict=True)]
+    return _json(shared), _json(each or [{}])
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _by_kind(

@@ -1,9 +1,11 @@
 import base64
 import hashlib
 import hmac
+import json
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
@@ -13,11 +15,31 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import connect
 from app.db.migrate import MigrationError, upgrade
+from app.db.replies import ReusedRow
 from app.db.schema import SchemaState, schema_state
+from app.db.shards import Claim
 from app.db.tenant_wall import WalledEngine, act_for
-from app.db.writer import ResultWriter
+from app.db.writer import (
+    TABLES,
+    GradeRow,
+    PreparationRow,
+    ResultWriter,
+    Row,
+    SecondVerdictRow,
+)
 from tests.databases import Databases, libpq_url
-from tests.integration.jobs import call_row, claimed, execute, new_job, scalar, whole_run
+from tests.integration.jobs import (
+    call_row,
+    claimed,
+    execute,
+    expire,
+    new_job,
+    response_row,
+    scalar,
+    take,
+    verdict_row,
+    whole_run,
+)
 from tests.service_role import PASSWORD, SERVICE, Urls, database_for_service
 
 POLICIES = "SELECT oid FROM pg_policy WHERE polname = 'service' ORDER BY oid"
@@ -45,6 +67,52 @@ async def walled(url: str) -> AsyncIterator[WalledEngine]:
     finally:
         act_for("")
         await wall.engine.dispose()
+
+
+def rows_of_all_kinds(claim: Claim) -> list[Row]:
+    odd = "Tabs\t, lines\r\n, back\\slashes \\u0041, \\N, {braces}, \"quotes', ünï𝄞 %s\x7f"
+    cell, tenant = claim.cell_id, claim.tenant
+    return [
+        response_row(claim, content=odd)._replace(unit_starts=[], unit_ends=[], verdicts_due=0),
+        verdict_row(claim)._replace(raw=odd, thoughts=""),
+        SecondVerdictRow(cell, 0, 0, 0, 0, 0, True, tenant, "scored", 2, odd),
+        GradeRow(cell, 0, 0, 0, tenant, "scored", 5, odd, None),
+        PreparationRow(
+            claim.job_id,
+            0,
+            "personas",
+            "",
+            0,
+            1,
+            tenant,
+            "ready",
+            json.dumps([odd, None, 1.5]),
+            1,
+            None,
+            '{"a": 1}',
+        ),
+        call_row(claim)._replace(usd=5.45e-07, detail=odd),
+        ReusedRow(
+            tenant,
+            claim.shard_id,
+            "judging",
+            "c",
+            odd,
+            cell,
+            0,
+            0,
+            None,
+            None,
+            None,
+            "same_job",
+            3,
+            None,
+            1e22,
+            None,
+            None,
+            datetime.now(UTC),
+        ),
+    ]
 
 
 class TestWhatItMayNot:
@@ -107,6 +175,65 @@ class TestWhatItMay:
             assert await writer.write({held: rows}) == set()
         tables = ("responses", "verdicts", "calls")
         assert [await scalar(service, f"SELECT count(*) FROM {table}") for table in tables] == [2, 4, 1]
+
+    async def test_rows_of_all_kinds_are_kept_as_the_owner_keeps_them(
+        self, urls: Urls, service: AsyncEngine
+    ) -> None:
+        claim = await claimed(service, (await new_job(service)).id)
+        batch = {(claim.shard_id, claim.token): rows_of_all_kinds(claim)}
+        tables = [TABLES[type(row)] for row in rows_of_all_kinds(claim)]
+        assert sorted(tables) == sorted(TABLES.values())
+        owner, kept = connect(urls.owner), []
+        try:
+            for engine in (owner, service):
+                assert await ResultWriter(engine).write(batch) == set()
+                kept.append([await scalar(service, f"SELECT to_jsonb({t}) FROM {t}") for t in tables])
+                for table in tables:
+                    await execute(service, f"DELETE FROM {table}")
+        finally:
+            await owner.dispose()
+        copied, written = kept
+        for row in (copied[-1], written[-1]):
+            assert row.pop("id")  # of a reused reply: Postgres numbers them
+        assert written == copied
+
+    async def test_it_makes_no_table_for_it_not_even_for_a_moment(
+        self, urls: Urls, service: AsyncEngine
+    ) -> None:
+        owner = connect(urls.owner)
+        try:
+            await execute(
+                owner,
+                "DO $$BEGIN EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database()); END$$",
+            )
+        finally:
+            await owner.dispose()
+        claim = await claimed(service, (await new_job(service)).id)
+        batch = {(claim.shard_id, claim.token): [*whole_run(claim, 0), call_row(claim)]}
+        assert await ResultWriter(service).write(batch) == set()
+
+    @pytest.mark.parametrize(
+        ("text", "error"), [("NUL \0", psycopg.DataError), ("lone surrogate \ud800", UnicodeEncodeError)]
+    )
+    async def test_a_row_that_cannot_be_kept_is_the_same_error_and_the_next_is_kept(
+        self, service: AsyncEngine, text: str, error: type[Exception]
+    ) -> None:
+        claim = await claimed(service, (await new_job(service)).id)
+        held, writer = (claim.shard_id, claim.token), ResultWriter(service)
+        for _ in range(2):  # the first of a writer is refused a COPY before
+            with pytest.raises(error):
+                await writer.write({held: [response_row(claim, content=text), call_row(claim)]})
+            assert await writer.write({held: [verdict_row(claim)]}) == set()
+        assert [await scalar(service, f"SELECT count(*) FROM {t}") for t in ("responses", "calls")] == [0, 0]
+
+    async def test_under_an_old_token_it_keeps_calls_alone(self, service: AsyncEngine) -> None:
+        old = await claimed(service, (await new_job(service)).id)
+        await expire(service, old)
+        assert await take(service, old.shard_id) is not None
+        held = (old.shard_id, old.token)
+        assert await ResultWriter(service).write({held: [*whole_run(old, 0), call_row(old)]}) == {held}
+        tables = ("responses", "verdicts", "calls")
+        assert [await scalar(service, f"SELECT count(*) FROM {table}") for table in tables] == [0, 0, 1]
 
     async def test_it_sees_that_the_tables_are_current(self, service: AsyncEngine) -> None:
         assert await schema_state(service) is SchemaState.CURRENT
