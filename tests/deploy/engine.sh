@@ -66,7 +66,10 @@ unshare --mount --pid --net --uts --ipc --fork --kill-child --propagation privat
 ' engine.sh "$root" "$engine" "$source" >"$engine/dockerd.log" 2>&1 &
 holder=$!
 trap 'kill "$holder" ${slirp:+"$slirp"} 2>/dev/null; wait' EXIT
-until inside=$(pgrep --parent "$holder"); do sleep 0.1; done
+until inside=$(pgrep --parent "$holder"); do
+    kill -0 "$holder" 2>/dev/null || { tail "$engine/dockerd.log" >&2; exit 1; }
+    sleep 0.1
+done
 slirp4netns --configure --disable-host-loopback "$inside" tap0 >"$engine/network.log" 2>&1 &
 slirp=$!
 

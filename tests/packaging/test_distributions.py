@@ -50,7 +50,7 @@ assay(["demo"])
 
 @pytest.fixture(scope="module")
 def scratch() -> Iterator[Path]:
-    """On a disk, as the server's environment is 850 MB: more than there may be room for in memory. All accounts can pass through it."""
+    """On a disk, as the server's environment is 670 MB: more than there may be room for in memory. All accounts can pass through it."""
     with tempfile.TemporaryDirectory(prefix="assay-tests-") as name:
         directory = Path(name)
         directory.chmod(0o711)
