@@ -175,6 +175,7 @@ def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) ->
         encryption_keys_file=settings.encryption_keys_file,
         simulator_args=simulator_args,
         key_pepper_file=settings.key_pepper_file,
+        owner_database_url=None if settings.database_url is None else settings.owner_database_url,
     )
 
 

@@ -31,6 +31,7 @@ class StackConfig:
         simulator: whether to run the simulated provider.
         simulator_args: what its command line says besides its address.
         key_pepper_file: what the API hashes its keys with.
+        owner_database_url: as whom the migrations connect to that database, if not by its URL.
     """
 
     host: str
@@ -44,6 +45,7 @@ class StackConfig:
     simulator: bool = True
     simulator_args: tuple[str, ...] = ()
     key_pepper_file: Path | None = None
+    owner_database_url: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class StackUrls:
         # Whatever files the operator named them in have been read by now, and a service takes one of the two only.
         variables = {"DATABASE_URL": self.database, "DATABASE_URL_FILE": ""}
         variables |= {"REDIS_URL": self.redis, "REDIS_URL_FILE": ""}
+        # The migrations alone need it, and it may be that of another database than this stack's.
+        variables |= {"ASSAY_OWNER_DATABASE_URL": "", "ASSAY_OWNER_DATABASE_URL_FILE": ""}
         if self.simulator_port is not None:
             variables["ASSAY_SIMULATOR_URL"] = f"http://127.0.0.1:{self.simulator_port}"
         if self.encryption_keys_file is not None:

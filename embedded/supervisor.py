@@ -227,7 +227,8 @@ class Supervisor:
         )
 
     def _migrate(self, cleanup: ExitStack) -> None:
-        migration = self._service(ServiceSpec("migrations", self._migration(self._config)))
+        owner = {"ASSAY_OWNER_DATABASE_URL": self._config.owner_database_url or ""}
+        migration = self._service(ServiceSpec("migrations", self._migration(self._config), env=owner))
         cleanup.callback(migration.stop)
         migration.spawn()
         while migration.running:

@@ -103,6 +103,13 @@ def supervisor(data_dir: Path) -> Supervisor:
     return Supervisor(configuration(data_dir), services=services, migration=migration)
 
 
+def stack_says(stack: Supervisor) -> str:
+    """The last words of a stack that does not start."""
+    with pytest.raises(StackError) as caught:
+        stack.start()
+    return str(caught.value).splitlines()[-1]
+
+
 def deeds(url: str) -> list[str]:
     with closing(psycopg.connect(libpq_url(url))) as connection:
         return [deed for (deed,) in connection.execute("SELECT deed FROM deeds")]
@@ -256,6 +263,21 @@ sys.exit("the API does not answer")
         with pytest.raises(StackError, match=rf"{broken} ended with status 1\.\nno such column"):
             stack.start()
         assert stack.pids() == {}
+
+    @pytest.mark.parametrize("owner", [None, "postgresql://owner@given/database"])
+    def test_migrations_connect_as_the_owner_of_these_databases_and_of_no_others(
+        self,
+        owner: str | None,
+        postgres: EmbeddedPostgres,
+        valkey: EmbeddedValkey,
+        scratch: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setenv("ASSAY_OWNER_DATABASE_URL", "postgresql://owner@elsewhere/database")
+        config = replace(given_databases(scratch, postgres, valkey), owner_database_url=owner)
+        tells = python("import os, sys; sys.exit(f'<{os.environ[\"ASSAY_OWNER_DATABASE_URL\"]}>')")
+        stack = Supervisor(config, services=services, migration=lambda _: tells)
+        assert stack_says(stack) == f"<{owner or ''}>"
 
     def test_databases_that_are_given_are_used_and_none_is_started(
         self, postgres: EmbeddedPostgres, valkey: EmbeddedValkey, scratch: Path

@@ -35,6 +35,10 @@ class TestAddresses:
         without = replace(URLS, simulator_port=None).environment()
         assert with_simulator.keys() - without.keys() == {"ASSAY_SIMULATOR_URL"}
 
+    def test_services_hear_nothing_of_the_owner_of_a_database(self) -> None:
+        given = URLS.environment()
+        assert {given[f"ASSAY_OWNER_DATABASE_URL{end}"] for end in ("", "_FILE")} == {""}
+
 
 class TestCommands:
     def test_each_worker_is_a_process_with_a_node_name_of_its_own(self) -> None:
