@@ -123,7 +123,7 @@ class Total:
         statuses: What became of the cells' responses, added up; a text that several cells share counts once.
         coverage: Which share of the cells' planned verdicts the metrics are of; ``None`` where that is not known.
         corrected: As of cells; the bounds are over all cells, those without a metric included.
-        matched: The same means over the cells of which every model has the metric; ``None`` where these are all cells.
+        matched: The same means over the cells of which every model has the metric; ``None`` where no model lacks what another has.
     """
 
     keys: Mapping[str, str]
