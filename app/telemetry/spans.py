@@ -146,7 +146,7 @@ class _Told(SpanExporter):
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
-        self._states = StateLog()
+        self._states, self._state = StateLog(), OK
         self._words = _LastWords()
         for name in ("opentelemetry.exporter", "opentelemetry.sdk._shared_internal"):
             library = logging.getLogger(name)
@@ -155,9 +155,11 @@ class _Told(SpanExporter):
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Sends spans; those that the collector does not take are lost."""
         result = self._exporter.export(spans)
-        taken = result is SpanExportResult.SUCCESS
-        state = OK if taken else f"spans are lost: {self._words.said[:WORDS]}"
-        self._states.note({"traces": OK if taken else state})
+        if result is SpanExportResult.SUCCESS:
+            self._state = OK
+        elif self._state == OK:  # further words, such as other seconds, are no news
+            self._state = f"spans are lost: {self._words.said[:WORDS]}"
+        self._states.note({"traces": self._state})
         return result
 
     def shutdown(self) -> None:

@@ -220,14 +220,16 @@ class TestResource:
 
 
 class _Full(InMemorySpanExporter):
-    """Takes nothing while it has no room, and complains each time, as the SDK's exporter does."""
+    """Takes nothing while it has no room, and complains each time, as the SDK's exporter does, in other words."""
 
     room = False
+    attempts = 0
 
     def export(self, spans: object) -> SpanExportResult:
         if self.room:
             return SpanExportResult.SUCCESS
-        logging.getLogger("opentelemetry.exporter.otlp").error("no room %s", "x" * 1000)
+        self.attempts += 1
+        logging.getLogger("opentelemetry.exporter.otlp").error("no room %s %s", self.attempts, "x" * 1000)
         return SpanExportResult.FAILURE
 
 
@@ -242,7 +244,7 @@ def test_a_collector_that_takes_nothing_is_one_line_of_the_log_and_one_when_it_i
             told.export([])
     assert [line["log_level"] for line in lines] == ["warning", "info"]
     assert lines[0]["part"] == "traces"
-    assert lines[0]["state"].startswith("spans are lost: no room xxx")
+    assert lines[0]["state"].startswith("spans are lost: no room 1 xxx")
     assert len(lines[0]["state"]) < 300
 
 
