@@ -65,11 +65,13 @@ unshare --mount --pid --net --uts --ipc --fork --kill-child --propagation privat
     exec dockerd --data-root "$engine/data" --exec-opt native.cgroupdriver=cgroupfs --log-level warn
 ' engine.sh "$root" "$engine" "$source" >"$engine/dockerd.log" 2>&1 &
 holder=$!
-trap 'kill "$holder" ${slirp:+"$slirp"} 2>/dev/null; wait' EXIT
+trap 'kill "$holder" 2>/dev/null; wait' EXIT
 until inside=$(pgrep --parent "$holder"); do
     kill -0 "$holder" 2>/dev/null || { tail "$engine/dockerd.log" >&2; exit 1; }
     sleep 0.1
 done
+# The first process of the namespace: with it ends all that the engine started. unshare itself heeds no SIGTERM.
+trap 'kill -KILL "$inside"; kill ${slirp:+"$slirp"} 2>/dev/null; wait' EXIT
 slirp4netns --configure --disable-host-loopback "$inside" tap0 >"$engine/network.log" 2>&1 &
 slirp=$!
 

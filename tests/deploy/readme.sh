@@ -8,7 +8,7 @@ export COMPOSE_PROJECT_NAME=persona-assay-test ASSAY_VERSION=test COMPOSE_PROFIL
 url=http://127.0.0.1:$ASSAY_PORT
 
 rm -rf "$work" && mkdir -p "$work"
-git -C "$source" ls-files -z | (cd "$source" && xargs -0 cp --parents -t "$work")
+git -C "$source" ls-files -z | (cd "$source" && xargs -0 cp --parents --no-dereference -t "$work")
 cd "$work"
 trap 'status=$?; [ $status = 0 ] || docker compose logs --tail 20; docker compose down --volumes >/dev/null 2>&1; exit $status' EXIT
 
