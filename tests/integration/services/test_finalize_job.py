@@ -123,7 +123,7 @@ class TestTexts:
     ) -> None:
         provider.texts = repeat(REFUSAL)
         job = await ended(worker, await new_job(engine))
-        assert (job.status, job.completeness, job.error) == (JobStatus.COMPLETED, "full", None)
+        assert (job.status, job.completeness, job.error) == (JobStatus.COMPLETED, "partial", None)
 
     async def test_of_one_of_two_models_fail_it_too(
         self, worker: Worker, provider: Scripted, engine: AsyncEngine
