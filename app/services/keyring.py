@@ -115,8 +115,8 @@ class Keyring:
         self._exist.forget()
 
     async def close(self) -> None:
-        """Waits for what is still being noted."""
-        await asyncio.gather(*self._notes, return_exceptions=True)
+        """Waits for what is still being noted, and ends questions that hang."""
+        await asyncio.gather(*self._notes, self._finder.close(), return_exceptions=True)
 
     def _living(self, prefix: str, found: FoundKey) -> Holder:
         row = found.row
@@ -194,6 +194,14 @@ class _Finder:
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask_for_all())
         return await asyncio.shield(answer)  # others may wait for it too
+
+    async def close(self) -> None:
+        """Ends the questions that are not answered soon."""
+        if self._questions:
+            await asyncio.wait(self._questions, timeout=PATIENCE_SECONDS)
+        for question in self._questions:
+            question.cancel()
+        await asyncio.gather(*self._questions, return_exceptions=True)
 
     async def _ask_for_all(self) -> None:
         try:
