@@ -6,6 +6,7 @@ import pytest
 import redis
 from kombu.connection import Connection
 
+from app.queue import transport
 from embedded.process import StackError
 from embedded.valkey import EmbeddedValkey
 from tests.observe import eventually
@@ -15,6 +16,7 @@ class TestServer:
     def test_both_forms_of_its_url_lead_to_the_same_numbered_database(
         self, valkey: EmbeddedValkey, redis_url: str
     ) -> None:
+        transport.use()  # Kombu keeps what a URL leads to first, for the tests that follow in this process too
         with Connection(valkey.broker_url(3)) as broker:  # type: ignore[no-untyped-call]  # Kombu has no types
             queue = broker.SimpleQueue("wake")
             queue.put("shard 1")
