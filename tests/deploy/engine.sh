@@ -9,7 +9,6 @@ if docker info >/dev/null 2>&1 && docker compose version >/dev/null 2>&1; then e
 source=$(cd "$(dirname "$0")/../.." && pwd)
 engine=${ASSAY_ENGINE_DIR:-$source/build/engine}
 root=$engine/root
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
 for tool in mmdebstrap slirp4netns unshare nsenter; do
     if [ "$(id -u)" != 0 ] || ! command -v "$tool" >/dev/null; then
@@ -27,7 +26,7 @@ bootstrap() { # SUITE TARGET PACKAGES [OPTIONS…]
     # A mirror may be a copy of some weeks ago.
     mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
-        --dpkgopt='path-exclude=/usr/share/locale/*' "$@" "$suite" "$target.new" "$mirror"
+        --dpkgopt='path-exclude=/usr/share/locale/*' "$@" "$suite" "$target.new" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
     mv "$target.new" "$target"
 }
 
