@@ -1,9 +1,11 @@
 """One number of calls in flight for everybody, on a real Valkey."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -136,6 +138,28 @@ class TestLimit:
             assert sum(task.done() for task in slow) == 3
             for task in slow:
                 task.cancel()
+
+    async def test_is_given_up_by_a_process_that_closes_though_its_client_swallows_that(
+        self, redis_url: str
+    ) -> None:
+        async with processes(redis_url, 4, 1) as [worker]:
+            await asyncio.wait_for(worker.enter(), PATIENCE)
+            script, asked = worker._script, asyncio.Event()
+
+            async def swallowing(**words: Any) -> Any:
+                if not asked.is_set():
+                    asked.set()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await asyncio.sleep(PATIENCE)
+                return await script(**words)
+
+            worker._script = swallowing  # type: ignore[assignment]  # all that is used of it
+            await asyncio.wait_for(asked.wait(), PATIENCE)
+            closing = asyncio.create_task(worker.close())
+            done, hanging = await asyncio.wait({closing}, timeout=PATIENCE / 4)
+            if hanging and worker._keeper is not None:
+                worker._keeper.cancel()
+            assert done
 
     async def test_forgets_the_tenants_of_a_process_that_has_stopped(self, redis_url: str) -> None:
         async with processes(redis_url, 4, 2) as [going, stopped], Redis.from_url(redis_url) as redis:
