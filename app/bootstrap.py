@@ -12,10 +12,10 @@ from typing import TextIO
 
 import structlog
 
-from app.llm.connections import Connections, ConnectionsError, load_connections
+from app.llm.connections.connections import Connections, ConnectionsError, load_connections
 from app.settings import Settings, StartError, environment
 from app.telemetry.redaction import redact_logging, redacted, shown_error
-from app.vault.keyring import KeyRing, parse_keys
+from app.vault.secret_cipher import SecretCipher, parse_keys
 
 SWITCH_SECONDS = 0.0005
 """How long a thread that computes results, encodes an export or splits a long text keeps others waiting. At Python's own 5 ms a
@@ -128,14 +128,14 @@ def load_operator_connections(settings: Settings) -> Connections:
         raise StartError(f"{where}: {error}") from error
 
 
-def load_key_ring(settings: Settings) -> KeyRing:
+def load_key_ring(settings: Settings) -> SecretCipher:
     """What the keys of connections are encrypted with.
 
     Raises:
         StartError: If their file can't be read, or a key is none.
     """
     try:
-        return KeyRing(parse_keys(settings.read_encryption_keys()))
+        return SecretCipher(parse_keys(settings.read_encryption_keys()))
     except ValueError as error:
         raise StartError(f"ASSAY_ENCRYPTION_KEYS: {error}") from error
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.domain.addresses import is_loopback
+from app.domain.providers.addresses import is_loopback
 from app.terminal import keys, tenants
 from app.terminal.keys import KeyStore
 from persona_assay.terminal import reading
@@ -64,7 +64,7 @@ def up(
     with told_errors():
         given = {"host": host, "port": port, "data_dir": data_dir, "workers": workers}
         settings = _settings({name: value for name, value in given.items() if value is not None})
-        _refuse_strangers(settings)
+        _require_keys_off_loopback(settings)
 
         from embedded.supervisor import Supervisor  # noqa: PLC0415
 
@@ -145,12 +145,12 @@ def _settings(given: Json) -> "Settings":
 
 
 def _migrate(database_url: str, revision: str | None = None, *, service_url: str | None = None) -> str | None:
-    """Brings a database's tables up to date, or to a revision; what is left to do is that of :func:`app.db.migrate.upgrade`.
+    """Brings a database's tables up to date, or to a revision; what is left to do is that of :func:`app.db.migration.migrate.upgrade`.
 
     Raises:
         CommandError: It can't be done now.
     """
-    from app.db.migrate import MigrationError, migrate_to, upgrade  # noqa: PLC0415
+    from app.db.migration.migrate import MigrationError, migrate_to, upgrade  # noqa: PLC0415
 
     try:
         if revision is None:
@@ -220,7 +220,7 @@ def _pepper(settings: "Settings") -> bytes | None:
         raise CommandError(str(error)) from error
 
 
-def _refuse_strangers(settings: "Settings") -> None:
+def _require_keys_off_loopback(settings: "Settings") -> None:
     """Does not start a service without keys for other machines.
 
     Raises:
@@ -228,7 +228,7 @@ def _refuse_strangers(settings: "Settings") -> None:
     """
     if is_loopback(settings.host):
         return
-    from app.services.api_keys import no_keys_yet  # noqa: PLC0415
+    from app.services.keys.api_keys import no_keys_yet  # noqa: PLC0415
     from app.terminal.keys import have_been_made  # noqa: PLC0415
 
     never_ran = settings.database_url is None and not (settings.data_dir / "postgres" / "cluster").exists()

@@ -14,38 +14,30 @@ import structlog
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api import (
-    annotations,
-    api_keys,
-    catalog,
-    comparisons,
-    connections,
-    docs_page,
-    events,
-    figures,
-    health,
-    jobs,
-    metrics,
-    models,
-    patience,
-    persona_sets,
-    problems,
-    question_sets,
-    webhooks,
-)
-from app.api.access import Door, check_scope
-from app.api.answer_headers import AnswerHeaders
 from app.api.console import comparison, labelling, listing, new_job, signing_in, static
 from app.api.console import job as job_page
 from app.api.console import responses as responses_page
-from app.api.dependencies import Services
-from app.api.hosts import KnownHost
-from app.api.limits import Limits
-from app.api.openapi import DescribedApp
-from app.api.same_origin import SameOrigin
-from app.api.sessions import Signer
-from app.api.streams import Streams
-from app.api.traced import Traced
+from app.api.http import database_timeouts, docs_page, health, metrics, problems
+from app.api.http.access import AuthMiddleware, check_scope
+from app.api.http.answer_headers import AnswerHeaders
+from app.api.http.dependencies import Services
+from app.api.http.hosts import KnownHost
+from app.api.http.limits import Limits
+from app.api.http.openapi import DescribedApp
+from app.api.http.same_origin import SameOrigin
+from app.api.http.sessions import Signer
+from app.api.http.streams import Streams
+from app.api.http.traced import Traced
+from app.api.jobs import catalog, events
+from app.api.jobs import routes as jobs
+from app.api.keys import routes as api_keys
+from app.api.labels import routes as annotations
+from app.api.providers import model_routes
+from app.api.providers import routes as connections
+from app.api.results import figures
+from app.api.results import routes as comparisons
+from app.api.sets import persona_sets, question_sets
+from app.api.webhooks import routes as webhooks
 from app.bootstrap import (
     configure_logging,
     import_in_background,
@@ -57,10 +49,10 @@ from app.bootstrap import (
 from app.db.engine import connect
 from app.db.health import is_away
 from app.db.reasons import reason
+from app.db.row_level_security import WalledEngine, act_for
 from app.db.start import UnusableDatabaseError, check_database
-from app.db.tenant_wall import WalledEngine, act_for
-from app.domain.addresses import is_loopback
-from app.domain.hardening import secret_of
+from app.domain.judging.hardening import secret_of
+from app.domain.providers.addresses import is_loopback
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
@@ -68,25 +60,25 @@ from app.instruments.personagym_loader import load_personagym
 from app.instruments.rules import RULES
 from app.limits.holds import read_holds
 from app.limits.request_rates import RequestRates
-from app.llm.prices import GenaiPriceBook
+from app.llm.models.prices import GenaiPriceBook
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
-from app.services.api_keys import KeyDependencies, no_keys_yet
-from app.services.catalog import make_catalog
-from app.services.check_model import CheckDependencies
-from app.services.connection_book import ConnectionBook
-from app.services.connections import ConnectionDependencies
-from app.services.control_job import ControlDependencies
-from app.services.draw_figure import FigureDesk
 from app.services.identifiers import new_id
 from app.services.job_context import JobContexts
-from app.services.keyring import Keyring
-from app.services.plan_job import PlanDependencies
-from app.services.read_metrics import MetricsReader
-from app.services.read_results import ResultsReader
-from app.services.recent_progress import RecentProgress
-from app.services.submit_job import SubmissionDependencies
-from app.services.webhooks import WebhookDependencies
+from app.services.jobs.check_model import CheckDependencies
+from app.services.jobs.control import ControlDependencies
+from app.services.jobs.plan import PlanDependencies
+from app.services.jobs.progress import RecentProgress
+from app.services.jobs.submit import SubmissionDependencies
+from app.services.keys.api_keys import KeyDependencies, no_keys_yet
+from app.services.keys.authenticator import ApiKeyAuthenticator
+from app.services.ops_metrics import MetricsReader
+from app.services.providers.catalog import make_catalog
+from app.services.providers.connection_book import ConnectionBook
+from app.services.providers.connections import ConnectionDependencies
+from app.services.results.figures import FigureDesk
+from app.services.results.read import ResultsReader
+from app.services.webhooks.webhooks import WebhookDependencies
 from app.settings import PEPPER_BYTES, Settings, StartError, load_settings
 from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
@@ -119,7 +111,7 @@ RESOURCES = (
     api_keys.router,
     connections.router,
     catalog.router,
-    models.router,
+    model_routes.router,
     health.router,
     metrics.router,
 )
@@ -150,10 +142,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         if loaded.traces:
             tracing.start("assay-api", app.version)
         await _refuse_pooler(services, loaded)
-        await _refuse_strangers(services.keyring, loaded.host)
+        await _require_keys_off_loopback(services.keyring, loaded.host)
         let_threads_give_way()
         import_in_background(
-            "app.domain.punkt",
+            "app.domain.instruments.punkt",
             "scipy.special",
             "anyio._backends._asyncio",
             after=UNASKED_SECONDS,
@@ -181,8 +173,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
         dependencies=[Depends(check_scope)],
     )
-    app.add_middleware(Door)
-    app.add_middleware(patience.Patience)
+    app.add_middleware(AuthMiddleware)
+    app.add_middleware(database_timeouts.DatabaseTimeoutMiddleware)
     app.add_middleware(SameOrigin)
     app.add_middleware(KnownHost, names=loaded.known_hosts)
     app.add_middleware(Limits, most_bytes=loaded.max_body_bytes, seconds=loaded.upload_seconds)
@@ -209,7 +201,7 @@ async def _refuse_pooler(services: Services, settings: Settings) -> None:
         raise StartError(str(error)) from error
 
 
-async def _refuse_strangers(keyring: Keyring, host: str) -> None:
+async def _require_keys_off_loopback(keyring: ApiKeyAuthenticator, host: str) -> None:
     """Does not start a service without keys for other machines.
 
     A server that was not told by ``ASSAY_HOST`` where it listens starts, and refuses each request from elsewhere.
@@ -277,8 +269,8 @@ def _services(settings: Settings) -> Services:
         every_tenant=every_tenant,
         probe=connect(
             database_url,
-            pool_size=patience.PROBES,
-            application_name=patience.NAME,
+            pool_size=database_timeouts.PROBES,
+            application_name=database_timeouts.NAME,
             pooler=settings.database_pooler,
         ),
         redis=redis,
@@ -300,7 +292,7 @@ def _services(settings: Settings) -> Services:
         metrics=MetricsReader(every_tenant, board, queue, board.process),
         webhooks=WebhookDependencies(engine, settings.webhook_guard, ring),
         keys=KeyDependencies(engine, pepper),
-        keyring=Keyring(every_tenant, pepper),
+        keyring=ApiKeyAuthenticator(every_tenant, pepper),
         request_rates=RequestRates(redis),
         signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
         streams=Streams(settings.max_streams),

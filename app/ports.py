@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from app.domain.model import ChatReply, ChatRequest, Model, ProviderLimits, Usage
+from app.domain.providers.model import ChatReply, ChatRequest, Model, ProviderLimits, Usage
 
 
 class FailureKind(StrEnum):

@@ -9,8 +9,8 @@ import asyncio
 from app.bootstrap import configure_logging, load_key_ring, load_operator_connections
 from app.db.engine import connect
 from app.db.start import UnusableDatabaseError, check_database
-from app.services.api_keys import no_keys_yet
-from app.services.keyring import Keyring
+from app.services.keys.api_keys import no_keys_yet
+from app.services.keys.authenticator import ApiKeyAuthenticator
 from app.settings import Settings, StartError, load_settings
 
 
@@ -32,7 +32,7 @@ async def check(settings: Settings) -> None:
         application_name="assay preflight",
         pooler=settings.database_pooler,
     )
-    keyring = Keyring(engine, pepper)
+    keyring = ApiKeyAuthenticator(engine, pepper)
     try:
         state = await check_database(engine, settings.database_pooler)
         if state is None:

@@ -19,7 +19,7 @@ FOLDERS = str(Path(__file__).parents[1])
 HEAD_SECONDS = 10.0
 """After so long a connection is closed on which no whole head has come: its first, or another one after an answer."""
 HEAD_BYTES = 64 * 1024
-"""Most of an unfinished head that is kept; what a whole one may have is decided in ``app.api.limits``."""
+"""Most of an unfinished head that is kept; what a whole one may have is decided in ``app.api.http.limits``."""
 
 
 class BoundedHttp(HttpToolsProtocol):

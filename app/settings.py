@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.domain.reuse import KEPT_DAYS
+from app.domain.providers.reuse import KEPT_DAYS
 from app.guard.addresses import parse_networks
 from app.guard.targets import Guard
 from app.redis_server import RedisServer, redis_server
@@ -57,7 +57,7 @@ class Settings(BaseSettings):
     database_url_file: Annotated[Path | None, Field(validation_alias="DATABASE_URL_FILE")] = None
     """A file that holds it instead (variable ``DATABASE_URL_FILE``)."""
     owner_database_url: Annotated[str | None, Field(repr=False)] = None
-    """As whom ``assay migrate`` connects, where the services' role owns no table: see ``app/db/service_role.py``."""
+    """As whom ``assay migrate`` connects, where the services' role owns no table: see ``app/db/migration/service_role.py``."""
     owner_database_url_file: Path | None = None
     """A file that holds it instead."""
     database_pooler: Literal["none", "session", "transaction"] = "none"

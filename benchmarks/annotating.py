@@ -19,9 +19,9 @@ from pathlib import Path
 import httpx2
 
 from app.db.engine import connect
-from app.domain.annotation import MOST_ROWS
-from app.services.finalize_job import finalize_job
+from app.domain.labels.annotation import MOST_ROWS
 from app.services.job_context import JobContexts
+from app.services.results.finalize import finalize_job
 from benchmarks.filled_job import FilledJob
 from benchmarks.whole_job import Json, machine, percentiles, timed
 from embedded.services import StackConfig

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
 from app.domain.metrics.cell import measure
 from app.domain.metrics.metric import FloatArray
 from app.domain.metrics.scores import CellScores

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from app.db.shard_counts import COUNTS, GROUP_USAGE, STORE_USAGE
+from app.db.execution.shard_counts import COUNTS, GROUP_USAGE, STORE_USAGE
 
 SENTENCES = {"questionnaire": 6, "essay": 15, "social_media_post": 22}
 """Of a response, by task."""

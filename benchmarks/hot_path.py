@@ -21,29 +21,29 @@ from typing import Any, cast
 import uvloop
 
 from app.bootstrap import keep_what_is_imported
-from app.db.shards import Claim, StoredResponse
-from app.db.writer import Held, ResultWriter, Row
-from app.domain.draft import JobDraft, ModelDraft
-from app.domain.model import Usage
-from app.domain.plan import atomic, cells_of
-from app.domain.resolve import resolve
+from app.db.execution.result_rows import Held, ResultWriter, Row
+from app.db.execution.shards import Claim, StoredResponse
+from app.domain.jobs.draft import JobDraft, ModelDraft
+from app.domain.jobs.plan import atomic, cells_of
+from app.domain.jobs.resolve import resolve
+from app.domain.providers.model import Usage
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.instruments.rules import RULES
-from app.llm.connections import load_connections
+from app.llm.connections.connections import load_connections
 from app.llm.gateway import Gateway
-from app.llm.prices import GenaiPriceBook
+from app.llm.models.prices import GenaiPriceBook
 from app.ports import Observation, RateLimiter
-from app.services.atomic_responses import AtomicResponses
-from app.services.batch_writer import BatchWriter
-from app.services.catalog import make_catalog
-from app.services.first_calls import FirstCalls
+from app.services.execution.atomic_responses import AtomicResponses
+from app.services.execution.first_calls import FirstCalls
+from app.services.execution.model_caller import ModelCaller
+from app.services.execution.result_writer import BatchWriter
+from app.services.execution.shard_work import ShardDependencies, finish_all
+from app.services.execution.stop_signal import StopSignal
 from app.services.job_context import JobContext
-from app.services.model_caller import ModelCaller
-from app.services.shard_work import ShardDependencies, finish_all
-from app.services.stop_signal import StopSignal
+from app.services.providers.catalog import make_catalog
 from benchmarks import stub_server
 from benchmarks.transports import aiohttp_post, cpu_seconds, post_all
 

@@ -14,8 +14,8 @@ from typing import Any
 import httpx2
 import yaml
 
-from app.domain.prompts import scoring_prompt
-from app.domain.task import items_for
+from app.domain.instruments.prompts import scoring_prompt
+from app.domain.instruments.task import items_for
 from app.instruments.loader import load_atomic
 from benchmarks import stub_server
 from benchmarks.stub_server import Account

@@ -12,17 +12,17 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from app.domain.comparison import ATOMIC_METRICS, Figure, Place, compare, figures_of
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.cell import measure
 from app.domain.metrics.scores import CellScores
-from app.domain.results import CellResult
+from app.domain.results.comparison import ATOMIC_METRICS, Figure, Place, compare, figures_of
+from app.domain.results.results import CellResult
+from app.domain.results.totals import summarize
+from app.domain.results.verdict_agreement import JointScores, verdict_agreement
 from app.domain.statistics.cells import RANGES, estimate_cell
 from app.domain.statistics.groups import PersonaSample
-from app.domain.totals import summarize
-from app.domain.verdict import VerdictStatus
-from app.domain.verdict_agreement import JointScores, verdict_agreement
-from app.services.baselines import BaselineFilter, baselines
+from app.services.results.baselines import BaselineFilter, baselines
 
 SCALE = Scale()
 MODELS = 12

@@ -215,8 +215,8 @@ def _finalized(url: str, meter: ProcessMeter, job_id: str) -> Json:
 
 def _finalize(url: str, job_id: str, sender: Connection) -> None:
     from app.db.engine import connect
-    from app.services.finalize_job import finalize_job
     from app.services.job_context import JobContexts
+    from app.services.results.finalize import finalize_job
 
     async def work() -> None:
         engine = connect(url)

@@ -11,9 +11,9 @@ from statistics import median
 from types import SimpleNamespace
 from typing import Any, cast
 
-from app.domain.model import ChatReply, FinishReason, Model, Stage
-from app.services.call_rows import CallKey
-from app.services.responses import Responses
+from app.domain.providers.model import ChatReply, FinishReason, Model, Stage
+from app.services.execution.call_rows import CallKey
+from app.services.execution.responses import Responses
 
 CALLS = 200_000
 REPETITIONS = 5

@@ -25,18 +25,18 @@ from typing import Any, cast
 import uvloop
 from redis.asyncio import Redis
 
-from app.db.shards import Claim
-from app.db.writer import CallRow, Held, ResultWriter, Row
-from app.domain.model import Model, ModelParameters, Stage
+from app.db.execution.result_rows import CallRow, Held, ResultWriter, Row
+from app.db.execution.shards import Claim
+from app.domain.providers.model import Model, ModelParameters, Stage
 from app.limits.redis_limiter import RedisRateLimiter
-from app.llm.connections import load_connections
+from app.llm.connections.connections import load_connections
 from app.llm.gateway import Gateway
-from app.llm.prices import PRICE_LISTS, GenaiPriceBook
-from app.services.batch_writer import BatchWriter
-from app.services.call_rows import CallKey
-from app.services.first_calls import FirstCalls
-from app.services.model_caller import CallFailedError, ModelCaller
-from app.services.stop_signal import StopSignal
+from app.llm.models.prices import PRICE_LISTS, GenaiPriceBook
+from app.services.execution.call_rows import CallKey
+from app.services.execution.first_calls import FirstCalls
+from app.services.execution.model_caller import CallFailedError, ModelCaller
+from app.services.execution.result_writer import BatchWriter
+from app.services.execution.stop_signal import StopSignal
 from benchmarks.whole_job import machine
 from embedded.valkey import EmbeddedValkey
 

@@ -30,19 +30,19 @@ from typing import Any, cast
 import uvloop
 from redis.asyncio import Redis
 
-from app.db.shards import Claim
-from app.db.writer import ResultWriter
-from app.domain.model import Model, ModelParameters, Stage
+from app.db.execution.result_rows import ResultWriter
+from app.db.execution.shards import Claim
+from app.domain.providers.model import Model, ModelParameters, Stage
 from app.limits.redis_limiter import RedisRateLimiter
-from app.llm.connections import load_connections
+from app.llm.connections.connections import load_connections
 from app.llm.gateway import Gateway
-from app.llm.prices import PRICE_LISTS, GenaiPriceBook
-from app.services.batch_writer import BatchWriter
-from app.services.call_rows import CallKey
-from app.services.first_calls import FirstCalls
-from app.services.model_caller import ModelCaller
-from app.services.shard_work import finish_all
-from app.services.stop_signal import StopSignal
+from app.llm.models.prices import PRICE_LISTS, GenaiPriceBook
+from app.services.execution.call_rows import CallKey
+from app.services.execution.first_calls import FirstCalls
+from app.services.execution.model_caller import ModelCaller
+from app.services.execution.result_writer import BatchWriter
+from app.services.execution.shard_work import finish_all
+from app.services.execution.stop_signal import StopSignal
 from benchmarks.hot_path import Forgetful
 from benchmarks.strict_provider import TOKENS_PER_CHARACTER, Allowance, account, running
 from benchmarks.whole_job import machine

@@ -21,9 +21,9 @@ from typing import Any
 
 import uvloop
 
-from app.domain.model import ChatRequest, Model, ModelParameters
-from app.llm.connections import Connection
-from app.llm.openai_chat import OpenAIChat
+from app.domain.providers.model import ChatRequest, Model, ModelParameters
+from app.llm.connections.connections import Connection
+from app.llm.formats.openai import OpenAIChat
 from benchmarks import stub_server
 
 Post = Callable[[str], Awaitable[None]]

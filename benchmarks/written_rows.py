@@ -23,10 +23,10 @@ import psycopg
 import uvloop
 
 from app.db.engine import connect
-from app.db.migrate import upgrade
-from app.db.writer import CallRow, ResultWriter, VerdictRow
+from app.db.execution.result_rows import CallRow, ResultWriter, VerdictRow
+from app.db.migration.migrate import upgrade
 from app.services.identifiers import new_uuid
-from app.services.retention import remove_expired
+from app.services.jobs.retention import remove_expired
 from benchmarks.processes import ProcessMeter
 from benchmarks.whole_job import machine
 from embedded.postgres import EmbeddedPostgres

@@ -3,9 +3,9 @@
 from alembic import context
 from sqlalchemy import create_engine, pool, text
 
-from app.db import migrate
-from app.db.all_tables import METADATA
 from app.db.engine import UNPREPARED
+from app.db.migration import migrate
+from app.db.migration.all_tables import METADATA
 
 MIGRATION_LOCK = 0x61737361
 """Advisory lock: two machines that start at once migrate one after the other."""

@@ -1,9 +1,9 @@
-"""What a migration does for a table with rows of tenants, so that each sees its own (``app/db/tenant_wall.py``)."""
+"""What a migration does for a table with rows of tenants, so that each sees its own (``app/db/row_level_security.py``)."""
 
 from alembic import op
 
 
-def keep_tenants_apart(table: str) -> None:
+def enable_rls(table: str) -> None:
     """Has a table show and take only the rows of the tenant that a transaction names, except for its owner.
 
     The setting is read once a statement, not once a row.

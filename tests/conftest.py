@@ -93,7 +93,7 @@ def databases(postgres: EmbeddedPostgres) -> Iterator[Databases]:
 @pytest.fixture(scope="session")
 def template_database(databases: Databases) -> Iterator[str]:
     """The name of a database with the current schema and no rows."""
-    from app.db.migrate import upgrade
+    from app.db.migration.migrate import upgrade
 
     with databases.new(TEMPLATE) as url:
         upgrade(url)

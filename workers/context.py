@@ -24,32 +24,32 @@ from app.bootstrap import (
     load_operator_connections,
 )
 from app.db.engine import connect
+from app.db.execution.result_rows import ResultWriter
 from app.db.health import WORKER
-from app.db.writer import ResultWriter
 from app.instruments.rules import RULES
 from app.limits.redis_limiter import RedisRateLimiter
-from app.llm.batch_gateway import BatchGateway
+from app.llm.batches.gateway import BatchGateway
+from app.llm.connections.provider_names import provider_of
 from app.llm.gateway import ADAPTERS, Gateway, adapters
-from app.llm.prices import PRICE_LISTS, GenaiPriceBook, price_lists
-from app.llm.provider_names import provider_of
+from app.llm.models.prices import PRICE_LISTS, GenaiPriceBook, price_lists
 from app.ports import Queue
-from app.services.aside import Aside, Finalize, FinalizingQueue, finalizing
-from app.services.batch_files import delete_batch_file
-from app.services.batch_writer import BatchWriter
-from app.services.budget_keeper import BudgetKeeper
-from app.services.connection_book import ConnectionBook
-from app.services.first_calls import FirstCalls
+from app.services.batches.advance import tend_batch
+from app.services.batches.files import delete_batch_file
+from app.services.execution.background_tasks import Aside, Finalize, FinalizingQueue, finalizing
+from app.services.execution.budget_reservations import BudgetKeeper
+from app.services.execution.cache_lookup import ReplyDesk
+from app.services.execution.first_calls import FirstCalls
+from app.services.execution.leases import LeaseKeeper
+from app.services.execution.model_caller import ModelCaller
+from app.services.execution.response_cache import SharedReplies
+from app.services.execution.result_writer import BatchWriter
+from app.services.execution.shard_work import Batching, ShardDependencies
+from app.services.execution.stop_signal import StopReason
 from app.services.job_context import JobContexts
-from app.services.lease_keeper import LeaseKeeper
-from app.services.model_caller import ModelCaller
-from app.services.outages import resuming
-from app.services.relief import relieving
-from app.services.reply_desk import ReplyDesk
-from app.services.run_shard import run_shard
-from app.services.shard_work import Batching, ShardDependencies
-from app.services.shared_replies import SharedReplies
-from app.services.stop_signal import StopReason
-from app.services.tend_batch import tend_batch
+from app.services.providers.connection_book import ConnectionBook
+from app.services.scheduling.outages import resuming
+from app.services.scheduling.run_shard import run_shard
+from app.services.scheduling.starvation_guard import relieving
 from app.settings import Settings
 from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
@@ -102,7 +102,7 @@ class WorkerContext:
         longer than all the rest: those of the operator's connections are imported now, others with a shard's first call, on a thread. Price
         lists are imported for those that may have a price.
         """
-        modules = ("app.domain.punkt", "app.services.finalize_job", "scipy.special")
+        modules = ("app.domain.instruments.punkt", "app.services.results.finalize", "scipy.special")
         import_in_background(*modules, *self._imports, then=self._warmed)
 
     def _warmed(self) -> None:

@@ -19,15 +19,15 @@ from app.db.health import is_away
 from app.db.reasons import reason
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
-from app.services.connection_book import reseal
-from app.services.deliver_webhooks import delivering
-from app.services.retention import removing
-from app.services.sweep import sweep
-from app.services.webhook_secrets import reseal_secrets
+from app.services.jobs.retention import removing
+from app.services.providers.connection_book import reseal
+from app.services.scheduling.sweep import sweep
+from app.services.webhooks.deliver import delivering
+from app.services.webhooks.secrets import reseal_secrets
 from app.settings import Settings, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import ANNOUNCED_AGAIN
-from app.vault.keyring import KeyRing
+from app.vault.secret_cipher import SecretCipher
 from app.webhooks.sender import HttpWebhookSender
 from workers.start import heartbeat, refuse_unusable_database
 
@@ -66,7 +66,7 @@ async def run(settings: Settings) -> None:
     await engine.dispose()
 
 
-async def _reseal(engine: AsyncEngine, ring: KeyRing) -> None:
+async def _reseal(engine: AsyncEngine, ring: SecretCipher) -> None:
     """Has what is kept secret encrypted by the first of the keys that are set; one of the processes has to."""
     try:
         connections, hooks = await reseal(engine, ring), await reseal_secrets(engine, ring)

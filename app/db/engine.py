@@ -53,7 +53,7 @@ def connect(
     """An engine for one event loop; build it after the fork, on the loop that uses it.
 
     It acts for all tenants, and so is what workers and the sweeper use; what serves a client's requests uses
-    :class:`app.db.tenant_wall.WalledEngine`.
+    :class:`app.db.row_level_security.WalledEngine`.
 
     Args:
         database_url: ``postgresql+psycopg://…``.

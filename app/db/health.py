@@ -11,7 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.reasons import reason
-from app.db.schema import lacks_tables
+from app.db.revision import lacks_tables
 
 _LIMIT_EXCEEDED = "54"
 """Class of SQLSTATEs that psycopg counts among the operational errors, but that are about the statement's own size."""
@@ -54,7 +54,7 @@ async def why_unreachable(engine: AsyncEngine, seconds: float) -> str | None:
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
         empty = isinstance(error, DBAPIError) and lacks_tables(
             error
-        )  # it answers; app.db.schema says what it lacks
+        )  # it answers; app.db.revision says what it lacks
         return None if empty else reason(error)
     return None
 

@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.engine import Pooler
 from app.db.health import is_away
 from app.db.reasons import POOLER, reason
-from app.db.schema import SchemaState, schema_state
+from app.db.revision import SchemaState, schema_state
 
 log = structlog.get_logger(__name__)
 

@@ -28,8 +28,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from app.domain.priority import Priority
-from app.domain.status import JobStatus
+from app.domain.jobs.priority import Priority
+from app.domain.jobs.status import JobStatus
 
 NAMING = {
     "ix": "ix_%(column_0_label)s",
@@ -158,7 +158,7 @@ class IdempotencyKey(Base):
 
 
 class Cell(Base):
-    """All runs of one model × persona × task; see :class:`app.domain.plan.Cell`."""
+    """All runs of one model × persona × task; see :class:`app.domain.jobs.plan.Cell`."""
 
     __tablename__ = "cells"
     __table_args__ = (UniqueConstraint("job_id", "ordinal"),)

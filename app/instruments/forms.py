@@ -15,11 +15,11 @@ from pydantic import (
     model_validator,
 )
 
-from app.domain.dimension import Dimension, Scale
-from app.domain.persona import Persona, Trait
-from app.domain.refusal import RefusalRules
-from app.domain.segmentation import PunktRules
-from app.domain.task import AtomicTask, ItemSource
+from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.instruments.persona import Persona, Trait
+from app.domain.instruments.refusal import RefusalRules
+from app.domain.instruments.segmentation import PunktRules
+from app.domain.instruments.task import AtomicTask, ItemSource
 
 _ITEM_PLACEHOLDERS: Mapping[ItemSource, frozenset[str]] = {
     ItemSource.QUESTIONS: frozenset({"question"}),

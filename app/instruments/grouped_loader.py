@@ -6,7 +6,7 @@ from importlib.resources.abc import Traversable
 
 from pydantic import model_validator
 
-from app.domain.grouping import PERSONA_CRITERION, GroupedWords
+from app.domain.judging.grouping import PERSONA_CRITERION, GroupedWords
 from app.instruments.forms import Form, Id, Text, placeholders
 from app.instruments.loader import Source
 

@@ -6,7 +6,7 @@ from importlib.resources.abc import Traversable
 
 from pydantic import model_validator
 
-from app.domain.hardening import Hardening
+from app.domain.judging.hardening import Hardening
 from app.instruments.forms import Form, Text, placeholders
 from app.instruments.loader import Source
 

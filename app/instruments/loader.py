@@ -13,11 +13,11 @@ from typing import TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from app.domain.dimension import Dimension
-from app.domain.persona import Persona
-from app.domain.refusal import RefusalRules
-from app.domain.segmentation import PunktRules
-from app.domain.task import AtomicTask
+from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.persona import Persona
+from app.domain.instruments.refusal import RefusalRules
+from app.domain.instruments.segmentation import PunktRules
+from app.domain.instruments.task import AtomicTask
 from app.instruments.forms import (
     DimensionsFile,
     InstructionsFile,

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from app.domain.dimension import Dimension, Scale
-from app.domain.persona import Persona
+from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.instruments.persona import Persona
 from app.domain.personagym.task import GRADE_SCALE, Environment, GymPrompts, GymTask
 from app.instruments.forms import Form, Id, Text, Texts, placeholders, require_distinct
 

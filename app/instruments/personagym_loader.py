@@ -7,8 +7,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from types import MappingProxyType
 
-from app.domain.dimension import Dimension
-from app.domain.persona import Persona, Trait
+from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.persona import Persona, Trait
 from app.domain.personagym.task import Environment, GymPrompts, GymTask
 from app.instruments.loader import Source
 from app.instruments.personagym_forms import (

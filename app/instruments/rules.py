@@ -1,13 +1,13 @@
 """The rules that come with the package. A released version never changes: a change is a further line, and the last line is what new jobs get."""
 
-from app.domain.injection import addresses_judge
-from app.domain.rules import RuleBook, Versions
-from app.domain.segmentation import Segmenter
+from app.domain.instruments.rules import RuleBook, Versions
+from app.domain.instruments.segmentation import Segmenter
+from app.domain.judging.prompt_injection import addresses_judge
 from app.instruments.loader import load_atomic
 
 
 def _punkt() -> Segmenter:
-    from app.domain.punkt import PunktSegmenter  # noqa: PLC0415 - importing NLTK takes a third of a second
+    from app.domain.instruments.punkt import PunktSegmenter  # noqa: PLC0415 - importing NLTK takes a third of a second
 
     return PunktSegmenter(load_atomic("v1").segmentation)
 

@@ -2,7 +2,7 @@
 
 A server that can't be reached is away for all models of its connection. One that answers a model's calls with errors of its own (a plain 500) may
 have met a few prompts that it can't take. It is away for that model when several different calls in a row fail and it had answered calls
-before; a model that has never answered is for :mod:`app.services.first_calls` to judge.
+before; a model that has never answered is for :mod:`app.services.execution.first_calls` to judge.
 """
 
 IN_A_ROW = 3

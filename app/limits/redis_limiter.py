@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from app.domain.model import Usage
+from app.domain.providers.model import Usage
 from app.limits.outage import Outage
 from app.limits.scripts import BEGIN
 from app.limits.shared_rates import Bucket, RateLimits, SharedRates

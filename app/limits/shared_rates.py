@@ -10,7 +10,7 @@ from typing import Protocol
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from app.domain.model import ProviderLimits, Usage
+from app.domain.providers.model import ProviderLimits, Usage
 from app.limits.scripts import LEASE
 from app.limits.timeline import (
     NAMED_SECONDS,

@@ -7,14 +7,14 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, get_args
 
-from app.domain.model import ChatReply, ChatRequest
-from app.llm.connections import Connection, ConnectionKind, Connections
-from app.llm.retired import Retired
+from app.domain.providers.model import ChatReply, ChatRequest
+from app.llm.connections.connections import Connection, ConnectionKind, Connections
+from app.llm.connections.retired import Retired
 from app.llm.transports import TransportKind
 from app.ports import FailureKind, Fingerprint, ModelCallError
 
 if TYPE_CHECKING:
-    from app.llm.chat import Chat  # with the SDKs' errors
+    from app.llm.formats.chat import Chat  # with the SDKs' errors
 
 
 Fetch = Callable[[str, str], Awaitable[Connection | None]]
@@ -158,14 +158,14 @@ def _adapter(kind: ConnectionKind) -> str:
 
 def _chat(connection: Connection, transport: TransportKind) -> "Chat":
     if connection.kind == "anthropic":
-        from app.llm.anthropic_chat import AnthropicChat  # noqa: PLC0415
+        from app.llm.formats.anthropic import AnthropicChat  # noqa: PLC0415
 
         return AnthropicChat(connection, transport)
     if connection.kind == "completions":
-        from app.llm.completions_chat import CompletionsChat  # noqa: PLC0415
+        from app.llm.formats.completions import CompletionsChat  # noqa: PLC0415
 
         return CompletionsChat(connection, transport)
-    from app.llm.openai_chat import OpenAIChat  # noqa: PLC0415
+    from app.llm.formats.openai import OpenAIChat  # noqa: PLC0415
 
     return OpenAIChat(connection, transport)
 

@@ -38,27 +38,29 @@ class CeleryQueue:
     async def announce_shards(self, shard_ids: Sequence[int]) -> None:
         """Tells the workers that these shards can be claimed; see :class:`app.ports.Queue`."""
         if shard_ids:
-            await self._patiently(lambda: self._send(RUN_SHARD, shard_ids))
+            await self._retry_until_available(lambda: self._send(RUN_SHARD, shard_ids))
 
     async def announce_finalize(self, job_id: str) -> None:
         """Tells a worker that a job can be finalized; see :class:`app.ports.Queue`."""
-        await self._patiently(lambda: self._send(FINALIZE_JOB, [job_id]))
+        await self._retry_until_available(lambda: self._send(FINALIZE_JOB, [job_id]))
 
     async def announce_batches(self, batch_ids: Sequence[int]) -> None:
         """Tells the workers that these batches are to be looked after; see :class:`app.ports.Queue`."""
         if batch_ids:
-            await self._patiently(lambda: self._send(TEND_BATCH, batch_ids))
+            await self._retry_until_available(lambda: self._send(TEND_BATCH, batch_ids))
 
     async def announce_files(self, file_ids: Sequence[UUID]) -> None:
         """Tells the workers that these files are to be deleted; see :class:`app.ports.Queue`."""
         if file_ids:
-            await self._patiently(lambda: self._send(DELETE_BATCH_FILE, [str(id_) for id_ in file_ids]))
+            await self._retry_until_available(
+                lambda: self._send(DELETE_BATCH_FILE, [str(id_) for id_ in file_ids])
+            )
 
     async def length(self) -> int | None:
         """How many messages wait for a worker; see :class:`app.ports.Queue`."""
-        return await self._patiently(self._length)
+        return await self._retry_until_available(self._length)
 
-    async def _patiently(self, act: Callable[[], Answer]) -> Answer | None:
+    async def _retry_until_available(self, act: Callable[[], Answer]) -> Answer | None:
         """What an act answers; none if Redis does not answer it in time."""
         acting = asyncio.get_running_loop().run_in_executor(self._threads, act)
         done, _ = await asyncio.wait({acting}, timeout=PATIENCE_SECONDS)

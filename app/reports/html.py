@@ -13,19 +13,19 @@ from typing import Any
 from jinja2 import Environment, Template
 from markupsafe import Markup
 
-from app.domain.judged import JudgedResponse
-from app.domain.stepwise_json import parse_document
-from app.reports.apart import made_apart
-from app.reports.cards import Card, make_card
-from app.reports.coefficients import coefficients
-from app.reports.distributions import distributions
-from app.reports.lead import ACC_ATOM, PERSONA_SCORE, Lead, lead, too_little_of
-from app.reports.persona_scores import PersonaScores, persona_scores, score_step
-from app.reports.run_matrices import run_matrices, varying_cells
-from app.reports.selection import Selection
-from app.reports.standing import Standings, standings
-from app.reports.summary import HEAT_METRICS, HEAT_ROWS, HEAT_TASKS, ModelRow, Summary
-from app.reports.targets import Targets
+from app.domain.judging.judged_response import JudgedResponse
+from app.domain.judging.stepwise_json import parse_document
+from app.reports.subprocess_file import made_apart
+from app.reports.views.cards import Card, make_card
+from app.reports.views.coefficients import coefficients
+from app.reports.views.distributions import distributions
+from app.reports.views.leaderboard import Standings, standings
+from app.reports.views.level_bounds import Targets
+from app.reports.views.persona_scores import PersonaScores, persona_scores, score_step
+from app.reports.views.response_sample import Selection
+from app.reports.views.run_matrices import run_matrices, varying_cells
+from app.reports.views.summary import HEAT_METRICS, HEAT_ROWS, HEAT_TASKS, ModelRow, Summary
+from app.reports.views.top_comparison import ACC_ATOM, PERSONA_SCORE, Lead, lead, too_little_of
 from app.web.templates import make_environment, source, style_sheet
 
 FOLDER = "report"
@@ -57,7 +57,7 @@ class Material:
     Attributes:
         results: The results document as JSON text.
         selection: The responses that may be shown.
-        distances: Run-by-run distances of :func:`~app.reports.run_matrices.varying_cells`, for them to be drawn.
+        distances: Run-by-run distances of :func:`~app.reports.views.run_matrices.varying_cells`, for them to be drawn.
         baselines: All published figures, in the form of ``/v1/baselines``, for the job's to stand among.
     """
 

@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree as ET
 
-from app.domain.gate import Gate, Verdict
+from app.domain.results.gate import Gate, Verdict
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold."""

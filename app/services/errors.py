@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.domain.errors import FieldError
-from app.domain.status import JobStatus
+from app.domain.jobs.status import JobStatus
 
 
 class NotFoundError(Exception):

@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import jobs
-from app.domain.gym import GymSpec
-from app.domain.plan import Cell, cells_of
-from app.domain.spec import JobSpec
+from app.db.jobs import jobs
+from app.domain.jobs.plan import Cell, cells_of
+from app.domain.jobs.specification import JobSpec
+from app.domain.personagym.specification import GymSpec
 
 _CODEC = TypeAdapter(JobSpec)
 REMEMBERED_JOBS = 64

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.domain.api_key import Scope
+from app.domain.keys.api_key import Scope
 from persona_assay.terminal.outcome import CommandError, Commands, print_json, say, told_errors
 
 if TYPE_CHECKING:
     from app.db.engine import Pooler
-    from app.services.api_keys import KeyDependencies
+    from app.services.keys.api_keys import KeyDependencies
 
 Json = dict[str, Any]
 
@@ -88,7 +88,7 @@ def group(opened: Opened) -> click.Group:
 
         With the first one, nobody is let in without a key any more.
         """
-        from app.services.api_keys import KeyDraft, create_key  # noqa: PLC0415
+        from app.services.keys.api_keys import KeyDraft, create_key  # noqa: PLC0415
 
         with told_errors():
             _check(name, tenant, usd)
@@ -121,7 +121,7 @@ def group(opened: Opened) -> click.Group:
     @AS_JSON
     def rotate(key: str, overlap_hours: float, tenant: str, *, as_json: bool) -> None:
         """Makes another key in a key's place, and prints it, once."""
-        from app.services.api_keys import rotate_key  # noqa: PLC0415
+        from app.services.keys.api_keys import rotate_key  # noqa: PLC0415
 
         with told_errors():
             seconds = round(overlap_hours * HOUR_SECONDS)
@@ -134,7 +134,7 @@ def group(opened: Opened) -> click.Group:
     @AS_JSON
     def revoke(key: str, tenant: str, *, as_json: bool) -> None:
         """Ends a key for good, within a second."""
-        from app.services.api_keys import revoke_key  # noqa: PLC0415
+        from app.services.keys.api_keys import revoke_key  # noqa: PLC0415
 
         with told_errors():
             revoked = done(opened, lambda deps: revoke_key(deps.engine, tenant, key))
@@ -156,7 +156,7 @@ def have_been_made(opened: Opened) -> bool:
 
 
 async def _any_exist(deps: "KeyDependencies") -> bool:
-    from app.db.api_keys import any_exist  # noqa: PLC0415
+    from app.db.keys.api_keys import any_exist  # noqa: PLC0415
 
     async with deps.engine.connect() as connection:
         return await any_exist(connection)
@@ -171,8 +171,8 @@ def done(opened: Opened, deed: "Callable[[KeyDependencies], Awaitable[Any]]") ->
     from app.db.health import is_away  # noqa: PLC0415
     from app.db.reasons import reason  # noqa: PLC0415
     from app.domain.errors import InvalidJobError  # noqa: PLC0415
-    from app.services.api_keys import NoPepperError  # noqa: PLC0415
     from app.services.errors import NotFoundError  # noqa: PLC0415
+    from app.services.keys.api_keys import NoPepperError  # noqa: PLC0415
 
     with opened() as store:
         try:
@@ -190,9 +190,9 @@ def done(opened: Opened, deed: "Callable[[KeyDependencies], Awaitable[Any]]") ->
 
 
 async def _with(store: KeyStore, deed: "Callable[[KeyDependencies], Awaitable[Any]]") -> Any:
-    from app.db.api_keys import are_kept  # noqa: PLC0415
     from app.db.engine import connect  # noqa: PLC0415
-    from app.services.api_keys import KeyDependencies  # noqa: PLC0415
+    from app.db.keys.api_keys import are_kept  # noqa: PLC0415
+    from app.services.keys.api_keys import KeyDependencies  # noqa: PLC0415
 
     engine = connect(store.database_url, pool_size=1, application_name="assay keys", pooler=store.pooler)
     try:
@@ -205,8 +205,8 @@ async def _with(store: KeyStore, deed: "Callable[[KeyDependencies], Awaitable[An
 
 
 async def _list(deps: "KeyDependencies", tenant: str) -> list[Json]:
-    from app.db.api_keys import list_keys  # noqa: PLC0415
-    from app.services.api_keys import key_json  # noqa: PLC0415
+    from app.db.keys.api_keys import list_keys  # noqa: PLC0415
+    from app.services.keys.api_keys import key_json  # noqa: PLC0415
 
     async with deps.engine.connect() as connection:
         found = await list_keys(connection, tenant, limit=MOST_LISTED, after=None)

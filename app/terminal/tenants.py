@@ -13,7 +13,7 @@ from persona_assay.terminal.options import AS_JSON
 from persona_assay.terminal.outcome import CommandError, Commands, print_json, say, told_errors
 
 if TYPE_CHECKING:
-    from app.services.api_keys import KeyDependencies
+    from app.services.keys.api_keys import KeyDependencies
 
 Json = dict[str, Any]
 
@@ -54,7 +54,7 @@ def group(opened: Opened) -> click.Group:
 
         What is not named stays. A cap counts the jobs that are submitted from then on.
         """
-        from app.services.tenant_limits import LimitChanges, change_limits  # noqa: PLC0415
+        from app.services.keys.tenant_limits import LimitChanges, change_limits  # noqa: PLC0415
 
         with told_errors():
             _check(tenant, usd, models, no_cap=no_cap, all_models=all_models)
@@ -79,8 +79,8 @@ def group(opened: Opened) -> click.Group:
 
 
 async def _list(deps: "KeyDependencies") -> list[Json]:
-    from app.db.tenant_limits import list_limits  # noqa: PLC0415
-    from app.services.tenant_limits import limits_json  # noqa: PLC0415
+    from app.db.keys.tenant_limits import list_limits  # noqa: PLC0415
+    from app.services.keys.tenant_limits import limits_json  # noqa: PLC0415
 
     async with deps.engine.connect() as connection:
         return [limits_json(row) for row in await list_limits(connection)]

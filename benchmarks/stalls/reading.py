@@ -9,8 +9,8 @@ from functools import partial
 import httpx2
 
 from app.db.engine import connect
-from app.services.finalize_job import finalize_job
 from app.services.job_context import JobContexts
+from app.services.results.finalize import finalize_job
 from benchmarks.filled_job import FilledJob
 from benchmarks.stalls.service import Served, served
 from benchmarks.stalls.watch import longest_stall

@@ -8,9 +8,9 @@ from functools import partial
 
 from pydantic import SecretStr
 
-from app.domain.model import ChatRequest, Model, ModelParameters
-from app.llm.connections import Connection
-from app.llm.openai_chat import OpenAIChat
+from app.domain.providers.model import ChatRequest, Model, ModelParameters
+from app.llm.connections.connections import Connection
+from app.llm.formats.openai import OpenAIChat
 from app.llm.transports.http1 import MAX_BODY_BYTES
 from app.ports import ModelCallError
 from benchmarks.stalls.watch import longest_stall

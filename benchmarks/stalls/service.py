@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 from starlette.types import ASGIApp
 
-from app.db.migrate import upgrade
+from app.db.migration.migrate import upgrade
 from app.main import create_app
 from app.settings import Settings
 from embedded.postgres import EmbeddedPostgres

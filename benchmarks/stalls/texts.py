@@ -4,18 +4,18 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from app.domain.grouped_reply import read_grouped
-from app.domain.hardening import MAX_REPLY_CHARACTERS, Showing, key_of
-from app.domain.injection import addresses_judge
+from app.domain.instruments.segmentation import MAX_CHARACTERS, runaway
+from app.domain.judging.grouped_reply import read_grouped
+from app.domain.judging.hardening import MAX_REPLY_CHARACTERS, Showing, key_of
+from app.domain.judging.prompt_injection import addresses_judge
+from app.domain.judging.verdict import parse_verdict
 from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.replies import read_exemplars, read_questions, select_environments
 from app.domain.personagym.task import GRADE_SCALE
-from app.domain.segmentation import MAX_CHARACTERS, runaway
-from app.domain.verdict import parse_verdict
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.rules import RULES
+from app.services.execution.responses import MAX_GENERATED_UNITS
 from app.services.long_texts import LONG_CHARACTERS, read_text
-from app.services.responses import MAX_GENERATED_UNITS
 from benchmarks.stalls.watch import longest_stall
 
 SIZES = (LONG_CHARACTERS, 48_000, MAX_REPLY_CHARACTERS, MAX_CHARACTERS, 10 * 1024 * 1024)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.tenant_wall import keep_tenants_apart, let_tenants_mix
+from migrations.tenant_wall import enable_rls, let_tenants_mix
 
 revision: str = '20261123_0720'
 down_revision: str | None = '20261123_0710'
@@ -28,7 +28,7 @@ def upgrade() -> None:
         if table in WITHOUT_TENANT:
             # So far there is but one tenant, and workers of the release before go on writing rows without naming it.
             op.add_column(table, sa.Column('tenant', sa.Text(), server_default=sa.text("'default'"), nullable=False))
-        keep_tenants_apart(table)
+        enable_rls(table)
 
 
 def downgrade() -> None:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from migrations.tenant_wall import keep_tenants_apart
+from migrations.tenant_wall import enable_rls
 
 revision: str = '20261123_0730'
 down_revision: str | None = '20261123_0750'
@@ -38,7 +38,7 @@ def upgrade() -> None:
     )
     op.create_index('ix_connections_tenant', 'connections', ['tenant', 'name'])
     op.create_index('uq_connections_current', 'connections', ['tenant', 'name'], unique=True, postgresql_where=sa.text('is_current'))
-    keep_tenants_apart('connections')
+    enable_rls('connections')
 
 
 def downgrade() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.tenant_wall import keep_tenants_apart
+from migrations.tenant_wall import enable_rls
 
 revision: str = '20261124_0800'
 down_revision: str | None = '20261123_0780'
@@ -32,7 +32,7 @@ def upgrade() -> None:
     )
     op.create_index('ix_batch_files_batch_id', 'batch_files', ['batch_id'], unique=False)
     op.create_index('ix_batch_files_unneeded', 'batch_files', ['due_at'], unique=False, postgresql_where=sa.text('batch_id IS NULL'))
-    keep_tenants_apart('batch_files')
+    enable_rls('batch_files')
 
 
 def downgrade() -> None:

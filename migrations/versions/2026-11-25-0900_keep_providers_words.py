@@ -11,7 +11,7 @@ depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
-    """Applies the change; ``ix_calls_failed`` is built afterwards (``app/db/finishing.py``), since calls are written meanwhile."""
+    """Applies the change; ``ix_calls_failed`` is built afterwards (``app/db/migration/backfill.py``), since calls are written meanwhile."""
     op.add_column('calls', sa.Column('detail', sa.Text(), nullable=True))
     op.add_column('verdicts', sa.Column('error', sa.Text(), nullable=True))
 

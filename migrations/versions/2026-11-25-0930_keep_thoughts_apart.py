@@ -54,6 +54,6 @@ def downgrade() -> None:
 
 
 def _allow(table: str, statuses: str) -> None:
-    """Has a table take these statuses; its rows are read afterwards, when it is no longer locked (``app/db/finishing.py``)."""
+    """Has a table take these statuses; its rows are read afterwards, when it is no longer locked (``app/db/migration/backfill.py``)."""
     op.drop_constraint(op.f(f'ck_{table}_status'), table, type_='check')
     op.create_check_constraint(op.f(f'ck_{table}_status'), table, f'status IN ({statuses})', postgresql_not_valid=True)

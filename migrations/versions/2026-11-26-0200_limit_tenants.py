@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.tenant_wall import keep_tenants_apart
+from migrations.tenant_wall import enable_rls
 
 revision: str = '20261126_0200'
 down_revision: str | None = '20261125_0930'
@@ -23,7 +23,7 @@ def upgrade() -> None:
         sa.Column('nanos', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
         sa.PrimaryKeyConstraint('tenant', name=op.f('pk_tenant_limits')),
     )
-    keep_tenants_apart('tenant_limits')
+    enable_rls('tenant_limits')
     op.add_column(
         'budgets', sa.Column('under_tenant', sa.Boolean(), server_default=sa.text('false'), nullable=False)
     )

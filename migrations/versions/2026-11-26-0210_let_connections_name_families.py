@@ -25,6 +25,6 @@ def downgrade() -> None:
 
 
 def _allow(kinds: str) -> None:
-    """Has the table take these wire formats; its rows are read afterwards (``app/db/finishing.py``)."""
+    """Has the table take these wire formats; its rows are read afterwards (``app/db/migration/backfill.py``)."""
     op.drop_constraint(op.f('ck_connections_kind'), 'connections', type_='check')
     op.create_check_constraint(op.f('ck_connections_kind'), 'connections', f'kind IN ({kinds})', postgresql_not_valid=True)

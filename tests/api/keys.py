@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from app.db.engine import connect
-from app.domain.api_key import Scope
-from app.services.api_keys import KeyDependencies, KeyDraft, create_key, revoke_key
+from app.domain.keys.api_key import Scope
+from app.services.keys.api_keys import KeyDependencies, KeyDraft, create_key, revoke_key
 from tests.api.service import Json, Service, serving
 
 PEPPER = "a pepper for tests, of more than 32 bytes"

@@ -15,21 +15,17 @@ import psycopg
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from app.api import (
-    annotations,
-    api_keys,
-    catalog,
-    comparisons,
-    connections,
-    events,
-    health,
-    jobs,
-    models,
-    persona_sets,
-    question_sets,
-    webhooks,
-)
-from app.api.problems import Problem
+from app.api.http import health
+from app.api.http.problems import Problem
+from app.api.jobs import catalog, events
+from app.api.jobs import routes as jobs
+from app.api.keys import routes as api_keys
+from app.api.labels import routes as annotations
+from app.api.providers import model_routes
+from app.api.providers import routes as connections
+from app.api.results import routes as comparisons
+from app.api.sets import persona_sets, question_sets
+from app.api.webhooks import routes as webhooks
 from embedded.supervisor import free_port
 from tests.databases import libpq_url
 
@@ -46,7 +42,7 @@ ROUTES = [
         api_keys,
         connections,
         catalog,
-        models,
+        model_routes,
         health,
     )
     for route in module.router.routes

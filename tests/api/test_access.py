@@ -9,9 +9,9 @@ import httpx2
 import pytest
 from fastapi.routing import iter_route_contexts
 
-from app.api.access import is_public, need_of
-from app.api.strict_json import LARGE_BYTES
-from app.domain.api_key import POSSIBLE, Scope, compose
+from app.api.http.access import is_public, need_of
+from app.api.http.strict_json import LARGE_BYTES
+from app.domain.keys.api_key import POSSIBLE, Scope, compose
 from app.main import create_app
 from app.settings import Settings
 from embedded.valkey import EmbeddedValkey

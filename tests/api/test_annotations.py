@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from app.domain.annotation import MOST_ROWS
+from app.domain.labels.annotation import MOST_ROWS
 from tests.api.service import Json, Service, pointers
 from tests.databases import libpq_url
 

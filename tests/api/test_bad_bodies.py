@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.api.strict_json import LARGE_BYTES
+from app.api.http.strict_json import LARGE_BYTES
 from tests.api.service import Json, Service, compact, job_body
 
 pytestmark = pytest.mark.usefixtures("nothing_created")

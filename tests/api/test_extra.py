@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from app.domain.api_key import Scope
+from app.domain.keys.api_key import Scope
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import KeyMaker, bearer, guarded
 from tests.api.service import CONFIG, Json, Service, job_body, pointers
 from tests.conftest import scratch_directory
 from tests.databases import Databases
-from tests.unit.domain.test_extra import HARMFUL
+from tests.unit.domain.providers.test_extra import HARMFUL
 
 MODEL = "acme/acme-1"
 BUDGET = {"usd": 0.4}

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from app.db.migrate import upgrade
-from app.db.new_jobs import ROWS_AT_ONCE
+from app.db.jobs.new_jobs import ROWS_AT_ONCE
+from app.db.migration.migrate import upgrade
 from embedded.postgres import EmbeddedPostgres
 from embedded.valkey import EmbeddedValkey
 from tests.api.service import Json, Service, compact, job_body, pointers, serving

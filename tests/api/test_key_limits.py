@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.domain.api_key import Scope
+from app.domain.keys.api_key import Scope
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import KeyMaker, bearer, guarded
 from tests.api.service import Json, Service

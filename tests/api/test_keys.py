@@ -17,10 +17,10 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from app.api.sessions import COOKIE, HOST_COOKIE
+from app.api.http.sessions import COOKIE, HOST_COOKIE
 from app.cli import app
-from app.domain.api_key import Scope
-from app.services.keyring import KNOWN_SECONDS
+from app.domain.keys.api_key import Scope
+from app.services.keys.authenticator import KNOWN_SECONDS
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import PEPPER, KeyMaker, bearer, guarded
 from tests.api.service import Json, Service, assert_told_as_broken_off, job_body

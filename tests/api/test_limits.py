@@ -9,7 +9,7 @@ import httpx2
 import psutil  # type: ignore[import-untyped] # it comes without types
 import pytest
 
-from app.api.limits import HEADER_BYTES, MOST_HEADERS, URL_BYTES
+from app.api.http.limits import HEADER_BYTES, MOST_HEADERS, URL_BYTES
 from app.serve import HEAD_BYTES
 from app.settings import Settings
 from tests.api.service import MOST_STREAMS, Json, Service, job_body

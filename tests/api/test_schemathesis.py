@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.api_key import Scope
+from app.domain.keys.api_key import Scope
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import KeyMaker, bearer, guarded
 from tests.api.service import Service

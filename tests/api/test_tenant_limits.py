@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli import app
-from app.domain.api_key import Scope
+from app.domain.keys.api_key import Scope
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import KeyMaker, bearer, guarded
 from tests.api.service import Json, Service, job_body, pointers

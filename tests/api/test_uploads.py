@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from app.api.limits import BODIES_HELD, KEY_BODIES
-from app.domain.api_key import Scope
+from app.api.http.limits import BODIES_HELD, KEY_BODIES
+from app.domain.keys.api_key import Scope
 from app.settings import Settings
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import KeyMaker, bearer, guarded

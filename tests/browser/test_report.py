@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from app.domain.judged import JudgedResponse
-from app.services.baselines import BaselineFilter, baselines
+from app.domain.judging.judged_response import JudgedResponse
+from app.services.results.baselines import BaselineFilter, baselines
 from app.web.templates import SHARED, source
 from tests.browser.conftest import PATIENCE_MILLISECONDS
 from tests.browser.watching import Watcher, barriers, overflow, runs_strange_script

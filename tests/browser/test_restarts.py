@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Response, expect
 
-from app.domain.api_key import Scope
+from app.domain.keys.api_key import Scope
 from embedded.supervisor import free_port
 from tests.api.keys import KeyMaker, bearer, guarded
 from tests.api.service import job_body

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.domain.api_key import Scope
+from app.domain.keys.api_key import Scope
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import PEPPER, KeyMaker
 from tests.browser.watching import Watcher, barriers, overflow

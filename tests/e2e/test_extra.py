@@ -7,7 +7,7 @@ import httpx2
 import pytest
 import yaml
 
-from app.domain.api_key import Scope
+from app.domain.keys.api_key import Scope
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import PEPPER, KeyMaker, bearer
 from tests.conftest import scratch_directory

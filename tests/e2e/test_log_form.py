@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 
-from app.db.migrate import upgrade
+from app.db.migration.migrate import upgrade
 from embedded.postgres import EmbeddedPostgres
 from embedded.valkey import EmbeddedValkey
 from tests.databases import libpq_url

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.db.migrate import upgrade
+from app.db.migration.migrate import upgrade
 from tests.databases import Databases
 from tests.e2e.stack import Stack, running_stack
 from tests.service_role import database_for_service

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.db.migrate import current_revision, upgrade
-from app.db.schema import revisions
+from app.db.migration.migrate import current_revision, upgrade
+from app.db.revision import revisions
 from embedded.directories import wheel_directory
 from embedded.valkey import EmbeddedValkey
 from tests.conftest import scratch_directory

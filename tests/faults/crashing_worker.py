@@ -14,17 +14,21 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-import app.services.batch_files as batch_files_module
-import app.services.finalize_job as finalize_module
-import app.services.model_caller as model_caller_module
-from app.db import batch_calls, batch_files, batches, jobs, shards
-from app.db.writer import CallRow, ResultWriter
-from app.llm.batch_gateway import BatchGateway
+import app.services.batches.files as batch_files_module
+import app.services.execution.model_caller as model_caller_module
+import app.services.results.finalize as finalize_module
+from app.db.batches import batches
+from app.db.batches import calls as batch_calls
+from app.db.batches import files as batch_files
+from app.db.execution import shards
+from app.db.execution.result_rows import CallRow, ResultWriter
+from app.db.jobs import jobs
+from app.llm.batches.gateway import BatchGateway
 from app.llm.gateway import Gateway
 from app.ports import UploadedBatch
 from app.queue.sender import CeleryQueue
-from app.services.batch_writer import BatchWriter
-from app.services.lease_keeper import LeaseKeeper
+from app.services.execution.leases import LeaseKeeper
+from app.services.execution.result_writer import BatchWriter
 
 OFFSET = float(os.environ.get("CLOCK_OFFSET", "0"))
 PLAN = Path(os.environ["CRASH_FILE"])

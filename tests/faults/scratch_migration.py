@@ -9,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from app.db.migrate import alembic_config
+from app.db.migration.migrate import alembic_config
 from tests.faults.program import PROJECT
 
 SCRIPT = '''"""a scratch migration"""

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import connect
-from app.domain.draft import ModelDraft
+from app.domain.jobs.draft import ModelDraft
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.redis_server import RedisServer

@@ -12,7 +12,7 @@ import httpx2
 import psycopg
 import pytest
 
-from app.domain.api_key import Scope
+from app.domain.keys.api_key import Scope
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import PEPPER, KeyMaker, bearer
 from tests.databases import Databases, libpq_url

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 import redis
 
-from app.db.migrate import upgrade
+from app.db.migration.migrate import upgrade
 from embedded.services import WORKER_GRACE
 from tests.conftest import scratch_directory
 from tests.e2e.stack import Json

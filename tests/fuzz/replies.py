@@ -8,10 +8,10 @@ import re
 import unicodedata
 from random import Random
 
-from app.domain.dimension import Scale
-from app.domain.grouped_reply import read_grouped
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.grouped_reply import read_grouped
+from app.domain.judging.verdict import VerdictStatus, parse_verdict
 from app.domain.personagym.grades import read_final_score
-from app.domain.verdict import VerdictStatus, parse_verdict
 
 SCALES = (
     Scale(),

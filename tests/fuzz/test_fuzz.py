@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from app.domain.dimension import Scale
-from app.domain.verdict import UNPARSED, Verdict, VerdictStatus
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.verdict import UNPARSED, Verdict, VerdictStatus
 from tests.fuzz import replies
 from tests.fuzz.__main__ import BLOCK, try_block
 from tests.fuzz.replies import WrongNumberError, check_doubtful, check_plain, check_spoiled

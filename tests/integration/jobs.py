@@ -9,25 +9,25 @@ from uuid import UUID, uuid4
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import shards
-from app.db.jobs import JobRow
-from app.db.shards import Claim
-from app.db.writer import CallRow, ResponseRow, VerdictRow
-from app.domain.draft import JobDraft, ModelDraft
-from app.domain.rules import RuleBook
+from app.db.execution import shards
+from app.db.execution.result_rows import CallRow, ResponseRow, VerdictRow
+from app.db.execution.shards import Claim
+from app.db.jobs.jobs import JobRow
+from app.domain.instruments.rules import RuleBook
+from app.domain.jobs.draft import JobDraft, ModelDraft
 from app.guard.targets import Guard
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.instruments.rules import RULES
-from app.llm.connections import Connections, load_connections
-from app.llm.prices import GenaiPriceBook
+from app.llm.connections.connections import Connections, load_connections
+from app.llm.models.prices import GenaiPriceBook
 from app.ports import Queue
-from app.services.catalog import make_catalog
-from app.services.connection_book import ConnectionBook
-from app.services.submit_job import Submission, SubmissionDependencies, submit_job
-from app.vault.keyring import KeyRing
+from app.services.jobs.submit import Submission, SubmissionDependencies, submit_job
+from app.services.providers.catalog import make_catalog
+from app.services.providers.connection_book import ConnectionBook
+from app.vault.secret_cipher import SecretCipher
 
 TENANT = "default"
 LEASE_SECONDS = 20.0
@@ -80,7 +80,7 @@ def submission_dependencies(
         max_planned_calls=1_000_000,
         confirm_calls_above=1_000_000,
         prices=GenaiPriceBook(connections),
-        book=ConnectionBook(engine, connections, Guard(), KeyRing(())),
+        book=ConnectionBook(engine, connections, Guard(), SecretCipher(())),
     )
 
 

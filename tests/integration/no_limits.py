@@ -1,6 +1,6 @@
 """A limiter that limits nothing, and what else gets in no call's way."""
 
-from app.domain.model import Usage
+from app.domain.providers.model import Usage
 from app.ports import Observation, Permit
 
 

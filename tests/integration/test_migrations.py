@@ -1,6 +1,6 @@
 from alembic import command
 
-from app.db.migrate import alembic_config, check, upgrade
+from app.db.migration.migrate import alembic_config, check, upgrade
 
 
 class TestMigrations:

@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.api import patience, problems
-from app.api.patience import Patience
+from app.api.http import database_timeouts, problems
+from app.api.http.database_timeouts import DatabaseTimeoutMiddleware
 from app.db.engine import connect
 from tests.integration.engine import engine
 
@@ -24,7 +24,7 @@ class Slow:
 
     def __init__(self, probe: AsyncEngine) -> None:
         self.app = FastAPI()
-        self.app.add_middleware(Patience)
+        self.app.add_middleware(DatabaseTimeoutMiddleware)
         self.app.state.services = SimpleNamespace(probe=probe)
         self.ended: list[str] = []
         self.app.get("/whole")(self.whole)
@@ -55,7 +55,7 @@ class Slow:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(database_timeouts, "PATIENCE_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ class TestSlowRequest:
     async def test_has_all_the_time_while_the_database_answers(
         self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(patience, "PROBE_SECONDS", 60)
+        monkeypatch.setattr(database_timeouts, "PROBE_SECONDS", 60)
         slow = Slow(engine)
         assert (await slow.get("/whole")).json() == "done"
 

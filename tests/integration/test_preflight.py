@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.db.migrate import migrate_to
-from app.db.schema import revisions
+from app.db.migration.migrate import migrate_to
+from app.db.revision import revisions
 
 PEPPER = "a pepper for tests, of more than 32 bytes"
 

@@ -11,11 +11,11 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable, SerializationFail
 from sqlalchemy import make_url
 from sqlalchemy.exc import OperationalError
 
-from app.db import migrate
 from app.db.engine import connect
 from app.db.health import is_away
-from app.db.migrate import MigrationError, alembic_config, current_revision, migrate_to, upgrade
-from app.db.schema import SchemaState, revisions, schema_state, state_of
+from app.db.migration import migrate
+from app.db.migration.migrate import MigrationError, alembic_config, current_revision, migrate_to, upgrade
+from app.db.revision import SchemaState, revisions, schema_state, state_of
 from tests.api.service import job_body, serving
 from tests.databases import OWNER, Databases, libpq_url
 from tests.integration.processes import started_alone

@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import serve
-from app.api import limits, problems
+from app.api.http import limits, problems
 from app.serve import BoundedHttp
 from embedded.supervisor import free_port
 from tests.observe import eventually

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
+from app.domain.results.verdict_agreement import JointScores, VerdictAgreement, verdict_agreement
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.krippendorff import NO_SCORE
-from app.domain.verdict_agreement import JointScores, VerdictAgreement, verdict_agreement
 
 
 def joint(

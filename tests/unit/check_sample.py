@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app.domain.dimension import Scale
-from app.domain.grouping import Grouping
-from app.domain.grouping_check import CheckedSentence, Json, JudgingCheck
-from app.domain.verdict import Verdict, VerdictStatus
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.grouping import Grouping
+from app.domain.judging.verdict import Verdict, VerdictStatus
+from app.domain.results.grouping_check import CheckedSentence, Json, JudgingCheck
 from app.instruments.grouped_loader import load_grouped
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from app.domain.gym_results import GymTally, gym_results
-from app.domain.judged import JudgedResponse, ResponseGrade
+from app.domain.judging.judged_response import JudgedResponse, ResponseGrade
+from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.personagym.scores import Grade
-from app.domain.verdict import Verdict, VerdictStatus
+from app.domain.results.personagym_results import GymTally, gym_results
 
 JUDGES = ("simulated/judge-a", "simulated/judge-b")
 

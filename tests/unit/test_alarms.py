@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.db.operating import ActiveJob, OperatingFigures, WaitingMessages
-from app.services.read_metrics import figures_of
+from app.db.ops_metrics import ActiveJob, OperatingFigures, WaitingMessages
+from app.services.ops_metrics import figures_of
 from app.telemetry.exposition import render, snapshot
 from app.telemetry.metrics import REGISTRY
 

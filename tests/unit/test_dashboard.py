@@ -11,8 +11,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.db.operating import ActiveJob, OperatingFigures, WaitingMessages
-from app.services.read_metrics import figures_of
+from app.db.ops_metrics import ActiveJob, OperatingFigures, WaitingMessages
+from app.services.ops_metrics import figures_of
 from app.telemetry.exposition import render, snapshot
 from app.telemetry.metrics import (
     REGISTRY,

@@ -186,7 +186,7 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
-import app.main, app.cli, app.db.migrate, app.domain.punkt, app.reports.html, app.reports.parquet
+import app.main, app.cli, app.db.migration.migrate, app.domain.instruments.punkt, app.reports.html, app.reports.exports.parquet
 import kombu.transport.redis, simulator.__main__, workers.celery_app, workers.sweeper
 """
 
@@ -218,7 +218,7 @@ class TestWorker:
         ("module", "slow"),
         [
             ("workers.celery_app", {"nltk", "scipy", "openai", "anthropic"}),
-            ("app.domain.punkt", {"scipy.stats", "scipy.sparse"}),
+            ("app.domain.instruments.punkt", {"scipy.stats", "scipy.sparse"}),
         ],
     )
     def test_is_there_before_what_takes_long_to_import(self, module: str, slow: set[str]) -> None:

@@ -47,7 +47,7 @@ class TestDatabase:
         makers = [
             f"{path.relative_to(ROOT)}: {module} {name}"
             for path in sources("app", "workers")
-            if path.parent != ROOT / "app" / "db"
+            if not path.is_relative_to(ROOT / "app" / "db")
             for module, name in imported(path)
             if module.startswith("sqlalchemy")
             and not (

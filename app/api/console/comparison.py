@@ -8,18 +8,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from app.api.access import needs
 from app.api.console.summaries import label
-from app.api.dependencies import Services, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
-from app.api.pages import page
-from app.db import jobs
-from app.db.jobs import JobRow
-from app.domain.api_key import Scope
+from app.api.http.access import needs
+from app.api.http.dependencies import Services, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
+from app.api.http.pages import page
+from app.db.jobs import jobs
+from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
-from app.reports.lead import decides, is_shown, main_row
-from app.services.baselines import ATOMIC, BaselineFilter, baselines
-from app.services.compare import Comparer, SideRequest
+from app.domain.keys.api_key import Scope
+from app.reports.views.top_comparison import decides, is_shown, main_row
 from app.services.errors import NotFoundError, WrongStateError
+from app.services.results.baselines import ATOMIC, BaselineFilter, baselines
+from app.services.results.compare import Comparer, SideRequest
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 

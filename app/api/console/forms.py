@@ -5,8 +5,8 @@ from http import HTTPStatus
 from fastapi import Request
 
 from app.api.console.job_form import Typed
-from app.api.problems import ProblemError
-from app.api.strict_json import StrictRequest
+from app.api.http.problems import ProblemError
+from app.api.http.strict_json import StrictRequest
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 

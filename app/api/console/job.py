@@ -13,12 +13,12 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.api.access import needs
 from app.api.console.forms import typed_by
 from app.api.console.job_form import BUDGET, number_of
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
-from app.api.dependencies import (
+from app.api.http.access import needs
+from app.api.http.dependencies import (
     CallerDep,
     JobId,
     Services,
@@ -28,15 +28,16 @@ from app.api.dependencies import (
     no_unknown_parameters,
     takes_a_stream,
 )
-from app.api.pages import page, render
-from app.api.requests import BudgetIn
-from app.domain.api_key import Scope
-from app.domain.status import JobStatus
-from app.domain.stepwise_json import parse_document
-from app.reports.persona_scores import persona_scores
-from app.reports.summary import Summary
-from app.reports.targets import Targets
-from app.services.control_job import (
+from app.api.http.pages import page, render
+from app.api.jobs.requests import BudgetIn
+from app.domain.jobs.status import JobStatus
+from app.domain.judging.stepwise_json import parse_document
+from app.domain.keys.api_key import Scope
+from app.reports.views.level_bounds import Targets
+from app.reports.views.persona_scores import persona_scores
+from app.reports.views.summary import Summary
+from app.services.errors import NotFoundError
+from app.services.jobs.control import (
     cancel_job,
     change_budget,
     check_spender,
@@ -44,9 +45,8 @@ from app.services.control_job import (
     resume_job,
     retry_job,
 )
-from app.services.errors import NotFoundError
-from app.services.follow_job import JobState, read_state, states_after
-from app.services.job_view import find_job, view_job
+from app.services.jobs.follow import JobState, read_state, states_after
+from app.services.jobs.view import find_job, view_job
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 

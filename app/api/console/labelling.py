@@ -9,20 +9,20 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
-from app.api.access import needs
-from app.api.annotation_requests import LabellingRoundIn
-from app.api.annotations import RoundId
 from app.api.console.forms import typed_by
 from app.api.console.job_form import number_of
-from app.api.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.pages import page
-from app.api.problems import wrong_field
-from app.domain.api_key import Scope
-from app.domain.labelling import MOST_THINGS, LabellingKind
-from app.services.check_annotations import ANNOTATOR
-from app.services.job_view import find_job
-from app.services.label import NotAnAnswerError, look, say
-from app.services.labelling import RoundDraft, dimensions_of_job, draw_round, newest_rounds, show_round
+from app.api.http.access import needs
+from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.pages import page
+from app.api.http.problems import wrong_field
+from app.api.labels.requests import LabellingRoundIn
+from app.api.labels.routes import RoundId
+from app.domain.keys.api_key import Scope
+from app.domain.labels.rounds import MOST_THINGS, LabellingKind
+from app.services.jobs.view import find_job
+from app.services.labels.annotation_session import NotAnAnswerError, look, say
+from app.services.labels.check import ANNOTATOR
+from app.services.labels.rounds import RoundDraft, dimensions_of_job, draw_round, newest_rounds, show_round
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 

@@ -8,18 +8,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.api import cursors
-from app.api.access import needs
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
-from app.api.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters, takes_a_stream
-from app.api.pages import page, render
-from app.db import jobs
-from app.db.jobs import JobRow
-from app.domain.api_key import Scope
-from app.domain.status import JobStatus
+from app.api.http import cursors
+from app.api.http.access import needs
+from app.api.http.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters, takes_a_stream
+from app.api.http.pages import page, render
+from app.db.jobs import jobs
+from app.db.jobs.jobs import JobRow
+from app.domain.jobs.status import JobStatus
+from app.domain.keys.api_key import Scope
 from app.services.errors import NotFoundError
-from app.services.job_view import view_job
+from app.services.jobs.view import view_job
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 

@@ -11,23 +11,23 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
-from app.api.access import Caller, needs
 from app.api.console.forms import typed_by
 from app.api.console.job_form import JobForm, Typed, field
-from app.api.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.models import keep_check_rate
-from app.api.pages import page
-from app.api.problems import ProblemError, field_error
-from app.api.requests import JobIn, ModelIn, model_draft
-from app.domain.api_key import Scope
+from app.api.http.access import Caller, needs
+from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.pages import page
+from app.api.http.problems import ProblemError, field_error
+from app.api.jobs.requests import JobIn, ModelIn, model_draft
+from app.api.providers.model_routes import keep_check_rate
 from app.domain.errors import FieldError, InvalidJobError
-from app.llm.connections import Connections
-from app.services.check_model import Check, Role, check_model
+from app.domain.keys.api_key import Scope
+from app.llm.connections.connections import Connections
 from app.services.errors import SpendingCapError
 from app.services.identifiers import new_id
-from app.services.plan_job import plan_job
-from app.services.sets import list_sets
-from app.services.submit_job import Submission, submit_job
+from app.services.jobs.check_model import Check, Role, check_model
+from app.services.jobs.plan import plan_job
+from app.services.jobs.submit import Submission, submit_job
+from app.services.sets.sets import list_sets
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 

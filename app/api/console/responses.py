@@ -6,17 +6,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from app.api import cursors
-from app.api.access import needs
-from app.api.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.pages import page
-from app.domain.api_key import Scope
-from app.domain.judged import JudgedResponse
-from app.reports.cards import make_card
-from app.reports.targets import Targets
+from app.api.http import cursors
+from app.api.http.access import needs
+from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.pages import page
+from app.domain.judging.judged_response import JudgedResponse
+from app.domain.keys.api_key import Scope
+from app.reports.views.cards import make_card
+from app.reports.views.level_bounds import Targets
 from app.services.job_context import JobContext
-from app.services.job_view import find_job, job_json
-from app.services.read_responses import ResponseFilter, read_page
+from app.services.jobs.view import find_job, job_json
+from app.services.results.responses import ResponseFilter, read_page
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 

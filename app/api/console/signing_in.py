@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api import sessions
-from app.api.access import SIGN_IN, needs, no_pepper
 from app.api.console.forms import typed_by
-from app.api.dependencies import CallerDep, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.pages import page
-from app.domain.api_key import Scope
-from app.services.api_keys import NoPepperError, end_sessions
-from app.services.keyring import KeyRefusedError
+from app.api.http import sessions
+from app.api.http.access import SIGN_IN, needs, no_pepper
+from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.pages import page
+from app.domain.keys.api_key import Scope
+from app.services.keys.api_keys import NoPepperError, end_sessions
+from app.services.keys.authenticator import KeyRefusedError
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 

@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from fastapi import APIRouter, Response
 
-from app.api.pages import static_files
+from app.api.http.pages import static_files
 from app.services.errors import NotFoundError
 
 router = APIRouter(include_in_schema=False)

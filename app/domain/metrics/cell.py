@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.acc import acc
 from app.domain.metrics.acc_atom import acc_atom
 from app.domain.metrics.ic_atom import ic_atom
@@ -13,7 +14,6 @@ from app.domain.metrics.metric import Metric, MetricSet, values_of
 from app.domain.metrics.rc import rc
 from app.domain.metrics.rc_atom import rc_atom
 from app.domain.metrics.scores import CellScores
-from app.domain.verdict import VerdictStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
 from app.domain.metrics.metric import IntArray
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.metric import FloatArray, IntArray
-from app.domain.verdict import VerdictStatus
 
 UNKNOWN_INSTRUCTION = -1
 

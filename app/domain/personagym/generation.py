@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.domain.model import Model
 from app.domain.personagym.diversity import likeness
 from app.domain.personagym.replies import read_list
 from app.domain.personagym.similarity import normalised
 from app.domain.personagym.task import GymPrompts
+from app.domain.providers.model import Model
 
 MOST_PERSONAS = 1_000
 """Personas that can be made up at once; the paper's generation collapsed beyond 200."""

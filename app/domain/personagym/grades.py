@@ -3,11 +3,11 @@
 import re
 from dataclasses import dataclass
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
+from app.domain.instruments.refusal import RefusalRules
+from app.domain.judging.thoughts import after_thoughts
+from app.domain.judging.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus, parse_verdict
 from app.domain.personagym.task import GRADE_SCALE
-from app.domain.refusal import RefusalRules
-from app.domain.thoughts import after_thoughts
-from app.domain.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus, parse_verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def read_final_score(
 ) -> GradeRead:
     """Reads the last sentence of the form "Therefore, the final score is 4".
 
-    The score is read by :func:`app.domain.verdict.parse_verdict`, so that ``**4**``, ``4/5`` and ``4 out of 5`` are 4, and
+    The score is read by :func:`app.domain.judging.verdict.parse_verdict`, so that ``**4**``, ``4/5`` and ``4 out of 5`` are 4, and
     ``4.5``, ``3 or 4`` and ``10`` are none. Two readable final scores that differ, other numbers or a retraction
     behind the last one, and a last one that says no number make a reply unreadable. Where no sentence speaks of a final
     score, the last line may say "Score: 4", and a reply of one number is that score.

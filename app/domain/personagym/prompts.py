@@ -1,15 +1,15 @@
 """Builds PersonaGym's prompts from its templates (PersonaGym paper, appendix A).
 
-The system prompt is built by :func:`app.domain.prompts.system_prompt`, as in the atomic framework. Every template is
+The system prompt is built by :func:`app.domain.instruments.prompts.system_prompt`, as in the atomic framework. Every template is
 filled in one pass, so that braces in personas, questions and responses, all untrusted, stay what they are.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 
-from app.domain.dimension import Dimension
+from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.template import fill
 from app.domain.personagym.task import GymPrompts, GymTask
-from app.domain.template import fill
 
 
 def environment_prompt(prompts: GymPrompts, persona: str, pool: Sequence[str]) -> str:

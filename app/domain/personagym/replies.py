@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.thoughts import after_thoughts
 from app.domain.personagym.similarity import jaccard, normalised, shingles
 from app.domain.personagym.task import GRADE_SCALE
-from app.domain.thoughts import after_thoughts
 
 NEAR_DUPLICATE = 0.7
 """Jaccard similarity of the shingles from which two questions count as the same one reworded.

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.metric import FloatArray, Metric, values_of
 from app.domain.statistics.groups import Influence, Member, PersonaSample, stratified_interval
 from app.domain.statistics.resampling import cluster_weights, percentile_interval, ratio_draws
-from app.domain.verdict import Verdict, VerdictStatus
 
 _T = TypeVar("_T")
 _KeyT = TypeVar("_KeyT", bound=Hashable)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
 
 GRADE_SCALE = Scale(1, 5)
 """The scores of every rubric. Its filtering option is none of a rubric's: a 9 is no grade."""

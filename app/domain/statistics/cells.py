@@ -12,12 +12,12 @@ from app.domain.metrics.acc import run_hits
 from app.domain.metrics.acc_atom import run_shares
 from app.domain.metrics.cell import CellMetrics, combine_judges, measure
 from app.domain.metrics.ic_atom import run_consistencies
+from app.domain.metrics.interval import Interval
 from app.domain.metrics.mean import run_scores
 from app.domain.metrics.metric import FloatArray, IntArray, Metric, MetricSet
 from app.domain.metrics.rc_atom import distributions
 from app.domain.metrics.scores import NO_SCORED_UNIT, UNKNOWN_INSTRUCTION, CellScores, RunValues
 from app.domain.statistics.groups import Influence
-from app.domain.statistics.interval import Interval
 from app.domain.statistics.pair_sums import (
     all_pairs,
     distance_sums,

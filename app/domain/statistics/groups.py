@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray
-from app.domain.statistics.interval import Interval
 from app.domain.statistics.resampling import (
     cluster_weights,
     percentile_interval,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray
 from app.domain.statistics.groups import PersonaSample
-from app.domain.statistics.interval import Interval
 from app.domain.statistics.resampling import student
 
 EXACT_CLUSTERS = 12

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray
-from app.domain.statistics.interval import Interval
 
 RESAMPLES = 1000
 """Resamples behind an interval: its ends then repeat to about a tenth of the standard error under another seed."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic_core import to_json
 
-from app.domain.model import ChatRequest, Model
+from app.domain.providers.model import ChatRequest, Model
 
 MOST_FORMS = 256
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

@@ -5,8 +5,8 @@ from typing import cast
 
 import httpx2
 
+from app.llm.replies.transport_reply import ReplyTooLongError
 from app.llm.transports.http1 import MAX_BODY_BYTES
-from app.llm.transports.reply import ReplyTooLongError
 
 
 class _Bounded(httpx2.AsyncByteStream):

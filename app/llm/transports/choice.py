@@ -4,11 +4,11 @@ from typing import Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from app.llm.connections import Connection
+from app.llm.connections.connections import Connection
+from app.llm.replies.transport_reply import Reply
 from app.llm.transports import TransportKind
 from app.llm.transports.body import Body, EmptyBody
 from app.llm.transports.lean import LeanTransport
-from app.llm.transports.reply import Reply
 from app.llm.transports.sdk import Faults, MakeClient, SdkTransport
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import httpx2
 
+from app.llm.replies.transport_reply import LostConnectionError, Reply, ReplyTooLongError
 from app.llm.transports.http1 import MAX_BODY_BYTES
-from app.llm.transports.reply import LostConnectionError, Reply, ReplyTooLongError
 
 _GZIP = zlib.MAX_WBITS | 16
 _MOST_CODINGS = 2

@@ -7,7 +7,7 @@ from typing import cast
 
 import httptools
 
-from app.llm.transports.reply import LostConnectionError, Reply, ReplyTooLongError
+from app.llm.replies.transport_reply import LostConnectionError, Reply, ReplyTooLongError
 
 MAX_HEAD_BYTES = 64 * 1024
 """Longest status line and headers, those of interim replies (1xx) included; looked at after each read."""

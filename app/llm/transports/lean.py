@@ -7,12 +7,12 @@ import httpx2
 from pydantic import SecretStr
 
 from app.guard.targets import Guard
-from app.llm import errors
-from app.llm.error_bodies import parsed
+from app.llm.replies import errors
+from app.llm.replies.error_bodies import parsed
+from app.llm.replies.transport_reply import Reply, ReplyTooLongError
 from app.llm.transports.body import Body, EmptyBody
 from app.llm.transports.content import decoded
 from app.llm.transports.pool import Pool, Server
-from app.llm.transports.reply import Reply, ReplyTooLongError
 from app.llm.transports.sdk import MakeClient, header_text, request_form
 
 _GOOD = range(200, 300)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import aiohappyeyeballs
 
 from app.guard.targets import AddressInfo, Guard, Target, TargetRefusedError
+from app.llm.replies.transport_reply import NotConnectedError, Reply
 from app.llm.transports.http1 import HttpConnection
-from app.llm.transports.reply import NotConnectedError, Reply
 
 CONNECT_SECONDS = 10.0
 """For a name's resolution, all attempts at its addresses and the TLS handshake together."""

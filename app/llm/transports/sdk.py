@@ -17,12 +17,12 @@ from pydantic import SecretStr
 
 from app.guard.targets import Guard
 from app.guard.transport import PinnedTransport
-from app.llm import errors
-from app.llm.error_bodies import parsed
+from app.llm.replies import errors
+from app.llm.replies.error_bodies import parsed
+from app.llm.replies.transport_reply import Reply, ReplyTooLongError
 from app.llm.transports.body import Body, EmptyBody
 from app.llm.transports.bounded import bound
 from app.llm.transports.pool import CONNECT_SECONDS, KEEPALIVE_SECONDS, MAX_CONNECTIONS
-from app.llm.transports.reply import Reply, ReplyTooLongError
 
 if TYPE_CHECKING:
     import anthropic  # takes more than a second: only its own adapter imports it

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from app.reports.distributions import distributions
 from app.reports.figures import plots
 from app.reports.figures.plot import Plot, png, svg
-from app.reports.persona_scores import persona_scores
-from app.reports.run_matrices import run_matrices, varying_cells
-from app.reports.standing import ATOMIC, PERSONAGYM, standings
-from app.reports.summary import Summary
-from app.reports.targets import Targets
+from app.reports.views.distributions import distributions
+from app.reports.views.leaderboard import ATOMIC, PERSONAGYM, standings
+from app.reports.views.level_bounds import Targets
+from app.reports.views.persona_scores import persona_scores
+from app.reports.views.run_matrices import run_matrices, varying_cells
+from app.reports.views.summary import Summary
 
 Json = Mapping[str, Any]
 
@@ -33,7 +33,7 @@ def figure_file(
         results: The results document.
         name: The figure's name.
         model: Whose figure, for those of one model.
-        distances: Those of :func:`~app.reports.run_matrices.varying_cells`, for ``runs``.
+        distances: Those of :func:`~app.reports.views.run_matrices.varying_cells`, for ``runs``.
         baselines: All published figures, in the form of ``/v1/baselines``.
         file_format: ``"svg"`` or ``"png"``.
         theme: ``"light"``, ``"dark"`` or ``None``.

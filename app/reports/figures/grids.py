@@ -11,9 +11,9 @@ from app.reports.figures.intervals import CHARACTER, WIDTH
 from app.reports.figures.palette import HEAT, Palette
 from app.reports.figures.plot import canvas, label
 from app.reports.figures.shares import Rect, boxes
-from app.reports.run_matrices import RunMatrix
-from app.reports.summary import Figure as Value
-from app.reports.summary import HeatMap, HeatRow
+from app.reports.views.run_matrices import RunMatrix
+from app.reports.views.summary import Figure as Value
+from app.reports.views.summary import HeatMap, HeatRow
 
 HEAT_NAMES = ("MEAN", "ACC_atom", "IC_atom", "RC_atom")
 _ROW, _TOP = 0.24, 0.62

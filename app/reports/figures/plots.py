@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from app.reports.distributions import Bar, Distribution, cell_bars
 from app.reports.figures.grids import draw_heat_map, draw_runs
 from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
 from app.reports.figures.shares import Line, draw_shares
-from app.reports.persona_scores import PersonaScores
-from app.reports.run_matrices import RunMatrix
-from app.reports.standing import PERSONAGYM, Standing, Standings
-from app.reports.summary import HeatMap, ModelRow, task_rank
-from app.reports.targets import Target, Targets
+from app.reports.views.distributions import Bar, Distribution, cell_bars
+from app.reports.views.leaderboard import PERSONAGYM, Standing, Standings
+from app.reports.views.level_bounds import Target, Targets
+from app.reports.views.persona_scores import PersonaScores
+from app.reports.views.run_matrices import RunMatrix
+from app.reports.views.summary import HeatMap, ModelRow, task_rank
 
 Json = Mapping[str, Any]
 _RowKey = tuple[tuple[int, str], str, str]

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from app.reports.distributions import Bar
 from app.reports.figures.intervals import CHARACTER, WIDTH
 from app.reports.figures.palette import Palette
 from app.reports.figures.plot import canvas, label
+from app.reports.views.distributions import Bar
 
 _ROW, _GROUP, _TOP, _BOTTOM = 0.26, 0.3, 0.34, 0.1
 _NUMBERED = 0.055

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import Pooler, connect
-from app.db.migrate import upgrade
+from app.db.migration.migrate import upgrade
 from app.db.reasons import reason
 from embedded.postgres import EmbeddedPostgres
 from embedded.process import launch_command

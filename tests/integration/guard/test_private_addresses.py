@@ -9,29 +9,29 @@ from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.errors import InvalidJobError
-from app.domain.model import ChatRequest, Model
-from app.domain.webhook import JobEvent
+from app.domain.providers.model import ChatRequest, Model
+from app.domain.webhooks.webhook import JobEvent
 from app.guard.targets import Guard
-from app.llm.anthropic_batches import AnthropicBatches
-from app.llm.anthropic_chat import AnthropicChat
-from app.llm.connections import Connection, Connections
-from app.llm.openai_batches import OpenAIBatches
-from app.llm.openai_chat import OpenAIChat
+from app.llm.batches.anthropic import AnthropicBatches
+from app.llm.batches.openai import OpenAIBatches
+from app.llm.connections.connections import Connection, Connections
+from app.llm.formats.anthropic import AnthropicChat
+from app.llm.formats.openai import OpenAIChat
 from app.ports import FailureKind, ModelCallError, WebhookError
-from app.services.connections import (
+from app.services.providers.connections import (
     ConnectionDependencies,
     change_connection,
     create_connection,
     list_connections,
 )
-from app.services.webhooks import WebhookDependencies, WebhookDraft, create_webhook
-from app.vault.keyring import KeyRing
+from app.services.webhooks.webhooks import WebhookDependencies, WebhookDraft, create_webhook
+from app.vault.secret_cipher import SecretCipher
 from app.webhooks.sender import HttpWebhookSender
 from tests.addresses import HOSTS, answers
 from tests.integration.jobs import TENANT
 from tests.integration.llm.stub_provider import Answer, StubProvider
 
-Door = Callable[[str, Guard], Awaitable[object]]
+AuthMiddleware = Callable[[str, Guard], Awaitable[object]]
 PUBLIC, PRIVATE = "93.184.215.14", "127.0.0.1"
 
 
@@ -92,7 +92,7 @@ async def _webhook(url: str, guard: Guard) -> None:
         await sender.send(url, {}, "{}")
 
 
-CALLS: dict[str, Door] = {
+CALLS: dict[str, AuthMiddleware] = {
     "lean": _lean_openai,
     "openai's SDK": _sdk_openai,
     "anthropic's SDK": _sdk_anthropic,
@@ -157,7 +157,7 @@ async def test_no_spelling_of_a_private_address_is_connected_to(door: str, liste
 async def test_no_spelling_of_a_private_address_can_be_saved_as_a_webhook(
     engine: AsyncEngine, listener: Listener
 ) -> None:
-    deps = WebhookDependencies(engine, Guard(), KeyRing(()))
+    deps = WebhookDependencies(engine, Guard(), SecretCipher(()))
     for host in HOSTS:
         draft = WebhookDraft(f"https://{host}:{listener.port}/", [JobEvent.PAUSED], None)
         with pytest.raises(InvalidJobError) as refused:
@@ -169,7 +169,7 @@ async def test_no_spelling_of_a_private_address_can_be_saved_as_a_webhook(
 async def test_no_spelling_of_a_private_address_can_be_saved_as_a_connection(
     engine: AsyncEngine, listener: Listener
 ) -> None:
-    deps = ConnectionDependencies(engine, Connections({}), Guard(), KeyRing([bytes(32)]))
+    deps = ConnectionDependencies(engine, Connections({}), Guard(), SecretCipher([bytes(32)]))
     await create_connection(deps, TENANT, _connection("https://93.184.215.14/v1", "kept"), None)
     for host in HOSTS:
         url = f"https://{host}:{listener.port}/v1"

@@ -6,9 +6,9 @@ import sys
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from app.domain.model import ChatRequest, Model, Usage
+from app.domain.providers.model import ChatRequest, Model, Usage
 from app.limits.redis_limiter import RedisRateLimiter
-from app.llm.connections import Connection, ConnectionLimits, Connections
+from app.llm.connections.connections import Connection, ConnectionLimits, Connections
 from app.llm.gateway import Gateway
 from app.ports import CallOutcome, LimiterUnavailableError, ModelCallError, Observation
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from redis.asyncio import Redis
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from app.domain.model import ProviderLimits, Usage
+from app.domain.providers.model import ProviderLimits, Usage
 from app.limits.holds import HOLDS_KEY, Hold, read_holds
 from app.limits.redis_limiter import RedisRateLimiter
-from app.llm.connections import Limits
+from app.llm.connections.connections import Limits
 from app.ports import CallOutcome, Observation
 
 

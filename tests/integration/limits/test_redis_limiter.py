@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 from redis.asyncio import Redis
 
-from app.domain.model import ProviderLimits, Usage
+from app.domain.providers.model import ProviderLimits, Usage
 from app.limits import shared_rates, shared_slots
 from app.limits.redis_limiter import RedisRateLimiter
 from app.limits.shared_rates import SharedRates, _Waiter

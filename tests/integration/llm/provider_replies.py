@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.domain.model import FinishReason
+from app.domain.providers.model import FinishReason
 from app.ports import FailureKind
 from tests.integration.llm.conftest import ANTHROPIC_REPLY, KEY, OPENAI_REPLY
 from tests.integration.llm.stub_provider import Answer

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from app.domain.model import ChatRequest, Model
+from app.domain.providers.model import ChatRequest, Model
 from app.guard.targets import Guard
-from app.llm.anthropic_batches import AnthropicBatches
-from app.llm.anthropic_chat import AnthropicChat
-from app.llm.chat import Chat
-from app.llm.connections import Connection, ConnectionKind
-from app.llm.openai_batches import OpenAIBatches
-from app.llm.openai_chat import OpenAIChat
+from app.llm.batches.anthropic import AnthropicBatches
+from app.llm.batches.openai import OpenAIBatches
+from app.llm.connections.connections import Connection, ConnectionKind
+from app.llm.formats.anthropic import AnthropicChat
+from app.llm.formats.chat import Chat
+from app.llm.formats.openai import OpenAIChat
 from app.llm.transports import TransportKind
 from app.ports import ModelCallError
 from tests.canaries import RANDOM, anthropic_reply, found_in, openai_reply, spellings

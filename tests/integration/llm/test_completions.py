@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from app.domain.model import ChatRequest, FinishReason, Model, ModelParameters, Usage
-from app.llm.connections import Connection, Connections, ConnectionsError, load_connections
+from app.domain.providers.model import ChatRequest, FinishReason, Model, ModelParameters, Usage
+from app.llm.connections.connections import Connection, Connections, ConnectionsError, load_connections
 from app.llm.gateway import Gateway
 from app.llm.transports import TransportKind
 from app.ports import FailureKind, ModelCallError

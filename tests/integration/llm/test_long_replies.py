@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 from pydantic import SecretStr
 
-from app.domain.model import ChatRequest, Model
-from app.llm.connections import Connection
-from app.llm.openai_chat import OpenAIChat
+from app.domain.providers.model import ChatRequest, Model
+from app.llm.connections.connections import Connection
+from app.llm.formats.openai import OpenAIChat
 
 KEY = "sk-abc123DEF456ghi789JKL012mno345PQR678"
 REQUEST = ChatRequest(Model("stub/m", "stub", "m"), None, "Who are you?", "job/1")

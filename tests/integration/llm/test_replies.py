@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from app.domain.model import ChatReply, FinishReason, ProviderLimits, Usage
-from app.llm.connections import Connection, Connections
+from app.domain.providers.model import ChatReply, FinishReason, ProviderLimits, Usage
+from app.llm.connections.connections import Connection, Connections
 from app.llm.gateway import Gateway
 from app.llm.transports import TransportKind
 from app.ports import ModelCallError

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import SecretStr
 
-from app.domain.model import ChatRequest, Model, ModelParameters
-from app.llm.connections import Connection, Connections
+from app.domain.providers.model import ChatRequest, Model, ModelParameters
+from app.llm.connections.connections import Connection, Connections
 from app.llm.gateway import Gateway
 from app.llm.transports import TransportKind
 from tests.integration.simulator.conftest import RunningSimulator

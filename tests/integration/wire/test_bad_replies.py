@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import preparations
-from app.db.preparations import StoredStep
-from app.domain.draft import ModelDraft, TaskDraft
-from app.domain.model import ChatReply, ChatRequest
+from app.db.jobs import preparations
+from app.db.jobs.preparations import StoredStep
+from app.domain.jobs.draft import ModelDraft, TaskDraft
+from app.domain.providers.model import ChatReply, ChatRequest
 from app.instruments.personagym_loader import load_personagym
-from app.llm.connections import load_connections
+from app.llm.connections.connections import load_connections
 from app.llm.gateway import Gateway
-from app.services.read_responses import stream_all
+from app.services.results.responses import stream_all
 from tests.integration.engine import engine
 from tests.integration.jobs import TENANT
-from tests.integration.services.test_prepare_persona import new_gym_job
-from tests.integration.services.test_run_shard import Provider, Worker
+from tests.integration.services.execution.test_prepare_persona import new_gym_job
+from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 
 __all__ = ["engine"]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.dimension import Scale
-from app.domain.persona import Persona, Trait
-from app.domain.task import ItemSource
+from app.domain.instruments.dimension import Scale
+from app.domain.instruments.persona import Persona, Trait
+from app.domain.instruments.task import ItemSource
 from app.instruments.loader import AtomicInstrument, InstrumentError, load_atomic, read_atomic
 
 Edit = Callable[[str, str, str], AtomicInstrument]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.domain.persona import Persona, Trait
+from app.domain.instruments.persona import Persona, Trait
 from app.instruments.loader import InstrumentError, load_atomic
 from app.instruments.personagym_loader import PersonaGymInstrument, load_personagym, read_personagym
 

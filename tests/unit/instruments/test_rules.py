@@ -2,9 +2,9 @@
 
 import hashlib
 
-from app.domain.extra import EXTRA_FIELDS
-from app.domain.injection import PATTERNS, addresses_judge
-from app.domain.instrument import InstrumentRef
+from app.domain.instruments.instrument import InstrumentRef
+from app.domain.judging.prompt_injection import PATTERNS, addresses_judge
+from app.domain.providers.extra import EXTRA_FIELDS
 from app.instruments.loader import load_atomic
 from app.instruments.rules import RULES
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from app.domain.model import ChatRequest, Model, ModelParameters
+from app.domain.providers.model import ChatRequest, Model, ModelParameters
 from app.llm.transports.body import Body, BodyForms, Write
 
 WORDS = [
@@ -28,8 +28,8 @@ RICH = Model(
 @pytest.fixture(params=["openai", "anthropic"])
 def write(request: pytest.FixtureRequest) -> Write:
     """A wire format."""
-    from app.llm.anthropic_chat import AnthropicChat
-    from app.llm.openai_chat import OpenAIChat
+    from app.llm.formats.anthropic import AnthropicChat
+    from app.llm.formats.openai import OpenAIChat
 
     return OpenAIChat.body if request.param == "openai" else AnthropicChat.body
 

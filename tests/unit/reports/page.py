@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
-from app.domain.judged import JudgedResponse
+from app.domain.judging.judged_response import JudgedResponse
 from app.reports import html
 from tests.unit.reports.sample import results_of, stream
 

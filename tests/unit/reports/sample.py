@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from app.domain.dimension import Scale
-from app.domain.judged import JudgedResponse, JudgedUnit, UnitVerdict
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, UnitVerdict
+from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.scores import CellScores
-from app.domain.model import Usage
-from app.domain.results import CellResult, ResponseStatuses
+from app.domain.providers.model import Usage
+from app.domain.results.results import CellResult, ResponseStatuses
+from app.domain.results.totals import summarize
 from app.domain.statistics.cells import estimate_cell
-from app.domain.totals import summarize
-from app.domain.verdict import VerdictStatus
 
 JUDGES = ("simulated/judge-a", "simulated/judge-b")
 SCALES = {"E": Scale(), "N": Scale(), "formality": Scale(minimum=1, maximum=7, not_applicable=99)}

@@ -9,7 +9,7 @@ import pytest
 
 from app.reports.figures.files import NOTE, figure_file
 from app.reports.figures.palette import DARK, LIGHT, ROLES
-from app.services.baselines import BaselineFilter, baselines
+from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import Sample, response_of, results_of, sample

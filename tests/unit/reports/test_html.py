@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from app.reports.html import OPEN_CARDS
-from app.reports.lead import lead
-from app.reports.run_matrices import varying_cells
-from app.services.baselines import BaselineFilter, baselines
+from app.reports.views.run_matrices import varying_cells
+from app.reports.views.top_comparison import lead
+from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.agreement_sample import agreement_of, joint
 from tests.unit.check_sample import check_of
 from tests.unit.reports.page import page_of

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import pytest
 
-from app.domain.judged import JudgedResponse
+from app.domain.judging.judged_response import JudgedResponse
 from app.web.templates import source
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.page import Page, html_report, page_of, shape

@@ -1,7 +1,7 @@
 """The report's section on what people say of the judges."""
 
-from app.domain.annotation import Annotation, Answer, Place
-from app.domain.annotation_agreement import Sampling, annotation_agreement
+from app.domain.labels.agreement import Sampling, annotation_agreement
+from app.domain.labels.annotation import Annotation, Answer, Place
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import sample, stream

@@ -1,10 +1,10 @@
 import json
 
-from app.domain.draft import DimensionDraft, ModelDraft, PersonaDraft, ResponseDraft, ScaleDraft
-from app.domain.model import ModelParameters
-from app.domain.resolve import resolve
+from app.domain.jobs.draft import DimensionDraft, ModelDraft, PersonaDraft, ResponseDraft, ScaleDraft
+from app.domain.jobs.resolve import resolve
+from app.domain.providers.model import ModelParameters
 from app.services.job_context import decode_spec, encode_spec
-from tests.unit.domain.jobs import CATALOG, draft, texts
+from tests.unit.domain.job_samples import CATALOG, draft, texts
 
 
 class TestSpecificationCodec:

@@ -1,9 +1,9 @@
 """Which tokens a provider has read before, and which of our prompts it can have."""
 
-from app.domain.grouping import grouped_scoring_prompt
+from app.domain.instruments.segmentation import Unit
+from app.domain.instruments.task import items_for
+from app.domain.judging.grouping import grouped_scoring_prompt
 from app.domain.personagym.prompts import rubric_prompt
-from app.domain.segmentation import Unit
-from app.domain.task import items_for
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym

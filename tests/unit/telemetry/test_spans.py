@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, get_tracer
 from structlog.testing import capture_logs
 
-from app.db.writer import CallRow
+from app.db.execution.result_rows import CallRow
 from app.telemetry.spans import Spans, _Told
 from app.telemetry.tracing import Provider, Values
 

@@ -6,9 +6,9 @@ import zlib
 
 import pytest
 
+from app.llm.replies.transport_reply import LostConnectionError, Reply, ReplyTooLongError
 from app.llm.transports.content import decoded
 from app.llm.transports.http1 import MAX_BODY_BYTES, MAX_HEAD_BYTES
-from app.llm.transports.reply import LostConnectionError, Reply, ReplyTooLongError
 from tests.integration.llm.transports.conftest import OpenPool, request, soon
 from tests.integration.llm.transports.raw_server import RawServer, echoes, read_request, reply, says
 

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
+from app.llm.replies.transport_reply import LostConnectionError, NotConnectedError
 from app.llm.transports import pool as pool_module
 from app.llm.transports.http1 import HttpConnection
 from app.llm.transports.pool import Pool, Server
-from app.llm.transports.reply import LostConnectionError, NotConnectedError
 from tests.integration.llm.transports.conftest import OpenPool, request, soon
 from tests.integration.llm.transports.raw_server import RawServer, Script, echoes, read_request, reply, says
 

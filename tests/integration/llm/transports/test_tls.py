@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from app.llm.connections import Connection, Connections
+from app.llm.connections.connections import Connection, Connections
 from app.llm.gateway import Gateway
 from app.llm.transports import TransportKind
 from app.ports import ModelCallError

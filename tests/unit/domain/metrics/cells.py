@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
-from app.domain.verdict import VerdictStatus
 
 PAPER = Scale()
 Runs = Sequence[Sequence[Sequence[int]]]

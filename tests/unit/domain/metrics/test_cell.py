@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.cell import ResponseCounts, RunCounts, UnitCounts, combine_judges, measure
 from app.domain.metrics.metric import Metric, MetricSet
 from app.domain.metrics.scores import CellScores
-from app.domain.verdict import VerdictStatus
 from tests.unit.domain.metrics.cells import PAPER, Runs, cell
 
 SCALES = st.sampled_from(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
 from app.domain.metrics.acc import acc
 from app.domain.metrics.acc_atom import acc_atom
 from app.domain.metrics.ic_atom import ic_atom

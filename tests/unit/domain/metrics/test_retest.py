@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
 from app.domain.metrics.rc import rc
 from app.domain.metrics.rc_atom import rc_atom
 from tests.unit.domain.metrics.cells import cell

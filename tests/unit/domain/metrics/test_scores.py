@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.levels import level_indices
 from app.domain.metrics.scores import CellScores
-from app.domain.verdict import VerdictStatus
 
 
 def fields(**changes: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.judging.verdict import UNPARSED
 from app.domain.metrics.metric import FloatArray, Metric
 from app.domain.personagym.agreement import (
     NO_VARIATION,
@@ -14,7 +15,6 @@ from app.domain.personagym.agreement import (
 )
 from app.domain.statistics.agreement import NO_DISAGREEMENT, NO_JOINT, quadratic_kappa
 from app.domain.statistics.groups import PersonaSample
-from app.domain.verdict import UNPARSED
 from tests.unit.domain.personagym.test_scores import grade
 
 NOTHING = np.array([], dtype=np.float64)

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.judging.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus
 from app.domain.personagym.grades import read_final_score
-from app.domain.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus
 from app.instruments.loader import load_atomic
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "personagym_grades.yaml"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.domain.gym_results import GymTally, gym_results
 from app.domain.personagym.scores import Grade
+from app.domain.results.personagym_results import GymTally, gym_results
 from tests.unit.domain.personagym.test_scores import grade
 
 PERSONAS = [f"p{n}" for n in range(6)]

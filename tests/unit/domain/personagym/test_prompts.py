@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.domain.persona import Persona
+from app.domain.instruments.persona import Persona
+from app.domain.instruments.prompts import system_prompt
 from app.domain.personagym.prompts import (
     environment_prompt,
     persona_generation_prompt,
@@ -13,7 +14,6 @@ from app.domain.personagym.prompts import (
     score_examples_prompt,
     sentence_prompt,
 )
-from app.domain.prompts import system_prompt
 from app.instruments.personagym_loader import load_personagym
 
 GOLDEN = yaml.safe_load(

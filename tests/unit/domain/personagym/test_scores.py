@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.judging.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.metric import Metric
 from app.domain.personagym.scores import (
@@ -17,7 +18,6 @@ from app.domain.personagym.scores import (
     persona_results,
     persona_score,
 )
-from app.domain.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus
 
 PUBLISHED = Path(__file__).parents[3] / "golden" / "published_personagym.csv"
 TASKS = (

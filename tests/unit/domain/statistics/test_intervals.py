@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from app.domain.metrics.cell import CellMetrics
+from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import MetricSet
 from app.domain.metrics.scores import CellScores
 from app.domain.statistics.cells import CellEstimate, estimate_cell
 from app.domain.statistics.groups import Member, PersonaSample, stratified_interval
-from app.domain.statistics.interval import Interval
 from app.domain.statistics.resampling import cluster_weights, percentile_interval, ratio_draws
 from tests.unit.domain.metrics.cells import Runs, cell
 

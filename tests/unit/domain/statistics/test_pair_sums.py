@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.dimension import Scale
+from app.domain.instruments.dimension import Scale
 from app.domain.metrics.metric import FloatArray, IntArray
 from app.domain.metrics.rc_atom import run_distances
 from app.domain.metrics.scores import CellScores

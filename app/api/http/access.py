@@ -1,0 +1,317 @@
+"""Who may do what: every request shows a key, or comes to a service without keys by the loopback address.
+
+Routes say with :func:`needs` which scope they take; one that says nothing takes ``admin``. What needs no key stands in :data:`PUBLIC`.
+"""
+
+import math
+import time
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api.http import sessions
+from app.api.http.limits import Sender
+from app.api.http.pages import SIGNED_IN, wants_page
+from app.api.http.problems import BrokenOffError, ProblemError, answer_to
+from app.api.http.same_origin import SAFE
+from app.db.health import is_away
+from app.domain.keys.api_key import Scope as KeyScope
+from app.domain.keys.api_key import allows
+from app.domain.providers.addresses import is_loopback
+from app.limits.request_rates import RequestRates
+from app.services.keys.api_keys import NoPepperError, no_keys_yet
+from app.services.keys.authenticator import KNOWN_SECONDS, ApiKeyAuthenticator, Holder, KeyRefusedError
+
+DEFAULT_TENANT = "default"
+"""The operator's own; also everybody's, while there are no keys."""
+
+SIGN_IN = "/sign-in"
+PUBLIC = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs", SIGN_IN})
+"""What anybody may ask for: it holds nobody's data."""
+PUBLIC_FOLDERS = ("/static/", "/swagger/")
+
+FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
+"""What proxies add to requests that they pass on."""
+
+_SCHEME = "Bearer"
+_REALM = f'{_SCHEME} realm="persona-assay"'
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a route takes.
+
+    Attributes:
+        scope: The scope of a key.
+        operator: Whether the key has to be one of the operator's own tenant: what the route shows is of all tenants.
+    """
+
+    scope: KeyScope
+    operator: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose request it is.
+
+    Attributes:
+        tenant: Whose data it sees.
+        holder: Who showed a key; ``None`` while there are none.
+        in_session: Whether he did so by signing in, with a browser.
+    """
+
+    tenant: str
+    holder: Holder | None = None
+    in_session: bool = False
+
+    @property
+    def sender(self) -> Sender:
+        """Whose body it is that the request brings."""
+        return Sender(self.tenant, self.key_id or "")
+
+    @property
+    def key_id(self) -> str | None:
+        """The key that was shown."""
+        return None if self.holder is None else self.holder.key_id
+
+    @property
+    def capped_key(self) -> str | None:
+        """The key, if there is a cap on what its jobs spend together."""
+        return self.holder.key_id if self.holder is not None and self.holder.has_cap else None
+
+
+_NEEDS: dict[Callable[..., Any], Need] = {}
+
+
+def needs(scope: KeyScope, *, operator: bool = False) -> Callable[[Endpoint], Endpoint]:
+    """Declares what a route takes; stands under the route's own decorator."""
+
+    def declare(endpoint: Endpoint) -> Endpoint:
+        _NEEDS[endpoint] = Need(scope, operator)
+        return endpoint
+
+    return declare
+
+
+def need_of(endpoint: Callable[..., Any]) -> Need | None:
+    """What a route of this function declared."""
+    return _NEEDS.get(endpoint)
+
+
+def is_public(path: str) -> bool:
+    """Whether anybody may ask for it."""
+    return path in PUBLIC or path.startswith(PUBLIC_FOLDERS)
+
+
+def caller_of(request: Request) -> Caller:
+    """Whose request it is; only of what is not public."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+async def check_scope(request: Request) -> None:
+    """Lets a caller do only what his key is for; every route has this dependency.
+
+    Raises:
+        ProblemError: 403, if it is for something else.
+    """
+    if is_public(request.url.path):
+        return
+    caller = caller_of(request)
+    if caller.holder is None:
+        return
+    need = need_of(request.scope["endpoint"]) or Need(KeyScope.ADMIN)
+    if not allows(caller.holder.scopes, need.scope):
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN,
+            "insufficient_scope",
+            f"this takes a key with the scope {need.scope}",
+            headers={
+                "WWW-Authenticate": f'{_REALM}, error="insufficient_scope", scope="{need.scope}"',
+            },
+        )
+    if need.operator and caller.tenant != DEFAULT_TENANT:
+        detail = f"this is about all tenants: it takes a key of the tenant {DEFAULT_TENANT}"
+        raise ProblemError(HTTPStatus.FORBIDDEN, "operator_only", detail)
+
+
+class AuthMiddleware:
+    """Finds out whose request it is before anything of its body is read, and refuses what has no key."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] == "http" and not is_public(scope["path"]):
+            request = Request(scope)
+            try:
+                caller = await _caller(request)
+                await _keep_rate(request, caller)
+            except (ProblemError, DBAPIError, PoolTimeoutError) as error:
+                await (await _refusal(request, error))(scope, receive, send)
+                return
+            request.state.caller = caller
+            SIGNED_IN.set(caller.in_session)
+            answer = _RevalidatingSend(request, caller, send)
+            try:
+                await self._app(scope, receive, answer.send)
+            except _EndedError as error:
+                if answer.begun:
+                    raise
+                refusal = _unauthenticated(str(error), "invalid_token")
+                await (await _refusal(request, refusal))(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+class _EndedError(BrokenOffError):
+    """Who asked would not be let in any more."""
+
+
+class _RevalidatingSend:
+    """What to send by: an answer that takes long, such as a stream of events, breaks off where its key has ended.
+
+    One that has not begun is refused instead, but for what was done and not only read: whoever ends his own key, or its sessions,
+    is told so, and who puts another key in its place is given that, however long it took.
+
+    Attributes:
+        begun: Whether anything of the answer was sent.
+    """
+
+    def __init__(self, request: Request, caller: Caller, send: Send) -> None:
+        self.begun = False
+        self._request = request
+        self._caller = caller
+        self._send = send
+        self._checked = time.monotonic()
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Sends a part.
+
+        Raises:
+            _EndedError: If it may not be sent.
+        """
+        if time.monotonic() - self._checked >= KNOWN_SECONDS:
+            if self.begun or self._request.method in SAFE:
+                await _refuse_ended(self._request, self._caller)
+            self._checked = time.monotonic()
+        self.begun = True
+        await self._send(message)
+
+
+async def _refuse_ended(request: Request, caller: Caller) -> None:
+    """Asks once more who it is; while the database is away, nobody's key ends.
+
+    Raises:
+        _EndedError: If he would not be let in any more.
+    """
+    keyring: ApiKeyAuthenticator = request.app.state.services.keyring
+    try:
+        ended = caller.holder is None and await keyring.any_exist()
+        if caller.holder is not None:
+            now = await keyring.holder_by(caller.holder.prefix)
+            ended = caller.in_session and now.sign_outs != caller.holder.sign_outs
+    except KeyRefusedError:
+        ended = True
+    except Exception as error:
+        if not is_away(error):
+            raise
+        return
+    if ended:
+        raise _EndedError("the key, or its session, has ended")
+
+
+async def _refusal(request: Request, error: Exception) -> Response:
+    """The answer to who is not let in: a person is asked to sign in, and then comes to what he wanted to see."""
+    unknown = isinstance(error, ProblemError) and error.status_code == HTTPStatus.UNAUTHORIZED
+    if unknown and request.method == "GET" and wants_page(request):
+        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(f"{SIGN_IN}?{urlencode({'next': wanted})}", HTTPStatus.SEE_OTHER)
+    return await answer_to(request, error)
+
+
+async def _caller(request: Request) -> Caller:
+    keyring: ApiKeyAuthenticator = request.app.state.services.keyring
+    if not await keyring.any_exist():
+        return _without_keys(request)
+    shown = request.headers.get("authorization")
+    session = None if shown is not None else sessions.shown_in(request)
+    try:
+        if shown is not None:
+            holder = await keyring.holder_of(_bearer(shown))
+        elif session is not None:
+            holder = await _in_session(keyring, sessions.read(request, session))
+        else:
+            raise _unauthenticated("show a key: Authorization: Bearer KEY", None)
+    except KeyRefusedError as error:
+        raise _unauthenticated(str(error), "invalid_token") from error
+    except NoPepperError as error:
+        raise no_pepper(error) from error
+    return Caller(holder.tenant, holder, in_session=session is not None)
+
+
+async def _in_session(keyring: ApiKeyAuthenticator, session: sessions.Session) -> Holder:
+    """Who signed in.
+
+    Raises:
+        KeyRefusedError: If his key lives no more, or its sessions were ended since.
+    """
+    holder = await keyring.holder_by(session.prefix)
+    if holder.sign_outs != session.sign_outs:
+        raise sessions.session_over()
+    return holder
+
+
+async def _keep_rate(request: Request, caller: Caller) -> None:
+    """Refuses who asks more often than his key may."""
+    if caller.holder is None or caller.holder.requests_per_minute is None:
+        return
+    rates: RequestRates = request.app.state.services.request_rates
+    seconds = await rates.wait_for(caller.holder.key_id, caller.holder.requests_per_minute)
+    if seconds:
+        detail = f"the key may ask {caller.holder.requests_per_minute:,} times a minute"
+        headers = {"Retry-After": str(math.ceil(seconds))}
+        raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", detail, headers=headers)
+
+
+def _without_keys(request: Request) -> Caller:
+    """Everybody on this machine, as long as there are no keys.
+
+    The address is the one at which the request arrived, not the one that the server listens on: that is known whoever starts it.
+    What a proxy on this machine passes on arrives there too, from wherever it comes.
+    """
+    server = request.scope.get("server")
+    if server is None or not is_loopback(server[0]) or not FORWARDED.isdisjoint(request.headers.keys()):
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN, "no_keys_yet", no_keys_yet("answers on a loopback address only")
+        )
+    return Caller(DEFAULT_TENANT)
+
+
+def no_pepper(error: NoPepperError) -> ProblemError:
+    """The problem that keys can neither be made nor checked."""
+    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "no_pepper", str(error))
+
+
+def _bearer(header: str) -> str:
+    scheme, _, key = header.partition(" ")
+    if scheme.lower() != _SCHEME.lower():
+        raise KeyRefusedError("a key is shown as Authorization: Bearer KEY")
+    return key.strip()
+
+
+def _unauthenticated(detail: str, error: str | None) -> ProblemError:
+    described = "" if error is None else f', error="{error}", error_description="{detail}"'
+    headers = {"WWW-Authenticate": _REALM + described}
+    return ProblemError(HTTPStatus.UNAUTHORIZED, "unauthenticated", detail, headers=headers)

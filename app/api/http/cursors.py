@@ -1,0 +1,127 @@
+"""Pages of lists, and cursors: where the next page begins, opaque to clients."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Protocol, TypeVar
+
+from fastapi import Query
+
+from app.api.http.problems import ProblemError, wrong_field
+
+T = TypeVar("T")
+
+
+class Entry(Protocol):
+    """What is listed by its creation."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was made."""
+
+
+Made = TypeVar("Made", bound=Entry)
+
+PageLimit = Annotated[int, Query(ge=1, le=500)]
+"""How many entries a page has at most."""
+After = Annotated[str | None, Query(description="`next_cursor` of the page before.", max_length=200)]
+"""Where a page begins; ``None`` for the first one."""
+
+
+def page(
+    found: Sequence[T], limit: int, show: Callable[[T], dict[str, Any]], cursor: Callable[[T], str]
+) -> dict[str, Any]:
+    """A page in the HTTP contract's form.
+
+    Args:
+        found: The page's entries, and one more if there is another page.
+        limit: How many entries a page has at most.
+        show: An entry's form.
+        cursor: The cursor behind an entry.
+    """
+    shown, more = found[:limit], len(found) > limit
+    following = cursor(shown[-1]) if more else None
+    return {"data": [show(entry) for entry in shown], "has_more": more, "next_cursor": following}
+
+
+def newest_first(found: Sequence[Made], limit: int, show: Callable[[Made], dict[str, Any]]) -> dict[str, Any]:
+    """A page of a list that is ordered by creation; see :func:`page`."""
+    return page(found, limit, show, lambda entry: of_moment(entry.created_at, entry.id))
+
+
+def encoded(values: list[Any]) -> str:
+    """A cursor of these values."""
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+
+
+def of_moment(created_at: datetime, id_: str) -> str:
+    """The cursor behind an entry of a list that is ordered by creation."""
+    return encoded([created_at.isoformat(), id_])
+
+
+def beginning(after: str | None) -> tuple[datetime, str] | None:
+    """Behind which entry of a list that is ordered by creation a page begins; ``None`` for the first page.
+
+    Raises:
+        ProblemError: If ``after`` is no cursor of such a list.
+    """
+    return None if after is None else moment(after)
+
+
+def moment(cursor: str) -> tuple[datetime, str]:
+    """What :func:`of_moment` encoded.
+
+    Raises:
+        ProblemError: If it did not.
+    """
+    match _decoded(cursor):
+        case [str(created_at), str(id_)] if "\0" not in id_:
+            try:
+                id_.encode()  # a lone surrogate is no text that the database could be asked for
+                return datetime.fromisoformat(created_at), id_
+            except ValueError:
+                raise _bad() from None
+    raise _bad()
+
+
+def position(cursor: str) -> tuple[int, int, int]:
+    """Cell, run and item of a response.
+
+    Raises:
+        ProblemError: If the cursor names none.
+    """
+    largest = 2**31 - 1
+    match _decoded(cursor):
+        case [int(cell), int(run), int(item)] if all(
+            0 <= n <= largest and n is not True and n is not False for n in (cell, run, item)
+        ):
+            return cell, run, item
+    raise _bad()
+
+
+def number(cursor: str) -> int:
+    """The number behind an entry of a list that is ordered by one.
+
+    Raises:
+        ProblemError: If the cursor names none.
+    """
+    match _decoded(cursor):
+        case [int(found)] if 0 <= found < 2**63 and found is not True and found is not False:
+            return found
+    raise _bad()
+
+
+def _decoded(cursor: str) -> Any:
+    try:
+        return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _bad() -> ProblemError:
+    return wrong_field("/query/after", "not a cursor that this service gave")

@@ -1,0 +1,169 @@
+"""What handlers are given."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, cast
+
+from fastapi import Depends, Path, Request
+from pydantic import AfterValidator
+from redis.asyncio import Redis
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.api.http.access import Caller, caller_of
+from app.api.http.path_ids import id_check
+from app.api.http.problems import ProblemError, wrong_field
+from app.api.http.sessions import Signer
+from app.api.http.streams import Streams
+from app.db.row_level_security import WalledEngine, act_for
+from app.domain.errors import FieldError
+from app.instruments.loader import AtomicInstrument
+from app.instruments.personagym_loader import PersonaGymInstrument
+from app.limits.request_rates import RequestRates
+from app.services.identifiers import id_form
+from app.services.job_context import JobContexts
+from app.services.jobs.check_model import CheckDependencies
+from app.services.jobs.control import ControlDependencies, check_spender
+from app.services.jobs.plan import PlanDependencies
+from app.services.jobs.progress import RecentProgress
+from app.services.jobs.submit import SubmissionDependencies
+from app.services.jobs.view import Holds
+from app.services.keys.api_keys import KeyDependencies
+from app.services.keys.authenticator import ApiKeyAuthenticator
+from app.services.ops_metrics import MetricsReader
+from app.services.providers.connection_book import ConnectionBook
+from app.services.providers.connections import ConnectionDependencies
+from app.services.results.figures import FigureDesk
+from app.services.results.read import ResultsReader
+from app.services.webhooks.webhooks import WebhookDependencies
+from app.telemetry.states import StateLog
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that the routers use; built once, in ``app.main``.
+
+    Attributes:
+        engine: The database as the tenant of the request sees it.
+        wall: What keeps ``engine`` to that.
+        every_tenant: The database as a whole, for what is about no tenant: the installation's figures.
+        probe: For asking whether the database answers, and which tables it has.
+        ready_workers: How many workers would work on a job now.
+        states: What `/readyz` said last.
+    """
+
+    engine: AsyncEngine
+    wall: WalledEngine
+    every_tenant: AsyncEngine
+    probe: AsyncEngine
+    redis: Redis
+    holds: Holds
+    instrument: AtomicInstrument
+    gym: PersonaGymInstrument
+    book: ConnectionBook
+    making_connections: ConnectionDependencies
+    submission: SubmissionDependencies
+    planning: PlanDependencies
+    checking: CheckDependencies
+    control: ControlDependencies
+    contexts: JobContexts
+    results: ResultsReader
+    figures: FigureDesk
+    progress: RecentProgress
+    metrics: MetricsReader
+    webhooks: WebhookDependencies
+    keys: KeyDependencies
+    keyring: ApiKeyAuthenticator
+    signer: Signer
+    request_rates: RequestRates
+    streams: Streams
+    ready_workers: Callable[[], Awaitable[int]]
+    states: StateLog
+
+
+async def _services(request: Request) -> Services:
+    return cast("Services", request.app.state.services)
+
+
+async def _caller(request: Request) -> Caller:
+    return caller_of(request)
+
+
+async def _tenant(request: Request) -> str:
+    """Whose data the request is about: that of the key that was shown."""
+    return caller_of(request).tenant
+
+
+async def _acting_tenant(tenant: Annotated[str, Depends(_tenant)]) -> str:
+    """Whose request it is; from here on it sees and writes that tenant's rows alone."""
+    act_for(tenant)
+    return tenant
+
+
+job_id_of = id_check("job", id_form("job"))
+"""A text that may be a job's id; any other raises :class:`app.services.errors.NotFoundError`."""
+_METADATA = re.compile(r"metadata\[([^\x00]+)\]", re.DOTALL)
+
+
+async def metadata_filter(request: Request) -> dict[str, str]:
+    """The labels of ``metadata[key]=value`` parameters, by key."""
+    found: dict[str, str] = {}
+    for name, value in request.query_params.items():
+        label = _METADATA.fullmatch(name)
+        if label is not None and "\0" not in value:
+            found[label[1]] = value
+        elif name.startswith("metadata["):
+            raise wrong_field(
+                f"/query/{name}", "labels are named metadata[key], without the character U+0000"
+            )
+    return found
+
+
+async def no_unknown_parameters(request: Request) -> None:
+    """Refuses misspelt query parameters, which would otherwise silently filter nothing."""
+    dependant = request.scope["route"].dependant
+    known = {parameter.alias for parameter in dependant.query_params}
+    takes_labels = any(each.call is metadata_filter for each in dependant.dependencies)
+    unknown = [
+        name
+        for name in request.query_params
+        if name not in known and not (takes_labels and name.startswith("metadata["))
+    ]
+    if unknown:
+        listed = ", ".join(sorted(known)) or "none"
+        errors = [
+            FieldError(f"/query/{name}", f"no such parameter; known: {listed}")
+            for name in sorted(set(unknown))
+        ]
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "unknown query parameters", errors=errors
+        )
+
+
+ServicesDep = Annotated[Services, Depends(_services)]
+CallerDep = Annotated[Caller, Depends(_caller)]
+TenantDep = Annotated[str, Depends(_acting_tenant)]
+
+
+async def takes_a_stream(services: ServicesDep, tenant: TenantDep) -> AsyncIterator[None]:
+    """Holds one of the tenant's streams until the answer has ended, or its reader has gone."""
+    with services.streams.place(tenant):
+        yield
+
+
+JobId = Annotated[
+    str,
+    Path(description="A job's id.", examples=["job_01kxyz0abcdefghjkmnpqrstvw"]),
+    AfterValidator(job_id_of),
+]
+
+
+async def _spending_job_id(job_id: JobId, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> str:
+    """The job that a path names, of which the caller may have more spent."""
+    await check_spender(services.control, tenant, job_id, caller.capped_key)
+    return job_id
+
+
+SpendingJobId = Annotated[str, Depends(_spending_job_id)]
+MetadataFilter = Annotated[dict[str, str], Depends(metadata_filter)]

@@ -1,0 +1,101 @@
+"""`/healthz`: the process lives. `/readyz`: a job would run."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Literal
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.api.http.answer import Answer
+from app.api.http.dependencies import Services, ServicesDep
+from app.api.http.openapi import UNREAD, answers_with
+from app.db.health import why_unreachable, within
+from app.db.revision import SchemaState, schema_state
+from app.redis_server import reason as redis_reason
+
+router = APIRouter(tags=["health"], responses=UNREAD)
+
+ANSWER_SECONDS = 3.0
+"""How long a part may take to answer."""
+
+
+class Health(Answer):
+    """Whether the service can do its work."""
+
+    status: Literal["ok", "unavailable"] = Field(description="Whether all parts can be used.")
+    parts: dict[str, str] = Field(
+        default_factory=dict, description="What each says: `ok`, or what is wrong with it."
+    )
+
+
+@router.get("/healthz", responses=answers_with(Health), summary="Is the process alive?")
+async def healthz() -> Response:
+    """Answers as long as the process does."""
+    return JSONResponse({"status": "ok", "parts": {}})
+
+
+@router.get(
+    "/readyz",
+    responses=answers_with(Health) | answers_with(Health, 503),
+    summary="Would a job run?",
+)
+async def readyz(services: ServicesDep) -> Response:
+    """Whether a job would run: database and queue can be reached, the tables are those of this release, a worker is ready.
+
+    Of a part that can't be used it says why.
+
+    `tenant_wall` says whether the database keeps tenants apart, without which the service can work all the same.
+    """
+    database, schema, queue, workers = await asyncio.gather(
+        why_unreachable(services.engine, ANSWER_SECONDS),
+        _schema(services),
+        _queue(services.redis),
+        _workers(services),
+    )
+    parts = {"database": _said(database), "queue": _said(queue)}
+    if schema is not None:
+        parts["schema"] = schema.value
+    if services.wall.stands is not None:
+        parts["tenant_wall"] = "ok" if services.wall.stands else "off"
+    services.states.note(parts)  # without the workers: they begin after the API, as they should
+    if workers is not None:
+        parts["workers"] = "ok" if workers else "none is ready"
+    if database is None and queue is None and schema is not None and schema.usable and workers:
+        return JSONResponse({"status": "ok", "parts": parts})
+    return JSONResponse({"status": "unavailable", "parts": parts}, HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+async def _schema(services: Services) -> SchemaState | None:
+    """How the tables stand to this release; ``None`` where the database does not say."""
+    try:
+        return await within(schema_state(services.probe), ANSWER_SECONDS)
+    except (SQLAlchemyError, OSError, TimeoutError):
+        return None
+
+
+async def _queue(redis: Redis) -> str | None:
+    """Why Redis does not answer; ``None`` if it does."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            await redis.execute_command("PING")  # type: ignore[no-untyped-call] # redis-py leaves it untyped
+    except (RedisError, OSError) as error:
+        return redis_reason(error)
+    return None
+
+
+async def _workers(services: Services) -> int | None:
+    """How many workers are ready; ``None`` where Redis does not say."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await services.ready_workers()
+    except (RedisError, OSError):
+        return None
+
+
+def _said(reason: str | None) -> str:
+    return "ok" if reason is None else f"unreachable: {reason}"

@@ -1,0 +1,104 @@
+"""What the OpenAPI document says that routes answer with."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+from pydantic import BaseModel
+from starlette.routing import BaseRoute
+
+from app.api.http.access import need_of
+from app.api.http.problems import Problem
+
+Responses = dict[int | str, dict[str, Any]]
+
+_SCHEMAS = "#/components/schemas/"
+# By reference: a model would be built anew for each of a route's dozen problems, a sixth of the API's start.
+_PROBLEM: dict[str, Any] = {
+    "content": {"application/problem+json": {"schema": {"$ref": f"{_SCHEMAS}{Problem.__name__}"}}}
+}
+UNREAD: Responses = dict.fromkeys((414, 431), _PROBLEM)
+"""What any request is answered whose head is too long."""
+PROBLEMS: Responses = UNREAD | dict.fromkeys((400, 401, 403, 408, 413, 415, 421, 422, 429, 503), _PROBLEM)
+NOT_FOUND: Responses = {404: _PROBLEM}
+CONFLICT: Responses = {409: _PROBLEM}
+TOO_OFTEN: Responses = {429: _PROBLEM}
+
+
+KEY_SCHEME = "key"
+
+
+class DescribedApp(FastAPI):
+    """An application whose document also says which scope of a key each operation takes, and where its things are."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The document; made once."""
+        if self.openapi_schema is None:
+            _describe_problems(super().openapi()["components"]["schemas"])
+            _say_needs(super().openapi(), self.routes)
+            _say_links(super().openapi()["paths"])
+        document: dict[str, Any] = super().openapi()
+        return document
+
+
+def _describe_problems(schemas: dict[str, Any]) -> None:
+    problem = Problem.model_json_schema(ref_template=f"{_SCHEMAS}{{model}}", mode="serialization")
+    schemas.update({**problem.pop("$defs", {}), Problem.__name__: problem})
+
+
+def _say_needs(document: dict[str, Any], routes: Sequence[BaseRoute]) -> None:
+    scheme = {"type": "http", "scheme": "bearer", "description": "An API key; see `/v1/api-keys`."}
+    document["components"]["securitySchemes"] = {KEY_SCHEME: scheme}
+    for route in iter_route_contexts(routes):
+        need = None if route.endpoint is None else need_of(route.endpoint)
+        for method in route.methods or ():
+            operation = document["paths"].get(route.path_format, {}).get(method.lower())
+            if need is not None and operation is not None:
+                operation["security"] = [{KEY_SCHEME: [need.scope.value]}]
+
+
+def _say_links(paths: dict[str, Any]) -> None:
+    """Links what makes a thing with all that can be asked of it by its id."""
+    for path, operations in paths.items():
+        made = operations.get("post", {}).get("responses", {})
+        for answer in (made[status] for status in ("201", "202") if status in made):
+            is_job = answer["content"]["application/json"]["schema"]["$ref"].endswith("/JobDetail")
+            answer["links"] = dict(_links_below("/v1/jobs" if is_job else path, paths))
+
+
+def _links_below(path: str, paths: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for below, operations in paths.items():
+        name = below.removeprefix(f"{path}/{{").partition("}")[0]
+        if below.startswith(f"{path}/{{"):
+            for operation in operations.values():
+                id_, field = operation["operationId"], "name" if name.endswith("_name") else "id"
+                yield id_, {"operationId": id_, "parameters": {name: f"$response.body#/{field}"}}
+
+
+def described_body(model: type[BaseModel], *others: str) -> dict[str, Any]:
+    """What to add to a route that reads its body itself.
+
+    Args:
+        model: What the body is as JSON.
+        others: Further media types that it may have.
+    """
+    schema = model.model_json_schema()
+    known = schema.pop("$defs", {})
+
+    def whole(node: Any) -> Any:
+        if isinstance(node, list):
+            return [whole(member) for member in node]
+        if not isinstance(node, dict):
+            return node
+        rest = {name: whole(member) for name, member in node.items() if name != "$ref"}
+        return whole(known[node["$ref"].rpartition("/")[2]]) | rest if "$ref" in node else rest
+
+    text = {"schema": {"type": "string"}}
+    content = {"application/json": {"schema": whole(schema)}} | dict.fromkeys(others, text)
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def answers_with(model: type[BaseModel], status: int = 200) -> Responses:
+    """A route's answer when all goes well."""
+    return {status: {"model": model}}

@@ -1,0 +1,354 @@
+"""Every error as RFC 9457 ``application/problem+json``."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
+from pydantic import BaseModel, Field
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from app.api.http.pages import problem_page, wants_page
+from app.db.health import is_away
+from app.db.reasons import reason
+from app.db.revision import SchemaState, lacks_tables, schema_state
+from app.domain.errors import FieldError, InvalidJobError
+from app.services.errors import (
+    AbandonedError,
+    BeyondOwnLimitsError,
+    BusyError,
+    IdempotencyConflictError,
+    ModelNotAllowedError,
+    NameTakenError,
+    NotFoundError,
+    NotUnderCapError,
+    SpendingCapError,
+    TooOftenError,
+    WrongStateError,
+)
+
+log = structlog.get_logger(__name__)
+
+RETRY_SECONDS, BUSY_SECONDS = "2", "10"
+MOST_FIELDS = 100
+
+
+class ProblemField(BaseModel):
+    """What is wrong with one field."""
+
+    pointer: str = Field(
+        description="JSON pointer into the body; `/query/…`, `/path/…` or `/header/…` for what stands elsewhere.",
+        examples=["/personas/2/traits/E"],
+    )
+    message: str = Field(description="The reason.", examples=["dimension 'E' has no level 'hgih'"])
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str = Field(description="URI of the kind of problem.", examples=["urn:assay:problem:invalid"])
+    title: str = Field(description="The HTTP status in words.", examples=["Unprocessable Content"])
+    status: int = Field(description="The HTTP status.", examples=[422])
+    detail: str = Field(description="What went wrong, for people.", examples=["1 field is wrong"])
+    code: str = Field(description="What went wrong, for programs.", examples=["invalid"])
+    errors: list[ProblemField] = Field(description="The fields that are wrong, up to 100 of them.")
+    request_id: str = Field(description="Names this request in the service's logs.")
+
+
+class ProblemError(HTTPException):
+    """An error that a handler or a dependency of ours answers with."""
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        code: str,
+        detail: str,
+        *,
+        errors: Sequence[FieldError] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status_code=status.value, detail=detail, headers=headers)
+        self.code = code
+        self.errors = tuple(errors)
+
+
+class BrokenOffError(Exception):
+    """An answer goes no further though it has begun: whoever reads it is to see that it is not whole.
+
+    It goes all the way up to the server, which closes the connection.
+    """
+
+
+def wrong_field(pointer: str, message: str) -> ProblemError:
+    """The error that one field of a request is wrong."""
+    return ProblemError(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "1 field is wrong", errors=[FieldError(pointer, message)]
+    )
+
+
+def problem_response(
+    request: Request,
+    status: int,
+    code: str,
+    detail: str,
+    errors: Sequence[FieldError] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A problem as a response: in the API's form, or as a page of the console."""
+    content = {
+        "type": f"urn:assay:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "errors": [{"pointer": error.pointer, "message": error.message} for error in errors],
+        "request_id": getattr(request.state, "request_id", ""),
+    }
+    if wants_page(request):
+        return problem_page(content, headers)
+    return JSONResponse(content, status, headers, media_type="application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    """Makes every error of an application a problem."""
+    app.add_exception_handler(ProblemError, _problem)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(InvalidJobError, _invalid_job)
+    app.add_exception_handler(NotFoundError, _not_found)
+    app.add_exception_handler(WrongStateError, _wrong_state)
+    app.add_exception_handler(TooOftenError, _too_often)
+    app.add_exception_handler(BusyError, _busy)
+    app.add_exception_handler(NameTakenError, _name_taken)
+    app.add_exception_handler(IdempotencyConflictError, _idempotency)
+    app.add_exception_handler(SpendingCapError, _spending_cap)
+    app.add_exception_handler(BeyondOwnLimitsError, _beyond_own_limits)
+    app.add_exception_handler(NotUnderCapError, _not_under_cap)
+    app.add_exception_handler(ModelNotAllowedError, _model_not_allowed)
+    app.add_exception_handler(DBAPIError, _database)
+    app.add_exception_handler(PoolTimeoutError, _database)
+    app.add_exception_handler(ClientDisconnect, _vanished)
+    app.add_exception_handler(AbandonedError, _vanished)
+    app.add_exception_handler(Exception, _unexpected)
+    logging.getLogger("uvicorn.error").addFilter(_is_no_break)
+
+
+async def answer_to(request: Request, error: Exception) -> Response:
+    """The answer to a problem that arose before any handler was chosen, or to a database that is away."""
+    answer = _problem if isinstance(error, ProblemError) else _database
+    return await answer(request, error)
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ProblemError)  # noqa: S101 - registered for this type
+    return problem_response(
+        request, error.status_code, error.code, str(error.detail), error.errors, error.headers
+    )
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    """What the framework itself raises: unknown routes, wrong methods, unreadable or too long bodies."""
+    assert isinstance(error, HTTPException)  # noqa: S101
+    status = HTTPStatus(error.status_code)
+    code = status.name.lower()
+    headers = error.headers
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        headers = {"Allow": ", ".join(sorted(_methods(request)))}  # the framework names those of one route
+    return problem_response(request, status.value, code, str(error.detail), headers=headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """What may be done at a path, by whichever route. One that is just this path goes before those that would take a part of it for an id."""
+    path = request.scope["path"]
+    routes = [
+        route
+        for route in iter_route_contexts(request.app.routes)
+        if route.path_regex is not None and route.path_regex.match(path)
+    ]
+    own = [route for route in routes if route.path_format == path]
+    return {method for route in own or routes for method in route.methods or ()}
+
+
+async def _validation(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    found = error.errors()
+    if any(each["type"] == "json_invalid" for each in found):
+        reason = found[0].get("ctx", {}).get("error", "unreadable")
+        place = found[0]["loc"][-1]
+        return problem_response(
+            request, HTTPStatus.BAD_REQUEST, "malformed_json", f"the body is not JSON: {reason} at {place}"
+        )
+    fields = list(dict.fromkeys(field_error(each, error.body) for each in found))
+    return _invalid(request, fields)
+
+
+def _invalid(request: Request, fields: Sequence[FieldError]) -> Response:
+    detail = f"{len(fields)} fields are wrong" if len(fields) != 1 else "1 field is wrong"
+    if len(fields) > MOST_FIELDS:
+        detail += f"; the first {MOST_FIELDS} are listed"
+    return problem_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", detail, fields[:MOST_FIELDS])
+
+
+def field_error(found: Mapping[str, Any], body: Any) -> FieldError:
+    """One of pydantic's errors; its location names union branches too, which the body knows nothing of.
+
+    Args:
+        found: The error as pydantic lists it, its location beginning with the part of the request, such as ``"body"``.
+        body: The body as it was sent.
+    """
+    location = list(found["loc"])
+    place = location.pop(0) if location else "body"
+    tokens = [] if place == "body" else [str(place)]
+    value: Any = body if place == "body" else None
+    for n, token in enumerate(location):
+        is_member = (isinstance(value, dict) and token in value) or (
+            isinstance(value, list) and isinstance(token, int) and token < len(value)
+        )
+        is_missing_member = found["type"] == "missing" and n == len(location) - 1
+        if is_member or is_missing_member or place != "body":
+            tokens.append(str(token).replace("~", "~0").replace("/", "~1"))
+        if is_member:
+            value = value[token]
+    message = str(found["msg"]).removeprefix("Value error, ")
+    return FieldError("/" + "/".join(tokens) if tokens else "", message)
+
+
+async def _invalid_job(request: Request, error: Exception) -> Response:
+    assert isinstance(error, InvalidJobError)  # noqa: S101
+    return _invalid(request, error.errors)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    return problem_response(request, HTTPStatus.NOT_FOUND, "not_found", f"there is no {error}")
+
+
+async def _wrong_state(request: Request, error: Exception) -> Response:
+    return problem_response(request, HTTPStatus.CONFLICT, "wrong_state", str(error))
+
+
+async def _too_often(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TooOftenError)  # noqa: S101
+    headers = {"Retry-After": str(error.seconds)}
+    return problem_response(request, HTTPStatus.TOO_MANY_REQUESTS, "too_often", str(error), headers=headers)
+
+
+async def _busy(request: Request, error: Exception) -> Response:
+    headers = {"Retry-After": BUSY_SECONDS}
+    return problem_response(request, HTTPStatus.SERVICE_UNAVAILABLE, "busy", str(error), headers=headers)
+
+
+async def _name_taken(request: Request, error: Exception) -> Response:
+    field = FieldError("/name", "the name is taken")
+    return problem_response(
+        request, HTTPStatus.CONFLICT, "name_taken", f"there is a {error} already", [field]
+    )
+
+
+async def _beyond_own_limits(request: Request, error: Exception) -> Response:
+    assert isinstance(error, BeyondOwnLimitsError)  # noqa: S101
+    detail = "an API key gives no rights that it does not have itself"
+    return problem_response(request, HTTPStatus.FORBIDDEN, "beyond_own_limits", detail, error.errors)
+
+
+async def _idempotency(request: Request, _: Exception) -> Response:
+    detail = "this Idempotency-Key was used for another body within the last 24 hours"
+    field = FieldError("/header/Idempotency-Key", detail)
+    return problem_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_conflict", detail, [field])
+
+
+async def _spending_cap(request: Request, error: Exception) -> Response:
+    return problem_response(request, HTTPStatus.FORBIDDEN, "spending_cap_reached", str(error))
+
+
+async def _not_under_cap(request: Request, error: Exception) -> Response:
+    return problem_response(request, HTTPStatus.FORBIDDEN, "not_under_cap", str(error))
+
+
+async def _model_not_allowed(request: Request, error: Exception) -> Response:
+    return problem_response(request, HTTPStatus.FORBIDDEN, "model_not_allowed", str(error))
+
+
+async def _database(request: Request, error: Exception) -> Response:
+    if not is_away(error):
+        state = await _other_tables(request, error)
+        return _internal_error(request, error) if state is None else _tables_refused(request, state)
+    log.error("database away", reason=reason(error), request=_id_of(request))
+    return database_unavailable(request, reason(error))
+
+
+async def _other_tables(request: Request, error: Exception) -> SchemaState | None:
+    """How the tables stand to this release, where that explains an error: they lack what was asked for."""
+    if not isinstance(error, DBAPIError) or not lacks_tables(error):
+        return None
+    try:
+        state = await schema_state(request.app.state.services.probe)
+    except (DBAPIError, PoolTimeoutError):
+        return None
+    return None if state.usable else state
+
+
+def _tables_refused(request: Request, state: SchemaState) -> Response:
+    log.error("database has other tables", state=state.value, request=_id_of(request))
+    headers = {"Retry-After": RETRY_SECONDS}
+    detail = f"the database is {state.value}"
+    return problem_response(
+        request, HTTPStatus.SERVICE_UNAVAILABLE, "schema_outdated", detail, headers=headers
+    )
+
+
+def database_unavailable(request: Request, why: str = "no answer in time") -> Response:
+    """The answer while the database is away.
+
+    Args:
+        request: What is answered.
+        why: As :func:`app.db.reasons.reason` says it.
+    """
+    headers = {"Retry-After": RETRY_SECONDS}
+    detail = f"the database can't be used at the moment ({why}); try again"
+    return problem_response(
+        request, HTTPStatus.SERVICE_UNAVAILABLE, "database_unavailable", detail, headers=headers
+    )
+
+
+async def _vanished(request: Request, _: Exception) -> Response:
+    """What nobody receives: the client has gone in the middle of its body, or while its job was planned."""
+    return problem_response(
+        request, HTTPStatus.BAD_REQUEST, "client_gone", "the client closed the connection"
+    )
+
+
+def _is_no_break(record: logging.LogRecord) -> bool:
+    """Whether the server writes it down; to the server, an answer that was broken off is an application that failed."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], BrokenOffError)
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    if isinstance(error, BrokenOffError):
+        return _broken_off(request, error)
+    response = _internal_error(request, error)
+    response.headers["X-Request-Id"] = _id_of(request)  # answered outside of RequestContext
+    return response
+
+
+def _broken_off(request: Request, error: BrokenOffError) -> Response:
+    """What nobody receives: another answer has begun."""
+    log.info("answer broken off", path=request.url.path, request=_id_of(request), reason=str(error))
+    return problem_response(request, HTTPStatus.BAD_REQUEST, "broken_off", str(error))
+
+
+def _internal_error(request: Request, error: Exception) -> Response:
+    log.error("unexpected error", path=request.url.path, request=_id_of(request), exc_info=error)
+    detail = "an error of ours; the request id names it in the logs"
+    return problem_response(request, HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail)
+
+
+def _id_of(request: Request) -> str:
+    return str(getattr(request.state, "request_id", ""))

@@ -1,0 +1,1 @@
+"""`/v1/jobs`, and what jobs can name."""

@@ -1,0 +1,230 @@
+"""Schemas of answers about jobs and their plans; see :mod:`app.api.http.answer`."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from app.api.http.answer import Answer, Page
+from app.api.jobs.reuse_answers import ReuseAnswer
+from app.domain.jobs.priority import Priority
+from app.domain.jobs.status import JobStatus
+
+Completeness = Literal["full", "partial"]
+
+
+class StageProgress(Answer):
+    """How far one stage is; the parts add up to the total."""
+
+    total: int
+    pending: int
+    running: int
+    succeeded: int
+    failed: int
+    estimated: bool = Field(description="Whether the total is still an estimate.")
+
+
+class Tokens(Answer):
+    """Calls and tokens; every attempt that was sent counts as a call."""
+
+    calls: int
+    failed_calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int
+
+
+class ModelUsage(Tokens):
+    """Calls and tokens of one stage on one model."""
+
+    stage: str
+    model: str
+    usd: float | None = Field(description="`null` where no price is known.")
+    unpriced_calls: int
+
+
+class JobUsage(Tokens):
+    """Calls and tokens of a job."""
+
+    by_model: list[ModelUsage]
+
+
+class Cost(Answer):
+    """US dollars spent."""
+
+    usd: float | None = Field(description="`null` where no price is known.")
+    unpriced_calls: int = Field(
+        description="Calls that cost, or may have cost, something unknown and are not in the sum."
+    )
+
+
+class Job(Answer):
+    """A job."""
+
+    id: str = Field(examples=["job_01kxyz0abcdefghjkmnpqrstvw"])
+    object: Literal["job"]
+    name: str | None
+    status: JobStatus
+    status_reason: str | None = Field(description="Why it is paused, failed or cancelled.")
+    completeness: Completeness
+    simulated: bool = Field(description="Whether a simulated model or judge takes part.")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    spec: dict[str, Any] = Field(description="The body of the POST, existing texts left out.")
+    metadata: dict[str, str]
+    priority: Priority
+    error: dict[str, Any] | None = Field(
+        description="What stopped it: `code`, the provider's words as `detail`, and where it is about a model also `model`, `stage` and `remedy`."
+    )
+    links: dict[str, str] = Field(
+        description="Where to read on; `question_set` and `persona_set` once the job has made one."
+    )
+
+
+class UsdBudget(Answer):
+    """A budget in US dollars."""
+
+    limit: float
+    spent: float = Field(description="Of recorded calls; the worst case of those whose cost is unknown.")
+    reserved: float = Field(
+        description="The worst case of calls on their way, and of those that a worker was at when it died."
+    )
+    remaining: float
+
+
+class CountBudget(Answer):
+    """A budget in calls or tokens; its parts as in US dollars."""
+
+    limit: int
+    spent: int
+    reserved: int
+    remaining: int
+
+
+class BudgetAnswer(Answer):
+    """The limits that a job has."""
+
+    usd: UsdBudget | None = None
+    calls: CountBudget | None = None
+    tokens: CountBudget | None = None
+
+
+class BatchProgress(Answer):
+    """A job's batches."""
+
+    open: int = Field(description="Those that have not ended.")
+    ended: int
+    calls_in_open: int
+    calls_waiting: int = Field(description="Calls that are in no batch yet.")
+    cut_for_budget: int = Field(
+        description="Batches with fewer calls than waited, because the budget, or the key's cap, did not cover more at their worst."
+    )
+
+
+class FailedCalls(Answer):
+    """Calls of one stage and model that failed alike."""
+
+    stage: str
+    model: str
+    code: str = Field(description="The provider's code, or one of ours such as `timeout`.")
+    http_status: int | None = Field(description="`null` where no answer came.")
+    detail: str | None = Field(description="The provider's words to one of them, at most 300 characters.")
+    calls: int = Field(description="Attempts; those that were repeated with success are among them.")
+    last_at: datetime
+
+
+class HeldModel(Answer):
+    """A model that the rate limiter lets nobody call for a while."""
+
+    model: str
+    until: datetime
+    reason: str | None = Field(
+        description="Such as a day's limit that is used up; `null` where it is not known."
+    )
+
+
+class JobDetail(Job):
+    """A job with its progress and what it has taken."""
+
+    progress: dict[str, StageProgress]
+    usage: JobUsage
+    cost: Cost
+    failures: list[FailedCalls] = Field(
+        description="Failed calls by stage, model, code and words, the most frequent first; at most 50."
+    )
+    held: list[HeldModel] = Field(
+        description="Models that a job at work waits for, because a provider's limit is used up for some seconds or longer."
+    )
+    budget: BudgetAnswer | None = Field(description="`null` for a job without a budget.")
+    reuse: ReuseAnswer | None = Field(description="`null` for a job that does not ask for it.")
+    batches: BatchProgress | None = Field(description="`null` for a job whose calls are direct.")
+
+
+class JobList(Page):
+    """A page of jobs, newest first."""
+
+    data: list[Job]
+
+
+class PlanStage(Answer):
+    """What a stage is expected to take on one model."""
+
+    stage: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    price_source: str | None
+
+
+class PlanCost(Answer):
+    """The expected cost in US dollars."""
+
+    usd_low: float | None = Field(description="`null` where no price is known.")
+    usd_high: float | None
+    unpriced_models: list[str]
+
+
+class NotSent(Answer):
+    """A parameter that is asked for and not sent."""
+
+    parameter: str = Field(description="A field of `extra` as `extra.<name>`.")
+    value: Any
+    reason: str
+
+
+class PlanParameters(Answer):
+    """What of a model's parameters is sent in one role."""
+
+    role: Literal["model", "persona_agent", "judge", "reasoner"]
+    model: str
+    family: str | None = Field(description="Its family in the model table; `null` where it knows none.")
+    sent: dict[str, Any] = Field(description="Fields of the request's body.")
+    not_sent: list[NotSent]
+    without_effect: list[str] = Field(description="Parameters that the model takes and ignores.")
+
+
+class Plan(Answer):
+    """What a job would take."""
+
+    object: Literal["plan"]
+    cells: int = Field(description="Cells of the results: model × persona × task × trait.")
+    persona_scores: int = Field(description="PersonaScores of the results: persona × model.")
+    runs_per_cell: int | None = Field(description="Of the atomic tasks.")
+    responses: int
+    calls: int
+    confirm_calls: int | None = Field(
+        description="What the job has to give as `confirm_calls` because of its size; `null` where it needs nothing."
+    )
+    estimated: bool = Field(description="Whether judging is estimated; it is exact for existing texts.")
+    stages: list[PlanStage]
+    cost: PlanCost
+    shortest_seconds: float = Field(description="Under the configured rate limits.")
+    simulated: bool
+    model_table: str | None = Field(
+        description="Version of the data by which parameters are sent or left out: what each family of models takes."
+    )
+    parameters: list[PlanParameters]
+    warnings: list[str]

@@ -1,0 +1,90 @@
+"""`/v1/jobs/{id}/events`: a job's states as server-sent events."""
+
+import time
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Response
+from fastapi.responses import StreamingResponse
+
+from app.api.http.access import needs
+from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters, takes_a_stream
+from app.api.http.openapi import NOT_FOUND, PROBLEMS, Responses
+from app.api.http.strict_json import StrictRoute
+from app.domain.keys.api_key import Scope
+from app.services.errors import NotFoundError
+from app.services.jobs.follow import JobState, read_state, states_after
+
+router = APIRouter(
+    prefix="/v1/jobs",
+    tags=["jobs"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+RECONNECT_MILLISECONDS = 2000
+KEEP_ALIVE_SECONDS = 15.0
+"""Proxies close connections on which nothing comes for long."""
+
+STREAM: Responses = {
+    200: {
+        "description": "Events named `job`: `data` is the job as `GET /v1/jobs/{id}` shows it, `id` names its state. "
+        "The stream ends with the job.",
+        "content": {
+            "text/event-stream": {
+                "example": 'id: 3f6c0d…\nevent: job\ndata: {"id": "job_…", "status": …}\n\n'
+            }
+        },
+    },
+    204: {"description": "The job is over and its last state is known: there is nothing to reconnect for."},
+}
+
+LastEventId = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        max_length=200,
+        description="The `id` of the last event that was received: what it told is not repeated.",
+    ),
+]
+
+
+@router.get(
+    "/{job_id}/events",
+    response_class=StreamingResponse,
+    dependencies=[Depends(takes_a_stream)],
+    responses=STREAM | NOT_FOUND,
+    summary="Follow a job by events",
+)
+@needs(Scope.READ)
+async def events(
+    job_id: JobId, services: ServicesDep, tenant: TenantDep, last_event_id: LastEventId = None
+) -> Response:
+    """The job's state now, and again whenever it changes: once a second at most, another status within a quarter."""
+    first = await read_state(services.engine, tenant, job_id, services.progress, services.holds)
+    if first.is_last and first.tag == last_event_id:
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+    states = states_after(
+        services.engine, tenant, job_id, first, last_event_id, services.progress, services.holds
+    )
+    # Nothing between us and the reader may hold events back or keep them.
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_stream(states), media_type="text/event-stream", headers=headers)
+
+
+async def _stream(states: AsyncIterator[JobState | None]) -> AsyncIterator[str]:
+    yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
+    told = time.monotonic()
+    try:
+        async for state in states:
+            if state is not None:
+                yield f"id: {state.tag}\nevent: job\ndata: {state.body}\n\n"
+            elif time.monotonic() - told >= KEEP_ALIVE_SECONDS:
+                yield ": still here\n\n"
+            else:
+                continue
+            told = time.monotonic()
+    except NotFoundError:
+        return  # deleted meanwhile: who reconnects is told so

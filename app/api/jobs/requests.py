@@ -1,0 +1,519 @@
+"""Schemas of request bodies. What they refuse is malformed; what names mean is looked up later."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+from pydantic.config import JsonDict
+
+from app.api.http.bodies import Body, in_parts
+from app.api.jobs.judging_requests import JudgingIn, VersionsIn
+from app.domain.jobs.budget import Budget
+from app.domain.jobs.draft import (
+    DimensionDraft,
+    JobDraft,
+    ModelDraft,
+    PersonaDraft,
+    QuestionsDraft,
+    ResponseDraft,
+    ScaleDraft,
+    TaskDraft,
+)
+from app.domain.jobs.execution import Execution
+from app.domain.jobs.priority import Priority
+from app.domain.providers.model import ModelParameters
+from app.domain.providers.reuse import NO_REUSE, Reuse, ReuseScope
+from app.domain.results.coverage import MINIMUM_COVERAGE
+from app.domain.results.gate import parse_threshold
+
+MAX_RUN = 32_766
+MAX_DEPTH = 16
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("must not contain the character U+0000")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("must not contain lone surrogates") from None
+    return text
+
+
+def _plain(value: object, depth: int = 0) -> None:
+    """Checks what is passed on as it is: Postgres and the provider must be able to take it."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"must not be nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        _storable(value)
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            _storable(key)
+            _plain(member, depth + 1)
+    elif isinstance(value, list):
+        for member in value:
+            _plain(member, depth + 1)
+
+
+def _extra(value: dict[str, Any]) -> dict[str, Any]:
+    _plain(value)
+    return value
+
+
+def _threshold(text: str) -> str:
+    parse_threshold(text)
+    return text
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=100)]
+Line = Annotated[Text, Field(min_length=1, max_length=300, pattern=r"^[^\r\n]*$")]
+ThresholdText = Annotated[Text, Field(max_length=500), AfterValidator(_threshold)]
+Prose = Annotated[Text, Field(min_length=1, max_length=20_000, pattern=r"\S")]
+
+
+class PersonaIn(Body):
+    """A persona written out in the job."""
+
+    id: Identifier = Field(description="Unique in the job.", examples=["blunt"])
+    description: Prose = Field(
+        description="The words put in place of `{persona}` in the instructions.", examples=["a blunt critic"]
+    )
+    traits: dict[Text, Text] = Field(
+        default_factory=dict,
+        max_length=50,
+        description="Level by dimension. Atomic tasks measure each; each becomes a cell of its own.",
+        examples=[{"A": "low"}],
+    )
+
+
+class ScaleIn(Body):
+    """The scores of a dimension."""
+
+    minimum: int = Field(1, ge=-1000, le=1000, description="Lowest score.")
+    maximum: int = Field(5, ge=-1000, le=1000, description="Highest score.")
+    not_applicable: int = Field(
+        9,
+        ge=-9999,
+        le=9999,
+        description="Option by which a judge says that the sentence carries no such trait.",
+    )
+
+    @model_validator(mode="after")
+    def _not_too_fine(self) -> "ScaleIn":
+        if self.maximum - self.minimum > 100:  # noqa: PLR2004 - see the message
+            raise ValueError("a scale has at most 101 scores")
+        return self
+
+
+class DimensionIn(Body):
+    """A dimension beyond the Big Five."""
+
+    id: Identifier = Field(description="Used in traits and results.", examples=["politics"])
+    name: Line = Field(
+        description="The word in the questionnaire's scoring prompt.", examples=["conservatism"]
+    )
+    options: Prose = Field(
+        description="The answer options as the judge reads them.",
+        examples=[
+            (
+                "1) Very progressive. 2) Moderately progressive. 3) Neither. 4) Moderately conservative."
+                " 5) Very conservative. 9) None of the above."
+            )
+        ],
+    )
+    scale: ScaleIn = Field(default_factory=ScaleIn)
+    levels: list[Line] = Field(
+        default=["low", "neutral", "high"],
+        min_length=2,
+        max_length=11,
+        description="Names of the equal parts into which the scale is cut, from the lowest up.",
+        examples=[["progressive", "centrist", "conservative"]],
+    )
+    questions: Annotated[list[Prose], in_parts(100, 200)] = Field(
+        default_factory=list, max_length=200, description="Interview questions; the questionnaire needs them."
+    )
+    essay_context: Prose | None = Field(None, description="The essay's scenario; the essay task needs it.")
+
+
+class ModelIn(Body):
+    """A model with its parameters. What is left out is the paper's for judges and PersonaGym, else the provider's default."""
+
+    model: Line = Field(description="`connection/name`.", examples=["anthropic/claude-sonnet-5-5"])
+    label: Line | None = Field(None, description="How results name it; `model` unless given.")
+    family: Line | None = Field(
+        None,
+        description="A model name that says of which family it is, where its own does not, such as that of an Azure"
+        " deployment: the parameters that the family refuses are not sent.",
+        examples=["gpt-5.6-luna"],
+    )
+    temperature: float | None = Field(None, ge=0, le=2, description="`null`: is not sent.")
+    top_p: float | None = Field(None, gt=0, le=1, description="`null`: is not sent.")
+    max_tokens: int | None = Field(None, ge=1, le=1_000_000)
+    seed: int | None = Field(
+        None, ge=0, le=2**31, description="Run n of a cell is sent seed + n, so that runs differ."
+    )
+    stop: list[Annotated[Text, Field(min_length=1, max_length=300)]] = Field(
+        default_factory=list, max_length=8
+    )
+    extra: Annotated[dict[str, Any], AfterValidator(_extra)] = Field(
+        default_factory=dict,
+        max_length=50,
+        description="Further fields of the provider's request body that only say how the model samples or reasons, such as"
+        " `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Anything else is a 422 that names it.",
+        examples=[{"reasoning_effort": "none"}],
+    )
+
+
+class ResponseIn(Body):
+    """A text that already exists."""
+
+    persona: Identifier = Field(description="One of the job's personas.")
+    task: str = Field(description="One of the job's tasks.", max_length=100)
+    text: Annotated[Text, Field(max_length=200_000)] = Field(
+        description="The response, as it was written. Thoughts in tags at its beginning are kept apart and not judged."
+    )
+    item: str | None = Field(
+        None,
+        max_length=200,
+        description="Which item it answers; needed where a cell has several.",
+        examples=["E-3"],
+    )
+    run: int | None = Field(
+        None, ge=0, le=MAX_RUN, description="Which repetition; in the given order if left out."
+    )
+    instruction: int | None = Field(
+        None,
+        ge=0,
+        le=999,
+        description="Number, from 0, of the persona instruction under which it was written.",
+    )
+    model: Line = Field("provided", description="Who wrote it, as results shall name it.")
+
+
+class TaskIn(Body):
+    """A task with options that only PersonaGym's tasks take."""
+
+    task: Annotated[str, Field(max_length=100)] = Field(
+        description="The task's id.", examples=["expected_action"]
+    )
+    atomic: bool | None = Field(
+        None, description="Also judge every sentence of the answers for its consistency with the persona."
+    )
+    questions: int | None = Field(
+        None, ge=1, le=200, description="Questions for each persona; 10, as in the paper, unless given."
+    )
+    questions_per_environment: bool | None = Field(
+        None, description="Make that many questions for each of a persona's environments."
+    )
+    runs: int | None = Field(
+        None, ge=1, le=1000, description="How often each question is answered; once unless given."
+    )
+
+
+def _kind(value: object) -> str:
+    return "name" if isinstance(value, str) else "object"
+
+
+PersonaRef = Annotated[
+    Annotated[Identifier, Tag("name")] | Annotated[PersonaIn, Tag("object")], Discriminator(_kind)
+]
+TaskRef = Annotated[
+    Annotated[str, Field(max_length=100), Tag("name")] | Annotated[TaskIn, Tag("object")],
+    Discriminator(_kind),
+]
+ModelRef = Annotated[Annotated[Line, Tag("name")] | Annotated[ModelIn, Tag("object")], Discriminator(_kind)]
+
+
+def _instruction_kind(value: object) -> str:
+    return "text" if isinstance(value, str) else "number"
+
+
+InstructionRef = Annotated[
+    Annotated[Prose, Tag("text")] | Annotated[int, Tag("number")], Discriminator(_instruction_kind)
+]
+
+EnvironmentNames = Annotated[list[Line], Field(max_length=500), in_parts(100, 500)]
+
+
+def _listing(value: object) -> str:
+    return "list" if isinstance(value, list) else "by persona"
+
+
+Environments = Annotated[
+    Annotated[EnvironmentNames, Tag("list")]
+    | Annotated[
+        dict[Text, EnvironmentNames], Field(max_length=10_000), in_parts(10, 10_000), Tag("by persona")
+    ],
+    Discriminator(_listing),
+]
+QuestionsByTask = Annotated[
+    dict[Text, Annotated[list[Prose], Field(max_length=1000), in_parts(100, 1000)]], in_parts(10, 10_000)
+]
+QuestionsByPersona = Annotated[dict[Text, QuestionsByTask], Field(max_length=10_000), in_parts(10, 10_000)]
+Questions = Annotated[
+    Annotated[Identifier, Tag("name")] | Annotated[QuestionsByPersona, Tag("object")], Discriminator(_kind)
+]
+
+
+class BudgetIn(Body):
+    """What a job may spend. It is never exceeded: a call starts only if its worst case fits beside all others."""
+
+    usd: float | None = Field(
+        None,
+        ge=1e-6,
+        le=1e9,
+        allow_inf_nan=False,
+        description="US dollars at list prices; every model that is called must have a known price.",
+    )
+    calls: int | None = Field(None, ge=1, le=10**12, description="Attempts, successful or not.")
+    tokens: int | None = Field(None, ge=1, le=10**15, description="Input and output tokens together.")
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> "BudgetIn":
+        if self.usd is None and self.calls is None and self.tokens is None:
+            raise ValueError("give at least one of usd, calls, tokens")
+        return self
+
+    def to_budget(self) -> Budget:
+        """The budget as the domain knows it."""
+        return Budget(**self.model_dump())
+
+
+class ReuseIn(Body):
+    """Which calls are not made where an equal request has been answered already; by default all are made."""
+
+    judging: Literal["off", "in_job", "across_jobs"] = Field(
+        "off",
+        description="For judges at temperature 0: `in_job` makes the job's identical calls once, `across_jobs` also"
+        " uses, and leaves behind, replies to and from your other jobs.",
+    )
+    generation: Literal["off", "across_jobs"] = Field(
+        "off",
+        description="For the models under test: a text is only used for the same repetition of the same item, so that"
+        " an equal job gets the same texts and no job gets one twice.",
+    )
+
+    def to_reuse(self) -> Reuse:
+        """The same as the domain knows it."""
+        return Reuse(ReuseScope(self.judging), ReuseScope(self.generation))
+
+
+class JobChangeIn(Body):
+    """What of a job can be changed."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, json_schema_extra={"examples": [{"budget": {"usd": 40}}]}
+    )
+
+    budget: BudgetIn = Field(
+        description="New limits, of the kinds that the job was submitted with; what is left out stays."
+    )
+
+
+EXAMPLE: JsonDict = {
+    "name": "two models, three tasks",
+    "personas": ["big-five", {"id": "blunt", "description": "a blunt critic", "traits": {"A": "low"}}],
+    "tasks": ["questionnaire", "essay", "social_media_post"],
+    "models": ["simulated/sim-faithful", {"model": "simulated/sim-drifting", "temperature": 1.0}],
+    "judges": ["simulated/sim-judge"],
+    "instructions": "all",
+    "iterations": 5,
+    "seed": 0,
+    "budget": {"usd": 25},
+    "metadata": {"commit": "abc123"},
+}
+
+
+class JobIn(Body):
+    """A job: personas × tasks × models, each repeated under every instruction; or existing texts to be judged."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [EXAMPLE]})
+
+    name: Line | None = Field(None, description="For people.")
+    personas: Annotated[list[PersonaRef], in_parts(10, 1000)] = Field(
+        min_length=1,
+        max_length=1000,
+        description="Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas"
+        " written out.",
+    )
+    tasks: list[TaskRef] = Field(
+        min_length=1, max_length=50, description="Task ids (`GET /v1/tasks`), or tasks with options."
+    )
+    judges: list[ModelRef] = Field(
+        default_factory=list,
+        max_length=10,
+        description="Judges; each judges every sentence, and grades every PersonaGym answer, alone."
+        " Temperature 0 unless given. If none is named, those of the operator's configuration; two simulated ones where"
+        " only the simulator is configured.",
+    )
+    models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models under test.")
+    responses: Annotated[list[ResponseIn], Field(max_length=200_000), in_parts(100, 200_000)] | None = Field(
+        None, description="Texts that already exist, instead of `models`."
+    )
+    dimensions: Annotated[list[DimensionIn], in_parts(10, 50)] = Field(
+        default_factory=list, max_length=50, description="Dimensions beyond the Big Five."
+    )
+    instructions: Literal["all"] | Annotated[list[InstructionRef], Field(min_length=1, max_length=50)] = (
+        Field(
+            "all",
+            description="Persona instructions of the atomic tasks: all six of the paper, or some by number"
+            " (from 0, as `GET /v1/personas` lists them), or texts.",
+        )
+    )
+    iterations: int = Field(5, ge=1, le=1000, description="Repetitions under each instruction.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of everything random on the service's side.")
+    reasoner: ModelRef | None = Field(
+        None,
+        description="Selects environments and makes up questions and exemplars; PersonaGym's tasks need one."
+        " Temperature and top_p 0.9 unless given.",
+    )
+    questions: Questions | None = Field(
+        None,
+        description="Questions that exist already: a question set's id, or questions by task by persona (id,"
+        " description, or the name of its published file). What is missing is made up.",
+        examples=[{"a cowboy": {"expected_action": ["A storm comes up on the range. What do you do?"]}}],
+    )
+    environments: Environments | None = Field(
+        None, description="Environments, for all personas or by persona id, instead of selecting them."
+    )
+    environment_pool: EnvironmentNames | None = Field(
+        None, description="Environments to select from, instead of the built-in 150."
+    )
+    gym_instruction: Identifier | None = Field(
+        None,
+        description="PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror`"
+        " (its section 3.2).",
+    )
+    thresholds: list[ThresholdText] = Field(
+        default_factory=list,
+        max_length=100,
+        description="What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise.",
+        examples=[["acc_atom>=0.8", "refusal_rate<=0.02"]],
+    )
+    minimum_coverage: float = Field(
+        MINIMUM_COVERAGE,
+        ge=0,
+        le=1,
+        description="The gate is inconclusive about a figure of a smaller share of what was planned.",
+    )
+    protocol: Literal["paper", "hardened"] = Field(
+        "paper",
+        description="`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is"
+        " the judged text, and show by a key word that they follow ours and not its instructions.",
+    )
+    budget: BudgetIn | None = Field(
+        None,
+        description="What it may spend; used up, the job pauses with `status_reason: budget_exhausted`.",
+    )
+    confirm_calls: int | None = Field(
+        None,
+        ge=1,
+        le=10**12,
+        description="How many calls you expect: a job that is planned with more is refused. Large jobs need it; the"
+        " plan's `confirm_calls` says so, and what to give.",
+    )
+    priority: Literal["low", "normal", "high"] = Field(
+        "normal",
+        description="Where its calls wait beside those of your other jobs: each step has four times the turns.",
+    )
+    judging: JudgingIn = Field(
+        default_factory=JudgingIn, description="How sentences are judged: one by one, unless given."
+    )
+    versions: VersionsIn | None = Field(
+        None,
+        description="Rules of earlier versions, as `GET /v1/tasks` lists them; those not named are the latest. A job keeps"
+        " its versions, whatever a later release brings.",
+    )
+    reuse: ReuseIn | None = Field(
+        None, description="Whether replies are used again; what that spared is told in `reuse`."
+    )
+    execution: Literal["direct", "batch"] = Field(
+        "direct",
+        description="`batch` sends the calls through the providers' batch endpoints: half the price, within a day."
+        " PersonaGym's preparations are called directly all the same.",
+    )
+    metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
+        default_factory=dict, max_length=16, description="Labels of your own; jobs can be listed by them."
+    )
+
+    def to_draft(self) -> JobDraft:
+        """The job as the domain knows it."""
+        instructions = None if isinstance(self.instructions, str) else tuple(self.instructions)
+        return JobDraft(
+            personas=tuple(
+                p if isinstance(p, str) else PersonaDraft(**p.model_dump()) for p in self.personas
+            ),
+            tasks=tuple(t if isinstance(t, str) else TaskDraft(**t.model_dump()) for t in self.tasks),
+            judges=tuple(model_draft(judge) for judge in self.judges),
+            models=tuple(model_draft(model) for model in self.models),
+            responses=None
+            if self.responses is None
+            else tuple(ResponseDraft(**vars(response)) for response in self.responses),
+            dimensions=tuple(_dimension_draft(dimension) for dimension in self.dimensions),
+            instructions=instructions,
+            iterations=self.iterations,
+            seed=self.seed,
+            reasoner=None if self.reasoner is None else model_draft(self.reasoner),
+            questions=_questions_draft(self.questions),
+            environments=_environments(self.environments),
+            environment_pool=None if self.environment_pool is None else tuple(self.environment_pool),
+            gym_instruction=self.gym_instruction,
+            budget=None if self.budget is None else self.budget.to_budget(),
+            priority=Priority(self.priority),
+            grouping=self.judging.to_draft(),
+            reuse=NO_REUSE if self.reuse is None else self.reuse.to_reuse(),
+            execution=Execution(self.execution),
+            hardened=self.protocol == "hardened",
+            versions={} if self.versions is None else self.versions.chosen(),
+            confirmed_calls=self.confirm_calls,
+        )
+
+
+def _questions_draft(given: str | dict[str, dict[str, list[str]]] | None) -> QuestionsDraft | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return QuestionsDraft(None, given)
+    return QuestionsDraft(
+        {who: {task: tuple(asked) for task, asked in of.items()} for who, of in given.items()}
+    )
+
+
+def _environments(
+    given: list[str] | dict[str, list[str]] | None,
+) -> tuple[str, ...] | dict[str, tuple[str, ...]] | None:
+    if isinstance(given, dict):
+        return {who: tuple(names) for who, names in given.items()}
+    return None if given is None else tuple(given)
+
+
+def model_draft(model: str | ModelIn) -> ModelDraft:
+    """A model as the domain knows it."""
+    if isinstance(model, str):
+        return ModelDraft(model)
+    given: Mapping[str, Any] = model.model_dump(exclude={"model", "label", "stop", "family"})
+    unset = tuple(
+        name for name in ("temperature", "top_p") if name in model.model_fields_set and given[name] is None
+    )
+    parameters = ModelParameters(stop=tuple(model.stop), unset=unset, **given)
+    return ModelDraft(model.model, model.label, parameters, model.family)
+
+
+def _dimension_draft(dimension: DimensionIn) -> DimensionDraft:
+    return DimensionDraft(
+        id=dimension.id,
+        name=dimension.name,
+        options=dimension.options,
+        scale=ScaleDraft(**dimension.scale.model_dump()),
+        levels=tuple(dimension.levels),
+        questions=tuple(dimension.questions),
+        essay_context=dimension.essay_context,
+    )

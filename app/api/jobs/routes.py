@@ -1,0 +1,372 @@
+"""`/v1/jobs`: submit, plan, list, follow, control, delete; results, responses, reports."""
+
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from app.api.http import cursors
+from app.api.http.access import needs
+from app.api.http.answer_headers import FRAMED_BY_NOBODY
+from app.api.http.cursors import After, PageLimit
+from app.api.http.dependencies import (
+    CallerDep,
+    JobId,
+    MetadataFilter,
+    ServicesDep,
+    SpendingJobId,
+    TenantDep,
+    no_unknown_parameters,
+    takes_a_stream,
+)
+from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
+from app.api.http.problems import wrong_field
+from app.api.http.strict_json import StrictRequest, StrictRoute
+from app.api.jobs import answers as job_answers
+from app.api.jobs.requests import JobChangeIn, JobIn
+from app.api.results import answers as result_answers
+from app.api.results import response_answers
+from app.api.results.metric_answers import RunDistances
+from app.api.results.routes import JUNIT_TYPE, junit_answer
+from app.db.jobs import jobs
+from app.domain.jobs.status import JobStatus
+from app.domain.keys.api_key import Scope
+from app.services.jobs.control import cancel_job, change_budget, delete_job, pause_job, resume_job, retry_job
+from app.services.jobs.follow import read_state
+from app.services.jobs.plan import plan_job
+from app.services.jobs.submit import Submission, submit_job
+from app.services.jobs.view import find_job, job_json, view_job
+from app.services.results.gate import gate_of
+from app.services.results.reports import EXPORTS, TABLES, export_report
+from app.services.results.responses import ResponseFilter, read_page
+from app.services.results.run_distances import CellChoice, read_run_distances
+
+router = APIRouter(
+    prefix="/v1/jobs",
+    tags=["jobs"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+REPORTS: Responses = {
+    200: {"content": {export.media_type: {} for export in EXPORTS.values()} | {JUNIT_TYPE: {}}}
+}
+POLL_SECONDS = "1"
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        pattern=r"^[\x21-\x7e]+$",
+        description="The same key and body return the same thing for 24 hours.",
+    ),
+]
+
+
+@router.post("", status_code=202, responses=answers_with(job_answers.JobDetail, 202), summary="Submit a job")
+@needs(Scope.SUBMIT)
+async def submit(
+    request: StrictRequest,
+    body: JobIn,
+    services: ServicesDep,
+    tenant: TenantDep,
+    caller: CallerDep,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Accepts a job. It runs in the background; poll its `Location`."""
+    submission = Submission(
+        await request.make(body.to_draft),
+        body.name,
+        body.metadata,
+        await request.sent(),
+        idempotency_key,
+        caller.capped_key,
+        gone=request.is_disconnected,
+    )
+    job = await submit_job(services.submission, tenant, submission)
+    view = await view_job(services.engine, tenant, job.id)
+    headers = {"Location": f"/v1/jobs/{job.id}"}
+    if not JobStatus(view["status"]).is_terminal:
+        headers["Retry-After"] = POLL_SECONDS
+    return JSONResponse(view, HTTPStatus.ACCEPTED, headers)
+
+
+@router.post("/plan", responses=answers_with(job_answers.Plan), summary="Plan a job")
+@needs(Scope.READ)
+async def plan(request: StrictRequest, body: JobIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Says what a job would take and cost. Nothing is spent and nothing is stored."""
+    draft = await request.make(body.to_draft)
+    return JSONResponse(await plan_job(services.planning, tenant, draft, request.is_disconnected))
+
+
+@router.get("", responses=answers_with(job_answers.JobList), summary="List jobs")
+@needs(Scope.READ)
+async def list_(
+    services: ServicesDep,
+    tenant: TenantDep,
+    metadata: MetadataFilter,
+    limit: PageLimit = 20,
+    after: After = None,
+    status: Annotated[JobStatus | None, Query(description="Only jobs in this state.")] = None,
+) -> Response:
+    """Jobs, newest first. `metadata[key]=value` (any number of them) keeps those that carry the label."""
+    async with services.engine.connect() as connection:
+        found = await jobs.list_jobs(
+            connection,
+            tenant,
+            limit=limit + 1,
+            after=cursors.beginning(after),
+            status=status,
+            metadata=metadata,
+        )
+    return JSONResponse(cursors.newest_first(found, limit, job_json))
+
+
+@router.get(
+    "/{job_id}",
+    responses=answers_with(job_answers.JobDetail, 200) | {304: {"description": "Not changed."}} | NOT_FOUND,
+    summary="Follow a job",
+)
+@needs(Scope.READ)
+async def get(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """A job's state and live progress. While it is not over, `Retry-After` says when to ask again.
+
+    `progress`, `usage` and `cost` of a running job are at most two seconds old, all the rest is that of now; so is everything
+    of any other job.
+    """
+    state = await read_state(services.engine, tenant, job_id, services.progress, services.holds)
+    tag = f'"{state.tag}"'
+    headers = {"ETag": tag}
+    if not state.is_last:
+        headers["Retry-After"] = POLL_SECONDS
+    if if_none_match is not None and (tag in if_none_match or if_none_match.strip() == "*"):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(state.body, headers=headers, media_type="application/json")
+
+
+@router.patch(
+    "/{job_id}",
+    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
+    summary="Change a job's budget",
+)
+@needs(Scope.SUBMIT)
+async def change(
+    job_id: SpendingJobId, body: JobChangeIn, services: ServicesDep, tenant: TenantDep
+) -> Response:
+    """Raises or lowers the limits of a job's budget. A job that paused because of it goes on when it is resumed."""
+    await change_budget(services.control, tenant, job_id, body.budget.to_budget())
+    return JSONResponse(await view_job(services.engine, tenant, job_id))
+
+
+@router.delete(
+    "/{job_id}",
+    status_code=204,
+    response_class=Response,
+    responses=NOT_FOUND | CONFLICT,
+    summary="Delete a finished job",
+)
+@needs(Scope.SUBMIT)
+async def delete(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Removes a finished job and everything that belongs to it."""
+    await delete_job(services.control, tenant, job_id)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+@router.post(
+    "/{job_id}/cancel",
+    responses=answers_with(job_answers.JobDetail) | NOT_FOUND,
+    summary="Cancel a job",
+)
+@needs(Scope.SUBMIT)
+async def cancel(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """No further call starts; what was paid for is kept. Cancelling a job that is over changes nothing."""
+    await cancel_job(services.control, tenant, job_id)
+    return JSONResponse(await view_job(services.engine, tenant, job_id))
+
+
+@router.post(
+    "/{job_id}/pause",
+    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
+    summary="Pause a job",
+)
+@needs(Scope.SUBMIT)
+async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """No further call starts until the job is resumed."""
+    await pause_job(services.control, tenant, job_id)
+    return JSONResponse(await view_job(services.engine, tenant, job_id))
+
+
+@router.post(
+    "/{job_id}/resume",
+    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
+    summary="Resume a paused job",
+)
+@needs(Scope.SUBMIT)
+async def resume(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """A paused job goes on where it stopped; nothing is done twice."""
+    await resume_job(services.control, tenant, job_id)
+    return JSONResponse(await view_job(services.engine, tenant, job_id))
+
+
+@router.post(
+    "/{job_id}/retry",
+    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
+    summary="Retry what failed",
+)
+@needs(Scope.SUBMIT)
+async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Redoes only what failed, stayed unparsed or has no answer in a job that is over or paused; all the rest is kept.
+
+    A job in which nothing failed, or that is at work, stays as it is. A cancelled job is a 409, as is one that is
+    just ending and one that is paused with calls still on the wire.
+    """
+    await retry_job(services.control, tenant, job_id)
+    return JSONResponse(await view_job(services.engine, tenant, job_id))
+
+
+@router.get(
+    "/{job_id}/results",
+    responses=answers_with(result_answers.Results) | NOT_FOUND,
+    summary="Read the results",
+)
+@needs(Scope.READ)
+async def results(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Every metric by cell and by total, each with its n and what was left out.
+
+    Works while the job runs; what is shown then was computed at most half a minute ago, as `computed_at` says.
+    """
+    job = await find_job(services.engine, tenant, job_id)
+    return Response(await services.results.read(job), media_type="application/json")
+
+
+@router.get(
+    "/{job_id}/distances",
+    responses=answers_with(RunDistances) | NOT_FOUND,
+    summary="Read how far a cell's runs are apart",
+)
+@needs(Scope.READ)
+async def distances(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    persona: Annotated[str, Query(max_length=100)],
+    task: Annotated[str, Query(max_length=100)],
+    model: Annotated[
+        str | None, Query(max_length=300, description="May be left out if the job has only one.")
+    ] = None,
+    dimension: Annotated[
+        str | None, Query(max_length=100, description="May be left out if the cell has only one.")
+    ] = None,
+) -> Response:
+    """The run-by-run distances behind a cell's RC_atom; works while the job runs."""
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    wanted = CellChoice(model, persona, task, dimension)
+    return JSONResponse(await read_run_distances(services.engine, job, context, wanted))
+
+
+@router.get(
+    "/{job_id}/responses",
+    responses=answers_with(response_answers.ResponseList) | NOT_FOUND,
+    summary="Read responses",
+)
+@needs(Scope.READ)
+async def responses(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    model: Annotated[str | None, Query(max_length=300)] = None,
+    persona: Annotated[str | None, Query(max_length=100)] = None,
+    task: Annotated[str | None, Query(max_length=100)] = None,
+    out_of_character: Annotated[
+        bool, Query(description="Only those with a sentence out of character.")
+    ] = False,
+    judges_disagree: Annotated[
+        bool,
+        Query(
+            description="Only those of which one judge finds a sentence in character and another finds it out of"
+            " character, on the same dimension, or to which two judges gave grades two or more points apart."
+        ),
+    ] = False,
+    suspicious: Annotated[
+        bool, Query(description="Only those with a verdict or grade whose `suspicion` is not `null`.")
+    ] = False,
+    after: After = None,
+    limit: PageLimit = 50,
+) -> Response:
+    """Responses with their sentences, verdicts and the judges' own words. A page that would be too large ends early.
+
+    `out_of_character`, `judges_disagree` and `suspicious` look at 2,000 responses a page: one of theirs may be short, or empty, and
+    still have another after it, as `has_more` says.
+    """
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    wanted = ResponseFilter(model, persona, task, out_of_character, judges_disagree, suspicious)
+    position = None if after is None else cursors.position(after)
+    page, following = await read_page(services.engine, job, context, wanted, after=position, limit=limit)
+    cursor = None if following is None else cursors.encoded(list(following))
+    return JSONResponse(
+        {
+            "data": [response.to_json() for response in page],
+            "has_more": cursor is not None,
+            "next_cursor": cursor,
+        }
+    )
+
+
+@router.get(
+    "/{job_id}/report",
+    response_class=StreamingResponse,
+    dependencies=[Depends(takes_a_stream)],
+    responses=REPORTS | NOT_FOUND,
+    summary="Download a report",
+)
+@needs(Scope.READ)
+async def report(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    format_: Annotated[
+        Literal["json", "html", "csv", "jsonl", "parquet", "junit"],
+        Query(
+            alias="format",
+            description="`html` is one self-contained file; the others are for programs. `junit` is the gate over the"
+            " job's own `thresholds`.",
+        ),
+    ] = "json",
+    level: Annotated[
+        Literal["verdicts", "cells", "persona_scores", "judging_check"],
+        Query(
+            description="One row per verdict, per cell of the results, per PersonaScore and task score, or per judge and"
+            " task of what checks several sentences a call."
+        ),
+    ] = "verdicts",
+) -> Response:
+    """The results as a file, streamed."""
+    if level != "verdicts" and format_ not in TABLES:
+        raise wrong_field("/query/level", f"only for the formats {', '.join(TABLES)}")
+    job = await find_job(services.engine, tenant, job_id)
+    if format_ == "junit":
+        return junit_answer(job_id, await gate_of(services.results, job, None, "personas"))
+    context = await services.contexts.get(tenant, job_id)
+    document = await services.results.read(job)
+    export = EXPORTS[format_]
+    chunks: AsyncIterator[bytes] = export_report(
+        services.engine, job, context, document, format_=format_, level=level
+    )
+    name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"
+    headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}
+    if format_ == "html":
+        # Its own policy is in the page; a browser keeps to both, and takes this one's part from the header only.
+        headers["Content-Security-Policy"] = f"base-uri 'none'; form-action 'none'; {FRAMED_BY_NOBODY}"
+    return StreamingResponse(chunks, media_type=export.media_type, headers=headers)

@@ -1,0 +1,1 @@
+"""`/v1/annotations` and `/v1/labelling-rounds`."""

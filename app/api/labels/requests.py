@@ -1,0 +1,105 @@
+"""Schemas of bodies about what people say of sentences and responses."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from app.api.http.bodies import Body
+from app.api.jobs.requests import Identifier, Text
+from app.domain.labels.annotation import MOST_ROWS, Answer
+from app.domain.labels.annotation_file import AnnotationDraft
+from app.domain.labels.rounds import MOST_THINGS, LabellingKind
+
+RESPONSE = "resp_01kxyz0abcdefghjkmnpqrstvw-0-3-0"
+ANNOTATIONS_EXAMPLE: JsonDict = {
+    "annotations": [
+        {"annotator": "anna", "response": RESPONSE, "unit": 2, "dimension": "E", "score": 4},
+        {
+            "annotator": "anna",
+            "response": RESPONSE,
+            "unit": 0,
+            "dimension": "E",
+            "other_response": RESPONSE,
+            "other_unit": 1,
+            "preferred": "second",
+        },
+    ]
+}
+ROUND_EXAMPLE: JsonDict = {
+    "job": "job_01kxyz0abcdefghjkmnpqrstvw",
+    "kind": "pairs",
+    "dimension": "E",
+    "size": 50,
+}
+
+Unit = Annotated[int, Field(ge=0, le=32_767)]
+
+
+class AnnotationIn(Body):
+    """One annotator's answer: a score of a sentence or response, or which sentence of a pair would get the higher one."""
+
+    annotator: Annotated[Text, Field(min_length=1, max_length=100)] = Field(
+        description="Who says it; the same name is the same person.", examples=["anna"]
+    )
+    response: Annotated[str, Field(max_length=100)] = Field(
+        description="A response's id.", examples=[RESPONSE]
+    )
+    unit: Unit | None = Field(None, description="A sentence's `index`; left out for the whole response.")
+    dimension: Identifier | None = Field(
+        None,
+        description="On which; may be left out where there is only one. Of a whole PersonaGym response, left out means by"
+        " its task's rubric.",
+    )
+    score: int | Literal["not_applicable"] | None = Field(None, description="On the dimension's scale.")
+    other_response: Annotated[str, Field(max_length=100)] | None = Field(
+        None, description="Of a pair: the response of the second sentence."
+    )
+    other_unit: Unit | None = Field(None, description="Of a pair: the second sentence.")
+    preferred: Literal["first", "second", "equal"] | None = Field(
+        None, description="Of a pair: which is nearer to the upper end of the dimension's scale."
+    )
+
+    def to_draft(self, pointer: str) -> AnnotationDraft:
+        """The annotation as the domain knows it."""
+        return AnnotationDraft(
+            pointer=pointer,
+            annotator=self.annotator,
+            response=self.response,
+            unit=self.unit,
+            dimension=self.dimension,
+            score=self.score,
+            other_response=self.other_response,
+            other_unit=self.other_unit,
+            preferred=None if self.preferred is None else Answer(self.preferred),
+        )
+
+
+class AnnotationsIn(Body):
+    """Annotations, all of which are kept or none."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, json_schema_extra={"examples": [ANNOTATIONS_EXAMPLE]}
+    )
+
+    annotations: list[AnnotationIn] = Field(min_length=1, max_length=MOST_ROWS)
+
+    def to_drafts(self, start: int = 0) -> list[AnnotationDraft]:
+        """The annotations as the domain knows them, the first of which has the index ``start``."""
+        return [each.to_draft(f"/annotations/{n}") for n, each in enumerate(self.annotations, start)]
+
+
+class LabellingRoundIn(Body):
+    """A sample of a job's sentences, or pairs of them, for people to label."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [ROUND_EXAMPLE]})
+
+    job: Annotated[str, Field(max_length=100)] = Field(description="A job that is over.")
+    kind: Annotated[LabellingKind, Field(strict=False)] = Field(
+        description="`sentences` are scored, of `pairs` the one is chosen that is nearer to the scale's upper end."
+    )
+    dimension: Identifier | None = Field(
+        None, description="On which; may be left out where the job has only one."
+    )
+    size: int = Field(50, ge=1, le=MOST_THINGS, description="How many; fewer if there are not so many.")
+    seed: int = Field(0, ge=0, le=2**31)

@@ -1,0 +1,175 @@
+"""`/v1/annotations`: what people say of sentences and responses; `/v1/labelling-rounds`: what they are shown."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import AfterValidator, ValidationError
+
+from app.api.http import cursors
+from app.api.http.access import needs
+from app.api.http.cursors import After, PageLimit
+from app.api.http.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters, takes_a_stream
+from app.api.http.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
+from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with, described_body
+from app.api.http.path_ids import id_check
+from app.api.http.problems import field_error
+from app.api.http.strict_json import StrictRequest, StrictRoute
+from app.api.labels import answers as annotation_answers
+from app.api.labels.requests import AnnotationsIn, LabellingRoundIn
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.keys.api_key import Scope
+from app.domain.labels.annotation import MOST_ROWS, ROWS_AT_ONCE
+from app.domain.labels.annotation_file import AnnotationDraft, read_csv
+from app.services.identifiers import id_form
+from app.services.labels.annotations import (
+    AnnotationFilter,
+    annotation_json,
+    export_csv,
+    keep_annotations,
+    read_annotations,
+)
+from app.services.labels.rounds import RoundDraft, draw_round, show_round
+
+router = APIRouter(
+    prefix="/v1",
+    tags=["annotations"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+ANNOTATIONS: Responses = {
+    200: {
+        "model": annotation_answers.AnnotationList,
+        "content": {"application/json": {}, f"{CSV_TYPE}; charset=utf-8": {}},
+    }
+}
+RoundId = Annotated[
+    str, Path(description="A round's id."), AfterValidator(id_check("labelling round", id_form("lab")))
+]
+
+
+@router.post(
+    "/annotations",
+    responses=answers_with(annotation_answers.KeptAnnotations) | NOT_FOUND,
+    openapi_extra=described_body(AnnotationsIn, CSV_TYPE),
+    summary="Keep annotations",
+)
+@needs(Scope.SUBMIT)
+async def create(request: StrictRequest, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Keeps what people say of sentences, pairs of sentences and responses: all of it or, where something is wrong, nothing.
+
+    JSON; or CSV with the columns that `GET` gives, of which `annotator` and `response` are needed. Pointers into CSV begin
+    with `/lines/<number>`. Sending the same again changes nothing; another answer of the same annotator replaces his
+    former one. How far people agree with the judges is in the job's results as `human_agreement`.
+    """
+    if form_of(request, BodyForm.CSV) is BodyForm.CSV:
+        drafts = await asyncio.to_thread(_drafts_of_csv, await request.body())
+    else:
+        drafts = await asyncio.to_thread(_drafts_of_json, await json_of(request))
+    return JSONResponse(await keep_annotations(services.engine, services.contexts, tenant, drafts))
+
+
+def _drafts_of_csv(body: bytes) -> Sequence[AnnotationDraft]:
+    """CPU only."""
+    read = read_csv(text_of(body))
+    if read.errors:
+        raise InvalidJobError(read.errors)
+    return read.drafts
+
+
+def _drafts_of_json(sent: object) -> Sequence[AnnotationDraft]:
+    """CPU only."""
+    drafts: list[AnnotationDraft] = []
+    errors: list[FieldError] = []
+    for start, part in _slices(sent):
+        try:
+            drafts += AnnotationsIn.model_validate(part).to_drafts(start)
+        except ValidationError as error:
+            errors += [
+                field_error({**each, "loc": _moved(each["loc"], start)}, sent) for each in error.errors()
+            ]
+    if errors:
+        raise InvalidJobError(list(dict.fromkeys(errors)))
+    return drafts
+
+
+def _slices(sent: object) -> Iterator[tuple[int, object]]:
+    """What was sent, some annotations at a time, each time with the index of the first: while pydantic is at it, no other thread runs."""
+    rows = sent.get("annotations") if isinstance(sent, dict) else None
+    if not isinstance(sent, dict) or not isinstance(rows, list) or not 0 < len(rows) <= MOST_ROWS:
+        yield 0, sent  # wrong as a whole
+        return
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        yield start, sent | {"annotations": rows[start : start + ROWS_AT_ONCE]}
+
+
+def _moved(location: Sequence[int | str], by: int) -> tuple[int | str, ...]:
+    """Where in the body a location within a slice is."""
+    return "body", *(
+        token + by if n == 1 and isinstance(token, int) else token for n, token in enumerate(location)
+    )
+
+
+@router.get(
+    "/annotations",
+    dependencies=[Depends(takes_a_stream)],
+    responses=ANNOTATIONS | NOT_FOUND,
+    summary="Read annotations",
+)
+@needs(Scope.READ)
+async def list_(
+    services: ServicesDep,
+    tenant: TenantDep,
+    job: Annotated[str | None, Query(max_length=100, description="Only about this job.")] = None,
+    annotator: Annotated[
+        str | None, Query(max_length=100, pattern=r"^[^\x00]*$", description="Only this person's.")
+    ] = None,
+    format_: Annotated[
+        Literal["json", "csv"], Query(alias="format", description="`csv` is all of them, streamed.")
+    ] = "json",
+    limit: PageLimit = 50,
+    after: After = None,
+) -> Response:
+    """Annotations, in the order in which they were first given."""
+    wanted = AnnotationFilter(None if job is None else job_id_of(job), annotator)
+    if format_ == "csv":
+        chunks = export_csv(services.engine, tenant, wanted)
+        headers = {"Content-Disposition": f'attachment; filename="{job or "all"}-annotations.csv"'}
+        return StreamingResponse(chunks, media_type=f"{CSV_TYPE}; charset=utf-8", headers=headers)
+    begin = 0 if after is None else cursors.number(after)
+    found = await read_annotations(services.engine, tenant, wanted, after=begin, limit=limit + 1)
+    return JSONResponse(cursors.page(found, limit, annotation_json, lambda each: cursors.encoded([each.id])))
+
+
+@router.post(
+    "/labelling-rounds",
+    status_code=201,
+    responses=answers_with(annotation_answers.LabellingRound, 201) | NOT_FOUND | CONFLICT,
+    summary="Draw what people shall label",
+)
+@needs(Scope.SUBMIT)
+async def draw(body: LabellingRoundIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Draws sentences, or pairs of them with different scores, as evenly over the scores as there are any.
+
+    `links.page` is where people label them: neither the scores nor the model's name are shown there. The same body
+    again gives the same round.
+    """
+    draft = RoundDraft(job_id_of(body.job), body.kind, body.dimension, body.size, body.seed)
+    made = await draw_round(services.engine, services.contexts, tenant, draft)
+    return JSONResponse(made, HTTPStatus.CREATED, {"Location": f"/v1/labelling-rounds/{made['id']}"})
+
+
+@router.get(
+    "/labelling-rounds/{round_id}",
+    responses=answers_with(annotation_answers.LabellingRound) | NOT_FOUND,
+    summary="See how far labelling is",
+)
+@needs(Scope.READ)
+async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """A round: what was drawn of how much, and how much each annotator has answered."""
+    return JSONResponse(await show_round(services.engine, tenant, round_id))

@@ -1,0 +1,1 @@
+"""`/v1/connections` and `/v1/models`."""

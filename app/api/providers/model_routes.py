@@ -1,0 +1,75 @@
+"""`POST /v1/models/check`: one short call to a model, before a job makes thousands."""
+
+import math
+from http import HTTPStatus
+from typing import Literal
+
+from fastapi import APIRouter, Depends, Response
+from fastapi.responses import JSONResponse
+from pydantic import ConfigDict, Field
+
+from app.api.http.access import needs
+from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.openapi import PROBLEMS, answers_with
+from app.api.http.problems import ProblemError
+from app.api.http.strict_json import StrictRoute
+from app.api.jobs.requests import ModelIn, model_draft
+from app.api.providers import model_answers
+from app.domain.keys.api_key import Scope
+from app.services.jobs.check_model import Check, check_model
+
+CHECKS_PER_MINUTE = 30
+"""Of one tenant, all its keys together."""
+
+router = APIRouter(
+    prefix="/v1/models",
+    tags=["catalog"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+
+class CheckIn(ModelIn):
+    """A model to be tried, as a job names it."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={"examples": [{"model": "simulated/sim-judge", "role": "judge"}]},
+    )
+
+    role: Literal["judge", "model", "persona_agent"] = Field(
+        "judge", description="As what a job would call it: that decides which parameters it is sent."
+    )
+    call: bool = Field(True, description="`false`: says what a job would send, and calls nobody.")
+
+
+@router.post("/check", responses=answers_with(model_answers.ModelCheck), summary="Try a model")
+@needs(Scope.SUBMIT)
+async def check(body: CheckIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> Response:
+    """Makes one short call and says what it found: reachable, key valid, limits, parameters, thoughts, latency, price.
+
+    Where the provider refuses a parameter the call is made again without it. A model that fails is a 200 with
+    `works: false`, the provider's words and what to do. What it costs counts against the cap of the API key.
+    """
+    if body.call:
+        await keep_check_rate(services, tenant)
+    draft = model_draft(
+        ModelIn.model_validate(body.model_dump(include=set(ModelIn.model_fields), exclude_unset=True))
+    )
+    asked = Check(draft, body.role, body.call, caller.capped_key)
+    return JSONResponse(await check_model(services.checking, tenant, asked))
+
+
+async def keep_check_rate(services: Services, tenant: str) -> None:
+    """Counts a check.
+
+    Raises:
+        ProblemError: If the tenant has made too many.
+    """
+    seconds = await services.request_rates.wait_for(f"checks of {tenant}", CHECKS_PER_MINUTE)
+    if seconds:
+        detail = f"{CHECKS_PER_MINUTE} checks may be made a minute"
+        headers = {"Retry-After": str(math.ceil(seconds))}
+        raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", detail, headers=headers)

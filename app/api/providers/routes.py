@@ -1,0 +1,99 @@
+"""`/v1/connections`: model providers beside those in the operator's file."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Response
+from fastapi.responses import JSONResponse
+from pydantic import AfterValidator
+
+from app.api.http.access import needs
+from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, answers_with
+from app.api.http.path_ids import id_check
+from app.api.http.strict_json import StrictRoute
+from app.api.providers import answers as connection_answers
+from app.api.providers.requests import ConnectionChangeIn, ConnectionIn
+from app.domain.keys.api_key import Scope
+from app.services.providers.connections import (
+    change_connection,
+    create_connection,
+    delete_connection,
+    find_connection,
+    list_connections,
+)
+
+router = APIRouter(
+    prefix="/v1/connections",
+    tags=["connections"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+ConnectionName = Annotated[
+    str,
+    Path(description="A connection's name.", examples=["lab-vllm"]),
+    AfterValidator(id_check("connection", r"[a-z0-9][a-z0-9_-]{0,62}")),
+]
+
+
+@router.post(
+    "",
+    status_code=201,
+    responses=answers_with(connection_answers.KeptConnection, 201) | CONFLICT,
+    summary="Make a connection",
+)
+@needs(Scope.ADMIN)
+async def create(body: ConnectionIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Lets jobs name models of a provider as `name/model`, beside those of the operator's file.
+
+    The key is kept encrypted, goes to the URL's scheme, host and port alone, and is in no answer. Workers know the
+    connection at once. A name of the operator's is a 409.
+    """
+    made = await create_connection(services.making_connections, tenant, body.values(), body.api_key)
+    return JSONResponse(made, HTTPStatus.CREATED, {"Location": f"/v1/connections/{made['name']}"})
+
+
+@router.get("", responses=answers_with(connection_answers.KeptConnectionList), summary="List own connections")
+@needs(Scope.ADMIN)
+async def list_(services: ServicesDep, tenant: TenantDep) -> Response:
+    """Connections that were made here, by name. `GET /v1/models` has the operator's as well."""
+    return JSONResponse({"data": await list_connections(services.engine, tenant)})
+
+
+@router.get(
+    "/{connection_name}",
+    responses=answers_with(connection_answers.KeptConnection) | NOT_FOUND,
+    summary="Read a connection",
+)
+@needs(Scope.ADMIN)
+async def get(connection_name: ConnectionName, services: ServicesDep, tenant: TenantDep) -> Response:
+    """A connection, without its key."""
+    return JSONResponse(await find_connection(services.engine, tenant, connection_name))
+
+
+@router.patch(
+    "/{connection_name}",
+    responses=answers_with(connection_answers.KeptConnection) | NOT_FOUND,
+    summary="Change a connection",
+)
+@needs(Scope.ADMIN)
+async def change(
+    connection_name: ConnectionName, body: ConnectionChangeIn, services: ServicesDep, tenant: TenantDep
+) -> Response:
+    """Changes what is named.
+
+    Jobs under way keep URL, limits and prices as they were when they were submitted. A new key reaches them within
+    seconds, unless the connection leads elsewhere by now: with another scheme, host or port the key has to be given anew.
+    """
+    changed = await change_connection(services.making_connections, tenant, connection_name, body.changes())
+    return JSONResponse(changed)
+
+
+@router.delete("/{connection_name}", status_code=204, responses=NOT_FOUND, summary="Delete a connection")
+@needs(Scope.ADMIN)
+async def delete(connection_name: ConnectionName, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Deletes a connection with its keys; jobs that still call it pause within seconds."""
+    await delete_connection(services.engine, tenant, connection_name)
+    return Response(status_code=HTTPStatus.NO_CONTENT)

@@ -1,0 +1,1 @@
+"""Results, figures, comparisons and gates."""

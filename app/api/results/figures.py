@@ -1,0 +1,74 @@
+"""`/v1/jobs/{id}/figures`: a report's figures as files."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from app.api.http.access import needs
+from app.api.http.answer_headers import FRAMED_BY_NOBODY
+from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.openapi import NOT_FOUND, PROBLEMS, Responses
+from app.api.http.strict_json import StrictRoute
+from app.domain.keys.api_key import Scope
+from app.services.jobs.view import find_job
+from app.services.results.figures import FigureFormat, FigureName, FigureRequest, Theme, draw_figure
+
+router = APIRouter(
+    prefix="/v1/jobs",
+    tags=["jobs"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
+FIGURES: Responses = {
+    200: {
+        "description": "The figure.",
+        "content": {
+            media: {"schema": {"type": "string", "format": "binary"}} for media in MEDIA_TYPES.values()
+        },
+    }
+}
+
+
+@router.get(
+    "/{job_id}/figures/{name}.{file_format}",
+    response_class=Response,
+    responses=FIGURES | NOT_FOUND,
+    summary="Download a figure",
+)
+@needs(Scope.READ)
+async def figure(
+    job_id: JobId,
+    name: FigureName,
+    file_format: FigureFormat,
+    services: ServicesDep,
+    tenant: TenantDep,
+    model: Annotated[
+        str | None,
+        Query(
+            max_length=300,
+            description="Whose, for `heat_map` and `cells`; may be left out if the job has only one.",
+        ),
+    ] = None,
+    theme: Annotated[
+        Theme | None, Query(description="Without it light, but in an SVG whichever the reader prefers.")
+    ] = None,
+) -> Response:
+    """A figure of the HTML report, or its heat map, as SVG or PNG; works while the job runs.
+
+    Of a great many personas it has the weakest, and says so; the results have all. While many figures wait to be drawn the answer
+    is 503 with `Retry-After`.
+    """
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    results = await services.results.read(job)
+    wanted = FigureRequest(name, file_format, model, theme)
+    content = await draw_figure(services.engine, services.figures, job, context, results, wanted)
+    headers = {
+        "Content-Disposition": f'inline; filename="{job_id}-{name}.{file_format}"',
+        # An SVG may be opened by itself, and what models are called is in it.
+        "Content-Security-Policy": f"default-src 'none'; style-src 'unsafe-inline'; {FRAMED_BY_NOBODY}",
+    }
+    return Response(content, media_type=MEDIA_TYPES[file_format], headers=headers)

@@ -1,0 +1,140 @@
+"""Schemas of figures: metrics with their intervals, and what goes with what."""
+
+from pydantic import BaseModel, Field
+
+from app.api.http.answer import Answer
+
+
+class Metric(BaseModel):
+    """A figure, with what it was taken over; `null` with a reason where it does not exist."""
+
+    value: float | None
+    n: int
+    reason: str | None = None
+    ci95: tuple[float, float] | None = Field(
+        None,
+        description="95 % confidence interval over the cell's runs; in totals, over personas.",
+        examples=[[0.7, 0.85]],
+    )
+    ci95_reason: str | None = Field(None, description="Why there is no interval.")
+    ci95_runs: tuple[float, float] | None = Field(
+        None, description="In totals: the interval for these very cells, if their runs were repeated."
+    )
+    ci95_runs_reason: str | None = Field(None, description="Why there is no such interval.")
+    left_out: int | None = Field(None, description="In totals: cells, or personas, that lack the metric.")
+
+
+class RcAtom(Metric):
+    """RC_atom, and its two parts: over the pairs of runs that share the persona instruction, and over those that do not."""
+
+    within_instruction: float | None
+    within_instruction_n: int
+    within_instruction_reason: str | None = None
+    within_instruction_ci95: tuple[float, float] | None = None
+    within_instruction_ci95_reason: str | None = None
+    within_instruction_ci95_runs: tuple[float, float] | None = None
+    within_instruction_ci95_runs_reason: str | None = None
+    across_instructions: float | None
+    across_instructions_n: int
+    across_instructions_reason: str | None = None
+    across_instructions_ci95: tuple[float, float] | None = None
+    across_instructions_ci95_reason: str | None = None
+    across_instructions_ci95_runs: tuple[float, float] | None = None
+    across_instructions_ci95_runs_reason: str | None = None
+
+
+class CellMetrics(BaseModel):
+    """The six metrics of a cell or total."""
+
+    mean: Metric
+    acc: Metric
+    rc: Metric
+    acc_atom: Metric
+    ic_atom: Metric
+    rc_atom: RcAtom
+
+
+class Coverage(Answer):
+    """Which share of the planned verdicts (grades) the figures are of."""
+
+    share: float | None = Field(
+        description="`counted` of `planned`; `null` where nothing is planned.", examples=[0.98]
+    )
+    counted: int = Field(
+        description="`scored`, and `not_applicable` in responses with a scored sentence; of grades the scored ones."
+    )
+    refused: int = Field(description="Of those that do not count, what the model's refusals cost.")
+    planned: int = Field(
+        description="Responses without judged sentences have as many as the others of their model and task on average."
+    )
+
+
+class Corrected(Answer):
+    """What missing responses and verdicts can do to ACC_atom. Not in the papers."""
+
+    acc_atom_composite: Metric = Field(
+        description="ACC_atom with each refusal as a response that is out of character throughout."
+    )
+    acc_atom_bounds: tuple[float, float] | None = Field(
+        description="ACC_atom if all that is missing were out of character, and if all were in character."
+    )
+
+
+class GroupKeys(BaseModel):
+    """What the cells of a total have in common; of these keys those that its `by` names."""
+
+    model: str = Field(description="Of every group.")
+    persona: str | None = None
+    task: str | None = None
+    dimension: str | None = None
+    level: str | None = None
+
+
+class Correlation(Answer):
+    """How two metrics go together over cells (atomic paper, Tables 4 and 8)."""
+
+    metrics: tuple[str, str] = Field(examples=[["acc", "acc_atom"]])
+    r: Metric = Field(description="Pearson's; n counts the cells that have both.")
+
+
+class LengthEffect(Answer):
+    """How a metric goes with the length of responses over cells (atomic paper, section 6)."""
+
+    task: str | None = Field(description="`null` for all tasks together.")
+    metric: str = Field(examples=["ic_atom"])
+    units: Metric = Field(description="Pearson's r with the mean number of sentences in a cell's responses.")
+    scored_units: Metric = Field(description="The same with those that have a score.")
+
+
+class RunOfCell(Answer):
+    """One run of a cell."""
+
+    run: int
+    instruction: int | None = Field(
+        description="Number of the persona instruction, from 0; `null` if unknown."
+    )
+
+
+class JudgesDistances(Answer):
+    """What one judge's scores say of the runs."""
+
+    judge: str
+    distances: list[list[float | None]] = Field(
+        description="Run by run, in the order of `runs`; `null` where one of the two has no scored sentence.",
+        examples=[[[0, 0.5], [0.5, 0]]],
+    )
+
+
+class RunDistances(Answer):
+    """How far a cell's runs are apart: Wasserstein distances of their scores, 0 to the scale's width."""
+
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    simulated: bool
+    width: int = Field(description="The greatest distance that there can be.")
+    runs: list[RunOfCell] = Field(description="At most 100, the first ones.")
+    runs_in_all: int = Field(description="Runs that have verdicts.")
+    by_judge: list[JudgesDistances]

@@ -1,0 +1,94 @@
+"""`/v1/comparisons` and `/v1/jobs/{id}/gate`: what results decide."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Response
+from fastapi.responses import JSONResponse
+
+from app.api.http.access import needs
+from app.api.http.dependencies import JobId, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
+from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
+from app.api.http.strict_json import StrictRoute
+from app.api.results import decision_answers
+from app.api.results.requests import ComparisonIn, SideIn
+from app.domain.keys.api_key import Scope
+from app.domain.results.gate import Gate, IntervalKind
+from app.reports.junit import junit
+from app.services.jobs.view import find_job
+from app.services.results.compare import Comparer, SideRequest
+from app.services.results.gate import MAX_THRESHOLDS, gate_of
+
+router = APIRouter(
+    prefix="/v1",
+    tags=["decisions"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+JUNIT_TYPE = "application/xml"
+GATE: Responses = {200: {"model": decision_answers.Gate, "content": {"application/json": {}, JUNIT_TYPE: {}}}}
+
+
+@router.post(
+    "/comparisons",
+    responses=answers_with(decision_answers.Comparison) | NOT_FOUND | CONFLICT,
+    summary="Compare two models",
+)
+@needs(Scope.READ)
+async def compare(body: ComparisonIn, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Paired differences a − b over the personas, tasks and dimensions that both have; nothing is stored.
+
+    A persona is resampled with all of its pairs; p-values come from a sign-flip permutation test over personas. Paired by
+    items, `over_items` has the same over what these very personas were asked.
+    """
+    comparer = Comparer(services.engine, services.contexts, services.results)
+    return JSONResponse(await comparer.compare(tenant, _side(body.a), _side(body.b), body.pairing))
+
+
+@router.get("/jobs/{job_id}/gate", responses=GATE | NOT_FOUND, summary="Hold the results to thresholds")
+@needs(Scope.READ)
+async def gate(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    threshold: Annotated[
+        list[Annotated[str, Query(max_length=500)]] | None,
+        Query(
+            max_length=MAX_THRESHOLDS,
+            description="`acc_atom>=0.8`, `acc_atom@task=essay,level=low>=0.6`, `refusal_rate<=0.02`; `:gte:` and `:lte:`"
+            " mean the same as the signs. Without any, the job's own `thresholds`.",
+            examples=[["acc_atom>=0.8"]],
+        ),
+    ] = None,
+    interval: Annotated[
+        IntervalKind,
+        Query(
+            description="Whose interval decides: over personas like these, or over the runs of these very cells."
+        ),
+    ] = "personas",
+    minimum_coverage: Annotated[
+        float | None,
+        Query(
+            ge=0,
+            le=1,
+            description="A figure of a smaller share of what was planned is inconclusive. [the job's own `minimum_coverage`]",
+        ),
+    ] = None,
+    format_: Annotated[Literal["json", "junit"], Query(alias="format")] = "json",
+) -> Response:
+    """`pass` if the whole interval of every figure meets its threshold, `fail` if all of one misses it, else `inconclusive`."""
+    job = await find_job(services.engine, tenant, job_id)
+    found = await gate_of(services.results, job, threshold, interval, minimum_coverage)
+    if format_ == "junit":
+        return junit_answer(job_id, found)
+    return JSONResponse({"job": job_id} | found.to_json())
+
+
+def junit_answer(job_id: str, gate: Gate) -> Response:
+    """A gate as JUnit XML."""
+    return Response(junit(job_id, gate), media_type=JUNIT_TYPE)
+
+
+def _side(side: SideIn) -> SideRequest:
+    return SideRequest(None if side.job is None else job_id_of(side.job), side.model, side.baseline)

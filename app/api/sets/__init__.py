@@ -1,0 +1,1 @@
+"""`/v1/persona-sets` and `/v1/question-sets`."""

@@ -1,0 +1,129 @@
+"""`/v1/persona-sets`: immutable sets of personas, named by their content; brought along, or made up by a reasoner."""
+
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import AfterValidator, ValidationError
+
+from app.api.http.access import Caller, needs
+from app.api.http.cursors import After, PageLimit
+from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.media import CSV_TYPE, JSONL_TYPES, BodyForm, form_of, json_of, text_of
+from app.api.http.openapi import NOT_FOUND, PROBLEMS, answers_with, described_body
+from app.api.http.path_ids import id_check
+from app.api.http.problems import wrong_field
+from app.api.http.strict_json import StrictRequest, StrictRoute
+from app.api.jobs import answers as job_answers
+from app.api.jobs.requests import Line
+from app.api.jobs.routes import POLL_SECONDS, IdempotencyKey
+from app.api.sets import answers as set_answers
+from app.api.sets.lists import list_kept
+from app.api.sets.requests import GenerateIn, PersonaSetIn
+from app.domain.jobs.imports import PersonaFormat
+from app.domain.keys.api_key import Scope
+from app.services.jobs.submit import Submission, submit_job
+from app.services.jobs.view import view_job
+from app.services.sets.persona_sets import find_persona_set, keep_file, keep_personas
+
+router = APIRouter(
+    prefix="/v1/persona-sets",
+    tags=["persona sets"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+SetId = Annotated[
+    str,
+    Path(description="A set's id, or the name of a built-in one."),
+    AfterValidator(id_check("persona set", r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")),
+]
+
+
+@router.post(
+    "",
+    status_code=201,
+    responses=answers_with(set_answers.PersonaSet, 201) | answers_with(job_answers.JobDetail, 202),
+    openapi_extra=described_body(PersonaSetIn, *JSONL_TYPES, CSV_TYPE),
+    summary="Keep personas as a set, or have some made up",
+)
+@needs(Scope.SUBMIT)
+async def create(
+    request: StrictRequest,
+    services: ServicesDep,
+    tenant: TenantDep,
+    caller: CallerDep,
+    name: Annotated[
+        Line | None, Query(description="The set's name, where the body is JSON Lines or CSV.")
+    ] = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Keeps personas. The same personas are the same set, whoever sends them when.
+
+    JSON; JSON Lines with a description or an object a line; or CSV whose header has `description` and perhaps `id` and
+    `traits` (such as `E=low; A=high`). Pointers into the last two begin with `/lines/<number>`.
+
+    With `generate`, a reasoner is asked until there are `count` distinct ones. The answer is the job that does it (202);
+    when it has ended, its `links.persona_set` leads to the set and its results say what was dropped and why.
+    """
+    form = form_of(request, BodyForm.JSONL, BodyForm.CSV)
+    catalog = services.submission.catalog
+    if form is not BodyForm.JSON:
+        text, persona_format = text_of(await request.body()), PersonaFormat(form.value)
+        found = await keep_file(services.engine, catalog, tenant, name, text, persona_format)
+        return _kept(found)
+    if name is not None:
+        raise wrong_field("/query/name", "a JSON body has the name itself")
+    sent = await json_of(request)
+    body = _body(sent)
+    if body.generate is not None:
+        return await _generate(services, caller, body, body.generate, sent, idempotency_key)
+    start = "" if isinstance(sent, list) else "/personas"
+    found = await keep_personas(services.engine, catalog, tenant, body.name, body.personas, start)
+    return _kept(found)
+
+
+@router.get("", responses=answers_with(set_answers.PersonaSetList), summary="List persona sets")
+@needs(Scope.READ)
+async def list_(
+    services: ServicesDep,
+    tenant: TenantDep,
+    limit: PageLimit = 20,
+    after: After = None,
+) -> Response:
+    """Kept sets, newest first, without their personas. The built-in ones are named by `GET /v1/personas`."""
+    return await list_kept(services, tenant, "persona_set", limit, after)
+
+
+@router.get(
+    "/{set_id}", responses=answers_with(set_answers.PersonaSet) | NOT_FOUND, summary="Read a persona set"
+)
+@needs(Scope.READ)
+async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """A set with its personas, kept or built in."""
+    return JSONResponse(await find_persona_set(services.engine, services.submission.catalog, tenant, set_id))
+
+
+async def _generate(
+    services: Services, caller: Caller, body: PersonaSetIn, wanted: GenerateIn, request: Any, key: str | None
+) -> Response:
+    submission = Submission(wanted.to_draft(), body.name, {}, request, key, caller.capped_key)
+    job = await submit_job(services.submission, caller.tenant, submission)
+    headers = {"Location": f"/v1/jobs/{job.id}", "Retry-After": POLL_SECONDS}
+    return JSONResponse(await view_job(services.engine, caller.tenant, job.id), HTTPStatus.ACCEPTED, headers)
+
+
+def _kept(found: dict[str, Any]) -> Response:
+    return JSONResponse(found, HTTPStatus.CREATED, {"Location": f"/v1/persona-sets/{found['id']}"})
+
+
+def _body(value: Any) -> PersonaSetIn:
+    """The JSON body; a bare list is one of personas."""
+    try:
+        return PersonaSetIn.model_validate({"personas": value} if isinstance(value, list) else value)
+    except ValidationError as error:
+        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
+        raise RequestValidationError(found, body=value) from error

@@ -1,0 +1,94 @@
+"""Schemas of the bodies that make question sets and persona sets."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic.config import JsonDict
+
+from app.api.http.bodies import Body
+from app.api.jobs.requests import Line, ModelRef, QuestionsByPersona, model_draft
+from app.domain.instruments.persona import MAX_PERSONAS
+from app.domain.jobs.draft import PersonaGenerationDraft
+from app.domain.personagym.generation import MOST_PERSONAS
+
+QUESTIONS_EXAMPLE: JsonDict = {
+    "name": "frontier life",
+    "questions": {"a cowboy": {"Expected Action": ["A storm comes up on the range. What do you do?"]}},
+}
+
+
+class QuestionSetIn(Body):
+    """Questions to be kept as a set; PersonaGym's published files go in as they are, by persona description."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, json_schema_extra={"examples": [QUESTIONS_EXAMPLE]}
+    )
+
+    name: Line | None = Field(None, description="For people.")
+    questions: QuestionsByPersona = Field(
+        min_length=1,
+        description="Questions by task (id, title or alias) by persona: its description, or the name of its published"
+        " file, which is the description with `.json`, in a directory `questions` or in none.",
+    )
+
+
+class GenerateIn(Body):
+    """A request to make up personas."""
+
+    count: int = Field(ge=1, le=MOST_PERSONAS, description="How many distinct ones.")
+    reasoner: ModelRef = Field(description="Who makes them up. Temperature and top_p 0.9 unless given.")
+
+    def to_draft(self) -> PersonaGenerationDraft:
+        """The request as the domain knows it."""
+        return PersonaGenerationDraft(self.count, model_draft(self.reasoner))
+
+
+PERSONAS_SCHEMA: JsonDict = {
+    "description": "Personas: descriptions, ids of built-in ones, or objects; or descriptions or objects by id.",
+    "anyOf": [
+        {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MAX_PERSONAS,
+            "items": {
+                "anyOf": [
+                    {"type": "string"},
+                    {
+                        "type": "object",
+                        "required": ["description"],
+                        "additionalProperties": False,
+                        "properties": {
+                            "id": {
+                                "type": "string",
+                                "description": "`persona-<position>` unless given. Sets of one job need different ids.",
+                            },
+                            "description": {"type": "string"},
+                            "traits": {"type": "object", "additionalProperties": {"type": "string"}},
+                        },
+                    },
+                ]
+            },
+        },
+        {"type": "object"},
+    ],
+}
+PERSONAS_EXAMPLE: JsonDict = {
+    "name": "critics",
+    "personas": ["a blunt critic", {"id": "kind", "description": "a kind critic", "traits": {"A": "high"}}],
+}
+
+
+class PersonaSetIn(Body):
+    """Personas to be kept as a set, or how many a reasoner shall make up."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [PERSONAS_EXAMPLE]})
+
+    name: Line | None = Field(None, description="For people.")
+    personas: Annotated[object, WithJsonSchema(PERSONAS_SCHEMA)] = None
+    generate: GenerateIn | None = Field(None, description="Instead of `personas`; the answer is a job.")
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "PersonaSetIn":
+        if (self.personas is None) == (self.generate is None):
+            raise ValueError("give either personas or generate")
+        return self

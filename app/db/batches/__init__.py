@@ -1,0 +1,1 @@
+"""Batches, their calls and files."""

@@ -1,0 +1,1 @@
+"""Shards, calls and the rows that they write."""

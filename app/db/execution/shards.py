@@ -1,0 +1,540 @@
+"""Shards: announcing, claiming, keeping, giving back, ending; and what in them is still missing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.execution.shard_counts import SET_COUNTS, store_usage
+from app.domain.jobs.priority import Priority
+from app.domain.jobs.status import JobStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to write a response shard's results, until its lease runs out or somebody else claims it.
+
+    Attributes:
+        shard_id: Which shard.
+        token: The fencing token under which it was claimed.
+        tenant: Whose job it is.
+        job_id: Which job.
+        cell_id: Which cell, and ``cell`` its ordinal in the job.
+        run_start: First run.
+        run_stop: One past the last run.
+        attempts_before: Attempts of its calls are counted from here.
+        priority: The job's.
+        budgeted: Whether the job has a budget.
+        waited: Whether the job was still waiting for somebody to begin it.
+        shared: Whether there are other tenants, who have keys that are still good.
+        queued_seconds: How long ago the shard was announced.
+    """
+
+    shard_id: int
+    token: int
+    tenant: str
+    job_id: str
+    cell_id: int
+    cell: int
+    run_start: int
+    run_stop: int
+    attempts_before: int = 0
+    priority: Priority = Priority.NORMAL
+    budgeted: bool = False
+    waited: bool = False
+    shared: bool = False
+    queued_seconds: float = 0.0
+
+    @property
+    def place(self) -> int:
+        """What the shard's calls are named by in their job: the cell."""
+        return self.cell
+
+
+@dataclass(frozen=True, slots=True)
+class PreparationClaim:
+    """The right to write what prepares a persona; otherwise as :class:`Claim`.
+
+    Attributes:
+        shard_id: Which shard.
+        token: The fencing token under which it was claimed.
+        tenant: Whose job it is.
+        job_id: Which job.
+        persona: Index among the job's personas.
+        attempts_before: As of a :class:`Claim`, like the next five.
+        priority: The job's.
+        budgeted: Whether the job has a budget.
+        waited: Whether the job was still waiting for somebody to begin it.
+        shared: Whether there are other tenants.
+        queued_seconds: How long ago the shard was announced.
+        retries: How often failed steps of it were opened again.
+    """
+
+    shard_id: int
+    token: int
+    tenant: str
+    job_id: str
+    persona: int
+    attempts_before: int = 0
+    priority: Priority = Priority.NORMAL
+    budgeted: bool = False
+    waited: bool = False
+    shared: bool = False
+    queued_seconds: float = 0.0
+    retries: int = 0
+
+    @property
+    def place(self) -> int:
+        """What the shard's calls are named by in their job: the persona."""
+        return self.persona
+
+
+AnyClaim = Claim | PreparationClaim
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """What a shard already has of one response."""
+
+    run: int
+    item: int
+    status: str
+    text: str | None
+    unit_starts: Sequence[int]
+    unit_ends: Sequence[int]
+
+
+MOST = 2**31 - 1
+"""No limit."""
+
+PRIORITY_MINUTES = 10
+"""By so much older is a job taken to be for each step of priority: without end, jobs of high priority would starve the others."""
+
+PREPARED = (
+    "(s.prerequisite_id IS NULL OR EXISTS (SELECT FROM shards p WHERE p.id = s.prerequisite_id AND p.done))"
+)
+"""Whether a shard ``s`` can be worked on as far as its prerequisite goes."""
+
+CALLED_FOR = (
+    "(jobs.status IN ('queued', 'running') AND (s.answered OR NOT s.parked)"
+    " OR s.answered AND jobs.status IN ('paused', 'cancelling', 'finalizing'))"
+)
+"""Whether the state of its job wants a shard ``s`` worked on."""
+
+
+class Among(NamedTuple):
+    """Of which shards the next one is.
+
+    Attributes:
+        quiet_seconds: Of those that were announced so long ago.
+        of_tenant_below: Of tenants of whose jobs fewer shards are held, by all workers.
+        of_job_below: Of jobs of which fewer shards are held.
+    """
+
+    quiet_seconds: float = 0.0
+    of_tenant_below: int = MOST
+    of_job_below: int = MOST
+
+
+ALL = Among()
+
+
+async def refill(
+    connection: AsyncConnection, job_id: str, window: int, *, answered_below: int | None = None
+) -> list[int]:
+    """Announces further shards of a job, so that at most ``window`` are announced and not done.
+
+    Those that a finished preparation has opened come before further preparations. The caller holds the lock on the job's row: two at once would each announce a window.
+
+    Args:
+        connection: Where.
+        job_id: Which job.
+        window: How many.
+        answered_below: Only those for which a batch holds answers and that have failed less often, of a job that makes
+            no calls any more.
+
+    Returns:
+        The shards to tell the queue of, after the transaction has committed.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET announced_at = clock_timestamp() WHERE id IN ("
+            " SELECT id FROM shards s WHERE job_id = :job AND NOT done AND announced_at IS NULL"
+            " AND CASE WHEN CAST(:below AS integer) IS NULL THEN answered OR NOT parked"
+            "  ELSE answered AND failures < :below END"
+            f" AND {PREPARED} ORDER BY coalesce(prerequisite_id, id), id"
+            " LIMIT greatest(0, :window - (SELECT count(*) FROM shards"
+            "  WHERE job_id = :job AND NOT done AND announced_at IS NOT NULL"
+            # What else was announced is never claimed, and so never makes room.
+            "  AND (CAST(:below AS integer) IS NULL OR answered)))"
+            " FOR UPDATE SKIP LOCKED) RETURNING id"
+        ),
+        {"job": job_id, "window": window, "below": answered_below},
+    )
+    return sorted(row.id for row in rows)
+
+
+async def announce_again(
+    connection: AsyncConnection, job_id: str, *, quiet_seconds: float | None, answered: bool = False
+) -> list[int]:
+    """Announced shards of a job that nobody holds: the message, or the worker, was lost.
+
+    Those whose lease ran out are announced at once. Those never claimed may still wait in the queue.
+
+    Args:
+        connection: Where.
+        job_id: Which job.
+        quiet_seconds: Announce never claimed shards after so long; ``None`` for not at all.
+        answered: Only those for which a batch holds answers.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET announced_at = clock_timestamp() WHERE id IN ("
+            " SELECT id FROM shards WHERE NOT done AND job_id = :job AND (answered OR NOT :answered)"
+            " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+            " AND (announced_at < lease_expires_at"
+            "  OR announced_at < clock_timestamp() - make_interval(secs => CAST(:quiet AS double precision)))"
+            " ORDER BY id FOR UPDATE SKIP LOCKED) RETURNING id"
+        ),
+        {"job": job_id, "quiet": quiet_seconds, "answered": answered},
+    )
+    return sorted(row.id for row in rows)
+
+
+async def unclaimed(connection: AsyncConnection) -> int:
+    """How many shards of active jobs are announced and held by nobody: as many messages should be in the queue."""
+    rows = await connection.execute(
+        text(
+            "SELECT count(*) FROM shards JOIN jobs ON jobs.id = shards.job_id"
+            " WHERE jobs.status IN ('queued', 'running') AND NOT done AND announced_at IS NOT NULL"
+            " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+        )
+    )
+    return int(rows.scalar_one())
+
+
+async def next_in_turn(
+    connection: AsyncConnection, among: Among = ALL, shard_id: int | None = None
+) -> int | None:
+    """Whose turn it is: a shard that can be claimed, of the tenant of whose jobs fewest shards are held, by all workers.
+
+    Of a tenant's jobs, the one of which fewest are held comes first, then the older one; see :data:`PRIORITY_MINUTES`.
+    One that somebody else is just claiming is passed over.
+
+    Args:
+        connection: Where.
+        among: Which shards can be it.
+        shard_id: Of the job whose turn it is, this one if it can be claimed, or else the first.
+    """
+    rows = await connection.execute(
+        text(
+            "WITH held AS MATERIALIZED (SELECT tenant, job_id, count(*) AS number FROM shards WHERE NOT done"
+            "  AND announced_at IS NOT NULL AND lease_expires_at > clock_timestamp() GROUP BY tenant, job_id)"
+            " SELECT s.id FROM shards s JOIN jobs ON jobs.id = s.job_id"
+            " LEFT JOIN held ON held.job_id = s.job_id"
+            " LEFT JOIN (SELECT tenant, sum(number) AS number FROM held GROUP BY tenant) tenants"
+            "  ON tenants.tenant = s.tenant"
+            " WHERE NOT s.done AND s.announced_at <= clock_timestamp() - make_interval(secs => :quiet)"
+            " AND (s.lease_expires_at IS NULL OR s.lease_expires_at < clock_timestamp())"
+            f" AND {CALLED_FOR} AND {PREPARED}"
+            " AND coalesce(tenants.number, 0) < :of_tenant AND coalesce(held.number, 0) < :of_job"
+            " ORDER BY coalesce(tenants.number, 0), coalesce(held.number, 0),"
+            " jobs.created_at + make_interval(mins => :step * array_position(ARRAY['high', 'normal', 'low'], jobs.priority)),"
+            " jobs.id, s.id IS NOT DISTINCT FROM CAST(:shard AS bigint) DESC, s.id"
+            " LIMIT 1 FOR NO KEY UPDATE OF s SKIP LOCKED"
+        ),
+        {
+            "shard": shard_id,
+            "step": PRIORITY_MINUTES,
+            "quiet": among.quiet_seconds,
+            "of_tenant": among.of_tenant_below,
+            "of_job": among.of_job_below,
+        },
+    )
+    return rows.scalar_one_or_none()
+
+
+async def bar(connection: AsyncConnection, job_id: str) -> None:
+    """Ends every claim on a job's unfinished shards: nothing is written into a job that is over.
+
+    Waits for whoever is writing under one of them.
+    """
+    await connection.execute(
+        text(
+            "UPDATE shards SET lease_token = lease_token + 1, lease_owner = NULL, lease_expires_at = NULL"
+            # Locked in the order of their ids, as the writer does, so that the two never wait for each other.
+            " WHERE id IN (SELECT id FROM shards WHERE job_id = :job AND NOT done AND lease_token > 0"
+            "  ORDER BY id FOR UPDATE)"
+        ),
+        {"job": job_id},
+    )
+
+
+async def withdraw(connection: AsyncConnection, job_id: str) -> None:
+    """Takes back the announcements of a job's shards that nobody holds, so that the next refill makes them again.
+
+    While a job stands still, workers drop the messages that reach them.
+    """
+    await connection.execute(
+        text(
+            "UPDATE shards SET announced_at = NULL, failures = 0 WHERE id IN ("
+            " SELECT id FROM shards WHERE job_id = :job AND NOT done AND (announced_at IS NOT NULL OR failures > 0)"
+            " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+            " ORDER BY id FOR UPDATE SKIP LOCKED)"
+        ),
+        {"job": job_id},
+    )
+
+
+async def claim(
+    connection: AsyncConnection, shard_id: int, owner: str, lease_seconds: float
+) -> AnyClaim | None:
+    """Leases a shard, by the database's clock, if its job is active, its persona prepared and nobody else holds it.
+
+    One statement. The job's row is share-locked first: a job that is cancelled before this commits is not claimed.
+    Shards for which a batch holds answers are claimed in a job that stands still or ends, too: what is paid for is kept.
+    """
+    rows = await connection.execute(
+        text(
+            "WITH job AS (SELECT jobs.id, jobs.priority, jobs.status FROM jobs JOIN shards s ON s.job_id = jobs.id"
+            f"  WHERE s.id = :shard AND {CALLED_FOR}"
+            # The shard's row may be a stale writer's for a while: the lease must run from afterwards.
+            "  FOR SHARE OF jobs FOR NO KEY UPDATE OF s)"
+            " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner, parked = false,"
+            " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
+            " FROM job WHERE s.id = :shard AND s.job_id = job.id AND NOT done"
+            f" AND {PREPARED} AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+            " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, retries, cell_id,"
+            " (SELECT ordinal FROM cells WHERE cells.id = cell_id) AS cell, run_start, run_stop,"
+            " attempts_before, job.priority, EXISTS (SELECT FROM budgets WHERE budgets.job_id = s.job_id) AS budgeted,"
+            " job.status = 'queued' AS waited,"
+            " EXISTS (SELECT FROM api_keys WHERE api_keys.tenant <> s.tenant AND revoked_at IS NULL"
+            "  AND (expires_at IS NULL OR expires_at > clock_timestamp())) AS shared,"
+            " coalesce(CAST(extract(epoch FROM clock_timestamp() - announced_at) AS double precision), 0)"
+            "  AS queued_seconds"
+        ),
+        {"shard": shard_id, "owner": owner, "seconds": lease_seconds},
+    )
+    row = rows.first()
+    if row is None:
+        return None
+    how = (
+        row.attempts_before,
+        Priority(row.priority),
+        row.budgeted,
+        row.waited,
+        row.shared,
+        row.queued_seconds,
+    )
+    if row.persona is not None:
+        return PreparationClaim(
+            row.id, row.lease_token, row.tenant, row.job_id, row.persona, *how, row.retries
+        )
+    shard = (row.id, row.lease_token, row.tenant, row.job_id, row.cell_id, row.cell)
+    return Claim(*shard, row.run_start, row.run_stop, *how)
+
+
+async def start_job(connection: AsyncConnection, job_id: str) -> None:
+    """Marks a job as running when its first shard has been claimed."""
+    await connection.execute(
+        text(
+            "UPDATE jobs SET status = 'running', started_at = coalesce(started_at, clock_timestamp()),"
+            " updated_at = clock_timestamp() WHERE id = :job AND status = 'queued'"
+        ),
+        {"job": job_id},
+    )
+
+
+async def renew(
+    connection: AsyncConnection, claims: Sequence[AnyClaim], lease_seconds: float
+) -> set[AnyClaim]:
+    """Keeps the leases of claims that are still valid.
+
+    Returns:
+        Those that are still ours.
+    """
+    rows = await connection.execute(
+        text(
+            # Locked in the order of their ids, as the writer does, so that the two never wait for each other.
+            "WITH ours AS (SELECT shards.id FROM shards"
+            "  JOIN unnest(CAST(:ids AS bigint[]), CAST(:tokens AS bigint[])) AS held (id, token)"
+            "  ON shards.id = held.id AND lease_token = held.token"
+            # One that was given back keeps its token; renewed, it would be held by nobody until that runs out.
+            "  WHERE NOT done AND lease_owner IS NOT NULL ORDER BY shards.id FOR UPDATE OF shards)"
+            " UPDATE shards SET lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
+            " FROM ours WHERE shards.id = ours.id RETURNING shards.id, lease_token"
+        ),
+        {
+            "seconds": lease_seconds,
+            "ids": [c.shard_id for c in claims],
+            "tokens": [c.token for c in claims],
+        },
+    )
+    ours = {(row.id, row.lease_token) for row in rows}
+    return {claim for claim in claims if (claim.shard_id, claim.token) in ours}
+
+
+async def standing(
+    connection: AsyncConnection, claims: Sequence[AnyClaim]
+) -> dict[AnyClaim, tuple[JobStatus, bool]]:
+    """What has become of claims: the state of the job, and whether the shard is still held under the claim.
+
+    Claims of jobs that have been deleted are missing.
+    """
+    rows = await connection.execute(
+        text(
+            "SELECT held.place, jobs.status, lease_token = token AND lease_owner IS NOT NULL AS ours"
+            " FROM unnest(CAST(:ids AS bigint[]), CAST(:tokens AS bigint[])) WITH ORDINALITY AS held (id, token, place)"
+            " JOIN shards ON shards.id = held.id JOIN jobs ON jobs.id = job_id"
+        ),
+        {"ids": [c.shard_id for c in claims], "tokens": [c.token for c in claims]},
+    )
+    return {claims[row.place - 1]: (JobStatus(row.status), row.ours) for row in rows}
+
+
+async def holds(connection: AsyncConnection, held: AnyClaim) -> bool:
+    """Whether nobody has claimed the shard since."""
+    rows = await connection.execute(
+        text("SELECT FROM shards WHERE id = :shard AND lease_token = :token"),
+        {"shard": held.shard_id, "token": held.token},
+    )
+    return rows.first() is not None
+
+
+async def release(connection: AsyncConnection, held: AnyClaim, *, failed: bool) -> int:
+    """Gives an unfinished shard back, so that it is announced again with the next refill.
+
+    Args:
+        connection: Where.
+        held: The claim.
+        failed: Whether an error of ours was the reason.
+
+    Returns:
+        How often the shard has failed so far.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET lease_owner = NULL, lease_expires_at = NULL, announced_at = NULL,"
+            " failures = failures + :failed WHERE id = :shard AND lease_token = :token AND NOT done"
+            " RETURNING failures"
+        ),
+        {"shard": held.shard_id, "token": held.token, "failed": int(failed)},
+    )
+    row = rows.first()
+    return 0 if row is None else row.failures
+
+
+async def park(connection: AsyncConnection, held: Claim) -> None:
+    """Gives back a shard that waits for batches; it is announced again when one has ended.
+
+    The caller holds the lock on the job's row, as does whoever ends a batch.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET parked = true, lease_owner = NULL, lease_expires_at = NULL, announced_at = NULL,"
+            f" {SET_COUNTS} WHERE shards.id = counted.id AND lease_token = :token AND NOT done RETURNING shards.id"
+        ),
+        {"shard": held.shard_id, "token": held.token},
+    )
+    if rows.first() is not None:
+        await store_usage(connection, held.shard_id)
+
+
+async def stored_responses(connection: AsyncConnection, held: Claim) -> list[StoredResponse]:
+    """The responses that a shard already has."""
+    rows = await connection.execute(
+        text(
+            "SELECT run, item, status, text, unit_starts, unit_ends FROM responses"
+            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+        ),
+        _range(held),
+    )
+    return [StoredResponse(*row) for row in rows]
+
+
+async def stored_verdicts(connection: AsyncConnection, held: Claim) -> set[tuple[int, int, int, int, int]]:
+    """The (run, item, unit, trait, judge) of the verdicts that a shard already has."""
+    rows = await connection.execute(
+        text(
+            "SELECT run, item, unit, trait, judge FROM verdicts"
+            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+        ),
+        _range(held),
+    )
+    return {(run, item, unit, trait, judge) for run, item, unit, trait, judge in rows}
+
+
+async def stored_second_verdicts(
+    connection: AsyncConnection, held: Claim
+) -> set[tuple[int, int, int, int, int, bool]]:
+    """The (run, item, unit, trait, judge, alone) of the second verdicts that a shard already has."""
+    rows = await connection.execute(
+        text(
+            "SELECT run, item, unit, trait, judge, alone FROM second_verdicts"
+            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+        ),
+        _range(held),
+    )
+    return {(run, item, unit, trait, judge, alone) for run, item, unit, trait, judge, alone in rows}
+
+
+async def stored_grades(connection: AsyncConnection, held: Claim) -> set[tuple[int, int, int]]:
+    """The (run, item, judge) of the grades that a shard already has."""
+    rows = await connection.execute(
+        text(
+            "SELECT run, item, judge FROM grades"
+            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+        ),
+        _range(held),
+    )
+    return {(run, item, judge) for run, item, judge in rows}
+
+
+def _range(held: Claim) -> dict[str, Any]:
+    return {"cell": held.cell_id, "start": held.run_start, "stop": held.run_stop, "tenant": held.tenant}
+
+
+async def finish(connection: AsyncConnection, held: Claim) -> bool:
+    """Ends a shard if nothing in it is missing and the claim still holds.
+
+    Returns:
+        Whether it ended now.
+    """
+    rows = await connection.execute(
+        text(
+            f"UPDATE shards SET done = true, lease_owner = NULL, lease_expires_at = NULL, {SET_COUNTS}"
+            " WHERE shards.id = counted.id AND lease_token = :token AND NOT done"
+            " AND r_answered + r_failed = planned_responses AND v_answered + v_failed = counted.due"
+            " RETURNING shards.id"
+        ),
+        {"shard": held.shard_id, "token": held.token},
+    )
+    if rows.first() is None:
+        return False
+    await store_usage(connection, held.shard_id)
+    return True
+
+
+async def finish_preparation(connection: AsyncConnection, held: PreparationClaim) -> bool:
+    """Ends a preparation if all its steps have ended and the claim still holds.
+
+    Returns:
+        Whether it ended now.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET done = true, lease_owner = NULL, lease_expires_at = NULL"
+            " WHERE id = :shard AND lease_token = :token AND NOT done AND planned_exactly"
+            " AND environments_planned + questions_planned + exemplars_planned"
+            "  + CASE WHEN personas_planned > 0 THEN 1 ELSE 0 END = (SELECT count(*)"
+            "  FROM preparations WHERE job_id = :job AND persona = :persona AND status <> 'incomplete')"
+            " RETURNING id"
+        ),
+        {"shard": held.shard_id, "token": held.token, "job": held.job_id, "persona": held.persona},
+    )
+    if rows.first() is None:
+        return False
+    await store_usage(connection, held.shard_id)
+    return True

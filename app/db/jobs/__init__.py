@@ -1,0 +1,1 @@
+"""Jobs, their budgets, preparations and progress."""

@@ -1,0 +1,396 @@
+"""Jobs: finding, listing, moving from state to state, deleting.
+
+Whatever serves a client names its tenant, at least to find or lock the job by which it then goes. What workers and the
+sweeper use acts for all tenants: they go by the ids of shards and jobs, which they are told by our own rows alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import bindparam, delete, func, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.execution import response_cache
+from app.db.row_level_security import as_question, ask
+from app.db.sets.tables import JobSet
+from app.db.tables import Job, JobResult
+from app.db.webhooks import webhooks
+from app.domain.jobs.status import ACTIVE, JobStatus
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A row of ``jobs``; see :class:`app.db.tables.Job`."""
+
+    id: str
+    tenant: str
+    name: str | None
+    status: JobStatus
+    status_reason: str | None
+    error: dict[str, Any] | None
+    request: dict[str, Any]
+    simulated: bool
+    metadata: dict[str, Any]
+    priority: str
+    planned_responses: int
+    expected_verdicts: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    completeness: str | None
+    """Of the stored results; ``None`` while there are none."""
+    made_sets: Sequence[str]
+    """Ids of the question set and the persona set that it made, as far as there are such."""
+
+
+_COLUMNS = (
+    Job.id,
+    Job.tenant,
+    Job.name,
+    Job.status,
+    Job.status_reason,
+    Job.error,
+    Job.request,
+    Job.simulated,
+    Job.metadata_,
+    Job.priority,
+    Job.planned_responses,
+    Job.expected_verdicts,
+    Job.created_at,
+    Job.started_at,
+    Job.finished_at,
+    JobResult.completeness,
+    select(func.coalesce(func.array_agg(aggregate_order_by(JobSet.set_id, JobSet.set_id)), text("'{}'")))
+    .where(JobSet.job_id == Job.id, JobSet.made)
+    .scalar_subquery(),
+)
+
+
+_JOB = (
+    select(*_COLUMNS)
+    .outerjoin(JobResult, JobResult.job_id == Job.id)
+    .where(Job.id == bindparam("job"), Job.tenant == bindparam("owner"))
+)
+"""Built once: every poll asks it."""
+
+_JOB_QUESTION = as_question(_JOB)
+_STATUS_QUESTION = as_question(
+    select(Job.status).where(Job.id == bindparam("job"), Job.tenant == bindparam("owner"))
+)
+
+
+async def get_job(connection: AsyncConnection, tenant: str, job_id: str) -> JobRow | None:
+    """A tenant's job, if there is one of that id."""
+    rows = await connection.execute(_JOB, {"job": job_id, "owner": tenant})
+    row = rows.first()
+    return None if row is None else _job_row(row)
+
+
+async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow | None:
+    """The same, from a single question to the database."""
+    rows = await ask(engine, _JOB_QUESTION, {"job": job_id, "owner": tenant})
+    return _job_row(rows[0]) if rows else None
+
+
+async def get_spec(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, Any] | None:
+    """A job's resolved specification, which can be large; polls do without it."""
+    rows = await connection.execute(select(Job.spec).where(Job.id == job_id, Job.tenant == tenant))
+    row = rows.first()
+    return None if row is None else row.spec
+
+
+async def get_spec_and_trace(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> tuple[dict[str, Any], str | None] | None:
+    """The same with the trace that the job goes on with."""
+    columns = select(Job.spec, Job.traceparent)
+    rows = await connection.execute(columns.where(Job.id == job_id, Job.tenant == tenant))
+    row = rows.first()
+    return None if row is None else (row.spec, row.traceparent)
+
+
+async def get_job_of_any_tenant(connection: AsyncConnection, job_id: str) -> JobRow | None:
+    """A job, whosever it is: for workers only."""
+    rows = await connection.execute(
+        select(*_COLUMNS).outerjoin(JobResult, JobResult.job_id == Job.id).where(Job.id == job_id)
+    )
+    row = rows.first()
+    return None if row is None else _job_row(row)
+
+
+async def list_jobs(
+    connection: AsyncConnection,
+    tenant: str,
+    *,
+    limit: int,
+    after: tuple[datetime, str] | None,
+    status: JobStatus | None,
+    metadata: Mapping[str, str],
+) -> list[JobRow]:
+    """A tenant's jobs, newest first.
+
+    Args:
+        connection: Where to look.
+        tenant: Whose.
+        limit: At most so many.
+        after: (created_at, id) of the last job of the page before.
+        status: Only these.
+        metadata: Only those that carry all of these.
+    """
+    query = (
+        select(*_COLUMNS)
+        .outerjoin(JobResult, JobResult.job_id == Job.id)
+        .where(Job.tenant == tenant)
+        .order_by(Job.created_at.desc(), Job.id.desc())
+        .limit(limit)
+    )
+    if after is not None:
+        query = query.where(tuple_(Job.created_at, Job.id) < after)
+    if status is not None:
+        query = query.where(Job.status == status.value)
+    if metadata:
+        query = query.where(Job.metadata_.contains(dict(metadata)))
+    return [_job_row(row) for row in await connection.execute(query)]
+
+
+def _job_row(row: Any) -> JobRow:
+    values = tuple(row)
+    return JobRow(values[0], values[1], values[2], JobStatus(values[3]), *values[4:])
+
+
+async def move(
+    connection: AsyncConnection,
+    job_id: str,
+    *,
+    leave: Sequence[JobStatus],
+    to: JobStatus,
+    reason: str | None = None,
+    error: Mapping[str, Any] | None = None,
+    tenant: str | None = None,
+) -> bool:
+    """Moves a job to another state if it is in one of ``leave``; whoever comes second changes nothing.
+
+    Args:
+        connection: Where.
+        job_id: Which job.
+        leave: The states in which it is moved.
+        to: The state to which it is moved.
+        reason: Why, as a code; replaces the earlier reason, also by none.
+        error: What went wrong; replaces the earlier error, also by none.
+        tenant: Only this tenant's job; workers, which act for all, leave it out.
+
+    Returns:
+        Whether this call moved it.
+    """
+    values: dict[str, Any] = {"status": to.value, "updated_at": text("clock_timestamp()")}
+    values |= {"status_reason": reason, "error": error}
+    values["finished_at"] = text("clock_timestamp()") if to.is_terminal else None
+    statement = update(Job).where(Job.id == job_id, Job.status.in_([status.value for status in leave]))
+    if tenant is not None:
+        statement = statement.where(Job.tenant == tenant)
+    moved = await connection.execute(statement.values(values).returning(Job.id))
+    if moved.first() is None:
+        return False
+    await webhooks.note_status(connection, job_id, to)
+    return True
+
+
+async def lock_job(
+    connection: AsyncConnection, job_id: str, *, skip_locked: bool = False, tenant: str | None = None
+) -> JobStatus | None:
+    """Locks a job's row until the transaction ends, so that its shards' ends follow one another.
+
+    Args:
+        connection: Where.
+        job_id: Which job.
+        skip_locked: Not to wait for whoever holds the lock; the job then counts as missing.
+        tenant: As of :func:`move`.
+
+    Returns:
+        Where the job stands; ``None`` if it is missing.
+    """
+    statement = select(Job.status).where(Job.id == job_id)
+    if tenant is not None:
+        statement = statement.where(Job.tenant == tenant)
+    rows = await connection.execute(statement.with_for_update(skip_locked=skip_locked))
+    row = rows.first()
+    return None if row is None else JobStatus(row.status)
+
+
+async def find_status(engine: AsyncEngine, tenant: str, job_id: str) -> JobStatus | None:
+    """Where a tenant's job stands; ``None`` if it has been deleted."""
+    rows = await ask(engine, _STATUS_QUESTION, {"job": job_id, "owner": tenant})
+    return JobStatus(rows[0][0]) if rows else None
+
+
+async def open_work(connection: AsyncConnection, job_id: str) -> tuple[int, int]:
+    """How many shards of a job are not done, and how many of them are leased right now."""
+    rows = await connection.execute(
+        text(
+            "SELECT count(*), count(*) FILTER (WHERE lease_expires_at > clock_timestamp())"
+            " FROM shards WHERE job_id = :job AND NOT done"
+        ),
+        {"job": job_id},
+    )
+    open_, leased = rows.one()
+    return open_, leased
+
+
+async def store_result(
+    connection: AsyncConnection, tenant: str, job_id: str, completeness: str, results: str
+) -> None:
+    """Keeps a job's results; a second finalization of the same rows replaces them by the same."""
+    values = {"job_id": job_id, "tenant": tenant, "completeness": completeness, "results": results}
+    statement = upsert(JobResult).values(values)
+    await connection.execute(statement.on_conflict_do_update(index_elements=["job_id"], set_=values))
+
+
+async def stored_result(connection: AsyncConnection, tenant: str, job_id: str) -> str | None:
+    """A finished job's results as JSON text."""
+    rows = await connection.execute(
+        select(JobResult.results).where(JobResult.job_id == job_id, JobResult.tenant == tenant)
+    )
+    row = rows.first()
+    return None if row is None else row.results
+
+
+async def forget_result(connection: AsyncConnection, job_id: str) -> None:
+    """Drops the results of a job that is taken up again, and forgets how often they could not be made."""
+    await connection.execute(delete(JobResult).where(JobResult.job_id == job_id))
+    await connection.execute(update(Job).where(Job.id == job_id).values(finalize_failures=0))
+
+
+async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
+    """Removes a job and everything that belongs to it. The caller has checked that it is terminal."""
+    # Its shards first, as whoever writes rows of them does: he may hold one and wait for a reply. A late one who
+    # finds them gone writes nothing, so that no reply outlives the job that asked for it.
+    await connection.execute(
+        text("SELECT FROM shards WHERE job_id = :job AND tenant = :tenant ORDER BY id FOR UPDATE"),
+        {"job": job_id, "tenant": tenant},
+    )
+    await response_cache.forget_job(connection, tenant, job_id)
+    of_job = "(SELECT id FROM cells WHERE job_id = :job AND tenant = :tenant)"
+    for statement in (
+        f"DELETE FROM verdicts WHERE cell_id IN {of_job}",
+        f"DELETE FROM second_verdicts WHERE cell_id IN {of_job}",
+        f"DELETE FROM grades WHERE cell_id IN {of_job}",
+        (
+            "DELETE FROM calls USING shards WHERE calls.shard_id = shards.id"
+            " AND shards.job_id = :job AND shards.tenant = :tenant"
+        ),
+        "DELETE FROM jobs WHERE id = :job AND tenant = :tenant",
+    ):
+        await connection.execute(text(statement), {"job": job_id, "tenant": tenant})
+
+
+async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> list[str]:
+    """Jobs that could be finalized but that nobody seems to be finalizing: the message was lost, or its worker.
+
+    Each is named at most once in ``quiet_seconds``, and not while somebody says that its finalization goes on.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE jobs SET updated_at = clock_timestamp() WHERE id IN (SELECT id FROM jobs"
+            "  WHERE status IN ('finalizing', 'cancelling', 'running', 'queued')"
+            "  AND updated_at < clock_timestamp() - make_interval(secs => :quiet)"
+            "  AND NOT EXISTS (SELECT FROM shards WHERE job_id = jobs.id AND NOT done"
+            "   AND (jobs.status NOT IN ('cancelling', 'finalizing') OR lease_expires_at > clock_timestamp()))"
+            "  FOR UPDATE SKIP LOCKED) RETURNING id"
+        ),
+        {"quiet": quiet_seconds},
+    )
+    return [row.id for row in rows]
+
+
+async def finalization_goes_on(connection: AsyncConnection, job_id: str) -> None:
+    """Notes that somebody is finalizing a job right now, for :func:`unsettled_jobs`."""
+    await connection.execute(
+        text(
+            "UPDATE jobs SET updated_at = clock_timestamp()"
+            " WHERE id = :job AND status IN ('finalizing', 'cancelling')"
+        ),
+        {"job": job_id},
+    )
+
+
+async def count_failed_finalization(connection: AsyncConnection, job_id: str) -> int:
+    """How often a job's finalization has now failed; 0 if the job is gone."""
+    rows = await connection.execute(
+        text(
+            "UPDATE jobs SET finalize_failures = finalize_failures + 1 WHERE id = :job RETURNING finalize_failures"
+        ),
+        {"job": job_id},
+    )
+    row = rows.first()
+    return 0 if row is None else row.finalize_failures
+
+
+async def active_jobs(connection: AsyncConnection) -> list[str]:
+    """Jobs whose shards may be worked on, oldest first."""
+    rows = await connection.execute(
+        select(Job.id).where(Job.status.in_([status.value for status in ACTIVE])).order_by(Job.created_at)
+    )
+    return [row.id for row in rows]
+
+
+async def keep_paused(
+    connection: AsyncConnection, job_id: str, reason: str, new_reason: str, tenant: str
+) -> None:
+    """Gives a tenant's job that is paused for one reason another."""
+    await connection.execute(
+        update(Job)
+        .where(
+            Job.id == job_id,
+            Job.tenant == tenant,
+            Job.status == JobStatus.PAUSED.value,
+            Job.status_reason == reason,
+        )
+        .values(status_reason=new_reason)
+    )
+
+
+class PausedJob(NamedTuple):
+    """A paused job, whose it is, and what went wrong."""
+
+    id: str
+    tenant: str
+    error: dict[str, Any] | None
+
+
+async def paused_jobs(connection: AsyncConnection, reason: str, job_id: str | None = None) -> list[PausedJob]:
+    """The jobs of all tenants that are paused for a reason; or the one of this id, which is locked then, if it still is."""
+    statement = select(Job.id, Job.tenant, Job.error).where(
+        Job.status == JobStatus.PAUSED.value, Job.status_reason == reason
+    )
+    if job_id is not None:
+        statement = statement.where(Job.id == job_id).with_for_update()
+    return [PausedJob(*row) for row in await connection.execute(statement)]
+
+
+async def any_unfinished(connection: AsyncConnection) -> bool:
+    """Whether any job, or any batch of a job, is not over."""
+    rows = await connection.execute(
+        text(
+            "SELECT EXISTS (SELECT FROM jobs WHERE status NOT IN ('completed', 'failed', 'cancelled'))"
+            " OR EXISTS (SELECT FROM batches WHERE state <> 'ended')"
+        )
+    )
+    return bool(rows.scalar_one())
+
+
+async def any_reply(connection: AsyncConnection, job_id: str) -> bool:
+    """Whether a job has got any reply: to a call of its own, or one that was used again."""
+    rows = await connection.execute(
+        text(
+            "SELECT EXISTS (SELECT FROM calls JOIN shards ON shards.id = calls.shard_id"
+            " WHERE shards.job_id = :job AND calls.outcome = 'ok')"
+            " OR EXISTS (SELECT FROM reused_replies u JOIN shards ON shards.id = u.shard_id"
+            " WHERE shards.job_id = :job)"
+        ),
+        {"job": job_id},
+    )
+    return bool(rows.scalar_one())

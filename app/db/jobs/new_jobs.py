@@ -1,0 +1,270 @@
+"""Writes a job with all its parts: cells, shards, and what of its work is there already."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import insert, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.tables import Cell, Job, Preparation, Shard
+from app.domain.jobs.priority import Priority
+from app.domain.jobs.status import JobStatus
+
+ROWS_AT_ONCE, CHARACTERS_AT_ONCE = 500, 250_000
+"""Rows that one statement inserts, and about how long their texts are together; nobody else is served while it is put together."""
+
+
+class _Insertion:
+    """Inserts rows some at a time, given as columns: a statement for each row takes the client and the server ten times as long.
+
+    Args:
+        table: Where.
+        shared: Columns that are the same in all rows.
+        columns: The others, with their types. An array is given as text: what is unnested can hold none.
+    """
+
+    def __init__(self, table: str, shared: Sequence[str], columns: Mapping[str, str]) -> None:
+        given = [
+            f"CAST(:{name} AS {'text' if kind.endswith(']') else kind}[])" for name, kind in columns.items()
+        ]
+        values = [f"CAST({name} AS {kind})" for name, kind in columns.items()]
+        self._statement = text(
+            f"INSERT INTO {table} ({', '.join((*shared, *columns))})"
+            f" SELECT {', '.join([f':{name}' for name in shared] + values)}"
+            f" FROM unnest({', '.join(given)}) AS given ({', '.join(columns)})"
+        )
+        self._shared, self._columns = shared, columns
+
+    async def insert(
+        self, connection: AsyncConnection, shared: Sequence[object], rows: Iterable[Sequence[object]]
+    ) -> None:
+        """Inserts rows, each of them a value for each column."""
+        of_all = dict(zip(self._shared, shared, strict=True))
+        for some in _some_at_a_time(rows):
+            columns = map(list, zip(*some, strict=True))
+            await connection.execute(self._statement, of_all | dict(zip(self._columns, columns, strict=True)))
+
+
+def _some_at_a_time(rows: Iterable[Sequence[object]]) -> Iterator[list[Sequence[object]]]:
+    some: list[Sequence[object]] = []
+    characters = 0
+    for row in rows:
+        some.append(row)
+        characters += sum(len(value) for value in row if isinstance(value, str))
+        if len(some) == ROWS_AT_ONCE or characters > CHARACTERS_AT_ONCE:
+            yield some
+            some, characters = [], 0
+    if some:
+        yield some
+
+
+_SHARDS = _Insertion(
+    "shards",
+    ["tenant", "job_id"],
+    {"cell_id": "bigint"}
+    | dict.fromkeys(
+        ("run_start", "run_stop", "planned_responses", "responses_answered", "verdicts_due"), "int"
+    )
+    | {"prerequisite_id": "bigint", "planned_exactly": "bool"},
+)
+_RESPONSES = _Insertion(
+    "responses",
+    ["tenant"],
+    {"cell_id": "bigint"}
+    | dict.fromkeys(("run", "item", "instruction"), "int")
+    | dict.fromkeys(("status", "text", "thoughts", "error"), "text")
+    | {"verdicts_due": "int", "unit_starts": "int[]", "unit_ends": "int[]"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """What a job is made of, before the database numbers its parts."""
+
+    id: str
+    tenant: str
+    name: str | None
+    request: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    simulated: bool
+    metadata: Mapping[str, str]
+    planned_responses: int
+    expected_verdicts: int
+    priority: Priority
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewCell:
+    """A row of ``cells``."""
+
+    ordinal: int
+    model: str
+    persona: str
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewStep:
+    """A step of a preparation that is over before it begins, because its outcome was given; see ``preparations``."""
+
+    persona: int
+    kind: str
+    task: str
+    content: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NewPreparation:
+    """A row of ``shards`` that prepares a persona, with the numbers of its steps; or that makes up ``personas``."""
+
+    persona: int
+    environments: int
+    questions: int
+    exemplars: int
+    planned_exactly: bool
+    personas: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewShard:
+    """A row of ``shards``, its cell named by ordinal; the counts are known beforehand for existing texts only.
+
+    ``after`` is the persona whose preparation has to come first.
+    """
+
+    cell: int
+    run_start: int
+    run_stop: int
+    planned_responses: int
+    after: int | None = None
+    planned_exactly: bool = True
+    responses_answered: int = 0
+    verdicts_due: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewResponse:
+    """A row of ``responses`` for an existing text, its cell named by ordinal."""
+
+    cell: int
+    run: int
+    item: int
+    instruction: int | None
+    status: str
+    text: str
+    unit_starts: Sequence[int]
+    unit_ends: Sequence[int]
+    verdicts_due: int
+    thoughts: str | None = None
+    error: str | None = None
+
+
+async def insert_job(
+    connection: AsyncConnection,
+    job: NewJob,
+    cells: Sequence[NewCell],
+    shards: Sequence[NewShard],
+    responses: Sequence[NewResponse] = (),
+    preparations: Sequence[NewPreparation] = (),
+    steps: Sequence[NewStep] = (),
+) -> None:
+    """Writes a job with all its parts."""
+    await connection.execute(
+        insert(Job).values(
+            id=job.id,
+            tenant=job.tenant,
+            name=job.name,
+            status=JobStatus.QUEUED.value,
+            request=job.request,
+            spec=job.spec,
+            simulated=job.simulated,
+            metadata_=job.metadata,
+            priority=job.priority.value,
+            planned_responses=job.planned_responses,
+            expected_verdicts=job.expected_verdicts,
+            traceparent=job.traceparent,
+        )
+    )
+    prepared_by = await _insert_preparations(connection, job, preparations, steps)
+    if not cells:  # the job only makes up personas
+        return
+    rows = await connection.execute(
+        insert(Cell).returning(Cell.ordinal, Cell.id),
+        [
+            {"tenant": job.tenant, "job_id": job.id, "ordinal": c.ordinal, "model": c.model}
+            | {"persona": c.persona, "task": c.task}
+            for c in cells
+        ],
+    )
+    ids = {row.ordinal: row.id for row in rows}
+    await _SHARDS.insert(
+        connection,
+        [job.tenant, job.id],
+        (
+            (ids[s.cell], *_counts(s), None if s.after is None else prepared_by[s.after], s.planned_exactly)
+            for s in shards
+        ),
+    )
+    await _RESPONSES.insert(
+        connection,
+        [job.tenant],
+        (
+            (
+                ids[r.cell],
+                r.run,
+                r.item,
+                r.instruction,
+                r.status,
+                r.text,
+                r.thoughts,
+                r.error,
+                r.verdicts_due,
+                *_spans(r),
+            )
+            for r in responses
+        ),
+    )
+
+
+def _counts(shard: NewShard) -> tuple[int, ...]:
+    planned, answered, due = shard.planned_responses, shard.responses_answered, shard.verdicts_due
+    return shard.run_start, shard.run_stop, planned, answered, due
+
+
+def _spans(response: NewResponse) -> Iterator[str]:
+    """Where the sentences are, as Postgres writes arrays."""
+    return (f"{{{','.join(map(str, offsets))}}}" for offsets in (response.unit_starts, response.unit_ends))
+
+
+async def _insert_preparations(
+    connection: AsyncConnection,
+    job: NewJob,
+    preparations: Sequence[NewPreparation],
+    steps: Sequence[NewStep],
+) -> dict[int, int]:
+    """The ids of the shards that prepare the personas, by persona."""
+    if not preparations:
+        return {}
+    rows = await connection.execute(
+        insert(Shard).returning(Shard.persona, Shard.id),
+        [
+            {"tenant": job.tenant, "job_id": job.id, "kind": "preparation", "persona": p.persona}
+            | {"run_start": 0, "run_stop": 0, "planned_responses": 0, "planned_exactly": p.planned_exactly}
+            | {"environments_planned": p.environments, "questions_planned": p.questions}
+            | {"exemplars_planned": p.exemplars, "personas_planned": p.personas}
+            for p in preparations
+        ],
+    )
+    if steps:
+        await connection.execute(
+            insert(Preparation),
+            [
+                {"tenant": job.tenant, "job_id": job.id, "persona": s.persona, "kind": s.kind}
+                | {"task": s.task, "item": 0, "ask": 0, "status": "ready", "content": list(s.content)}
+                | {"dropped": 0, "error": None}
+                for s in steps
+            ],
+        )
+    return {row.persona: row.id for row in rows}

@@ -1,0 +1,221 @@
+"""Preparations: what a reasoner has made for a job."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.execution.shards import PreparationClaim
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStep:
+    """Where a step stands after its last ask; see :class:`app.db.tables.Preparation`."""
+
+    persona: int
+    kind: str
+    task: str
+    item: int
+    ask: int
+    status: str
+    content: Sequence[str]
+    dropped: int
+    error: str | None
+    dropped_by: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StepCounts:
+    """Steps of one kind; where personas are made up, the personas themselves.
+
+    Attributes:
+        planned: All of them.
+        ready: Those that ended well.
+        failed: Those that were given up.
+        running: Open ones of preparations that somebody works on right now.
+        exact: Whether ``planned`` is known.
+    """
+
+    planned: int
+    ready: int
+    failed: int
+    running: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """What the steps of one kind and task took.
+
+    Attributes:
+        kind: Personas, environments, questions or exemplars.
+        task: The task's id; empty for personas and environments.
+        steps: Steps that have ended, those included that failed.
+        failed: Steps that were given up.
+        asks: How often the reasoner was asked for them.
+        dropped: What its replies gave and was not used.
+    """
+
+    kind: str
+    task: str
+    steps: int
+    failed: int
+    asks: int
+    dropped: int
+
+
+_LAST = (
+    "SELECT DISTINCT ON (persona, kind, task, item) persona, kind, task, item, ask, status, content,"
+    " dropped, error, dropped_by FROM preparations WHERE job_id = :job AND tenant = :tenant"
+)
+_OF_EACH_STEP = " ORDER BY persona, kind, task, item, ask DESC"
+
+
+async def steps_of_persona(
+    connection: AsyncConnection, tenant: str, job_id: str, persona: int, task: str | None = None
+) -> list[StoredStep]:
+    """The steps of one persona's preparation; those of one task, if one is named."""
+    where = " AND persona = :persona" + ("" if task is None else " AND task = :task")
+    rows = await connection.execute(
+        text(_LAST + where + _OF_EACH_STEP),
+        {"job": job_id, "tenant": tenant, "persona": persona} | ({} if task is None else {"task": task}),
+    )
+    return [StoredStep(*row) for row in rows]
+
+
+async def questions_of_job(
+    connection: AsyncConnection, tenant: str, job_id: str, only: Collection[tuple[int, str]] | None = None
+) -> dict[tuple[int, str], StoredStep]:
+    """The questions that there are, by persona and task; of steps that are over only.
+
+    Args:
+        connection: Where.
+        tenant: Whose.
+        job_id: Which job's.
+        only: Those of these personas and tasks; ``None`` for all.
+    """
+    where = " AND kind = 'questions' AND status <> 'incomplete'"
+    values: dict[str, object] = {"job": job_id, "tenant": tenant}
+    if only is not None:
+        where += (
+            " AND (persona, task) IN (SELECT * FROM unnest(CAST(:personas AS int[]), CAST(:tasks AS text[])))"
+        )
+        values |= {"personas": [persona for persona, _ in only], "tasks": [task for _, task in only]}
+    rows = await connection.execute(text(_LAST + where + _OF_EACH_STEP), values)
+    return {(row.persona, row.task): StoredStep(*row) for row in rows}
+
+
+async def environments_of_job(connection: AsyncConnection, tenant: str, job_id: str) -> dict[int, StoredStep]:
+    """The environments of each persona that has some."""
+    rows = await connection.execute(
+        text(_LAST + " AND kind = 'environments' AND status <> 'incomplete'" + _OF_EACH_STEP),
+        {"job": job_id, "tenant": tenant},
+    )
+    return {row.persona: StoredStep(*row) for row in rows}
+
+
+async def growth(connection: AsyncConnection, tenant: str, job_id: str) -> list[int]:
+    """How many personas there were after each ask for some, in the order of the asks."""
+    rows = await connection.execute(
+        text(
+            "SELECT jsonb_array_length(content) AS size FROM preparations"
+            " WHERE job_id = :job AND tenant = :tenant AND kind = 'personas' ORDER BY ask"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return [row.size for row in rows]
+
+
+async def asks(connection: AsyncConnection, tenant: str, job_id: str) -> list[Asks]:
+    """What preparing a job took, by kind and task."""
+    rows = await connection.execute(
+        text(
+            "SELECT kind, task, count(*), count(*) FILTER (WHERE status = 'failed'), sum(ask)::bigint,"
+            " sum(dropped)::bigint FROM preparations WHERE job_id = :job AND tenant = :tenant"
+            " AND status <> 'incomplete' GROUP BY kind, task ORDER BY kind, task"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return [Asks(*row) for row in rows]
+
+
+async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, StepCounts]:
+    """How far a job's preparations are, by kind of step; empty for a job that has none."""
+    rows = await connection.execute(
+        text(
+            "SELECT k.kind, sum(k.planned), coalesce(sum(p.ready), 0), coalesce(sum(p.failed), 0),"
+            " coalesce(sum(k.planned - coalesce(p.ready, 0) - coalesce(p.failed, 0))"
+            "  FILTER (WHERE s.lease_expires_at > clock_timestamp() AND NOT s.done), 0),"
+            " bool_and(s.planned_exactly OR k.kind <> 'exemplars')"
+            " FROM shards s CROSS JOIN LATERAL (VALUES ('environments', s.environments_planned),"
+            "  ('questions', s.questions_planned), ('exemplars', s.exemplars_planned)) k (kind, planned)"
+            " LEFT JOIN (SELECT persona, kind, count(*) FILTER (WHERE status = 'ready') AS ready,"
+            "   count(*) FILTER (WHERE status = 'failed') AS failed FROM preparations"
+            "   WHERE job_id = :job AND tenant = :tenant GROUP BY persona, kind) p ON p.persona = s.persona AND p.kind = k.kind"
+            " WHERE s.job_id = :job AND s.tenant = :tenant AND s.kind = 'preparation' AND s.personas_planned = 0"
+            " GROUP BY k.kind"
+            " UNION ALL SELECT 'personas', s.personas_planned, coalesce(p.found, 0),"
+            "  CASE WHEN p.given_up THEN s.personas_planned - p.found ELSE 0 END,"
+            "  CASE WHEN s.lease_expires_at > clock_timestamp() AND NOT s.done"
+            "   THEN s.personas_planned - coalesce(p.found, 0) ELSE 0 END, true"
+            " FROM shards s LEFT JOIN (SELECT max(jsonb_array_length(content)) AS found,"
+            "   bool_or(status = 'failed') AS given_up FROM preparations"
+            "   WHERE job_id = :job AND tenant = :tenant AND kind = 'personas') p ON true"
+            " WHERE s.job_id = :job AND s.tenant = :tenant AND s.personas_planned > 0"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return {
+        kind: StepCounts(int(planned), int(ready), int(failed), int(running), exact)
+        for kind, planned, ready, failed, running, exact in rows
+    }
+
+
+async def fix_plan(connection: AsyncConnection, held: PreparationClaim, questions: Mapping[str, int]) -> bool:
+    """Replaces what was estimated, once a persona's environments tell how many questions there will be.
+
+    Args:
+        connection: Where.
+        held: The claim on the preparation.
+        questions: Questions by task.
+
+    Returns:
+        Whether the claim still holds.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE shards SET exemplars_planned = :exemplars, planned_exactly = true"
+            " WHERE id = :shard AND lease_token = :token AND NOT done RETURNING id"
+        ),
+        {"shard": held.shard_id, "token": held.token, "exemplars": sum(questions.values())},
+    )
+    if rows.first() is None:
+        return False
+    await connection.execute(
+        text(
+            "UPDATE shards s SET planned_responses = (run_stop - run_start) * n.number, planned_exactly = true"
+            " FROM cells c JOIN unnest(CAST(:tasks AS text[]), CAST(:numbers AS int[])) AS n (task, number)"
+            " ON n.task = c.task WHERE c.id = s.cell_id AND s.prerequisite_id = :shard"
+        ),
+        {"shard": held.shard_id, "tasks": list(questions), "numbers": list(questions.values())},
+    )
+    return True
+
+
+async def all_done(connection: AsyncConnection, job_id: str) -> bool:
+    """Whether every persona of a job is prepared."""
+    rows = await connection.execute(
+        text(
+            "SELECT NOT EXISTS (SELECT FROM shards WHERE job_id = :job AND kind = 'preparation' AND NOT done)"
+        ),
+        {"job": job_id},
+    )
+    return bool(rows.scalar_one())
+
+
+def encoded(value: Sequence[str] | Mapping[str, int]) -> str:
+    """A step's content, or what it dropped by reason, as the writer takes it."""
+    plain = dict(value) if isinstance(value, Mapping) else list(value)
+    return json.dumps(plain, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Connections that were made over the API."""

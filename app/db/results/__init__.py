@@ -1,0 +1,1 @@
+"""What results and pages of responses are read from."""

@@ -1,0 +1,343 @@
+"""Pages of responses, and what judges said of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain.providers.model import FinishReason
+
+Position = tuple[int, int, int]
+"""(cell ordinal, run, item): what names a response in its job."""
+
+
+class ResponseRecord(NamedTuple):
+    """A response as it is stored, its cell named by ordinal."""
+
+    cell: int
+    run: int
+    item: int
+    instruction: int | None
+    status: str
+    text: str | None
+    unit_starts: Sequence[int]
+    unit_ends: Sequence[int]
+    finish_reason: str | None
+    error: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    reasoning_tokens: int | None
+    thoughts: str | None
+    over: bool
+    """Whether it would make its page too large: it comes without text and units then."""
+
+
+Said = tuple[int, int, str, int | None, str | None, int, str | None, str | None, str | None]
+"""What is stored of a verdict on a known sentence: trait, judge, status, score, the judge's reply, group size, suspicion, finish reason,
+thoughts."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradeRecord:
+    """A grade of a known response, as it is stored."""
+
+    judge: int
+    status: str
+    score: int | None
+    raw: str | None
+    error: str | None
+    suspicion: str | None
+    finish_reason: str | None
+    thoughts: str | None
+
+
+@dataclass(slots=True)
+class Judgements:
+    """What judges said about one response. Not frozen, as a big export makes one for each; nobody changes one.
+
+    Attributes:
+        units: For each verdict its unit; ordered by unit, dimension and judge.
+        said: For each verdict what else is stored of it.
+        grades: Ordered by judge.
+    """
+
+    units: Sequence[int] = ()
+    said: Sequence[Said] = ()
+    grades: Sequence[GradeRecord] = ()
+
+
+_RESPONSE_COLUMNS = (
+    "ordinal, run, item, instruction, status, CASE WHEN NOT over THEN text END,"
+    " CASE WHEN NOT over THEN unit_starts END, CASE WHEN NOT over THEN unit_ends END,"
+    " finish_reason, error, input_tokens, output_tokens, reasoning_tokens, CASE WHEN NOT over THEN thoughts END, over"
+)
+_OVER = (
+    "row_number() OVER so_far > 1 AND sum(coalesce(octet_length(text), 0) + coalesce(octet_length(thoughts), 0))"
+    " OVER so_far > :most_bytes AS over"
+)
+_SO_FAR = "WINDOW so_far AS (ORDER BY ordinal, run, item ROWS UNBOUNDED PRECEDING)"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which of a job's responses to read.
+
+    Attributes:
+        cells: Only these cells, by ordinal.
+        levels: For each (cell, trait) the lowest and the highest score in the persona's level; empty where nothing of
+            the following is asked for.
+        out_of_character: Only responses with a score outside it.
+        judges_disagree: Only responses of which one judge finds a sentence in the level and another does not, or whose
+            grades lie ``apart`` or more points apart.
+        apart: See there.
+        suspicious: Only responses with a doubtful verdict or grade.
+    """
+
+    cells: Sequence[int]
+    levels: Mapping[tuple[int, int], tuple[int, int]]
+    out_of_character: bool
+    judges_disagree: bool
+    apart: int
+    suspicious: bool = False
+
+
+_LEVELS = (
+    "WITH levels AS (SELECT cell, array_agg(lowest ORDER BY trait) AS lowest, array_agg(highest ORDER BY trait) AS highest"
+    " FROM unnest(CAST(:of_cells AS int[]), CAST(:of_traits AS int[]), CAST(:lowest AS int[]), CAST(:highest AS int[]))"
+    " AS given (cell, trait, lowest, highest) GROUP BY cell) "
+)
+"""The bounds of a persona's levels, a row for each cell, so that they are not searched for each response."""
+
+_SCORES = (
+    " FROM verdicts v WHERE v.cell_id = r.cell_id AND v.run = r.run AND v.item = r.item AND v.tenant = :tenant"
+    " AND v.score IS NOT NULL"
+)
+_IN_CHARACTER = "v.score BETWEEN r.lowest[v.trait + 1] AND r.highest[v.trait + 1]"
+_OUT_OF_CHARACTER = f"EXISTS (SELECT{_SCORES} AND NOT ({_IN_CHARACTER}) OFFSET 0)"
+"""The offset keeps it, as others below, from becoming a join, for which all verdicts of a job may be read."""
+_JUDGES_DISAGREE = (
+    f"(EXISTS (SELECT{_SCORES} GROUP BY v.unit, v.trait"
+    f"  HAVING bool_or({_IN_CHARACTER}) AND bool_or(NOT ({_IN_CHARACTER})))"
+    " OR EXISTS (SELECT FROM grades g WHERE g.cell_id = r.cell_id AND g.run = r.run AND g.item = r.item"
+    "  AND g.tenant = :tenant HAVING max(g.score) - min(g.score) >= :apart))"
+)
+
+
+_SUSPICIOUS = (
+    "(EXISTS (SELECT FROM verdicts v WHERE v.cell_id = r.cell_id AND v.run = r.run AND v.item = r.item"
+    "  AND v.tenant = :tenant AND v.suspicion IS NOT NULL OFFSET 0)"
+    " OR EXISTS (SELECT FROM grades g WHERE g.cell_id = r.cell_id AND g.run = r.run AND g.item = r.item"
+    "  AND g.tenant = :tenant AND g.suspicion IS NOT NULL OFFSET 0))"
+)
+
+
+_IN_CELLS = "FROM responses r JOIN cells c ON c.id = r.cell_id"
+_WITH_LEVELS = " LEFT JOIN levels ON levels.cell = c.ordinal"
+
+
+def _judged(wanted: Wanted) -> list[str]:
+    """What has to be true of the responses ``r`` that judges have marked in the wanted way; empty for all responses."""
+    asked = (
+        (wanted.out_of_character, _OUT_OF_CHARACTER),
+        (wanted.judges_disagree, _JUDGES_DISAGREE),
+        (wanted.suspicious, _SUSPICIOUS),
+    )
+    return [condition for is_asked, condition in asked if is_asked]
+
+
+def _levels(wanted: Wanted) -> dict[str, Any]:
+    """The values of :data:`_LEVELS`, and how far grades have to lie apart."""
+    return {
+        "of_cells": [cell for cell, _ in wanted.levels],
+        "of_traits": [trait for _, trait in wanted.levels],
+        "lowest": [lowest for lowest, _ in wanted.levels.values()],
+        "highest": [highest for _, highest in wanted.levels.values()],
+    } | ({"apart": wanted.apart} if wanted.judges_disagree else {})
+
+
+async def response_page(
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    wanted: Wanted,
+    *,
+    after: Position | None,
+    until: Position | None,
+    limit: int,
+    most_bytes: int,
+) -> list[ResponseRecord]:
+    """Responses in the order cell, run, item.
+
+    Args:
+        connection: Where.
+        tenant: Whose.
+        job_id: Which job's.
+        wanted: Which of them.
+        after: The last response of the page before.
+        until: The last response that is looked at; ``None`` for all.
+        limit: At most so many.
+        most_bytes: Of texts. The responses that go beyond it are ``over``, except the first one.
+    """
+    where, values = _between(tenant, job_id, wanted.cells, after, until)
+    judged = _judged(wanted)
+    given, chosen = "", f"SELECT r.*, c.ordinal {_IN_CELLS} WHERE {' AND '.join(where)}"
+    if judged:
+        given, looked_at = _LEVELS, f"SELECT r.*, c.ordinal, lowest, highest {_IN_CELLS}{_WITH_LEVELS}"
+        looked_at += f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item OFFSET 0"
+        chosen = f"SELECT * FROM ({looked_at}) r WHERE {' AND '.join(judged)}"
+        values |= _levels(wanted)
+    rows = await connection.execute(
+        text(
+            f"{given}SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM ("
+            f"{chosen} ORDER BY ordinal, r.run, r.item LIMIT :limit"
+            f") page {_SO_FAR}) measured ORDER BY ordinal, run, item"
+        ),
+        values | {"limit": limit, "most_bytes": most_bytes},
+    )
+    return list(map(ResponseRecord._make, rows))
+
+
+async def position_of(
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    cells: Sequence[int],
+    *,
+    after: Position | None,
+    number: int,
+) -> Position | None:
+    """Which response of these cells is the ``number``-th, from 1, after another; ``None`` where none follows it."""
+    where, values = _between(tenant, job_id, cells, after, None)
+    rows = await connection.execute(
+        text(
+            f"SELECT c.ordinal, r.run, r.item {_IN_CELLS} WHERE {' AND '.join(where)}"
+            " ORDER BY c.ordinal, r.run, r.item OFFSET :before LIMIT 2"
+        ),
+        values | {"before": number - 1},
+    )
+    found = rows.all()
+    return (found[0].ordinal, found[0].run, found[0].item) if found[1:] else None
+
+
+def _between(
+    tenant: str, job_id: str, cells: Sequence[int], after: Position | None, until: Position | None
+) -> tuple[list[str], dict[str, Any]]:
+    """The conditions that keep a job's responses of these cells between two of them, and their values."""
+    where = ["c.job_id = :job", "c.tenant = :tenant", "r.tenant = :tenant", "c.ordinal = ANY(:cells)"]
+    values: dict[str, Any] = {"job": job_id, "tenant": tenant, "cells": list(cells)}
+    for name, position, than in (("after", after, ">"), ("until", until, "<=")):
+        if position is not None:
+            # The first of the two is implied by the second, but only the first spares the cells outside.
+            where.append(f"c.ordinal {than[0]}= :{name}_cell")
+            where.append(f"(c.ordinal, r.run, r.item) {than} (:{name}_cell, :{name}_run, :{name}_item)")
+            values |= dict(zip((f"{name}_cell", f"{name}_run", f"{name}_item"), position, strict=True))
+    return where, values
+
+
+_OF_WANTED = (
+    " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[])) AS wanted (cell, run, item)"
+    " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell,"
+)
+"""The responses that are wanted, for what follows to be looked up for each of them."""
+
+
+def _array(numbers: Iterable[int]) -> str:
+    """An array as Postgres spells it, of integers that are cast there: the driver takes ten times as long for a long list."""
+    return f"{{{','.join(map(str, numbers))}}}"
+
+
+_FIRST, _ALONE, _NOTHING, _ENDED = repeat(0), repeat(1), repeat(None), repeat(FinishReason.STOP.value)
+"""What most verdicts have in place of an array: the first dimension or judge, a call of their own, no doubt and no thoughts, a reply that came
+to its end. Without end, and so used again and again."""
+
+
+def _said(
+    traits: Sequence[int] | None,
+    judges: Sequence[int] | None,
+    statuses: Sequence[str],
+    scores: Sequence[int | None],
+    raws: Sequence[str | None],
+    sizes: Sequence[int] | None,
+    suspicions: Sequence[str | None] | None,
+    finish_reasons: Sequence[str | None] | None,
+    thoughts: Sequence[str | None] | None,
+) -> list[Said]:
+    """A response's verdicts from arrays of which some are missing where all verdicts have what most have."""
+    of_whom = traits or _FIRST, judges or _FIRST
+    how = sizes or _ALONE, suspicions or _NOTHING, finish_reasons or _ENDED, thoughts or _NOTHING
+    return list(zip(*of_whom, statuses, scores, raws, *how, strict=False))  # some have no end
+
+
+async def judgements_of(
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    responses: Sequence[Position],
+    *,
+    graded: bool,
+) -> dict[Position, Judgements]:
+    """Everything that judges said about these responses, each named by (cell ordinal, run, item).
+
+    Responses may be ``graded`` as a whole only if they answer a PersonaGym task.
+
+    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read. Seven of
+    the arrays come only where they say anything: most jobs have one dimension and one judge who is asked sentence by sentence,
+    and most responses a verdict on each sentence.
+    """
+    values = {
+        "job": job_id,
+        "tenant": tenant,
+        "cells": _array(cell for cell, _, _ in responses),
+        "runs": _array(run for _, run, _ in responses),
+        "items": _array(item for _, _, item in responses),
+    }
+    verdicts = await connection.execute(
+        text(
+            "SELECT wanted.cell, wanted.run, wanted.item,"
+            " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
+            " found.sizes, found.suspicions, found.finish_reasons, found.thoughts"
+            f"{_OF_WANTED} LATERAL (SELECT array_agg(status) AS statuses,"
+            "  CASE WHEN max(unit) >= count(*) OR max(trait) > 0 OR max(judge) > 0 THEN array_agg(unit) END AS units,"
+            "  array_agg(score) AS scores, array_agg(coalesce(raw, error)) AS raws,"
+            "  CASE WHEN max(trait) > 0 THEN array_agg(trait) END AS traits,"
+            "  CASE WHEN max(judge) > 0 THEN array_agg(judge) END AS judges,"
+            "  CASE WHEN max(group_size) > 1 THEN array_agg(group_size) END AS sizes,"
+            "  CASE WHEN count(suspicion) > 0 THEN array_agg(suspicion) END AS suspicions,"
+            "  CASE WHEN count(*) FILTER (WHERE finish_reason = 'stop') < count(*) THEN array_agg(finish_reason) END"
+            "   AS finish_reasons,"
+            "  CASE WHEN count(thoughts) > 0 THEN array_agg(thoughts) END AS thoughts"
+            "  FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
+            "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
+            " WHERE found.statuses IS NOT NULL"
+        ),
+        values,
+    )
+    found: dict[Position, Judgements] = {}
+    for cell, run, item, units, *arrays in verdicts:
+        said = _said(*arrays)
+        found[cell, run, item] = Judgements(units or range(len(said)), said)
+    if graded:
+        for position, grades in (await _grades(connection, values)).items():
+            found.setdefault(position, Judgements()).grades = grades
+    return found
+
+
+async def _grades(
+    connection: AsyncConnection, values: Mapping[str, Any]
+) -> dict[Position, list[GradeRecord]]:
+    grades: dict[Position, list[GradeRecord]] = {}
+    rows = await connection.execute(
+        text(
+            "SELECT wanted.cell, wanted.run, wanted.item, g.judge, g.status, g.score, g.raw, g.error, g.suspicion,"
+            " g.finish_reason, g.thoughts"
+            f"{_OF_WANTED} grades g WHERE g.cell_id = c.id AND g.run = wanted.run AND g.item = wanted.item"
+            " AND g.tenant = :tenant ORDER BY g.judge"
+        ),
+        values,
+    )
+    for cell, run, item, *grade in rows:
+        grades.setdefault((cell, run, item), []).append(GradeRecord(*grade))
+    return grades

@@ -1,0 +1,1 @@
+"""What is measured with: dimensions, personas, tasks, prompts and the rules by which texts are read."""

@@ -1,0 +1,22 @@
+"""Names the version of a measuring device, so that a result says what it was measured with."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentRef:
+    """Which version of the measuring device a job uses.
+
+    Attributes:
+        version: For example ``"v1"``.
+        content_hash: SHA-256 over its content, in hexadecimal.
+        segmenter: Which version splits texts into sentences, for example ``"punkt-en-v1"``; see :mod:`app.domain.instruments.rules`.
+        refusals: Which version tells refusals from responses. Jobs stored before it was kept mean the first, as do those below.
+        injections: Which version recognises texts that address the judge.
+    """
+
+    version: str
+    content_hash: str
+    segmenter: str
+    refusals: str = "refusals-en-v1"
+    injections: str = "injections-v1"

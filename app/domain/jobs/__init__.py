@@ -1,0 +1,1 @@
+"""A job: its draft, its specification, its plan, its states."""

@@ -1,0 +1,158 @@
+"""What PersonaGym's stages will take, before anything is spent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from app.domain.instruments.persona import Persona
+from app.domain.instruments.prompts import system_prompt
+from app.domain.instruments.segmentation import Unit
+from app.domain.jobs.plan import GymCell
+from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.stage_estimate import (
+    CHARACTERS_PER_TOKEN,
+    EXPECTED_UNIT,
+    JudgingSum,
+    StageEstimate,
+    StageSum,
+)
+from app.domain.judging.grouping import grouped_sentence_prompt
+from app.domain.personagym.prompts import (
+    environment_prompt,
+    question_prompt,
+    rubric_prompt,
+    score_examples_prompt,
+    sentence_prompt,
+)
+from app.domain.personagym.specification import EXPECTED_ENVIRONMENTS, GymSpec, GymTaskSpec
+from app.domain.providers.model import Model, Stage, Usage
+
+ENVIRONMENT_TOKENS, QUESTION_TOKENS, EXEMPLAR_TOKENS, ANSWER_TOKENS, GRADE_TOKENS = 5, 50, 70, 220, 150
+"""Output for one environment, question, exemplar, answer and grade; used for estimates only."""
+
+_QUESTION = "x" * round(QUESTION_TOKENS * CHARACTERS_PER_TOKEN)
+_ANSWER = "x" * round(ANSWER_TOKENS * CHARACTERS_PER_TOKEN)
+_EXEMPLARS = dict.fromkeys(range(1, 6), "x" * round(EXEMPLAR_TOKENS * CHARACTERS_PER_TOKEN))
+_ENVIRONMENTS = ("x" * 20,) * EXPECTED_ENVIRONMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class PreparationPlan:
+    """The steps that prepare a persona.
+
+    Attributes:
+        person: Index of the persona.
+        environments: 1, or 0 where all questions are given.
+        questions: Sets of questions, one for each task; given ones included.
+        exemplars: Sets of exemplars, one for each question.
+        exact: Whether these are exact.
+    """
+
+    person: int
+    environments: int
+    questions: int
+    exemplars: int
+    exact: bool
+
+
+def preparations_of(spec: JobSpec, gym: GymSpec) -> list[PreparationPlan]:
+    """The preparation of each persona."""
+    found = []
+    for person, persona in enumerate(spec.personas):
+        counts = [gym.question_count(persona, task) for task in gym.tasks]
+        found.append(
+            PreparationPlan(
+                person,
+                environments=int(gym.needs_environments(persona)),
+                questions=len(gym.tasks),
+                exemplars=sum(count for count, _ in counts),
+                exact=all(exact for _, exact in counts),
+            )
+        )
+    return found
+
+
+def estimate_gym(spec: JobSpec, gym: GymSpec, cells: Sequence[GymCell]) -> list[StageEstimate]:
+    """Calls and tokens of a job's PersonaGym part by stage and model."""
+    of_first = [cell for cell in cells if cell.model == 0]  # every model has the same cells
+    of_a_model = _answers(gym, spec.models[0], of_first)
+    return [
+        *_reasoning(spec, gym),
+        *(replace(of_a_model, model=model) for model in spec.models),
+        *(each for judge in spec.judges for each in _judgements(spec, gym, judge, of_first)),
+    ]
+
+
+def _reasoning(spec: JobSpec, gym: GymSpec) -> list[StageEstimate]:
+    environments, questions, exemplars = (
+        StageSum(stage, gym.reasoner) for stage in (Stage.ENVIRONMENTS, Stage.QUESTIONS, Stage.EXEMPLARS)
+    )
+    for persona in spec.personas:
+        text = persona.description
+        if gym.needs_environments(persona) and persona.id not in gym.environments:
+            tokens = EXPECTED_ENVIRONMENTS * ENVIRONMENT_TOKENS
+            environments.add(1, len(environment_prompt(gym.prompts, text, gym.pool)), tokens)
+        for task in gym.tasks:
+            count, _ = gym.question_count(persona, task)
+            if not gym.is_given(persona, task):
+                questions.add(1, len(_asking(gym, persona, task, count)), count * QUESTION_TOKENS)
+            prompt = score_examples_prompt(gym.prompts, task.task, text, _QUESTION)
+            exemplars.add(count, len(prompt), len(_EXEMPLARS) * EXEMPLAR_TOKENS)
+    return [environments.estimate(), questions.estimate(), exemplars.estimate()]
+
+
+def _asking(gym: GymSpec, persona: Persona, task: GymTaskSpec, count: int) -> str:
+    environments = gym.environments.get(persona.id, _ENVIRONMENTS)
+    return question_prompt(gym.prompts, task.task, persona.description, environments, count)
+
+
+def _answers(gym: GymSpec, model: Model, cells: Sequence[GymCell]) -> StageEstimate:
+    total = StageSum(Stage.GENERATION, model)
+    for cell in cells:
+        prompt = system_prompt(gym.template, cell.persona) + _QUESTION
+        total.add(cell.runs * cell.questions, len(prompt), ANSWER_TOKENS)
+    return total.estimate()
+
+
+def _judgements(spec: JobSpec, gym: GymSpec, judge: Model, cells: Sequence[GymCell]) -> list[StageEstimate]:
+    """What a judge is asked, from the cells of one model."""
+    total = JudgingSum(judge, spec.grouping, spec.hardening)
+    for cell in cells:
+        answers, persona = len(spec.models) * cell.runs * cell.questions, cell.persona.description
+        rubric = rubric_prompt(
+            gym.prompts,
+            cell.task.task,
+            persona=persona,
+            question=_QUESTION,
+            exemplars=_EXEMPLARS,
+            response=_ANSWER,
+        )
+        total.judging.add(answers, len(rubric), GRADE_TOKENS, verdicts=answers)
+        if cell.task.atomic:
+            alone = sentence_prompt(
+                gym.prompts, gym.dimension, persona=persona, question=_QUESTION, unit_text=EXPECTED_UNIT.text
+            )
+            total.add(answers, cell.task.expected_units, alone, partial(_together, spec, gym, persona))
+    return total.estimates()
+
+
+def _together(spec: JobSpec, gym: GymSpec, persona: str, units: Sequence[Unit]) -> str:
+    if spec.grouping is None:
+        raise ValueError("the job's sentences are judged one by one")
+    words = spec.grouping.words
+    return grouped_sentence_prompt(words, gym.dimension, persona=persona, question=_QUESTION, units=units)
+
+
+def merged(estimates: Sequence[StageEstimate]) -> list[StageEstimate]:
+    """One estimate for each stage and model, stage by stage."""
+    groups: dict[tuple[Stage, str], list[StageEstimate]] = {}
+    for each in estimates:
+        groups.setdefault((each.stage, each.model.label), []).append(each)
+    order = list(Stage)
+    return [_summed(groups[key]) for key in sorted(groups, key=lambda key: order.index(key[0]))]
+
+
+def _summed(estimates: Sequence[StageEstimate]) -> StageEstimate:
+    usage = Usage(sum(e.usage.input_tokens for e in estimates), sum(e.usage.output_tokens for e in estimates))
+    first, calls = estimates[0], sum(e.calls for e in estimates)
+    return StageEstimate(first.stage, first.model, calls, usage, sum(e.verdicts for e in estimates))

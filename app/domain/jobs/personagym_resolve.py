@@ -1,0 +1,293 @@
+"""From a job's draft to its PersonaGym part: looks every name up and says everything that is wrong, field by field."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.errors import escape_pointer
+from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.instrument import InstrumentRef
+from app.domain.instruments.persona import Persona
+from app.domain.jobs.draft import JobDraft, QuestionsDraft, TaskDraft
+from app.domain.jobs.imports import persona_of_file, read_question_file
+from app.domain.personagym.specification import QUESTIONS, GymSpec, GymTaskSpec, with_sampling
+from app.domain.personagym.task import Environment, GymPrompts, GymTask
+from app.domain.providers.model import Model
+
+Fail = Callable[[str, str], None]
+"""Notes what is wrong: JSON pointer and message."""
+
+
+@dataclass(frozen=True, slots=True)
+class GymCatalog:
+    """What a draft's PersonaGym names can refer to.
+
+    Attributes:
+        instrument: The version of the words below.
+        tasks: Tasks by id.
+        prompts: The templates.
+        environments: The built-in pool.
+        dimension: Persona consistency of single sentences.
+        target_level: Its level that is in character.
+    """
+
+    instrument: InstrumentRef
+    tasks: Mapping[str, GymTask]
+    prompts: GymPrompts
+    environments: tuple[Environment, ...]
+    dimension: Dimension
+    target_level: str
+
+
+@dataclass(frozen=True, slots=True)
+class GivenStep:
+    """Environments or questions that need not be made, because they were given.
+
+    Attributes:
+        person: Index of the persona.
+        kind: ``"environments"`` or ``"questions"``.
+        task: The task's id; empty for environments.
+        content: The names or the questions.
+    """
+
+    person: int
+    kind: str
+    task: str
+    content: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GymResolution:
+    """A PersonaGym part and what was given with it."""
+
+    spec: GymSpec
+    given: tuple[GivenStep, ...]
+
+
+OPTIONS = ("atomic", "questions", "questions_per_environment", "runs")
+"""What only PersonaGym's tasks take; the names of both ``TaskDraft``'s attributes and the body's fields."""
+
+FIELDS = ("reasoner", "questions", "environments", "environment_pool", "gym_instruction")
+"""Likewise, of the whole job."""
+
+
+def options_given(task: str | TaskDraft) -> list[str]:
+    """The options that a task was given."""
+    return [] if isinstance(task, str) else [name for name in OPTIONS if getattr(task, name) is not None]
+
+
+def fields_given(draft: JobDraft) -> list[str]:
+    """The fields of a job that have an effect on PersonaGym's tasks only."""
+    return [name for name in FIELDS if getattr(draft, name) is not None]
+
+
+def resolve_gym(
+    draft: JobDraft,
+    catalog: GymCatalog,
+    *,
+    tasks: Sequence[tuple[int, GymTask]],
+    personas: Sequence[Persona],
+    reasoner: Model | None,
+    pointer_of: Callable[[str], str],
+    fail: Fail,
+) -> GymResolution | None:
+    """The PersonaGym part of a job that has such tasks.
+
+    Args:
+        draft: The job.
+        catalog: What its names can refer to.
+        tasks: The PersonaGym tasks, each with its position in the draft.
+        personas: The personas, looked up.
+        reasoner: The reasoner, looked up.
+        pointer_of: Where a persona stands in the job's body.
+        fail: Notes what is wrong.
+
+    Returns:
+        ``None`` if the job has no reasoner; wrong fields are noted.
+    """
+    _check_personas(personas, pointer_of, fail)
+    questions = _Questions(draft, catalog, tasks, personas, fail).given()
+    specs = tuple(_task(draft.tasks[n], task) for n, task in tasks)
+    environments = _environments(draft, personas, fail)
+    numbers = {id_: {task: len(found) for task, found in of.items()} for id_, of in questions.items()}
+    if reasoner is None:
+        fail("/reasoner", "PersonaGym's tasks need a reasoner, who makes up what they ask and compare with")
+        return None
+    spec = GymSpec(
+        tasks=specs,
+        prompts=catalog.prompts,
+        instruction=_instruction(draft, catalog, fail),
+        pool=_pool(draft, catalog, fail),
+        own_pool=draft.environment_pool is not None,
+        dimension=catalog.dimension,
+        target_level=catalog.target_level,
+        reasoner=with_sampling(reasoner),
+        instrument=catalog.instrument,
+        environments=environments,
+        questions=numbers,
+    )
+    _check_effects(draft, spec, personas, [n for n, _ in tasks], fail)
+    return GymResolution(spec, tuple(_given(spec, personas, questions)))
+
+
+def _task(draft: str | TaskDraft, task: GymTask) -> GymTaskSpec:
+    if isinstance(draft, str):
+        return GymTaskSpec(task)
+    return GymTaskSpec(
+        task,
+        questions=QUESTIONS if draft.questions is None else draft.questions,
+        per_environment=bool(draft.questions_per_environment),
+        runs=1 if draft.runs is None else draft.runs,
+        atomic=bool(draft.atomic),
+    )
+
+
+def _check_personas(personas: Sequence[Persona], pointer_of: Callable[[str], str], fail: Fail) -> None:
+    """Questions belong to a description, so two personas must not share one."""
+    seen: dict[str, str] = {}
+    for persona in personas:
+        description = persona.description.strip()
+        if description in seen:
+            fail(
+                pointer_of(persona.id),
+                f"persona {persona.id!r} has the same description as {seen[description]!r}; PersonaGym's questions"
+                " are made for a description",
+            )
+        seen[description] = persona.id
+
+
+def _instruction(draft: JobDraft, catalog: GymCatalog, fail: Fail) -> str:
+    chosen = draft.gym_instruction
+    if chosen is None:
+        return catalog.prompts.default_instruction
+    if chosen not in catalog.prompts.instructions:
+        known = ", ".join(catalog.prompts.instructions)
+        fail("/gym_instruction", f"no instruction is called {chosen!r}; known: {known}")
+    return chosen
+
+
+def _pool(draft: JobDraft, catalog: GymCatalog, fail: Fail) -> tuple[str, ...]:
+    if draft.environment_pool is None:
+        return tuple(environment.name for environment in catalog.environments)
+    _check_names(draft.environment_pool, "/environment_pool", fail)
+    return draft.environment_pool
+
+
+def _environments(draft: JobDraft, personas: Sequence[Persona], fail: Fail) -> dict[str, tuple[str, ...]]:
+    given = draft.environments
+    if given is None:
+        return {}
+    if isinstance(given, tuple):
+        _check_names(given, "/environments", fail)
+        return {persona.id: given for persona in personas}
+    known = {persona.id for persona in personas}
+    for id_, names in given.items():
+        pointer = f"/environments/{escape_pointer(id_)}"
+        if id_ not in known:
+            fail(pointer, f"the job has no persona {id_!r}")
+        _check_names(names, pointer, fail)
+    return dict(given)
+
+
+def _check_names(names: Sequence[str], pointer: str, fail: Fail) -> None:
+    if not names:
+        fail(pointer, "name at least one environment")
+    seen: set[str] = set()
+    for n, name in enumerate(names):
+        plain = " ".join(name.casefold().split())
+        if plain in seen:
+            fail(f"{pointer}/{n}", f"environment {name!r} is named more than once")
+        seen.add(plain)
+
+
+def _check_effects(
+    draft: JobDraft, spec: GymSpec, personas: Sequence[Persona], positions: Sequence[int], fail: Fail
+) -> None:
+    """Refuses what would silently have no effect, because something else was given."""
+    selecting = [p for p in personas if spec.needs_environments(p)]
+    if not selecting:
+        for name in ("environments", "environment_pool"):
+            if getattr(draft, name) is not None:
+                fail(f"/{name}", "all questions are given, so environments have no effect")
+    elif spec.own_pool and all(p.id in spec.environments for p in selecting):
+        fail("/environment_pool", "all environments are given, so nothing is selected from the pool")
+    for n, task in zip(positions, spec.tasks, strict=True):
+        given = [len_ for p in personas if (len_ := spec.questions.get(p.id, {}).get(task.id)) is not None]
+        options = options_given(draft.tasks[n])
+        if "questions" in options and any(number != task.questions for number in given):
+            numbers = " or ".join(map(str, sorted(set(given))))
+            fail(f"/tasks/{n}/questions", f"{numbers} questions are given for task {task.id!r}")
+        elif task.per_environment and len(given) == len(personas):
+            fail(f"/tasks/{n}/questions_per_environment", f"all questions of task {task.id!r} are given")
+
+
+def _given(
+    spec: GymSpec, personas: Sequence[Persona], questions: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> Iterator[GivenStep]:
+    for n, persona in enumerate(personas):
+        if persona.id in spec.environments and spec.needs_environments(persona):
+            yield GivenStep(n, "environments", "", spec.environments[persona.id])
+        for task, found in questions.get(persona.id, {}).items():
+            yield GivenStep(n, "questions", task, found)
+
+
+class _Questions:
+    """Places given questions at the job's personas and tasks."""
+
+    def __init__(
+        self,
+        draft: JobDraft,
+        catalog: GymCatalog,
+        tasks: Sequence[tuple[int, GymTask]],
+        personas: Sequence[Persona],
+        fail: Fail,
+    ) -> None:
+        self._draft = draft.questions
+        self._all_tasks = tuple(catalog.tasks.values())
+        self._tasks = {task.id for _, task in tasks}
+        self._by_description = {persona.description.strip(): persona.id for persona in personas}
+        self._by_name = self._by_description | {persona.id: persona.id for persona in personas}
+        self._note = fail
+        self._failed = False
+
+    def given(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        """Questions by task id by persona id, of the job's personas and tasks."""
+        if self._draft is None:
+            return {}
+        if self._draft.by_persona is None:
+            self._fail("/questions", f"no question set is called {self._draft.set_id!r}")
+            return {}
+        found: dict[str, dict[str, tuple[str, ...]]] = {}
+        for name, by_task in self._draft.by_persona.items():
+            id_ = self._persona(self._draft, name)
+            pointer = f"/questions/{escape_pointer(name)}"
+            if id_ is None:
+                self._unknown(
+                    self._draft, pointer, f"the job has no persona of that id or description: {name!r}"
+                )
+            elif id_ in found:
+                self._fail(pointer, f"persona {id_!r} is named more than once")
+            else:
+                found[id_] = self._by_task(by_task, pointer)
+        if not any(found.values()) and not self._failed:
+            self._fail("/questions", "none of the questions belongs to a persona and a task of the job")
+        return found
+
+    def _persona(self, draft: QuestionsDraft, name: str) -> str | None:
+        """Whom questions are for. A stored set knows descriptions only, which may read like another persona's id."""
+        if draft.set_id is not None:
+            return self._by_description.get(name)
+        return self._by_name.get(name.strip()) or self._by_name.get(persona_of_file(name))
+
+    def _fail(self, pointer: str, message: str) -> None:
+        self._failed = True
+        self._note(pointer, message)
+
+    def _unknown(self, draft: QuestionsDraft, pointer: str, message: str) -> None:
+        if draft.set_id is None:  # a stored set may cover more than one job
+            self._fail(pointer, message)
+
+    def _by_task(self, by_task: Mapping[str, tuple[str, ...]], pointer: str) -> dict[str, tuple[str, ...]]:
+        file = read_question_file(by_task, self._all_tasks)
+        for error in file.errors:
+            self._fail(f"{pointer}{error.pointer}", error.message)
+        return {task: asked for task, asked in file.questions.items() if task in self._tasks}

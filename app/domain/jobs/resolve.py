@@ -1,0 +1,498 @@
+"""From a job's draft to its specification: looks every name up and says everything that is wrong, field by field."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from app.domain.errors import FieldError, InvalidJobError, escape_pointer
+from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.instruments.persona import MAX_PERSONAS, Persona, Trait
+from app.domain.instruments.task import AtomicTask, ItemSource, item_count
+from app.domain.jobs.catalog import Catalog
+from app.domain.jobs.draft import (
+    DimensionDraft,
+    JobDraft,
+    ModelDraft,
+    PersonaDraft,
+    TaskDraft,
+)
+from app.domain.jobs.personagym_resolve import (
+    GivenStep,
+    GymResolution,
+    fields_given,
+    options_given,
+    resolve_gym,
+)
+from app.domain.jobs.plan import AtomicCell, Cell, atomic, cells_of, count_calls
+from app.domain.jobs.resolve_execution import check_execution
+from app.domain.jobs.resolve_grouping import resolve_grouping
+from app.domain.jobs.specification import JobSpec, ProvidedResponse
+from app.domain.judging.hardening import key_problems
+from app.domain.personagym.task import GymTask
+from app.domain.providers.model import Model, ModelParameters
+from app.domain.providers.parameters import parameter_problems
+from app.domain.providers.reuse import reuse_problems
+
+T = TypeVar("T")
+
+JUDGE_TEMPERATURE = 0.0
+"""Atomic paper, appendix A.4."""
+
+MAX_RUN = 32_767
+"""Runs and items are stored as two-byte integers."""
+
+MAX_ITEMS = 200_000
+"""Questions and contexts of all personas, each asked once in a run; a bound on what planning takes."""
+
+MAX_WRITERS = 50
+"""Different authors of existing texts: as many as models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A specification with its cells, with where each existing text belongs, and with what else exists already."""
+
+    spec: JobSpec
+    cells: tuple[Cell, ...]
+    provided: tuple[ProvidedResponse, ...]
+    given: tuple[GivenStep, ...] = ()
+
+
+def resolve(draft: JobDraft, catalog: Catalog, most_calls: int | None = None) -> Resolution:
+    """Looks up every name of a draft.
+
+    Args:
+        draft: The job.
+        catalog: What there is.
+        most_calls: Calls that a job may plan; more are refused before its cells are made, which would take minutes.
+
+    Raises:
+        InvalidJobError: With one entry for each thing wrong.
+    """
+    return _Resolver(draft, catalog, most_calls).resolve()
+
+
+def beyond(calls: int, allowed: int) -> str:
+    """What is said of a job that plans too many calls."""
+    return f"the job plans about {calls:,} calls; this service allows {allowed:,}"
+
+
+def look_up_model(draft: ModelDraft, catalog: Catalog) -> tuple[Model, str | None]:
+    """The model that a draft names, and what is wrong with it, if anything is."""
+    connection, _, name = draft.model.partition("/")
+    problem = catalog.model_problem(connection, name)
+    simulated = problem is None and catalog.is_simulated(connection)
+    if not name:
+        problem = f"{draft.model!r} is not of the form connection/model"
+    id_, takes = catalog.connection_id(connection), catalog.takes(connection, name, draft.family)
+    return Model(draft.label or draft.model, id_, name, draft.parameters, simulated, takes), problem
+
+
+class _Resolver:
+    """One resolution; collects errors so that the user mends them all at once."""
+
+    def __init__(self, draft: JobDraft, catalog: Catalog, most_calls: int | None) -> None:
+        self.most_calls = most_calls
+        self.draft = draft
+        self.catalog = catalog
+        self.errors: list[FieldError] = []
+        self.pointers: dict[str, str] = {}
+
+    def resolve(self) -> Resolution:
+        self._choose_versions()
+        dimensions = self._dimensions()
+        personas = self._personas(dimensions)
+        tasks, gym_tasks = self._tasks()
+        provided = self.draft.responses is not None
+        models = self._writers() if provided else self._models("models", self.draft.models)
+        if not provided and not self.draft.models:
+            self._fail("/models", "name at least one model, or give existing texts in responses")
+        named = self.draft.judges or self.catalog.judges
+        judges = [at_temperature_zero(judge) for judge in self._models("judges", named)]
+        if not named:
+            self._fail("/judges", "name at least one judge: this installation has no default ones")
+        instructions = () if provided else self._instructions(needed=bool(tasks) or not gym_tasks)
+        self._check_combinations(personas, tasks, dimensions, alone=not gym_tasks)
+        gym = self._gym(gym_tasks, personas)
+        judged = bool(tasks) or (gym is not None and any(task.atomic for task in gym.spec.tasks))
+        grouping = resolve_grouping(self.draft, self.catalog.grouped, judges, judged=judged, fail=self._fail)
+        hardening = self.catalog.hardened if self.draft.hardened else None
+        self.errors += key_problems(hardening, judges)
+        self.errors += reuse_problems(self.draft.reuse, judges, provided=provided)
+        self._raise_if_wrong()
+
+        used = {trait.dimension for persona in personas for trait in persona.traits}
+        spec = JobSpec(
+            personas=tuple(personas),
+            dimensions=tuple(d for id_, d in dimensions.items() if id_ in used),
+            tasks=tuple(tasks),
+            models=tuple(models),
+            judges=tuple(judges),
+            instructions=instructions,
+            iterations=self.draft.iterations,
+            seed=self.draft.seed,
+            instrument=self.catalog.instrument,
+            provided=provided,
+            gym=None if gym is None else gym.spec,
+            grouping=grouping,
+            reuse=replace(self.draft.reuse, max_age_days=self.catalog.reply_days),
+            execution=self.draft.execution,
+            hardening=hardening,
+        )
+        check_execution(spec, self.catalog.batch_problem, self._fail)
+        if spec.runs > MAX_RUN:
+            self._fail("/iterations", f"instructions × iterations = {spec.runs} runs; at most {MAX_RUN}")
+        calls = 0 if provided else count_calls(spec)
+        if self.most_calls is not None and calls > self.most_calls:
+            self._fail("", beyond(calls, self.most_calls))
+            self._raise_if_wrong()
+        cells = cells_of(spec)
+        placed = self._place_responses(spec, cells)
+        self._raise_if_wrong()
+        return Resolution(spec, cells, placed, () if gym is None else gym.given)
+
+    def _fail(self, pointer: str, message: str) -> None:
+        self.errors.append(FieldError(pointer, message))
+
+    def _raise_if_wrong(self) -> None:
+        if self.errors:
+            raise InvalidJobError(self.errors)
+
+    def _choose_versions(self) -> None:
+        """Has the catalog's instruments name the versions that the draft chose, with which the specification freezes them."""
+        chosen = self.draft.versions
+        for kind, name in chosen.items():
+            known = self.catalog.rules.known[kind]
+            if name not in known:
+                self._fail(f"/versions/{kind}", f"there is no version {name!r}; known: {', '.join(known)}")
+        self.catalog = replace(
+            self.catalog,
+            instrument=replace(self.catalog.instrument, **chosen),
+            gym=replace(self.catalog.gym, instrument=replace(self.catalog.gym.instrument, **chosen)),
+        )
+
+    # -- dimensions and personas ------------------------------------------------------------------------------
+
+    def _dimensions(self) -> dict[str, Dimension]:
+        found = dict(self.catalog.dimensions)
+        for n, draft in enumerate(self.draft.dimensions):
+            if draft.id in found:
+                kind = "built in" if draft.id in self.catalog.dimensions else "defined twice"
+                self._fail(f"/dimensions/{n}/id", f"dimension {draft.id!r} is {kind}; choose another id")
+                continue
+            if len(set(draft.levels)) != len(draft.levels):
+                self._fail(f"/dimensions/{n}/levels", "the levels must have different names")
+                continue
+            try:
+                found[draft.id] = _dimension(draft)
+            except ValueError as error:
+                self._fail(f"/dimensions/{n}/scale", str(error))
+        return found
+
+    def _personas(self, dimensions: Mapping[str, Dimension]) -> list[Persona]:
+        found: list[tuple[str, Persona]] = []
+        for n, draft in enumerate(self.draft.personas):
+            pointer = f"/personas/{n}"
+            if isinstance(draft, PersonaDraft):
+                found.append((pointer, self._inline_persona(draft, pointer, dimensions)))
+            elif draft in self.draft.persona_sets:
+                kept = self.draft.persona_sets[draft]
+                found += [(pointer, self._kept_persona(one, pointer, dimensions)) for one in kept]
+            elif draft in self.catalog.persona_sets:
+                found += [(pointer, self.catalog.personas[id_]) for id_ in self.catalog.persona_sets[draft]]
+            elif draft in self.catalog.personas:
+                found.append((pointer, self.catalog.personas[draft]))
+            else:
+                self._fail(
+                    pointer, f"no persona or persona set is called {draft!r}; GET /v1/personas lists them"
+                )
+        if len(found) > MAX_PERSONAS:
+            self._fail(
+                "/personas", f"{len(found):,} personas with those of the sets; at most {MAX_PERSONAS:,}"
+            )
+            self._raise_if_wrong()
+        return self._without_repeats(found)
+
+    def _without_repeats(self, found: Iterable[tuple[str, Persona]]) -> list[Persona]:
+        """Notes where each persona stands, and which places name again what an earlier one names; sets may share many."""
+        personas: list[Persona] = []
+        repeated: dict[tuple[str, str], list[str]] = {}
+        for pointer, persona in found:
+            first = self.pointers.setdefault(persona.id, pointer)
+            if len(self.pointers) > len(personas):
+                personas.append(persona)
+            else:
+                repeated.setdefault((first, pointer), []).append(persona.id)
+        for (first, again), ids in repeated.items():
+            others = f" (and {len(ids) - 1:,} more)" if len(ids) > 1 else ""
+            self._fail(
+                again,
+                f"persona {ids[0]!r} is named more than once, first by {first}{others};"
+                " a job's personas need different ids, those of its sets too",
+            )
+        return personas
+
+    def _inline_persona(
+        self, draft: PersonaDraft, pointer: str, dimensions: Mapping[str, Dimension]
+    ) -> Persona:
+        if draft.id in self.catalog.personas or draft.id in self.catalog.persona_sets:
+            self._fail(f"{pointer}/id", f"persona {draft.id!r} is built in; choose another id")
+        for id_, problem in _trait_problems(draft, dimensions):
+            self._fail(f"{pointer}/traits/{escape_pointer(id_)}", problem)
+        return _persona(draft)
+
+    def _kept_persona(
+        self, draft: PersonaDraft, pointer: str, dimensions: Mapping[str, Dimension]
+    ) -> Persona:
+        """A persona of a kept set, which the job's body only names: all that is wrong is wrong with the set."""
+        persona = _persona(draft)
+        if self.catalog.personas.get(draft.id, persona) != persona or draft.id in self.catalog.persona_sets:
+            self._fail(pointer, f"the set's persona {draft.id!r} has the id of one that is built in")
+        for _, problem in _trait_problems(draft, dimensions):
+            self._fail(pointer, f"the set's persona {draft.id!r}: {problem}")
+        return persona
+
+    # -- tasks, models, instructions --------------------------------------------------------------------------
+
+    def _tasks(self) -> tuple[list[AtomicTask], list[tuple[int, GymTask]]]:
+        """The atomic tasks, and PersonaGym's with their positions in the draft."""
+        found: list[AtomicTask] = []
+        of_gym: list[tuple[int, GymTask]] = []
+        ids = [task.task if isinstance(task, TaskDraft) else task for task in self.draft.tasks]
+        for n, (id_, again) in enumerate(_with_repeats(ids)):
+            pointer = f"/tasks/{n}/task" if isinstance(self.draft.tasks[n], TaskDraft) else f"/tasks/{n}"
+            if again:
+                self._fail(pointer, f"task {id_!r} is named more than once")
+            elif id_ in self.catalog.tasks:
+                found.append(self.catalog.tasks[id_])
+                for option in options_given(self.draft.tasks[n]):
+                    self._fail(f"/tasks/{n}/{option}", f"only PersonaGym's tasks take it; {id_!r} is none")
+            elif id_ in self.catalog.gym.tasks:
+                of_gym.append((n, self.catalog.gym.tasks[id_]))
+                if self.draft.responses is not None:
+                    self._fail(pointer, f"task {id_!r} writes its own texts; it can't grade existing ones")
+            else:
+                known = ", ".join([*self.catalog.tasks, *self.catalog.gym.tasks])
+                self._fail(pointer, f"no task is called {id_!r}; known: {known}")
+        return found, of_gym
+
+    def _gym(self, tasks: list[tuple[int, GymTask]], personas: list[Persona]) -> GymResolution | None:
+        """The PersonaGym part, if the job has one."""
+        reasoner = self._model("/reasoner", self.draft.reasoner) if self.draft.reasoner is not None else None
+        if tasks:
+            return resolve_gym(
+                self.draft,
+                self.catalog.gym,
+                tasks=tasks,
+                personas=personas,
+                reasoner=reasoner,
+                pointer_of=self._pointer_of,
+                fail=self._fail,
+            )
+        for field in fields_given(self.draft):
+            self._fail(f"/{field}", "only PersonaGym's tasks take it, and the job has none")
+        return None
+
+    def _models(self, field: str, drafts: Iterable[ModelDraft]) -> list[Model]:
+        found: list[Model] = []
+        labels: set[str] = set()
+        for n, draft in enumerate(drafts):
+            model = self._model(f"/{field}/{n}", draft)
+            if model.label in labels:
+                message = f"{model.label!r} is named more than once; give one of them a label"
+                self._fail(f"/{field}/{n}", message)
+            labels.add(model.label)
+            found.append(model)
+        return found
+
+    def _model(self, pointer: str, draft: ModelDraft) -> Model:
+        model, problem = look_up_model(draft, self.catalog)
+        if problem is not None:
+            self._fail(pointer, problem)
+        elif model.takes is not None:
+            for name, wrong in parameter_problems(model.parameters, model.takes):
+                self._fail(f"{pointer}/{name}", wrong)
+        return model
+
+    def _writers(self) -> list[Model]:
+        """Those who wrote the existing texts, in the order in which they first appear. They are never called."""
+        if self.draft.models:
+            self._fail("/models", "give either models or responses, not both")
+        if self.draft.instructions is not None:
+            self._fail(
+                "/instructions", "existing texts are not generated; instructions have no effect on them"
+            )
+        labels = dict.fromkeys(response.model for response in self.draft.responses or ())
+        if not labels:
+            self._fail("/responses", "give at least one response")
+        if len(labels) > MAX_WRITERS:
+            first = [response.model for response in self.draft.responses or ()].index(
+                list(labels)[MAX_WRITERS]
+            )
+            self._fail(f"/responses/{first}/model", f"at most {MAX_WRITERS} different models can be compared")
+        return [Model(label, "", label) for label in labels]
+
+    def _instructions(self, *, needed: bool) -> tuple[str, ...]:
+        if not needed:
+            if self.draft.instructions is not None:
+                self._fail("/instructions", "only atomic tasks take them; PersonaGym's take gym_instruction")
+            return ()
+        if self.draft.instructions is None:
+            return self.catalog.instructions
+        found: list[str] = []
+        for n, (chosen, again) in enumerate(_with_repeats(self.draft.instructions)):
+            pointer = f"/instructions/{n}"
+            if again:
+                self._fail(pointer, f"instruction {chosen!r} is named more than once")
+            elif isinstance(chosen, str):
+                if "{persona}" not in chosen:
+                    self._fail(pointer, "an instruction must contain {persona}")
+                found.append(chosen)
+            elif not 0 <= chosen < len(self.catalog.instructions):
+                self._fail(pointer, f"instructions are numbered 0 to {len(self.catalog.instructions) - 1}")
+            else:
+                found.append(self.catalog.instructions[chosen])
+        if not found and not self.errors:
+            self._fail("/instructions", 'name at least one instruction, or "all"')
+        return tuple(found)
+
+    def _check_combinations(
+        self,
+        personas: list[Persona],
+        tasks: list[AtomicTask],
+        dimensions: Mapping[str, Dimension],
+        *,
+        alone: bool,
+    ) -> None:
+        """Every persona must be measurable by every task, and all of it small enough to be laid out.
+
+        Beside PersonaGym's tasks (not ``alone``), personas without traits are left to those.
+        """
+        items = 0
+        for persona in personas:
+            pointer = self._pointer_of(persona.id)
+            if alone and tasks and not persona.traits:
+                self._fail(
+                    pointer,
+                    f"persona {persona.id!r} has no traits, but {_listed(tasks)} measures traits: "
+                    'add for example "traits": {"E": "low"}',
+                )
+            known = tuple(dimensions[t.dimension] for t in persona.traits if t.dimension in dimensions)
+            for task in tasks if persona.traits else ():
+                for dimension in known:
+                    if not item_count(task, (dimension,)):
+                        self._fail(pointer, _lacking(persona, task, dimension))
+                items += item_count(task, known)
+        if tasks and not alone and not any(persona.traits for persona in personas):
+            self._fail("/personas", f"{_listed(tasks)} measures traits, and no persona has any")
+        if items > MAX_ITEMS:
+            self._fail("/personas", f"{items:,} questions and contexts in one run; at most {MAX_ITEMS:,}")
+
+    def _pointer_of(self, persona_id: str) -> str:
+        return self.pointers[persona_id]
+
+    # -- existing texts ---------------------------------------------------------------------------------------
+
+    def _place_responses(self, spec: JobSpec, cells: tuple[Cell, ...]) -> tuple[ProvidedResponse, ...]:
+        by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in atomic(cells)}
+        personas = {persona.id for persona in spec.personas}
+        tasks = {task.id for task in spec.tasks}
+        placed: list[ProvidedResponse] = []
+        taken: set[tuple[int, int, int]] = set()
+        next_run: Counter[tuple[int, int]] = Counter()
+        instructions: dict[tuple[int, int], int | None] = {}
+        for n, draft in enumerate(self.draft.responses or ()):
+            pointer = f"/responses/{n}"
+            if draft.persona not in personas:
+                self._fail(f"{pointer}/persona", f"the job has no persona {draft.persona!r}")
+                continue
+            if draft.task not in tasks:
+                self._fail(f"{pointer}/task", f"the job has no task {draft.task!r}")
+                continue
+            cell = by_name[draft.model, draft.persona, draft.task]
+            item = self._item_index(draft.item, cell, pointer)
+            if item is None:
+                continue
+            run = draft.run if draft.run is not None else next_run[cell.ordinal, item]
+            next_run[cell.ordinal, item] = max(next_run[cell.ordinal, item], run + 1)
+            if run >= MAX_RUN:
+                self._fail(f"{pointer}/run", f"run {run}: runs are numbered from 0 to {MAX_RUN - 1}")
+                continue
+            if (cell.ordinal, run, item) in taken:
+                self._fail(
+                    f"{pointer}/run",
+                    f"run {run} of item {cell.items[item].id!r} for this model, persona and task is given twice",
+                )
+            taken.add((cell.ordinal, run, item))
+            if instructions.setdefault((cell.ordinal, run), draft.instruction) != draft.instruction:
+                self._fail(f"{pointer}/instruction", f"run {run} has responses under another instruction")
+            placed.append(ProvidedResponse(cell.ordinal, run, item, draft.instruction, draft.text))
+        return tuple(placed)
+
+    def _item_index(self, item: str | None, cell: AtomicCell, pointer: str) -> int | None:
+        if item is None:
+            if len(cell.items) == 1:
+                return 0
+            ids = ", ".join(i.id for i in cell.items)
+            self._fail(f"{pointer}/item", f"which item of {cell.task.id!r} does it answer? One of: {ids}")
+            return None
+        for candidate in cell.items:
+            if item == candidate.id:
+                return candidate.index
+        ids = ", ".join(i.id for i in cell.items)
+        self._fail(
+            f"{pointer}/item",
+            f"{cell.task.id!r} for persona {cell.persona.id!r} has no item {item!r}; it has: {ids}",
+        )
+        return None
+
+
+def _persona(draft: PersonaDraft) -> Persona:
+    return Persona(
+        draft.id, draft.description, tuple(Trait(id_, level) for id_, level in draft.traits.items())
+    )
+
+
+def _trait_problems(draft: PersonaDraft, dimensions: Mapping[str, Dimension]) -> Iterator[tuple[str, str]]:
+    """The dimensions of traits that are wrong, each with the reason."""
+    for id_, level in draft.traits.items():
+        dimension = dimensions.get(id_)
+        if dimension is None:
+            yield id_, f"no dimension is called {id_!r}; known: {', '.join(dimensions)}"
+        elif level not in dimension.scale.levels:
+            levels = ", ".join(dimension.scale.levels)
+            yield id_, f"dimension {id_!r} has no level {level!r}; its levels: {levels}"
+
+
+def _dimension(draft: DimensionDraft) -> Dimension:
+    scale = Scale(draft.scale.minimum, draft.scale.maximum, draft.levels, draft.scale.not_applicable)
+    return Dimension(draft.id, draft.name, scale, draft.options, draft.questions, draft.essay_context)
+
+
+def at_temperature_zero(judge: Model) -> Model:
+    """Judges run at temperature 0 unless their user decided otherwise."""
+    if judge.parameters.temperature is not None or "temperature" in judge.parameters.unset:
+        return judge
+    parameters: ModelParameters = replace(judge.parameters, temperature=JUDGE_TEMPERATURE)
+    return replace(judge, parameters=parameters)
+
+
+def _with_repeats(values: Iterable[T]) -> Iterable[tuple[T, bool]]:
+    """Each value, with whether it stood earlier."""
+    seen: set[T] = set()
+    for value in values:
+        yield value, value in seen
+        seen.add(value)
+
+
+def _listed(tasks: list[AtomicTask]) -> str:
+    return ", ".join(task.id for task in tasks)
+
+
+def _lacking(persona: Persona, task: AtomicTask, dimension: Dimension) -> str:
+    needed = "questions" if task.item_source is ItemSource.QUESTIONS else "essay_context"
+    return (
+        f"task {task.id!r} can't measure persona {persona.id!r} on dimension {dimension.id!r}: "
+        f"the dimension has no {needed}"
+    )

@@ -1,0 +1,108 @@
+"""A job with every name looked up: all that is needed to run it, frozen, whatever changes in the instruments later."""
+
+from dataclasses import dataclass
+
+from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.instrument import InstrumentRef
+from app.domain.instruments.persona import Persona
+from app.domain.instruments.task import AtomicTask
+from app.domain.jobs.execution import Execution
+from app.domain.judging.grouping import Grouping
+from app.domain.judging.hardening import Hardening
+from app.domain.personagym.generation import PersonaGeneration
+from app.domain.personagym.specification import GymSpec
+from app.domain.providers.model import Model
+from app.domain.providers.reuse import NO_REUSE, Reuse
+
+
+@dataclass(frozen=True, slots=True)
+class ProvidedResponse:
+    """An existing text, placed in the plan.
+
+    Attributes:
+        cell: Ordinal of its cell.
+        run: Repetition, from 0.
+        item: Index of its item in the cell.
+        instruction: Index (from 0) of the persona instruction, if known.
+        text: The response.
+    """
+
+    cell: int
+    run: int
+    item: int
+    instruction: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """What a job does.
+
+    Attributes:
+        personas: The personas. The atomic tasks measure those with traits, PersonaGym's all.
+        dimensions: Every dimension that a trait names.
+        tasks: The atomic tasks, with the words that they send.
+        models: The models under test; for existing texts, their writers (which are never called).
+        judges: The judges; each judges every unit, and grades every PersonaGym answer, alone.
+        instructions: The persona instructions of the atomic tasks; with existing texts, empty.
+        iterations: Repetitions under each instruction.
+        seed: Seed of everything random on our side.
+        instrument: Which measuring device.
+        provided: Whether the texts already exist.
+        gym: The job's PersonaGym tasks, if it has any.
+        generation: For a job that makes up personas and does nothing else: what it does.
+        grouping: How sentences are judged several at a time; ``None`` for one by one, the papers' way.
+        reuse: Which calls are not made where there is a reply already.
+        hardening: How judges are told what of their prompts is data; ``None`` for the papers' prompts as they are.
+        execution: How its calls are made; what prepares personas is always called directly.
+    """
+
+    personas: tuple[Persona, ...]
+    dimensions: tuple[Dimension, ...]
+    tasks: tuple[AtomicTask, ...]
+    models: tuple[Model, ...]
+    judges: tuple[Model, ...]
+    instructions: tuple[str, ...]
+    iterations: int
+    seed: int
+    instrument: InstrumentRef
+    provided: bool = False
+    gym: GymSpec | None = None
+    generation: PersonaGeneration | None = None
+    grouping: Grouping | None = None
+    reuse: Reuse = NO_REUSE
+    execution: Execution = Execution.DIRECT
+    hardening: Hardening | None = None
+
+    @property
+    def runs(self) -> int:
+        """Runs of an atomic cell: instructions × iterations (Table 12 and section 4.2: 6 × 5 = 30)."""
+        return len(self.instructions) * self.iterations
+
+    @property
+    def called(self) -> tuple[Model, ...]:
+        """Every model that the job calls, in the order of its stages."""
+        reasoners = [part.reasoner for part in (self.gym, self.generation) if part is not None]
+        return (*reasoners, *(() if self.provided else self.models), *self.judges)
+
+    @property
+    def batched(self) -> tuple[Model, ...]:
+        """The models whose calls go through batch endpoints, in the order of the job's stages."""
+        if self.execution is Execution.DIRECT:
+            return ()
+        return (*(() if self.provided else self.models), *self.judges)
+
+    def dimension(self, id_: str) -> Dimension:
+        """The dimension with this id.
+
+        Raises:
+            KeyError: If the job has none.
+        """
+        for dimension in self.dimensions:
+            if dimension.id == id_:
+                return dimension
+        raise KeyError(id_)
+
+    def instruction_of(self, run: int) -> int:
+        """Index of the persona instruction of a run: the first ``iterations`` runs share the first instruction."""
+        return run // self.iterations

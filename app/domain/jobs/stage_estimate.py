@@ -1,0 +1,109 @@
+"""What a stage is expected to take on one model: calls, prompts and replies, added up before anything is spent."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.domain.instruments.segmentation import Unit
+from app.domain.judging.grouping import Grouping, calls_for
+from app.domain.judging.hardening import AS_IN_THE_PAPERS, Hardening, Showing, showing
+from app.domain.providers.model import Model, Stage, Usage
+
+CHARACTERS_PER_TOKEN = 4.0
+"""English prose on common tokenizers; used for estimates only."""
+
+VERDICT_OUTPUT_TOKENS, LINE_OUTPUT_TOKENS = 1, 5
+"""Of a verdict in a reply of its own, and of one in a line of a reply about several sentences."""
+
+EXPECTED_UNIT_CHARACTERS = 95
+"""Typical sentence (the paper's 200–300 word essays have about 15 sentences); used for estimates only."""
+
+EXPECTED_UNIT = Unit(0, 0, EXPECTED_UNIT_CHARACTERS, "x" * EXPECTED_UNIT_CHARACTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class StageEstimate:
+    """What a stage is expected to take on one model.
+
+    Attributes:
+        stage: Which stage.
+        model: The model.
+        calls: Number of calls; exact for generation (but for questions per environment), estimated for judging.
+        usage: Estimated tokens.
+        verdicts: Verdicts and grades that come of the calls; more than calls where one is about several sentences.
+    """
+
+    stage: Stage
+    model: Model
+    calls: int
+    usage: Usage
+    verdicts: int = 0
+
+
+class StageSum:
+    """Calls, characters of prompts and tokens of replies of a stage on one model, added up.
+
+    Args:
+        stage: The stage.
+        model: The model.
+        shown: How each call's judged text is shown.
+    """
+
+    def __init__(self, stage: Stage, model: Model, shown: Showing = AS_IN_THE_PAPERS) -> None:
+        self._of = stage, model
+        self._shown = shown
+        self._calls = self._characters = self._output = self._verdicts = 0.0
+
+    def add(self, calls: float, characters: float, tokens: float, *, verdicts: float = 0.0) -> None:
+        """Adds calls that are alike, each with a prompt of so many characters and a reply of so many tokens."""
+        self._calls += calls
+        self._characters += calls * (characters + self._shown.characters)
+        self._output += calls * (tokens + self._shown.reply_tokens)
+        self._verdicts += verdicts
+
+    def estimate(self) -> StageEstimate:
+        """The sum."""
+        usage = Usage(round(self._characters / CHARACTERS_PER_TOKEN), round(self._output))
+        return StageEstimate(*self._of, round(self._calls), usage, round(self._verdicts))
+
+
+class JudgingSum:
+    """What one judge is asked, with the calls that check how grouping changes its verdicts."""
+
+    def __init__(self, judge: Model, grouping: Grouping | None, hardening: Hardening | None) -> None:
+        shown = showing(hardening, [EXPECTED_UNIT.text])
+        self.judging = StageSum(Stage.JUDGING, judge, shown)
+        self._checking = StageSum(Stage.CHECKING, judge, shown)
+        self._grouping = grouping
+
+    def add(
+        self,
+        responses: float,
+        sentences: float,
+        alone: str,
+        together: Callable[[Sequence[Unit]], str],
+        checked: float | None = None,
+    ) -> None:
+        """Adds the judgement of responses on one dimension.
+
+        Args:
+            responses: How many.
+            sentences: Sentences of each.
+            alone: The prompt about one sentence.
+            together: The prompt about several.
+            checked: Share of them whose sentences are judged alone as well; the sample's if not given.
+        """
+        verdicts, grouping = responses * sentences, self._grouping
+        calls = calls_for(sentences, grouping)
+        if grouping is None or calls >= sentences:
+            self.judging.add(verdicts, len(alone), VERDICT_OUTPUT_TOKENS, verdicts=verdicts)
+            return
+        size = sentences / calls
+        prompt = len(together([EXPECTED_UNIT] * round(size)))
+        self.judging.add(responses * calls, prompt, size * LINE_OUTPUT_TOKENS, verdicts=verdicts)
+        share = grouping.checked / max(1, grouping.drawn_from) if checked is None else checked
+        self._checking.add(share * verdicts, len(alone), VERDICT_OUTPUT_TOKENS, verdicts=share * verdicts)
+
+    def estimates(self) -> list[StageEstimate]:
+        """The sum of judging and, where sentences are grouped, that of checking."""
+        checking = [] if self._grouping is None else [self._checking.estimate()]
+        return [self.judging.estimate(), *checking]

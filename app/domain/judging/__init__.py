@@ -1,0 +1,1 @@
+"""How judges are asked and how their replies are read."""

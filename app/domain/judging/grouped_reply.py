@@ -1,0 +1,117 @@
+"""Reads a judge's reply about several sentences: every line by its own number, so that no line can shift another."""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.thoughts import after_thoughts
+from app.domain.judging.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus, parse_verdict
+
+USABLE = frozenset({VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE})
+
+_LABEL = re.compile(
+    r"""(?:^|[,;|{])[ \t*_`"'>(\[#•-]*S[ ]?(\d{1,4})[*_`"')\]>]*[ \t]*"""
+    r"(?::|=>?|->|→|\||[.)–—-](?=\s)|(?=[ \t][+-]?\d+[ \t]*$))",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A sentence's number as an answer begins with it: at the beginning of a line, or after what ends another answer."""
+_BARE_LINE = re.compile(r"[*_`]*(\d{1,4})[*_`]*[ \t]*(?:[:=|)]|\.(?!\d)|->|→)[ \t]*(\S.*)")
+"""An answer whose sentence's number lacks its "S": an option's number and its text look the same. "1.5" is no sentence's."""
+_IN_A_ROW = re.compile(r"S ?(\d{1,4})[ \t]*(?::|=>?|->|→)[ \t]*([+-]?\d+)(?:[ \t]+|$)", re.IGNORECASE)
+"""An answer of a reply that is nothing but sentences' numbers with bare scores, all on one line with blanks between them."""
+_AROUND = " \t\r\n,;|{}"
+
+
+class _Part(NamedTuple):
+    """A part of a reply: the sentence's number, what is answered, and both as they stand there."""
+
+    label: int
+    answer: str
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedReading:
+    """What a reply says about one sentence.
+
+    Attributes:
+        verdict: The verdict, where it is ``SCORED`` or ``NOT_APPLICABLE``; any other means that the sentence has to be
+            asked about alone.
+        raw: The part of the reply that is about the sentence; ``None`` where there is none.
+    """
+
+    verdict: Verdict
+    raw: str | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the verdict can stand."""
+        return self.verdict.status in USABLE
+
+
+def read_grouped(raw: str, count: int, scale: Scale, *, cut_off: bool = False) -> list[GroupedReading]:
+    """Reads a reply about ``count`` sentences, which were labelled S1, S2 and so on.
+
+    What follows a label, up to the next one, is read as strictly as the reply about a single sentence. A sentence whose
+    label is missing, stands twice or is followed by no plain answer has no usable reading; the others keep theirs. A
+    label that was not given (S0, or one too many) says that the judge counted otherwise: then nothing can be used.
+    Answers without labels are used only where the lines are numbered from 1 to ``count`` without a gap.
+
+    Args:
+        raw: The reply, as the judge gave it. Untrusted, of any length; read in linear time.
+        count: How many sentences it was asked about.
+        scale: The scale on which it was asked to answer.
+        cut_off: Whether the reply ended at a limit: what it says last may lack its last digit.
+
+    Returns:
+        A reading for each sentence, in their order. Where nothing can be used, the first one has the whole reply.
+    """
+    text = after_thoughts(raw)
+    parts: dict[int, list[_Part]] = {}
+    found = _in_a_row(text) or _labelled(text) or _numbered(text, count)
+    for part in found[:-1] if cut_off else found:
+        parts.setdefault(part.label, []).append(part)
+    readings = [_reading(parts.get(label, []), scale) for label in range(1, count + 1)]
+    if all(1 <= label <= count for label in parts) and any(reading.usable for reading in readings):
+        return readings
+    return unusable(raw, count, REFUSED if parse_verdict(raw, scale) == REFUSED else UNPARSED)
+
+
+def unusable(raw: str | None, count: int, verdict: Verdict) -> list[GroupedReading]:
+    """The readings of a reply, or of a call without one, that says nothing of any sentence."""
+    return [GroupedReading(verdict, raw if n == 0 else None) for n in range(count)]
+
+
+def _in_a_row(text: str) -> list[_Part]:
+    """The answers of a single line that holds nothing else; nothing where anything else is on it."""
+    found: list[_Part] = []
+    end = 0
+    while (answer := _IN_A_ROW.match(text, end)) is not None:
+        found.append(_Part(int(answer[1]), answer[2], answer[0].strip()))
+        end = answer.end()
+    return found if end == len(text) else []
+
+
+def _labelled(text: str) -> list[_Part]:
+    """What follows each label, up to the next one."""
+    found = list(_LABEL.finditer(text))
+    ends = [*(label.start() for label in found[1:]), len(text)]
+    return [
+        _Part(int(label[1]), text[label.end() : end].strip(_AROUND), text[label.start() : end].strip(_AROUND))
+        for label, end in zip(found, ends, strict=False)  # without a label there is one end too many
+    ]
+
+
+def _numbered(text: str, count: int) -> list[_Part]:
+    """Lines that are numbered from 1 to ``count``; nothing where any other line is among them."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    found = [_Part(int(line[1]), line[2], line[0]) for line in map(_BARE_LINE.fullmatch, lines) if line]
+    in_order = [part.label for part in found] == list(range(1, count + 1))
+    return found if in_order and len(found) == len(lines) else []
+
+
+def _reading(parts: list[_Part], scale: Scale) -> GroupedReading:
+    if len(parts) != 1:
+        return GroupedReading(UNPARSED, "\n".join(part.raw for part in parts) or None)
+    return GroupedReading(parse_verdict(parts[0].answer, scale), parts[0].raw)

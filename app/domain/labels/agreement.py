@@ -1,0 +1,337 @@
+"""How far people agree with a job's judges, and with each other (atomic paper, section 4.3 and Table 3)."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.domain.labels.annotation import Annotation, Answer, Kind, Place
+from app.domain.metrics.metric import FloatArray, IntArray, Metric, metric_json
+from app.domain.statistics.fleiss import NO_JOINT, fleiss_kappa
+from app.domain.statistics.rank import (
+    RANGE,
+    kendall_tau,
+    spearman_rho,
+    weighted_kendall_tau,
+    weighted_spearman_rho,
+)
+from app.domain.statistics.resampling import cluster_weights, percentile_interval, ratio_draws
+
+Judged = Mapping[tuple[str | None, Place], float]
+"""One judge's score by dimension and place: a sentence's, a response's grade or the mean of its sentences' scores."""
+
+Subject = tuple[str | None, Place, Place | None]
+"""What was looked at: the dimension, the sentence, and a pair's other one."""
+
+
+Stratum = tuple[str, tuple[int, ...]]
+"""Task and the judges' scores, one or a pair's two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What labelling rounds drew, and from what.
+
+    Attributes:
+        drawn: Each thing's stratum.
+        sizes: By kind and dimension, how many things each stratum has, those of which none was drawn included.
+    """
+
+    drawn: Mapping[Subject, Stratum] = field(default_factory=dict)
+    sizes: Mapping[tuple[Kind, str | None], Mapping[Stratum, int]] = field(default_factory=dict)
+
+
+NOT_DRAWN = "not_drawn: none of these was drawn in a labelling round, so nothing says what they stand for"
+_SIGNS = {Answer.FIRST: 1.0, Answer.SECOND: -1.0, Answer.EQUAL: 0.0}
+NO_PAIRS = "no_pairs: no pair has two different scores from this judge"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAgreement:
+    """How far annotators agree with one judge.
+
+    Attributes:
+        judge: Its label.
+        kendall_tau: Of scores τ_b between the judge's and the annotators' mean, of pairs τ_A over all answers.
+        spearman_rho: Between the same; ``None`` for pairs, which have none.
+        without_score: Things with an answer that the judge gave no score.
+        same_score: Pairs to whose sentences the judge gave the same score; ``None`` where there are no pairs.
+        weighted_tau: ``kendall_tau`` of the population from which labelling rounds drew, each thing counting for as many
+            as it stands for.
+        weighted_rho: The same of ``spearman_rho``.
+    """
+
+    judge: str
+    kendall_tau: Metric
+    spearman_rho: Metric | None
+    without_score: int
+    same_score: int | None
+    weighted_tau: Metric
+    weighted_rho: Metric | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorAgreement:
+    """The answers about one kind of thing on one dimension.
+
+    Attributes:
+        kind: What was looked at.
+        dimension: On which; ``None`` where PersonaGym's rubrics were used.
+        task: The task whose rubric it was; ``None`` otherwise.
+        annotators: How many people answered.
+        things: How many things have an answer.
+        answers: How many answers there are.
+        not_applicable: Things that all who answered found to carry no such trait; in no correlation.
+        fleiss_kappa: Among the annotators.
+        judges: Each judge's agreement with them.
+        weighted_kappa: ``fleiss_kappa`` of the population from which labelling rounds drew.
+        population: How many things these rounds drew from.
+        covered: How many of them are in strata of which somebody answered something; the weighted figures are of these.
+    """
+
+    kind: Kind
+    dimension: str | None
+    task: str | None
+    annotators: int
+    things: int
+    answers: int
+    not_applicable: int
+    fleiss_kappa: Metric
+    judges: tuple[JudgeAgreement, ...]
+    weighted_kappa: Metric
+    population: int
+    covered: int
+
+    def to_json(self) -> dict[str, object]:
+        """In the HTTP contract's form."""
+        return {
+            "kind": self.kind.value,
+            "dimension": self.dimension,
+            "task": self.task,
+            "annotators": self.annotators,
+            "n": self.things,
+            "answers": self.answers,
+            "not_applicable": self.not_applicable,
+            "fleiss_kappa": metric_json(self.fleiss_kappa),
+            "weighted": {
+                "fleiss_kappa": metric_json(self.weighted_kappa),
+                "population": self.population,
+                "covered": self.covered,
+            },
+            "judges": [_judge_json(judge) for judge in self.judges],
+        }
+
+
+def annotation_agreement(
+    annotations: Sequence[Annotation],
+    tasks: Mapping[int, str],
+    judges: Mapping[str, Judged],
+    seed: int,
+    sampling: Sampling,
+) -> list[AnnotatorAgreement]:
+    """The agreement by kind and dimension; of PersonaGym's grades by task.
+
+    Args:
+        annotations: All of a job, each annotator's once for each thing, pairs in order.
+        tasks: The task's id by its cells' ordinals.
+        judges: What each judge gave, by label.
+        seed: The job's.
+        sampling: What labelling rounds drew.
+    """
+    groups: dict[tuple[str, str, str], list[Annotation]] = defaultdict(list)
+    for each in annotations:
+        rubric = "" if each.dimension is not None else tasks[each.place.cell]
+        groups[each.kind.value, each.dimension or "", rubric].append(each)
+    return [
+        _group(Kind(kind), dimension or None, rubric or None, found, judges, seed, sampling)
+        for (kind, dimension, rubric), found in sorted(groups.items())
+    ]
+
+
+def _group(
+    kind: Kind,
+    dimension: str | None,
+    task: str | None,
+    found: Sequence[Annotation],
+    judges: Mapping[str, Judged],
+    seed: int,
+    sampling: Sampling,
+) -> AnnotatorAgreement:
+    by_subject: dict[Subject, list[Annotation]] = defaultdict(list)
+    for each in sorted(found, key=lambda one: (one.place, one.other or one.place, one.annotator)):
+        by_subject[each.subject].append(each)
+    answered = list(by_subject.values())
+    key = ("annotations", kind.value, dimension or "", task or "")
+    compare = _pairs if kind is Kind.PAIRS else _scores
+    sizes = sampling.sizes.get((kind, dimension), {})
+    strata = {subject: sampling.drawn[subject] for subject in by_subject if subject in sampling.drawn}
+    standing = _standing(strata, sizes)
+    return AnnotatorAgreement(
+        kind=kind,
+        dimension=dimension,
+        task=task,
+        annotators=len({each.annotator for each in found}),
+        things=len(answered),
+        answers=len(found),
+        not_applicable=sum(
+            all(each.answer is Answer.NOT_APPLICABLE for each in answers) for answers in answered
+        ),
+        fleiss_kappa=fleiss_kappa(_counts(answered), cluster_weights(seed, key, len(answered))),
+        judges=tuple(
+            compare(judge, scores, answered, seed, key, standing) for judge, scores in judges.items()
+        ),
+        weighted_kappa=_weighted_kappa(by_subject, strata, sizes, seed, key),
+        population=sum(sizes.values()),
+        covered=sum(sizes[stratum] for stratum in set(strata.values())),
+    )
+
+
+def _standing(strata: Mapping[Subject, Stratum], sizes: Mapping[Stratum, int]) -> dict[Subject, float]:
+    """For how many things of the population each stands that has an answer and was drawn in a round.
+
+    Of a stratum's things as many as have an answer share all that there are: the weights of a stratified sample
+    (Horvitz and Thompson, 1952), also where several rounds drew, or somebody has not finished.
+    """
+    counts = Counter(strata.values())
+    return {subject: sizes[stratum] / counts[stratum] for subject, stratum in strata.items()}
+
+
+def _weighted_kappa(
+    by_subject: Mapping[Subject, Sequence[Annotation]],
+    strata: Mapping[Subject, Stratum],
+    sizes: Mapping[Stratum, int],
+    seed: int,
+    key: tuple[str, ...],
+) -> Metric:
+    """κ needs two answers: so those with two share what there is, not those with one."""
+    if not strata:
+        return Metric.missing(NOT_DRAWN)
+    joint = {subject: stratum for subject, stratum in strata.items() if len(by_subject[subject]) > 1}
+    standing = _standing(joint, sizes)
+    if not standing:
+        return Metric.missing(NO_JOINT)
+    weights = cluster_weights(seed, key, len(standing))
+    counts = _counts([by_subject[subject] for subject in standing])
+    return fleiss_kappa(counts, weights, np.array(list(standing.values())))
+
+
+def _counts(answered: Sequence[Sequence[Annotation]]) -> FloatArray:
+    """Shape (n, k): how many gave each thing each answer."""
+    found = [Counter((each.answer, each.score) for each in answers) for answers in answered]
+    kinds = sorted({answer for counts in found for answer in counts}, key=str)
+    return np.array([[counts[kind] for kind in kinds] for counts in found], dtype=np.float64)
+
+
+def _scores(
+    judge: str,
+    scores: Judged,
+    answered: Sequence[Sequence[Annotation]],
+    seed: int,
+    key: tuple[str, ...],
+    standing: Mapping[Subject, float],
+) -> JudgeAgreement:
+    people, judged, responses, stands_for, without = [], [], [], [], 0
+    for answers in answered:
+        given = [each.score for each in answers if each.score is not None]
+        score = scores.get((answers[0].dimension, answers[0].place))
+        without += score is None
+        if given and score is not None:
+            people.append(sum(given) / len(given))
+            judged.append(score)
+            responses.append(answers[0].place.response)
+            stands_for.append(standing.get(answers[0].subject, 0.0))
+    tau, rho = (
+        coefficient(*_series(people, judged, responses, seed, key))
+        for coefficient in (kendall_tau, spearman_rho)
+    )
+    known = [n for n, weight in enumerate(stands_for) if weight]
+    if not known:
+        nothing = Metric.missing(NOT_DRAWN)
+        return JudgeAgreement(judge, tau, rho, without, None, nothing, nothing)
+    series = _series(
+        [people[n] for n in known], [judged[n] for n in known], [responses[n] for n in known], seed, key
+    )
+    weights = np.array([stands_for[n] for n in known])
+    weighted = (found(*series, weights) for found in (weighted_kendall_tau, weighted_spearman_rho))
+    return JudgeAgreement(judge, tau, rho, without, None, *weighted)
+
+
+def _series(
+    people: Sequence[float],
+    judged: Sequence[float],
+    responses: Sequence[tuple[int, int, int]],
+    seed: int,
+    key: tuple[str, ...],
+) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+    """What a coefficient takes: both scores of each sentence, its response, and how often that is drawn."""
+    weights = cluster_weights(seed, key, len(set(responses)))
+    return (
+        np.array(people, dtype=np.float64),
+        np.array(judged, dtype=np.float64),
+        _clusters(responses),
+        weights,
+    )
+
+
+def _clusters(responses: Sequence[tuple[int, int, int]]) -> IntArray:
+    """Which response each thing belongs to, from 0."""
+    places = {response: n for n, response in enumerate(sorted(set(responses)))}
+    return np.array([places[response] for response in responses], dtype=np.int64)
+
+
+def _pairs(
+    judge: str,
+    scores: Judged,
+    answered: Sequence[Sequence[Annotation]],
+    seed: int,
+    key: tuple[str, ...],
+    standing: Mapping[Subject, float],
+) -> JudgeAgreement:
+    """τ_A: answers that agree with the order of the judge's scores, less those against it, by all answers."""
+    sums, counts, stands_for, without, same = [], [], [], 0, 0
+    for answers in answered:
+        first, second = _both(scores, answers[0])
+        if first is None or second is None:
+            without += 1
+        elif first == second:
+            same += 1
+        else:
+            sign = 1.0 if first > second else -1.0
+            sums.append(sum(sign * _SIGNS[each.answer] for each in answers))
+            counts.append(float(len(answers)))
+            stands_for.append(standing.get(answers[0].subject, 0.0))
+    rows = np.array([sums, counts, stands_for], dtype=np.float64)
+    known = rows[:, rows[2] > 0]
+    tau = _ratio(rows[0], rows[1], seed, key, NO_PAIRS)
+    weighted = _ratio(known[0] * known[2], known[1] * known[2], seed, key, NOT_DRAWN)
+    return JudgeAgreement(judge, tau, None, without, same, weighted, None)
+
+
+def _ratio(sums: FloatArray, counts: FloatArray, seed: int, key: tuple[str, ...], reason: str) -> Metric:
+    if not len(sums):
+        return Metric.missing(reason)
+    value = float(sums.sum() / counts.sum())
+    draws = ratio_draws(sums, counts, cluster_weights(seed, key, len(sums)))
+    interval = percentile_interval(value, draws, len(sums), RANGE, "pairs")
+    return Metric(value, len(sums)).within(interval)
+
+
+def _both(scores: Judged, pair: Annotation) -> tuple[float | None, float | None]:
+    other = pair.other
+    return scores.get((pair.dimension, pair.place)), (
+        None if other is None else scores.get((pair.dimension, other))
+    )
+
+
+def _judge_json(found: JudgeAgreement) -> dict[str, object]:
+    shown: dict[str, object] = {"judge": found.judge, "kendall_tau": metric_json(found.kendall_tau)}
+    if found.spearman_rho is not None:
+        shown["spearman_rho"] = metric_json(found.spearman_rho)
+    weighted = {"kendall_tau": metric_json(found.weighted_tau)}
+    if found.weighted_rho is not None:
+        weighted["spearman_rho"] = metric_json(found.weighted_rho)
+    left_out = {"without_score": found.without_score}
+    if found.same_score is not None:
+        left_out["same_score"] = found.same_score
+    return shown | {"weighted": weighted, "left_out": left_out}

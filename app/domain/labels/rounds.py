@@ -1,0 +1,170 @@
+"""Draws what people are shown, and in which order: blinded, stratified, the same again under the same seed."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from itertools import combinations
+
+from app.domain.labels.annotation import Place
+
+MOST_THINGS = 1_000
+"""Of one round."""
+
+
+class LabellingKind(StrEnum):
+    """What people are shown."""
+
+    SENTENCES = "sentences"
+    PAIRS = "pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence that may be drawn.
+
+    Attributes:
+        place: Where it is.
+        text_hash: Names its text; two that say the same make no pair.
+    """
+
+    place: Place
+    text_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Sentences of one task to which the judges gave the same score.
+
+    Attributes:
+        task: The task's id.
+        score: The mean of the judges' scores, rounded.
+        available: How many there are.
+        candidates: Some of them, in the order in which they are drawn.
+    """
+
+    task: str
+    score: int
+    available: int
+    candidates: Sequence[Candidate]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnStratum:
+    """What was drawn of a stratum, or of two between which pairs are made."""
+
+    task: str
+    scores: tuple[int, ...]
+    drawn: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What people are shown: sentences, or pairs in the order of their places, and what they were drawn from."""
+
+    things: tuple[tuple[Place, ...], ...]
+    strata: tuple[DrawnStratum, ...]
+
+
+def draw_sentences(strata: Sequence[Stratum], size: int) -> Sample:
+    """As many of each score as of any other, as far as there are so many, and within a score of each task.
+
+    Low scores are rare: of sentences drawn evenly, people would see hardly any on which they could contradict the judge.
+    """
+    by_score: dict[int, list[Stratum]] = defaultdict(list)
+    for stratum in strata:
+        by_score[stratum.score].append(stratum)
+    shares = _even([sum(len(each.candidates) for each in found) for found in by_score.values()], size)
+    things: list[tuple[Place, ...]] = []
+    drawn: list[DrawnStratum] = []
+    for found, share in zip(by_score.values(), shares, strict=True):
+        for stratum, count in zip(found, _even([len(each.candidates) for each in found], share), strict=True):
+            things += [(candidate.place,) for candidate in stratum.candidates[:count]]
+            drawn.append(DrawnStratum(stratum.task, (stratum.score,), count, stratum.available))
+    return Sample(tuple(things), tuple(drawn))
+
+
+def draw_pairs(strata: Sequence[Stratum], size: int) -> Sample:
+    """As many of each two different scores as of any other, within a task; no sentence twice if it can be helped.
+
+    The atomic paper's pairs are two sentences with different scores (section 4.3); which, it does not say.
+    """
+    kinds = [
+        (one, other)
+        for one, other in combinations(sorted(strata, key=lambda each: (each.task, each.score)), 2)
+        if one.task == other.task
+    ]
+    used: dict[tuple[str, int], int] = defaultdict(int)
+    found: dict[int, list[tuple[Place, ...]]] = {n: [] for n in range(len(kinds))}
+    seen: set[tuple[Place, ...]] = set()
+    open_kinds = list(found)
+    while open_kinds and len(seen) < size:
+        for n in tuple(open_kinds):
+            pair = _next_pair(kinds[n], used, seen) if len(seen) < size else None
+            if pair is None:
+                open_kinds.remove(n)
+            else:
+                seen.add(pair)
+                found[n].append(pair)
+    drawn = [
+        DrawnStratum(one.task, (one.score, other.score), len(found[n]), one.available * other.available)
+        for n, (one, other) in enumerate(kinds)
+    ]
+    return Sample(tuple(pair for pairs in found.values() for pair in pairs), tuple(drawn))
+
+
+def _next_pair(
+    kind: tuple[Stratum, Stratum], used: dict[tuple[str, int], int], seen: set[tuple[Place, ...]]
+) -> tuple[Place, ...] | None:
+    """A pair that has not been drawn; from each stratum its sentences come in turn, again from the first after the last."""
+    for _ in range(max(len(each.candidates) for each in kind) * 2):
+        chosen = []
+        for stratum in kind:
+            turn = used[stratum.task, stratum.score]
+            used[stratum.task, stratum.score] += 1
+            chosen.append(stratum.candidates[turn % len(stratum.candidates)])
+        one, other = chosen
+        pair = (min(one.place, other.place), max(one.place, other.place))
+        if one.text_hash != other.text_hash and pair not in seen:
+            return pair
+    return None
+
+
+def _even(available: Sequence[int], size: int) -> list[int]:
+    """How many to take of each, as evenly as there are; the first ones get what can't be divided."""
+    taken = [0] * len(available)
+    while size > 0:
+        having = [n for n, count in enumerate(available) if count > taken[n]]
+        if not having:
+            break
+        share = max(1, size // len(having))
+        for n in having:
+            more = min(share, available[n] - taken[n], size)
+            taken[n] += more
+            size -= more
+    return taken
+
+
+def order_for(annotator: str, round_id: str, count: int) -> list[int]:
+    """The order in which somebody is shown a round's things, by their indexes: another one for everybody."""
+    return sorted(range(count), key=lambda n: _draw(round_id, annotator, n))
+
+
+def is_turned(annotator: str, round_id: str, index: int) -> bool:
+    """Whether somebody is shown a pair's second sentence first, as half of all are."""
+    return _draw(round_id, annotator, index, "turned")[0] % 2 == 1
+
+
+def _draw(*key: object) -> bytes:
+    return sha256("\0".join(map(str, key)).encode()).digest()
+
+
+def strata_of(rows: Sequence[tuple[str, int, int, Candidate]]) -> list[Stratum]:
+    """Strata from (task, score, available, candidate) in the order in which they are drawn."""
+    found: dict[tuple[str, int], list[Candidate]] = defaultdict(list)
+    available: Mapping[tuple[str, int], int] = {(task, score): count for task, score, count, _ in rows}
+    for task, score, _, candidate in rows:
+        found[task, score].append(candidate)
+    return [Stratum(*key, available[key], found[key]) for key in sorted(found)]

@@ -1,0 +1,1 @@
+"""Models, their parameters and calls, without any provider's vocabulary."""

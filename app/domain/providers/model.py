@@ -1,0 +1,224 @@
+"""Models, their parameters, and one call to them, without any provider's vocabulary."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class ModelParameters:
+    """Sampling parameters of a model; ``None`` leaves the provider's default.
+
+    Attributes:
+        temperature: 0–2.
+        top_p: 0–1.
+        max_tokens: Longest answer, in tokens.
+        seed: Passed to providers that know one.
+        stop: Stop sequences.
+        extra: Further fields of the provider's request body; :mod:`app.domain.providers.extra` says which there may be.
+        unset: Parameters that the user explicitly leaves to the provider, whatever the papers set.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    extra: Mapping[str, object] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """Which parameters a model takes. Names are those of ``ModelParameters``.
+
+    Attributes:
+        family: Its family in the model table; ``None`` where the table knows none.
+        table: The version of the table.
+        format: The wire format in which it is asked.
+        refuses: Parameters that the provider answers with an error.
+        refuses_reasoning: The same, unless the model is told not to reason.
+        default_effort: The reasoning effort of calls that name none; ``None`` where it is not known.
+        one_of: Parameters of which only one may be sent; the first that is asked for is.
+        ignores: Parameters that are taken and have no effect.
+        at_most: The highest value that is taken.
+        names: What the wire format calls a parameter, where it has another name.
+        needs: Values that the wire format demands, where none is asked for.
+        allowed_extra: Fields of ``extra`` that the operator allows beside those that every job may set.
+        extra_fields: Which version of the list of those that every job may set.
+        bounds: Whether its provider is sure to heed ``max_tokens``; not where only the job's own word on the family gives that
+            another name, which others than that family may ignore.
+    """
+
+    family: str | None = None
+    table: str = ""
+    format: str = ""
+    refuses: tuple[str, ...] = ()
+    refuses_reasoning: tuple[str, ...] = ()
+    default_effort: str | None = None
+    one_of: tuple[str, ...] = ()
+    ignores: tuple[str, ...] = ()
+    at_most: Mapping[str, float] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    needs: Mapping[str, int] = field(default_factory=dict)
+    allowed_extra: tuple[str, ...] = ()
+    extra_fields: str = "extra-v1"
+    bounds: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model under test, or a judge.
+
+    Attributes:
+        label: How results name it; unique within its list in a job. ``connection/name`` unless the user chose one.
+        connection: Id of the connection that serves it.
+        name: The provider's name for it, possibly with slashes.
+        parameters: How it is sampled.
+        simulated: Whether its connection leads to the simulator, so that nothing it says describes a real model.
+        takes: Which parameters it took when its job was submitted; ``None`` for a model that is never called, and in jobs
+            from before this was kept.
+    """
+
+    label: str
+    connection: str
+    name: str
+    parameters: ModelParameters = ModelParameters()
+    simulated: bool = False
+    takes: Takes | None = None
+
+
+class Stage(StrEnum):
+    """The stage of a job to which a call belongs."""
+
+    PERSONAS = "personas"
+    """Making up personas, in a job that does nothing else."""
+    ENVIRONMENTS = "environments"
+    """Finding the environments of a persona; this and the next two make up PersonaGym's preparation."""
+    QUESTIONS = "questions"
+    EXEMPLARS = "exemplars"
+    GENERATION = "generation"
+    JUDGING = "judging"
+    CHECKING = "checking"
+    """Judging sentences alone that were judged with others, to see how far the two agree."""
+
+
+class FinishReason(StrEnum):
+    """Why a model stopped, in one vocabulary for all providers."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    REFUSAL = "refusal"
+    UNSTATED = "unstated"
+    """The provider does not say. What it sent counts as finished."""
+    OTHER = "other"
+    """A reason that does not mean that the answer is finished: a tool call, or one that is not known."""
+
+    @property
+    def cuts_off(self) -> bool:
+        """Whether the text may lack its end."""
+        return self is FinishReason.LENGTH or self is FinishReason.OTHER
+
+
+class Usage(NamedTuple):
+    """Tokens of one call, or of many added up.
+
+    Attributes:
+        input_tokens: All prompt tokens, cached ones included.
+        output_tokens: Answer tokens, reasoning included.
+        cached_input_tokens: Prompt tokens served from the provider's cache.
+        written_input_tokens: Prompt tokens that the provider stored in its cache, where it charges for that.
+        reasoning_tokens: Answer tokens that are thoughts; ``None`` where the provider does not say.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    written_input_tokens: int = 0
+    reasoning_tokens: int | None = None
+
+
+class ChatRequest(NamedTuple):
+    """One call to a model.
+
+    Attributes:
+        model: Which model, sampled how.
+        system: System prompt; ``None`` for none.
+        user: User prompt.
+        request_id: Identity of what is asked for: ``job/…/attempt``, the same for a repeated attempt but for its
+            last part. Sent along so that a provider's logs can be matched with ours.
+        deadline_seconds: Wall-clock limit around the whole call.
+    """
+
+    model: Model
+    system: str | None
+    user: str
+    request_id: str
+    deadline_seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderLimits:
+    """What a provider's reply says of its own rate limits for the model; ``None`` where it does not say.
+
+    Attributes:
+        requests_per_minute: Calls that it allows.
+        tokens_per_minute: Tokens that it allows, of prompts and answers together.
+        input_tokens_per_minute: Tokens of prompts that it allows.
+        output_tokens_per_minute: Tokens of answers that it allows.
+        hold_seconds: Until a call is taken again, where more than a minute's allowance is used up; else 0.
+        hold_reason: Which one that is, for people.
+        hold_ends_seconds: Until a call is taken again by the provider's word, which may be later than it is waited for; for people.
+    """
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    input_tokens_per_minute: float | None = None
+    output_tokens_per_minute: float | None = None
+    hold_seconds: float = 0.0
+    hold_reason: str | None = None
+    hold_ends_seconds: float = 0.0
+
+
+ONLY_THOUGHTS = "the model thought and gave no answer"
+"""Why a reply of nothing but thoughts is no answer."""
+
+
+class ChatReply(NamedTuple):
+    """What a model answered.
+
+    Attributes:
+        text: The answer, without thoughts; empty where the model gave none.
+        finish_reason: Why it stopped.
+        usage: Tokens, as the provider counted them; ``None`` where it did not.
+        model_snapshot: The model name that the provider reported.
+        system_fingerprint: The provider's backend fingerprint, where it gives one.
+        provider_request_id: The provider's id of the call, where it gives one.
+        limits: The provider's rate limits, where the reply has news of them.
+        thoughts: What the model thought before it answered; empty where the provider keeps that to itself, ``None`` where it did
+            not think.
+        provider_finish_reason: Why it stopped in the provider's words, where ``finish_reason`` is ``OTHER``.
+    """
+
+    text: str
+    finish_reason: FinishReason
+    usage: Usage | None = None
+    model_snapshot: str | None = None
+    system_fingerprint: str | None = None
+    provider_request_id: str | None = None
+    limits: ProviderLimits | None = None
+    thoughts: str | None = None
+    provider_finish_reason: str | None = None
+
+    @property
+    def no_answer(self) -> str | None:
+        """Why the reply is no finished answer; ``None`` where it is one, or a refusal."""
+        if self.finish_reason is FinishReason.OTHER:
+            return f"the model stopped for the reason {self.provider_finish_reason!r}, which ends no answer"
+        if self.text.strip():
+            return None
+        if self.finish_reason is FinishReason.LENGTH:
+            return "the longest length was reached before the answer began"
+        return None if self.thoughts is None else ONLY_THOUGHTS

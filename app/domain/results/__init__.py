@@ -1,0 +1,1 @@
+"""A job's results, comparisons and gates."""

@@ -1,0 +1,87 @@
+"""What goes with what over cells: the metrics with each other, and with the length of responses."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from app.domain.metrics.metric import FloatArray
+from app.domain.results.results import CellResult, Correlation, LengthEffect
+from app.domain.statistics.correlation import pearson
+from app.domain.statistics.groups import PersonaSample
+
+TABLE_4 = tuple((earlier, ours) for earlier in ("acc", "rc") for ours in ("acc_atom", "rc_atom", "ic_atom"))
+TABLE_8 = (("acc_atom", "ic_atom"), ("acc_atom", "rc_atom"), ("ic_atom", "rc_atom"))
+LENGTH_METRICS = ("ic_atom", "acc_atom", "rc_atom")
+
+_Figure = Callable[[CellResult], float | None]
+
+
+def correlations(cells: Sequence[CellResult], sample: PersonaSample | None) -> tuple[Correlation, ...]:
+    """The pairs of metrics whose correlations Tables 4 and 8 print, each over all cells that have both.
+
+    Args:
+        cells: Cells, in any order.
+        sample: Their personas' resamples; ``None`` for figures without intervals.
+    """
+    ordered = sorted(cells, key=lambda cell: cell.key)
+    return tuple(
+        Correlation(first, second, pearson(*_pairs(ordered, _value(first), _value(second)), sample))
+        for first, second in (*TABLE_4, *TABLE_8)
+    )
+
+
+def length_effects(cells: Sequence[CellResult], sample: PersonaSample | None) -> tuple[LengthEffect, ...]:
+    """How the atomic metrics go with the number of units, as in section 6, over all cells and in each task.
+
+    Tasks ask for texts of different length and differ otherwise too; within a task only length is left.
+    """
+    ordered = sorted(cells, key=lambda cell: cell.key)
+    tasks = sorted({cell.task for cell in cells})
+    return tuple(
+        LengthEffect(
+            task=task,
+            metric=name,
+            units=pearson(*_pairs(found, _value(name), _units), sample),
+            scored_units=pearson(*_pairs(found, _value(name), _scored_units), sample),
+        )
+        for task, found in [
+            (None, ordered),
+            *((task, [c for c in ordered if c.task == task]) for task in tasks),
+        ]
+        for name in LENGTH_METRICS
+    )
+
+
+def _pairs(
+    cells: Sequence[CellResult], first: _Figure, second: _Figure
+) -> tuple[FloatArray, FloatArray, list[str]]:
+    """Both figures of the cells that have both, and the cells' personas."""
+    found = [
+        (one, other, cell.persona)
+        for cell in cells
+        if (one := first(cell)) is not None and (other := second(cell)) is not None
+    ]
+    return (
+        np.array([one for one, _, _ in found], dtype=np.float64),
+        np.array([other for _, other, _ in found], dtype=np.float64),
+        [persona for _, _, persona in found],
+    )
+
+
+def _value(name: str) -> _Figure:
+    def value(cell: CellResult) -> float | None:
+        found: float | None = getattr(cell.metrics, name).value
+        return found
+
+    return value
+
+
+def _units(cell: CellResult) -> float | None:
+    """Units of a judged response, on average; both counts are of judgements, so judges cancel out."""
+    responses = cell.metrics.responses.total
+    return cell.metrics.units.total / responses if responses else None
+
+
+def _scored_units(cell: CellResult) -> float | None:
+    responses = cell.metrics.responses.total
+    return cell.metrics.units.scored / responses if responses else None

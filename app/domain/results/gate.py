@@ -1,0 +1,288 @@
+"""Gates: whether a job's results meet thresholds, fail them, or do not tell."""
+
+import enum
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, cast
+
+from app.domain.results.coverage import COMPOSITE, MINIMUM_COVERAGE, coverage_of_total
+from app.domain.results.refusal_rate import atomic_refusal_rates
+from app.domain.results.totals import GROUPINGS
+
+Json = Mapping[str, Any]
+IntervalKind = Literal["personas", "runs"]
+
+ATOMIC = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom", COMPOSITE)
+PERSONA_SCORE, REFUSAL_RATE = "persona_score", "refusal_rate"
+METRICS = (*ATOMIC, PERSONA_SCORE, REFUSAL_RATE)
+KEYS = ("model", "task", "level", "dimension", "persona")
+NO_FIGURE = "the results have no such figure"
+PARTIAL = "the results are not complete"
+CALLS_MISSING = "calls_missing"
+"""Why results may be ``partial``: not all calls were made, or some failed. What else they lack, coverage counts."""
+UNCOUNTED = "the results are from before coverage was counted; minimum_coverage=0 judges them without"
+INTERVAL_FIELDS: Mapping[IntervalKind, str] = {"personas": "ci95", "runs": "ci95_runs"}
+
+_UNKNOWN_COMPOSITE: Json = {
+    COMPOSITE: {"value": None, "n": 0, "reason": "not_counted: the results are from before it was computed"}
+}
+_FORM = re.compile(r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)")
+
+
+class Verdict(enum.StrEnum):
+    """What a gate says."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A bound for a figure.
+
+    Attributes:
+        text: As it was written.
+        metric: One of :data:`METRICS`.
+        where: What the figure is of, by key (:data:`KEYS`); every model if it names none.
+        at_least: Whether the figure shall not be smaller, else not larger.
+        limit: The bound.
+    """
+
+    text: str
+    metric: str
+    where: Mapping[str, str]
+    at_least: bool
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One figure held to one threshold.
+
+    Attributes:
+        threshold: The threshold as it was written.
+        of: What the figure is of, such as model and task.
+        verdict: What came out.
+        reason: Why.
+        value: The figure; ``None`` where there is none.
+        ci95: Its interval; ``None`` where there is none.
+        coverage: Share of what was planned that the figure is of; ``None`` where it is not counted.
+    """
+
+    threshold: str
+    of: Mapping[str, str]
+    verdict: Verdict
+    reason: str
+    value: float | None = None
+    ci95: Sequence[float] | None = None
+    coverage: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """All checks: ``fail`` if any fails, else ``inconclusive`` if any is, else ``pass``.
+
+    Attributes:
+        checks: At least one.
+        minimum_coverage: What each figure's coverage was held to.
+    """
+
+    checks: tuple[Check, ...]
+    minimum_coverage: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came out of all checks together."""
+        found = {check.verdict for check in self.checks}
+        return next((v for v in (Verdict.FAIL, Verdict.INCONCLUSIVE) if v in found), Verdict.PASS)
+
+    def to_json(self) -> dict[str, object]:
+        """The gate in the HTTP contract's form."""
+        return {
+            "object": "gate",
+            "verdict": self.verdict.value,
+            "minimum_coverage": self.minimum_coverage,
+            "checks": [asdict(check) | {"verdict": check.verdict.value} for check in self.checks],
+        }
+
+
+def parse_threshold(text: str) -> Threshold:
+    """A threshold from its text: ``metric[@key=value,…]>=limit`` or ``<=``; ``:gte:`` and ``:lte:`` mean the same.
+
+    Raises:
+        ValueError: If it has another form, or names an unknown metric or key; the message says how it should look.
+    """
+    found = _FORM.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(
+            "write it like acc_atom>=0.8, acc_atom@task=essay,level=low>=0.6 or refusal_rate<=0.02"
+        )
+    metric, where, sign, limit = found.groups()
+    if metric not in METRICS:
+        raise ValueError(f"there is no metric {metric!r}; there are {', '.join(METRICS)}")
+    keys: dict[str, str] = {}
+    for part in (where or "").split(",") if where else ():
+        key, _, value = part.partition("=")
+        if key not in KEYS or not value or key in keys:
+            raise ValueError(f"{part!r} is not one of {', '.join(KEYS)} with a value, or comes twice")
+        keys[key] = value
+    _check_keys(metric, keys)
+    return Threshold(text.strip(), metric, keys, sign in {">=", ":gte:"}, float(limit))
+
+
+def _check_keys(metric: str, keys: Mapping[str, str]) -> None:
+    if metric in ATOMIC:
+        if _grouping(keys) is None:
+            raise ValueError(f"there are no totals by {', '.join(keys)} together")
+    elif not keys.keys() <= ({"model", "task"} if metric == PERSONA_SCORE else {"model"}):
+        raise ValueError(f"{metric} exists by model{' and task' if metric == PERSONA_SCORE else ''} only")
+
+
+def judge_gate(
+    results: Json,
+    thresholds: Sequence[Threshold],
+    interval: IntervalKind,
+    minimum_coverage: float = MINIMUM_COVERAGE,
+) -> Gate:
+    """Holds a job's results to thresholds.
+
+    A figure passes only if its whole interval does, and fails only if its whole interval fails. What is missing, has no
+    interval, is of too small a share of what was planned, or comes from results that are not complete is inconclusive: it
+    never passes.
+
+    Args:
+        results: The results document.
+        thresholds: At least one.
+        interval: Over personas like the job's, or over the runs of its very cells.
+        minimum_coverage: Share of the planned verdicts (grades), and of the cells, that a figure shall be of, 0–1.
+    """
+    checks = [
+        check
+        for threshold in thresholds
+        for check in _checks(results, threshold, interval, minimum_coverage) or [_missing(threshold)]
+    ]
+    return Gate(tuple(checks), minimum_coverage)
+
+
+def _missing(threshold: Threshold) -> Check:
+    return Check(threshold.text, threshold.where, Verdict.INCONCLUSIVE, NO_FIGURE)
+
+
+def _checks(results: Json, threshold: Threshold, interval: IntervalKind, minimum: float) -> list[Check]:
+    full = _all_called(results)
+    found = []
+    for of, metric, coverage in _figures(results, threshold):
+        check = replace(_check(threshold, of, metric, interval, full=full), coverage=coverage)
+        doubt = None if threshold.metric == REFUSAL_RATE else _too_little(coverage, minimum)
+        if doubt is not None and check.value is not None:
+            check = replace(check, verdict=Verdict.INCONCLUSIVE, reason=f"{doubt}; {check.reason}")
+        found.append(check)
+    return found
+
+
+def _all_called(results: Json) -> bool:
+    """Whether no call is missing; a cell without a figure counts in its totals' coverage, not in other models'."""
+    if results["completeness"] == "full":
+        return True
+    reasons = results.get("completeness_reasons", ())
+    return len(reasons) > 0 and not any(reason.startswith(f"{CALLS_MISSING}:") for reason in reasons)
+
+
+def _too_little(coverage: float | None, minimum: float) -> str | None:
+    """Why a figure is of too little to decide by; ``None`` if it is of enough."""
+    if not minimum:
+        return None
+    if coverage is None:
+        return UNCOUNTED
+    if coverage >= minimum:
+        return None
+    return f"the figure is of {100 * coverage:.1f} % of what was planned, less than {100 * minimum:g} %"
+
+
+def _metric_of(name: str, total: Json) -> Json:
+    if name != COMPOSITE:
+        return cast("Json", total["metrics"][name])
+    return cast("Json", (total.get("corrected") or _UNKNOWN_COMPOSITE)[COMPOSITE])
+
+
+def _figures(results: Json, threshold: Threshold) -> list[tuple[dict[str, str], Json, float | None]]:
+    """The figures that a threshold is about, what each is of, and its coverage."""
+    where = threshold.where
+    if threshold.metric in ATOMIC:
+        by = _grouping(where)
+        return [
+            (
+                {key: total[key] for key in total["by"]},
+                _metric_of(threshold.metric, total),
+                coverage_of_total(total, threshold.metric),
+            )
+            for total in results["totals"]
+            if tuple(total["by"]) == by and all(total[key] == value for key, value in where.items())
+        ]
+    found: list[tuple[dict[str, str], Json, float | None]] = []
+    if threshold.metric == REFUSAL_RATE:
+        found += [
+            ({"model": model, "framework": "atomic"}, rate, None)
+            for model, rate in atomic_refusal_rates(results)
+            if where.get("model") in {None, model}
+        ]
+    for total in results.get("persona_score_totals", ()):
+        if where.get("model") in {None, total["model"]}:
+            of = {"model": total["model"]}
+            if "task" not in where:
+                of_what = of | ({"framework": "personagym"} if threshold.metric == REFUSAL_RATE else {})
+                found.append((of_what, total[threshold.metric], _share(total.get("coverage"))))
+            elif where["task"] in total["tasks"]:
+                task = total["tasks"][where["task"]]
+                found.append((of | {"task": where["task"]}, task, _share(task.get("coverage"))))
+    return found
+
+
+def _share(coverage: Json | None) -> float | None:
+    return None if coverage is None else coverage["share"]
+
+
+def _grouping(where: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The smallest grouping of totals that tells models and all these keys apart."""
+    wanted = {"model", *where}
+    return next((by for by in sorted(GROUPINGS, key=len) if wanted <= set(by)), None)
+
+
+def _check(
+    threshold: Threshold, of: Mapping[str, str], metric: Json, interval: IntervalKind, *, full: bool
+) -> Check:
+    value = metric["value"]
+    if value is None:
+        reason = f"there is no figure: {_words(metric['reason'])}"
+        return Check(threshold.text, of, Verdict.INCONCLUSIVE, reason)
+    name = INTERVAL_FIELDS[interval]
+    ends = metric.get(name)
+    if ends is None:
+        why = _words(metric.get(f"{name}_reason") or f"there is none over {interval} for this figure")
+        other = (
+            "; interval=runs judges these very cells"
+            if "ci95_runs" in metric and interval == "personas"
+            else ""
+        )
+        return Check(threshold.text, of, Verdict.INCONCLUSIVE, f"there is no interval: {why}{other}", value)
+    low, high = ends
+    span = f"[{low:.3f}, {high:.3f}]"
+    # Turned so that larger is better.
+    worst, best, limit = (
+        (low, high, threshold.limit) if threshold.at_least else (-high, -low, -threshold.limit)
+    )
+    if not full:
+        verdict, reason = Verdict.INCONCLUSIVE, f"{PARTIAL}; so far {value:.3f} {span}"
+    elif worst >= limit:
+        verdict, reason = Verdict.PASS, f"{value:.3f}, and all of {span} meets it"
+    elif best < limit:
+        verdict, reason = Verdict.FAIL, f"{value:.3f}, and none of {span} meets it"
+    else:
+        verdict, reason = Verdict.INCONCLUSIVE, f"{value:.3f}, but only a part of {span} meets it"
+    return Check(threshold.text, of, verdict, reason, value, [low, high])
+
+
+def _words(reason: str) -> str:
+    return reason.partition(": ")[2] or reason

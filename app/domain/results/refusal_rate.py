@@ -1,0 +1,62 @@
+"""How often a model refuses the atomic tasks, from a job's results. PersonaGym's results have such a figure themselves."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from app.domain.metrics.interval import Interval
+from app.domain.metrics.metric import Metric, metric_json
+from app.domain.statistics.groups import PersonaSample
+
+Json = Mapping[str, Any]
+
+SEED = 0
+"""The rate is resampled when a gate asks for it, and shall then always get the same interval."""
+
+NO_RESPONSE = "no_response: the model has written no response"
+
+
+def atomic_refusal_rates(results: Json) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each model's refusals among the responses that it wrote to atomic tasks, with intervals over personas and over runs.
+
+    Args:
+        results: The results document.
+    """
+    cells = [cell for cell in results.get("cells", ()) if cell["task"] not in _graded(results, cell["model"])]
+    if not cells:
+        return
+    sample = PersonaSample([cell["persona"] for cell in cells], SEED)
+    for model in dict.fromkeys(cell["model"] for cell in cells):
+        # Traits that share a text are cells of their own, and the text is one.
+        texts = {
+            (cell["persona"], cell["task"]): cell["generation"] for cell in cells if cell["model"] == model
+        }
+        personas = [persona for persona, _ in texts]
+        refused = [text["refused"] for text in texts.values()]
+        written = [text["refused"] + text["answered"] for text in texts.values()]
+        yield model, metric_json(_rate(sample, personas, refused, written))
+
+
+def _graded(results: Json, model: str) -> frozenset[str]:
+    """PersonaGym's tasks, whose responses may be judged by sentence besides."""
+    of_model = [total for total in results.get("persona_score_totals", ()) if total["model"] == model]
+    return frozenset(task for total in of_model for task in total["tasks"])
+
+
+def _rate(sample: PersonaSample, personas: list[str], refused: list[int], written: list[int]) -> Metric:
+    if not sum(written):
+        return Metric.missing(NO_RESPONSE)
+    rate = sum(refused) / sum(written)
+    over_personas = sample.interval(rate, personas, refused, written, (0.0, 1.0))
+    return Metric(rate, sum(written)).within(over_personas, _exact(sum(refused), sum(written)))
+
+
+def _exact(refused: int, written: int) -> Interval:
+    """The rate's interval if these personas were asked again (Clopper and Pearson, 1934).
+
+    It takes the responses for draws from one urn; that personas differ only makes it wider than it need be.
+    """
+    from scipy import special  # noqa: PLC0415 - its import takes a second, and only gates on refusals need it
+
+    low = float(special.betaincinv(refused, written - refused + 1, 0.025)) if refused else 0.0
+    high = float(special.betaincinv(refused + 1, written - refused, 0.975)) if refused < written else 1.0
+    return Interval.around(refused / written, low, high, (0.0, 1.0))

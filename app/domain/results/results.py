@@ -1,0 +1,319 @@
+"""A job's results, typed, and their form in the HTTP contract."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, astuple, dataclass, field
+
+from app.domain.instruments.dimension import Scale
+from app.domain.metrics.cell import CellMetrics, UnitCounts
+from app.domain.metrics.metric import Metric, MetricSet, interval_json, metric_json
+from app.domain.results.coverage import Coverage
+from app.domain.results.missing import Corrected
+from app.domain.statistics.groups import Influence
+
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseStatuses:
+    """A cell's responses by what became of them, before any judging.
+
+    Attributes:
+        planned: Responses that the cell shall have.
+        answered: Texts that are not refusals, empty ones included.
+        refused: The model's refusals, recognised before judging; their sentences were not sent to a judge.
+        filtered: Refused or stopped by the content filter of the model's provider; not judged.
+        no_answer: Nothing but thoughts, or stopped for a reason that ends no answer; not judged.
+        failed: Calls that never succeeded.
+        empty: Answers without a single sentence.
+        truncated: Answers that end at the longest length; judged like the others.
+        refused_units: Sentences that the refusals removed.
+    """
+
+    planned: int = 0
+    answered: int = 0
+    refused: int = 0
+    filtered: int = 0
+    no_answer: int = 0
+    failed: int = 0
+    empty: int = 0
+    truncated: int = 0
+    refused_units: int = 0
+
+    @classmethod
+    def sum(cls, statuses: Iterable["ResponseStatuses"]) -> "ResponseStatuses":
+        """Several cells' responses, added up."""
+        return cls(*(sum(counts) for counts in zip(*map(astuple, statuses), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """The metrics of one cell on one dimension.
+
+    Attributes:
+        model: The model's label.
+        persona: The persona's id.
+        task: The task's id.
+        dimension: The dimension's id.
+        level: Name of the persona's level on that dimension.
+        runs: Runs planned for the cell.
+        metrics: The metrics, over all judges.
+        by_judge: Each judge's own metrics, by the judge's label; empty where they are not known.
+        scale: The dimension's scale, on which ``metrics.mean`` lies.
+        simulated: Whether the model or a judge was a simulated one.
+        statuses: What became of the cell's responses; dimensions that share a text share it.
+        influences: What the runs do to each metric over all judges, from which totals' intervals follow.
+        coverage: Which share of its planned verdicts the metrics are of; ``None`` where that is not known.
+        corrected: What may be missing can do to ACC_atom; ``None`` where that is not known.
+    """
+
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    runs: int
+    metrics: CellMetrics
+    by_judge: Mapping[str, CellMetrics] = field(default_factory=dict)
+    scale: Scale = field(default_factory=Scale)
+    simulated: bool = False
+    statuses: ResponseStatuses = field(default_factory=ResponseStatuses)
+    influences: Mapping[str, Influence] = field(default_factory=dict, compare=False, repr=False)
+    coverage: Coverage | None = None
+    corrected: Corrected | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What identifies the cell, in the order in which cells are listed."""
+        return self.model, self.persona, self.task, self.dimension, self.level
+
+    def to_json(self) -> Json:
+        """The cell in the contract's form."""
+        return {
+            "model": self.model,
+            "persona": self.persona,
+            "task": self.task,
+            "dimension": self.dimension,
+            "level": self.level,
+            "simulated": self.simulated,
+            "scale": {
+                "minimum": self.scale.minimum,
+                "maximum": self.scale.maximum,
+                "levels": list(self.scale.levels),
+            },
+            "runs": self.runs,
+            "generation": asdict(self.statuses),
+            **_cell_metrics_json(self.metrics, self.scale),
+            **_missing_json(self.coverage, self.corrected),
+            "by_judge": {
+                judge: _cell_metrics_json(own, self.scale) for judge, own in sorted(self.by_judge.items())
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Unweighted means over the cells of one group.
+
+    Attributes:
+        keys: What the group's cells have in common, such as model and task, in the order of the grouping.
+        metrics: Means over cells; each n counts the cells that have the metric.
+        cells: Cells in the group.
+        units: The cells' units added up, by status.
+        simulated: Whether any of the cells is simulated.
+        statuses: What became of the cells' responses, added up; a text that several cells share counts once.
+        coverage: Which share of the cells' planned verdicts the metrics are of; ``None`` where that is not known.
+        corrected: As of cells; the bounds are over all cells, those without a metric included.
+        matched: The same means over the cells of which every model has the metric; ``None`` where no model lacks what another has.
+    """
+
+    keys: Mapping[str, str]
+    metrics: MetricSet
+    cells: int
+    units: UnitCounts
+    simulated: bool = False
+    statuses: ResponseStatuses = field(default_factory=ResponseStatuses)
+    coverage: Coverage | None = None
+    corrected: Corrected | None = None
+    matched: MetricSet | None = None
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Names of the keys that make the group."""
+        return tuple(self.keys)
+
+    def to_json(self) -> Json:
+        """The total in the contract's form; ``left_out`` counts the cells that lack a metric."""
+        return {
+            "by": list(self.by),
+            **self.keys,
+            "simulated": self.simulated,
+            "cells": self.cells,
+            "generation": asdict(self.statuses),
+            "metrics": _metrics_json(self.metrics, cells=self.cells),
+            "matched": None if self.matched is None else _metrics_json(self.matched, cells=self.cells),
+            "units": _units_json(self.units),
+            **_missing_json(self.coverage, self.corrected),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """How two metrics go together over cells (atomic paper, Tables 4 and 8).
+
+    Attributes:
+        first: A metric's name.
+        second: Another's.
+        r: Pearson's, −1–1; n = cells that have both.
+    """
+
+    first: str
+    second: str
+    r: Metric
+
+    def to_json(self) -> Json:
+        """The correlation in the contract's form."""
+        return {"metrics": [self.first, self.second], "r": metric_json(self.r)}
+
+
+@dataclass(frozen=True, slots=True)
+class LengthEffect:
+    """How a metric goes with the length of responses over cells (atomic paper, section 6).
+
+    Attributes:
+        task: The task whose cells these are; ``None`` for all tasks.
+        metric: The metric's name.
+        units: Pearson's r with a cell's mean number of units in a response, −1–1; n = cells that have the metric.
+        scored_units: The same with the mean number of scored units.
+    """
+
+    task: str | None
+    metric: str
+    units: Metric
+    scored_units: Metric
+
+    def to_json(self) -> Json:
+        """The effect in the contract's form."""
+        return {
+            "task": self.task,
+            "metric": self.metric,
+            "units": metric_json(self.units),
+            "scored_units": metric_json(self.scored_units),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """What one judge did in the whole job.
+
+    Attributes:
+        judge: The judge's label.
+        units: The units that it was given, by status.
+        simulated: Whether it was a simulated one.
+    """
+
+    judge: str
+    units: UnitCounts
+    simulated: bool = False
+
+    def to_json(self) -> Json:
+        """The judge in the contract's form."""
+        return {"judge": self.judge, "simulated": self.simulated, "units": _units_json(self.units)}
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All cells, totals and judges of a job, each in a stable order.
+
+    Attributes:
+        cells: Sorted by model, persona, task, dimension and level.
+        totals: Grouping by grouping, each sorted by its keys.
+        judges: Sorted by label.
+        correlations: Of the metrics, over all cells; Table 4's, then Table 8's.
+        length_effects: Over all cells, then task by task.
+    """
+
+    cells: tuple[CellResult, ...]
+    totals: tuple[Total, ...]
+    judges: tuple[JudgeResult, ...]
+    correlations: tuple[Correlation, ...]
+    length_effects: tuple[LengthEffect, ...]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any cell or judge is simulated, so that the figures describe no real model."""
+        return any(cell.simulated for cell in self.cells) or any(judge.simulated for judge in self.judges)
+
+    def to_json(self) -> Json:
+        """The results in the contract's form: JSON types only, missing values ``None``, no NaN and no infinity."""
+        return {
+            "simulated": self.simulated,
+            "cells": [cell.to_json() for cell in self.cells],
+            "totals": [total.to_json() for total in self.totals],
+            "judges": [judge.to_json() for judge in self.judges],
+            "correlations": [found.to_json() for found in self.correlations],
+            "length_effects": [found.to_json() for found in self.length_effects],
+        }
+
+
+def _cell_metrics_json(metrics: CellMetrics, scale: Scale) -> Json:
+    return {
+        "metrics": _metrics_json(metrics),
+        "units": _units_json(metrics.units),
+        "responses": {
+            "total": metrics.responses.total,
+            "without_scored_unit": metrics.responses.without_scored_unit,
+            "with_one_scored_unit": metrics.responses.with_one_scored_unit,
+        },
+        "runs_used": metrics.runs.used,
+        "scores": {str(scale.minimum + n): count for n, count in enumerate(metrics.scores)},
+    }
+
+
+def _missing_json(coverage: Coverage | None, corrected: Corrected | None) -> Json:
+    return {
+        "coverage": None if coverage is None else coverage.to_json(),
+        "corrected": None if corrected is None else corrected.to_json(),
+    }
+
+
+def _units_json(units: UnitCounts) -> Json:
+    return {
+        "total": units.total,
+        "scored": units.scored,
+        "not_applicable": units.not_applicable,
+        "refused": units.refused,
+        "unparsed": units.unparsed,
+        "failed": units.failed,
+        "filtered": units.filtered,
+    }
+
+
+def _metrics_json(metrics: MetricSet, cells: int | None = None) -> Json:
+    """The six metrics by name.
+
+    Args:
+        metrics: The metrics.
+        cells: For a total, how many cells it has: each metric then says how many of them it left out.
+    """
+    six = {
+        "mean": metrics.mean,
+        "acc": metrics.acc,
+        "rc": metrics.rc,
+        "acc_atom": metrics.acc_atom,
+        "ic_atom": metrics.ic_atom,
+        "rc_atom": metrics.rc_atom,
+    }
+    found: dict[str, Json] = {name: metric_json(metric) for name, metric in six.items()}
+    if cells is not None:
+        for name, metric in six.items():
+            found[name]["left_out"] = cells - metric.n
+    for part, metric in (
+        ("within_instruction", metrics.rc_atom_within_instruction),
+        ("across_instructions", metrics.rc_atom_across_instructions),
+    ):
+        found["rc_atom"] |= {part: metric.value, f"{part}_n": metric.n}
+        found["rc_atom"] |= interval_json(f"{part}_ci95", metric.interval)
+        found["rc_atom"] |= interval_json(f"{part}_ci95_runs", metric.runs_interval)
+        if metric.reason is not None:
+            found["rc_atom"][f"{part}_reason"] = metric.reason
+    return {**found}

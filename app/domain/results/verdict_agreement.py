@@ -1,0 +1,226 @@
+"""How far several judges agree on the same sentences, over all of a job and in its tasks and dimensions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from app.domain.instruments.dimension import Scale
+from app.domain.metrics.metric import FloatArray, IntArray, Metric, metric_json
+from app.domain.results.totals import MIXED_SCALES
+from app.domain.statistics.agreement import kappa_draws
+from app.domain.statistics.groups import PersonaSample
+from app.domain.statistics.krippendorff import NO_SCORE, alpha, coincidences
+from app.domain.statistics.resampling import percentile_interval, ratio_draws
+
+GROUPINGS = ((), ("task",), ("dimension",))
+NO_JOINT = "no_joint_unit: no unit has a score from two judges"
+NO_VARIATION = "no_variation: all scores of units with two of them are the same one"
+_CORRELATION = (-1.0, 1.0)
+_SHARE = (0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointScores:
+    """How often the judges gave a unit of one cell which scores.
+
+    Attributes:
+        persona: The persona's id.
+        task: The task's id.
+        dimension: The dimension's id.
+        scale: Its scale.
+        scores: Shape (m, judges): scores from 0, the scale's lowest; -1 where a judge has none.
+        counts: Shape (m,): how many units have these scores.
+    """
+
+    persona: str
+    task: str
+    dimension: str
+    scale: Scale
+    scores: IntArray
+    counts: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """How far two judges agree. Each metric's n is the number of units that both scored.
+
+    Attributes:
+        judges: The two labels.
+        left_out: Units that only one of them scored.
+        quadratic_kappa: Cohen's κ with quadratic weights, −1–1; 0 is chance, 1 perfect.
+        exact_agreement: Share of units to which both gave the same score, 0–1.
+        mean_absolute_difference: In points of the scale; 0 is perfect.
+    """
+
+    judges: tuple[str, str]
+    left_out: int
+    quadratic_kappa: Metric
+    exact_agreement: Metric
+    mean_absolute_difference: Metric
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictAgreement:
+    """How far all judges agree in one group of cells. Each metric's n is the number of units with two scores or more.
+
+    Attributes:
+        keys: What the group's cells have in common.
+        left_out: Units that only one judge scored.
+        alpha_ordinal: Krippendorff's α by the scores' order, up to 1; 0 is chance.
+        alpha_interval: The same by their distances.
+        pairs: Every pair of judges, in the judges' order.
+    """
+
+    keys: Mapping[str, str]
+    left_out: int
+    alpha_ordinal: Metric
+    alpha_interval: Metric
+    pairs: tuple[PairAgreement, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """The agreement in the HTTP contract's form."""
+        return {
+            "by": list(self.keys),
+            **self.keys,
+            "left_out": self.left_out,
+            "alpha_ordinal": metric_json(self.alpha_ordinal),
+            "alpha_interval": metric_json(self.alpha_interval),
+            "pairs": [
+                {
+                    "judges": list(pair.judges),
+                    "left_out": pair.left_out,
+                    "quadratic_kappa": metric_json(pair.quadratic_kappa),
+                    "exact_agreement": metric_json(pair.exact_agreement),
+                    "mean_absolute_difference": metric_json(pair.mean_absolute_difference),
+                }
+                for pair in self.pairs
+            ],
+        }
+
+
+def verdict_agreement(
+    cells: Sequence[JointScores], judges: Sequence[str], sample: PersonaSample
+) -> tuple[VerdictAgreement, ...]:
+    """The judges' agreement over all cells, then task by task and dimension by dimension.
+
+    Args:
+        cells: One for each cell and trait of the job.
+        judges: The judges' labels, in the order of the scores' columns; at least two.
+        sample: The job's personas, which are drawn anew for the intervals, each with all its units.
+    """
+    return tuple(
+        _agreement(dict(zip(by, keys, strict=True)), found, judges, sample)
+        for by in GROUPINGS
+        for keys, found in sorted(_grouped(cells, by).items())
+    )
+
+
+def _grouped(cells: Sequence[JointScores], by: tuple[str, ...]) -> dict[tuple[str, ...], list[JointScores]]:
+    groups: dict[tuple[str, ...], list[JointScores]] = {}
+    for cell in cells:
+        groups.setdefault(tuple(getattr(cell, name) for name in by), []).append(cell)
+    return groups
+
+
+def _agreement(
+    keys: dict[str, str], cells: Sequence[JointScores], judges: Sequence[str], sample: PersonaSample
+) -> VerdictAgreement:
+    units = _Units(cells, sample)
+    return VerdictAgreement(
+        keys=keys,
+        left_out=int(units.counts[units.given == 1].sum()),
+        alpha_ordinal=units.alpha(ordinal=True),
+        alpha_interval=units.alpha(ordinal=False),
+        pairs=tuple(units.pair(judges, one, other) for one, other in combinations(range(len(judges)), 2)),
+    )
+
+
+class _Units:
+    """A group's units: rows of scores, and whose they are."""
+
+    def __init__(self, cells: Sequence[JointScores], sample: PersonaSample) -> None:
+        # Scores of different scales are not the same by being the same number.
+        self._mixed = len({cell.scale for cell in cells}) > 1
+        self._size = cells[0].scale.size
+        self._personas = sorted({cell.persona for cell in cells})
+        self._weights = sample.weights_of(self._personas)
+        lengths = [len(cell.counts) for cell in cells]
+        self._persona = np.repeat(
+            np.searchsorted(self._personas, [cell.persona for cell in cells]).astype(np.int64), lengths
+        )
+        self._scores = np.concatenate([cell.scores for cell in cells])
+        self.counts = np.concatenate([cell.counts for cell in cells])
+        self.given = (self._scores != NO_SCORE).sum(axis=1)
+
+    def alpha(self, *, ordinal: bool) -> Metric:
+        if self._mixed:
+            return Metric.missing(MIXED_SCALES)
+        several = self.given > 1
+        units = int(self.counts[several].sum())
+        if not units:
+            return Metric.missing(NO_JOINT)
+        personas, clusters = np.unique(self._persona[several], return_inverse=True)
+        tables = coincidences(self._scores[several], self.counts[several], clusters, self._size)
+        value = float(alpha(tables.sum(axis=0), ordinal=ordinal))
+        if np.isnan(value):
+            return Metric.missing(NO_VARIATION)
+        resampled = np.einsum("pij,pb->bij", tables, self._weights[personas])
+        # α corrects for the number of scores, of which a resample has more or fewer by chance alone.
+        sums = resampled.sum(axis=(1, 2), keepdims=True)
+        resampled *= np.divide(tables.sum(), sums, out=np.zeros_like(sums), where=sums > 0)
+        return _within(Metric(value, units), alpha(resampled, ordinal=ordinal), len(personas), _CORRELATION)
+
+    def pair(self, judges: Sequence[str], one: int, other: int) -> PairAgreement:
+        columns = self._scores[:, [one, other]]
+        known = (columns != NO_SCORE).sum(axis=1)
+        left_out = int(self.counts[known == 1].sum())
+        labels = (judges[one], judges[other])
+        both = known == len(labels)
+        if self._mixed or not both.any():
+            none = Metric.missing(MIXED_SCALES if self._mixed else NO_JOINT)
+            return PairAgreement(labels, left_out, none, none, none)
+        persona, first, second, counts = self._table(columns[both], self._persona[both], self.counts[both])
+        units, clusters = int(counts.sum()), len(np.unique(persona))
+
+        def whole(values: FloatArray) -> FloatArray:
+            return ratio_draws(values * counts, counts, np.ones((len(counts), 1)))
+
+        def resampled(values: FloatArray) -> FloatArray:
+            return ratio_draws(values * counts, counts, self._weights[persona])
+
+        def mean(values: FloatArray, bounds: tuple[float, float]) -> Metric:
+            return _within(Metric(float(whole(values)[0]), units), resampled(values), clusters, bounds)
+
+        kappa = float(kappa_draws(first, second, whole)[0])
+        draws = kappa_draws(first, second, resampled)
+        return PairAgreement(
+            judges=labels,
+            left_out=left_out,
+            quadratic_kappa=Metric.missing(NO_VARIATION)
+            if np.isnan(kappa)
+            else _within(Metric(kappa, units), draws, clusters, _CORRELATION),
+            exact_agreement=mean((first == second).astype(np.float64), _SHARE),
+            mean_absolute_difference=mean(np.abs(first - second), (0.0, float(self._size - 1))),
+        )
+
+    def _table(
+        self, columns: IntArray, personas: IntArray, counts: IntArray
+    ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """The different (persona, score, score), and how many units have each."""
+        rows = (personas * self._size + columns[:, 0]) * self._size + columns[:, 1]
+        totals = np.bincount(rows, weights=counts)
+        found = np.flatnonzero(totals)
+        first, second = found // self._size % self._size, found % self._size
+        return (
+            found // self._size**2,
+            first.astype(np.float64),
+            second.astype(np.float64),
+            totals[found].astype(np.float64),
+        )
+
+
+def _within(metric: Metric, draws: FloatArray, clusters: int, bounds: tuple[float, float]) -> Metric:
+    assert metric.value is not None  # noqa: S101 - only existing ones have draws
+    return metric.within(percentile_interval(metric.value, draws, clusters, bounds, "personas"))

@@ -1,0 +1,1 @@
+"""What webhooks are told."""

@@ -1,0 +1,1 @@
+"""Which providers there are and how they are reached."""

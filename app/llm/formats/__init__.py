@@ -1,0 +1,1 @@
+"""The wire formats of chat requests and replies."""

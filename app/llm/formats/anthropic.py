@@ -1,0 +1,75 @@
+"""Anthropic's Messages API."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
+from pydantic import SecretStr
+
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, ProviderLimits, Usage
+from app.llm.connections.connections import Connection
+from app.llm.formats import reply, wire
+from app.llm.formats.chat import Chat
+from app.llm.models.table import with_parameters
+from app.llm.replies import errors
+from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
+
+
+class AnthropicChat(Chat):
+    """A connection of kind ``anthropic``."""
+
+    path = "/v1/messages"
+    faults = Faults(APIStatusError, APIConnectionError)
+
+    @staticmethod
+    def client(connection: Connection, http_client: httpx2.AsyncClient) -> AsyncAnthropic:
+        """The SDK's client for a connection, on top of an HTTP client that knows the key."""
+        return AsyncAnthropic(
+            api_key=PLACEHOLDER_KEY, base_url=connection.base_url, max_retries=0, http_client=http_client
+        )
+
+    @staticmethod
+    def body(request: ChatRequest) -> dict[str, object]:
+        """The body of a call: the message and what was asked for, nothing else but the limit that the API demands."""
+        system = {} if request.system is None else {"system": request.system}
+        messages = [{"role": "user", "content": request.user}]
+        asked = {"model": request.model.name, **system, "messages": messages}
+        return with_parameters("anthropic", request.model, asked)
+
+    @staticmethod
+    def read(
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        key: SecretStr | None,
+        limits: ProviderLimits | None = None,
+    ) -> ChatReply:
+        """See :class:`app.llm.formats.chat.Chat`."""
+        blocks = body.get("content")
+        if blocks is None and body.get("error"):
+            raise errors.refused_in_reply(body["error"], headers, key)
+        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+            raise errors.malformed("the reply has no content blocks")
+        said = reply.of_parts(blocks)
+        stopped = body.get("stop_reason")
+        finish_reason = wire.finish_reason(stopped)
+        counts = body.get("usage")
+        return ChatReply(
+            text=said.text,
+            finish_reason=finish_reason,
+            usage=_usage(counts) if isinstance(counts, dict) else None,
+            model_snapshot=wire.short_text(body.get("model")),
+            provider_request_id=wire.short_text(headers.get("request-id")),
+            limits=limits,
+            thoughts=said.thoughts,
+            provider_finish_reason=wire.short_text(stopped) if finish_reason is FinishReason.OTHER else None,
+        )
+
+
+def _usage(counts: Mapping[str, object]) -> Usage | None:
+    """The API counts what came from the cache, or went into it, beside ``input_tokens``; we count it within."""
+    cached = wire.count(counts.get("cache_read_input_tokens")) or 0
+    written = wire.count(counts.get("cache_creation_input_tokens")) or 0
+    fresh = wire.count(counts.get("input_tokens"))
+    total = None if fresh is None else fresh + cached + written
+    return wire.usage(total, counts.get("output_tokens"), cached, written)

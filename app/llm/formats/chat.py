@@ -1,0 +1,108 @@
+"""What the adapters of all wire formats have in common."""
+
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+import httpx2
+from pydantic import SecretStr
+
+from app.domain.providers.model import ChatReply, ChatRequest, ProviderLimits
+from app.llm.connections.connections import Connection
+from app.llm.formats import wire
+from app.llm.replies import errors
+from app.llm.replies.limit_headers import LimitHeaders
+from app.llm.replies.redact_key import keyless
+from app.llm.replies.transport_reply import Reply
+from app.llm.transports import TransportKind
+from app.llm.transports.body import Body, BodyForms, EmptyBody
+from app.llm.transports.choice import open_transport
+from app.llm.transports.sdk import Client, Faults
+
+PROBE_DEADLINE_SECONDS = 10.0
+
+
+class Chat(ABC):
+    """A ``ChatModel`` over one connection; to be built on the loop that it runs on.
+
+    Attributes:
+        path: Where calls go, below the connection's base URL.
+        faults: The SDK's errors.
+    """
+
+    path: ClassVar[str]
+    faults: ClassVar[Faults]
+
+    def __init__(self, connection: Connection, transport: TransportKind) -> None:
+        self._key = connection.api_key
+        self._limits = LimitHeaders()
+        self._reading = asyncio.Lock()  # long replies, one at a time: other connections' find a free thread
+        self._forms = BodyForms(self.body)
+        client = partial(self.client, connection)
+        self._transport = open_transport(transport, connection, client, self.path, self.faults)
+
+    @staticmethod
+    @abstractmethod
+    def client(connection: Connection, http_client: httpx2.AsyncClient) -> Client:
+        """The SDK's client for a connection, on top of an HTTP client that knows the key."""
+
+    @staticmethod
+    @abstractmethod
+    def body(request: ChatRequest) -> dict[str, object]:
+        """What is sent."""
+
+    @staticmethod
+    @abstractmethod
+    def read(
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        key: SecretStr | None,
+        limits: ProviderLimits | None = None,
+    ) -> ChatReply:
+        """The reply in a body of the format.
+
+        Raises:
+            ModelCallError: If there is none in it.
+        """
+
+    def body_bytes(self, request: ChatRequest) -> int:
+        """How long the body of a call is, as it is sent.
+
+        Raises:
+            ModelCallError: If no JSON can express it.
+        """
+        with contextlib.suppress(ValueError):  # raised in its place, ours would keep it, and it the text
+            return len(Body(request, self._forms).content)
+        raise errors.unencodable()
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """The model's answer, by one HTTP call.
+
+        Raises:
+            ModelCallError: If there was none.
+        """
+        body = Body(request, self._forms)
+        reply = await self._transport.post(body, request.request_id, request.deadline_seconds)
+        limits = self._limits.news(request.model.name, reply.headers)
+        if not wire.is_long(reply):
+            return self._read(reply, limits)
+        async with self._reading:
+            return await asyncio.to_thread(self._read, reply, limits)
+
+    def _read(self, reply: Reply, limits: ProviderLimits | None) -> ChatReply:
+        return keyless(self.read(wire.json_object(reply), reply.headers, self._key, limits), self._key)
+
+    async def probe(self) -> None:
+        """Posts an empty object where calls go.
+
+        Raises:
+            ModelCallError: What the server answered, or why nothing came.
+        """
+        await self._transport.post(EmptyBody(), "probe", PROBE_DEADLINE_SECONDS)
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._transport.close()

@@ -1,0 +1,59 @@
+"""OpenAI's older Completions, a prompt in and a text out: what base models are asked by, for they know no roles."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import SecretStr
+
+from app.domain.providers.model import ChatReply, ChatRequest, ProviderLimits
+from app.llm.formats import wire
+from app.llm.formats.openai import OpenAIChat
+from app.llm.models.table import with_parameters
+from app.llm.replies import errors
+
+BETWEEN = "\n\n"
+"""After the system prompt, and after the user's: what follows is the model's."""
+
+
+class CompletionsChat(OpenAIChat):
+    """A connection of kind ``completions``."""
+
+    path = "/completions"
+
+    @staticmethod
+    def body(request: ChatRequest) -> dict[str, object]:
+        """The body of a call: both prompts as one text."""
+        asked = {"model": request.model.name, "prompt": as_one(request).user}
+        return with_parameters("completions", request.model, asked)
+
+    @staticmethod
+    def read(
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        key: SecretStr | None,
+        limits: ProviderLimits | None = None,
+    ) -> ChatReply:
+        """See :class:`app.llm.formats.chat.Chat`: the reply of a chat, but for where its text stands."""
+        choices = body.get("choices")
+        if isinstance(choices, list) and choices and "error" not in wire.mapping(choices[0]):
+            choice = wire.mapping(choices[0])
+            if not isinstance(choice.get("text"), str):
+                raise errors.malformed("the reply has no choice with a text")
+            message = {"role": "assistant", "content": choice["text"]}
+            body = {**body, "choices": [{"message": message, "finish_reason": choice.get("finish_reason")}]}
+        return OpenAIChat.read(body, headers, key, limits)
+
+    def body_bytes(self, request: ChatRequest) -> int:
+        """See :class:`app.llm.formats.chat.Chat`."""
+        return super().body_bytes(as_one(request))
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """See :class:`app.llm.formats.chat.Chat`."""
+        return await super().complete(as_one(request))
+
+
+def as_one(request: ChatRequest) -> ChatRequest:
+    """The request with the system prompt at the head of the other one."""
+    if request.system is None:
+        return request
+    return request._replace(system=None, user=f"{request.system}{BETWEEN}{request.user}{BETWEEN}")

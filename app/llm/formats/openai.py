@@ -1,0 +1,106 @@
+"""OpenAI's Chat Completions, and every server that speaks its format."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+from pydantic import SecretStr
+
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, ProviderLimits
+from app.llm.connections.connections import Connection
+from app.llm.formats import reply, wire
+from app.llm.formats.chat import Chat
+from app.llm.formats.reply import Replied
+from app.llm.models.table import with_parameters
+from app.llm.replies import errors
+from app.llm.replies.texts import storable
+from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
+
+
+class OpenAIChat(Chat):
+    """A connection of kind ``openai``."""
+
+    path = "/chat/completions"
+    faults = Faults(APIStatusError, APIConnectionError)
+
+    @staticmethod
+    def client(connection: Connection, http_client: httpx2.AsyncClient) -> AsyncOpenAI:
+        """The SDK's client for a connection, on top of an HTTP client that knows the key."""
+        return AsyncOpenAI(
+            api_key=PLACEHOLDER_KEY, base_url=connection.base_url, max_retries=0, http_client=http_client
+        )
+
+    @staticmethod
+    def body(request: ChatRequest) -> dict[str, object]:
+        """The body of a call: the messages and what was asked for, nothing else."""
+        model = request.model
+        return with_parameters("openai", model, {"model": model.name, "messages": _messages(request)})
+
+    @staticmethod
+    def read(
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        key: SecretStr | None,
+        limits: ProviderLimits | None = None,
+    ) -> ChatReply:
+        """See :class:`app.llm.formats.chat.Chat`."""
+        choices = body.get("choices")
+        if not choices and body.get("error"):
+            raise errors.refused_in_reply(body["error"], headers, key)
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if isinstance(choice, dict) and choice.get(
+            "error"
+        ):  # OpenRouter's, of a provider that failed on the way
+            raise errors.refused_in_reply(choice["error"], headers, key)
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if not isinstance(choice, dict) or not isinstance(message, dict):
+            raise errors.malformed("the reply has no choice with a message")
+        stopped = choice.get("finish_reason")
+        said, finish_reason = _answer(message, stopped)
+        counts = wire.mapping(body.get("usage"))
+        return ChatReply(
+            text=said.text,
+            finish_reason=finish_reason,
+            usage=wire.usage(
+                counts.get("prompt_tokens"),
+                _returned(counts),
+                wire.mapping(counts.get("prompt_tokens_details")).get("cached_tokens"),
+                reasoning_tokens=wire.mapping(counts.get("completion_tokens_details")).get(
+                    "reasoning_tokens"
+                ),
+            ),
+            model_snapshot=wire.short_text(body.get("model")),
+            system_fingerprint=wire.short_text(body.get("system_fingerprint")),
+            provider_request_id=wire.short_text(headers.get("x-request-id")),
+            limits=limits,
+            thoughts=said.thoughts,
+            provider_finish_reason=wire.short_text(stopped) if finish_reason is FinishReason.OTHER else None,
+        )
+
+
+def _returned(counts: Mapping[str, Any]) -> int | None:
+    """Tokens of the answer with its thoughts, which xAI and Gemini count in the total alone.
+
+    https://docs.x.ai/docs/key-information/consumption-and-rate-limits
+    """
+    returned = wire.count(counts.get("completion_tokens"))
+    read, both = wire.count(counts.get("prompt_tokens")), wire.count(counts.get("total_tokens"))
+    if returned is None or read is None or both is None:
+        return returned
+    return max(returned, both - read)
+
+
+def _messages(request: ChatRequest) -> list[dict[str, str]]:
+    user = {"role": "user", "content": request.user}
+    return [user] if request.system is None else [{"role": "system", "content": request.system}, user]
+
+
+def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[Replied, FinishReason]:
+    refusal = message.get("refusal")
+    if finish_reason == "error":  # a router's provider broke off in the middle
+        raise errors.broken_off()
+    said = reply.of_message(message)
+    if isinstance(refusal, str) and refusal:
+        return said._replace(text=storable(refusal)), FinishReason.REFUSAL
+    return said, wire.finish_reason(finish_reason)

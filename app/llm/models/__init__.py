@@ -1,0 +1,1 @@
+"""What is known of models by their names, and what they cost."""

@@ -1,0 +1,1 @@
+"""What providers answer: errors, limits in headers, texts."""

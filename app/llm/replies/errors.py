@@ -1,0 +1,338 @@
+"""Everything that a provider can answer instead of an answer, in the one vocabulary of ``ModelCallError``.
+
+Decided by exact codes and statuses: wordings of messages change and are shown to people, not compared. The exceptions are the
+three for which there is no code: see :func:`_by_words`.
+"""
+
+import re
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+import aiohttp
+import httpx2
+from pydantic import SecretStr
+
+from app.domain.providers.model import ProviderLimits
+from app.guard.targets import TargetRefusedError
+from app.llm.replies.error_bodies import Fault, read_fault, retry_seconds
+from app.llm.replies.header_values import (
+    LATEST_END_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    number,
+    seconds_of_duration,
+    seconds_until,
+)
+from app.llm.replies.limit_headers import read_limits
+from app.llm.replies.texts import storable
+from app.llm.replies.transport_reply import NotConnectedError, ReplyTooLongError
+from app.ports import FailureKind, ModelCallError
+from app.telemetry.redaction import traces_of
+
+_MESSAGE_LENGTH = 300
+MALFORMED_REPLY = "malformed_reply"
+"""Our code for a good status with something else than an answer."""
+
+_KINDS_BY_CODE: Mapping[str, FailureKind] = {
+    # OpenAI and those who speak its format: https://platform.openai.com/docs/guides/error-codes
+    "rate_limit_exceeded": FailureKind.RETRY,
+    "insufficient_quota": FailureKind.JOB,
+    "billing_hard_limit_reached": FailureKind.JOB,
+    "billing_not_active": FailureKind.JOB,
+    "account_deactivated": FailureKind.JOB,
+    "invalid_api_key": FailureKind.JOB,
+    "model_not_found": FailureKind.JOB,
+    "unsupported_country_region_territory": FailureKind.JOB,
+    "DeploymentNotFound": FailureKind.JOB,
+    "OperationNotSupported": FailureKind.JOB,
+    "unsupported_parameter": FailureKind.JOB,
+    "unsupported_value": FailureKind.JOB,
+    "unknown_parameter": FailureKind.JOB,
+    "context_length_exceeded": FailureKind.ITEM,
+    "string_above_max_length": FailureKind.ITEM,
+    "content_policy_violation": FailureKind.FILTERED,
+    "content_filter": FailureKind.FILTERED,
+    # Alibaba: https://www.alibabacloud.com/help/en/model-studio/error-code
+    "data_inspection_failed": FailureKind.FILTERED,
+    "DataInspectionFailed": FailureKind.FILTERED,
+    "invalid_prompt": FailureKind.ITEM,
+    # Groq: https://console.groq.com/docs/errors
+    "model_decommissioned": FailureKind.JOB,
+    "model_terms_required": FailureKind.JOB,
+    # Mistral: https://docs.mistral.ai/resources/known-error-codes
+    "invalid_model": FailureKind.JOB,
+    # LiteLLM's proxy: https://docs.litellm.ai/docs/proxy/virtual_keys
+    "auth_error": FailureKind.JOB,
+    "token_not_found_in_db": FailureKind.JOB,
+    "expired_key": FailureKind.JOB,
+    "budget_exceeded": FailureKind.JOB,
+    "key_model_access_denied": FailureKind.JOB,
+    "team_model_access_denied": FailureKind.JOB,
+    "no_db_connection": FailureKind.JOB,
+    # Google: https://ai.google.dev/gemini-api/docs/troubleshooting
+    "API_KEY_INVALID": FailureKind.JOB,
+    "UNAUTHENTICATED": FailureKind.JOB,
+    "PERMISSION_DENIED": FailureKind.JOB,
+    "FAILED_PRECONDITION": FailureKind.JOB,
+    # AWS: https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html
+    "AccessDeniedException": FailureKind.JOB,
+    "UnrecognizedClientException": FailureKind.JOB,
+    "ExpiredTokenException": FailureKind.JOB,
+    # Anthropic, error.details.error_code and error.type: https://platform.claude.com/docs/en/api/errors
+    "contract_spend_limit_reached": FailureKind.JOB,
+    "enforced_spend_limit_reached": FailureKind.JOB,
+    "linked_organization_spend_limit_reached": FailureKind.JOB,
+    "linked_organization_billing_unavailable": FailureKind.JOB,
+    "organization_on_hold": FailureKind.JOB,
+    "credit_balance_too_low": FailureKind.JOB,
+    "ramp_limit_exceeded": FailureKind.RETRY,
+    "authentication_error": FailureKind.JOB,
+    "billing_error": FailureKind.JOB,
+    "permission_error": FailureKind.JOB,
+    "not_found_error": FailureKind.JOB,
+    "rate_limit_error": FailureKind.RETRY,
+    "overloaded_error": FailureKind.RETRY,
+    "api_error": FailureKind.RETRY,
+    "timeout_error": FailureKind.RETRY,
+}
+CREDIT_TOO_LOW = "credit_balance_too_low"
+"""Our code for Anthropic's empty purse: HTTP 400 with the code of any bad request, told apart by its words alone."""
+_CREDIT_TOO_LOW_WORDS = "Your credit balance is too low"
+QUOTA_USED_UP = "insufficient_quota"
+"""OpenAI's code for an empty purse; also ours where a proxy relays OpenAI's words without it."""
+_QUOTA_WORDS = re.compile(r"insufficient_quota|exceeded your current quota.*platform\.openai\.com", re.DOTALL)
+"""OpenAI's code within a proxy's words, or its words with its address: Gemini says the same of a rate limit, with its own."""
+REQUEST_TOO_LARGE = "request_too_large"
+"""Anthropic's code for a request that no waiting makes possible; also ours where a rate limit is smaller than the request."""
+_LIMIT_AND_REQUESTED = re.compile(r"\bLimit:? ([\d,]+)\b.*?\bRequested:? ([\d,]+)\b", re.DOTALL)
+_AZURE_POLICY = "ResponsibleAIPolicyViolation"
+_UNSENT_BY_AIOHTTP = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+_UNSENT = (NotConnectedError, httpx2.ConnectError, httpx2.ConnectTimeout, socket.gaierror)
+_ERROR_STATUSES = frozenset(str(status) for status in range(400, 600))
+_PROVIDER_TIMED_OUT = frozenset({408, 504, 524})
+_KINDS_BY_STATUS: Mapping[int, FailureKind] = {
+    400: FailureKind.ITEM,
+    403: FailureKind.ITEM,  # one moderated prompt, or a key without the right: then the first calls all fail
+    408: FailureKind.RETRY,
+    409: FailureKind.RETRY,
+    413: FailureKind.ITEM,
+    422: FailureKind.ITEM,
+    425: FailureKind.RETRY,
+    429: FailureKind.RETRY,
+}
+
+
+def refused(status: int, body: object, headers: Mapping[str, str], key: SecretStr | None) -> ModelCallError:
+    """The failure of a call that the provider answered with an error.
+
+    Args:
+        status: HTTP status.
+        body: The parsed error object or what encloses it; text where it was no JSON.
+        headers: The reply's headers.
+        key: The connection's key, kept out of the message.
+    """
+    fault = read_fault(body)
+    kind, code = _by_words(status, fault) or _by_code(status, fault)
+    wait = retry_after(headers)
+    if wait is None and (asked := retry_seconds(fault)) is not None:
+        wait = min(asked, LONGEST_WAIT_SECONDS)
+    return ModelCallError(
+        readable(f"HTTP {status}: {fault.words or 'no reason given'}", key),
+        kind=kind,
+        code=readable(code, key),
+        status=status,
+        retry_after=wait if kind is FailureKind.RETRY else None,
+        maybe_paid=status in _PROVIDER_TIMED_OUT,
+        limits=_limits_of_429(headers) if status == HTTPStatus.TOO_MANY_REQUESTS else None,
+    )
+
+
+def _limits_of_429(headers: Mapping[str, str]) -> ProviderLimits | None:
+    """The limits that the headers name; one of a day that is used up ends when the provider asks to be called again."""
+    limits = read_limits(headers)
+    asked = _asked_to_wait(headers, datetime.now(UTC))
+    if limits is None or limits.hold_reason is None or asked is None:
+        return limits
+    return replace(limits, hold_ends_seconds=min(asked, LATEST_END_SECONDS))
+
+
+def _by_code(status: int, fault: Fault) -> tuple[FailureKind, str]:
+    """Kind and code of an error by its codes and its status."""
+    code = fault.codes[0] if fault.codes else f"http_{status}"
+    if _is_filtered(fault.fields):
+        return FailureKind.FILTERED, code
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:  # Groq's has the code of a rate limit
+        return FailureKind.ITEM, REQUEST_TOO_LARGE if fault.codes else code
+    known = next((_KINDS_BY_CODE[one] for one in fault.codes if one in _KINDS_BY_CODE), None)
+    return known or _kind_by_status(status), code
+
+
+def _by_words(status: int, fault: Fault) -> tuple[FailureKind, str] | None:
+    """Kind and code of the three errors that no code tells from others; ``None`` for all the rest.
+
+    Anthropic's empty purse has the code of any bad request. OpenAI's, relayed by a proxy, has that of any rate limit. A request
+    that is larger than a rate limit is answered by OpenAI like one that comes too early; that it can never be granted
+    follows from the two numbers in the message, not from its wording.
+    """
+    if status == HTTPStatus.BAD_REQUEST and fault.words.startswith(_CREDIT_TOO_LOW_WORDS):
+        return FailureKind.JOB, CREDIT_TOO_LOW
+    if status != HTTPStatus.TOO_MANY_REQUESTS:
+        return None
+    if QUOTA_USED_UP in fault.codes or _QUOTA_WORDS.search(fault.words):
+        return FailureKind.JOB, QUOTA_USED_UP
+    numbers = _LIMIT_AND_REQUESTED.search(fault.words)
+    if numbers is not None:
+        limit, requested = (int(number.replace(",", "") or 0) for number in numbers.groups())
+        if requested > limit:
+            return FailureKind.ITEM, REQUEST_TOO_LARGE
+    return None
+
+
+def refused_in_reply(fault: object, headers: Mapping[str, str], key: SecretStr | None) -> ModelCallError:
+    """The failure of a call answered with status 200 and an error inside, as routing services do.
+
+    They put the status of the provider behind them into ``error.code``, as a number or as text.
+
+    Args:
+        fault: What the reply, or a choice in it, has as its ``error``.
+        headers: The reply's headers.
+        key: The connection's key, kept out of the message.
+    """
+    code = fault.get("code") if isinstance(fault, dict) else None
+    status = str(code) if str(code) in _ERROR_STATUSES else HTTPStatus.BAD_GATEWAY
+    return refused(int(status), {"error": fault}, headers, key)
+
+
+def broken_off(code: str = "broken_off") -> ModelCallError:
+    """The failure of a call whose provider gave up in the middle of the answer; a router's does not say why."""
+    return ModelCallError(
+        "the provider broke off the answer",
+        kind=FailureKind.RETRY,
+        code=code,
+        status=HTTPStatus.OK,
+        maybe_paid=True,
+    )
+
+
+def timed_out(seconds: float) -> ModelCallError:
+    """The failure of a call that was given up at its deadline."""
+    return ModelCallError(
+        f"no answer within {seconds:g} s", kind=FailureKind.RETRY, code="timeout", maybe_paid=True
+    )
+
+
+def not_connected(error: BaseException, key: SecretStr | None) -> ModelCallError:
+    """The failure of a call whose connection could not be made, or broke."""
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ReplyTooLongError):
+            return malformed(str(cause), None)
+        if isinstance(cause, TargetRefusedError):
+            return address_refused(str(cause))
+    unsent = _is_unsent(causes)
+    return ModelCallError(
+        readable(f"{type(causes[-1]).__name__}: {causes[-1]}", key),
+        kind=FailureKind.RETRY,
+        code="connection_failed" if unsent else "connection_lost",
+        maybe_paid=not unsent,
+    )
+
+
+def _is_unsent(causes: Sequence[BaseException]) -> bool:
+    """Whether nothing was sent. The SDKs' aiohttp transport has a lost connection as one that was not made; what aiohttp said decides."""
+    of_aiohttp = [cause for cause in causes if isinstance(cause, aiohttp.ClientError)]
+    if of_aiohttp:
+        return any(isinstance(cause, _UNSENT_BY_AIOHTTP) for cause in of_aiohttp)
+    return any(isinstance(cause, _UNSENT) for cause in causes)
+
+
+def address_refused(reason: str) -> ModelCallError:
+    """The failure of a call that the guard did not let out."""
+    return ModelCallError(f"its connection's address: {reason}", kind=FailureKind.JOB, code="address_refused")
+
+
+def malformed(reason: str, status: int | None = 200) -> ModelCallError:
+    """The failure of a call whose reply is not what the format promises: sent again once, as it may be paid each time."""
+    return ModelCallError(
+        reason, kind=FailureKind.RETRY, code=MALFORMED_REPLY, status=status, maybe_paid=True, most_attempts=2
+    )
+
+
+def unencodable() -> ModelCallError:
+    """The failure of a call that no JSON can express: lone surrogates in a prompt, infinity in a parameter."""
+    return ModelCallError(
+        "the request is no valid JSON text", kind=FailureKind.ITEM, code="unencodable_request"
+    )
+
+
+def unanswered(code: str, message: str, *, maybe_paid: bool = False) -> ModelCallError:
+    """The failure of a call that a batch ended without."""
+    return ModelCallError(message, kind=FailureKind.RETRY, code=code, maybe_paid=maybe_paid)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds that a provider asks to wait, from whichever of its headers says so; ``None`` if none does.
+
+    ``retry-after-ms``, ``retry-after`` (seconds or HTTP date, RFC 9110 section 10.2.3), else the latest reset
+    of an exhausted allowance in OpenAI's ``x-ratelimit-*`` or Anthropic's ``anthropic-ratelimit-*`` headers. At most
+    an hour: after that it does no harm to ask again, and a nonsensical header must not hold everybody back for ever.
+    """
+    asked = _asked_to_wait(headers, now or datetime.now(UTC))
+    return None if asked is None else min(asked, LONGEST_WAIT_SECONDS)
+
+
+def _asked_to_wait(headers: Mapping[str, str], now: datetime) -> float | None:
+    milliseconds = number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    asked = headers.get("retry-after")
+    if asked is not None:
+        seconds = number(asked)
+        return seconds if seconds is not None else seconds_until(asked, now)
+    return max((wait for wait in _resets(headers, now) if wait is not None), default=None)
+
+
+def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]:
+    for what in ("requests", "tokens"):
+        if headers.get(f"x-ratelimit-remaining-{what}") == "0":
+            yield seconds_of_duration(headers.get(f"x-ratelimit-reset-{what}", ""))
+    for what in ("requests", "tokens", "input-tokens", "output-tokens"):
+        if headers.get(f"anthropic-ratelimit-{what}-remaining") == "0":
+            yield seconds_until(headers.get(f"anthropic-ratelimit-{what}-reset", ""), now)
+
+
+def _is_filtered(fault: Mapping[str, object]) -> bool:
+    """Whether an error object says by a field of its own that a content filter refused the prompt.
+
+    Azure names the policy in ``innererror`` (https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter),
+    which LiteLLM passes on below ``provider_specific_fields``. OpenRouter's moderation has the status 403 of a refused key, and
+    why it was flagged in ``metadata`` (https://openrouter.ai/docs/api/reference/errors-and-debugging). Both checked 2026-11-22.
+    """
+    passed_on = fault.get("provider_specific_fields")
+    for holder in (fault, passed_on):
+        inner = holder.get("innererror") if isinstance(holder, dict) else None
+        if isinstance(inner, dict) and inner.get("code") == _AZURE_POLICY:
+            return True
+    metadata = fault.get("metadata")
+    return isinstance(metadata, dict) and ("flagged_input" in metadata or "reasons" in metadata)
+
+
+def _kind_by_status(status: int) -> FailureKind:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return FailureKind.RETRY
+    # What is left (a redirect, a missing path, a refused key) says that the connection, not the item, is wrong.
+    return _KINDS_BY_STATUS.get(status, FailureKind.JOB)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def readable(message: str, key: SecretStr | None) -> str:
+    """A provider's words for people: in one line, not too many, and without the key."""
+    shown = traces_of(key.get_secret_value()).removed(message) if key else message
+    return storable(" ".join(shown.split())[:_MESSAGE_LENGTH])

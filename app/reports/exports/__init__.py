@@ -1,0 +1,1 @@
+"""Flat exports: CSV, JSON Lines and Parquet."""

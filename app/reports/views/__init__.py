@@ -1,0 +1,1 @@
+"""Results in the form in which pages and figures show them."""

@@ -1,0 +1,76 @@
+"""How far a score lies from the level that the persona should have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.instruments.dimension import Scale
+from app.domain.judging.judged_response import JudgedUnit, UnitVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a persona's scores on one dimension should lie.
+
+    Attributes:
+        minimum: Lowest score of the scale.
+        maximum: Highest score of the scale.
+        level: The level's name.
+        rank: The level's position on the scale, from 0 at the lowest.
+        lower: The level's lower bound, inclusive.
+        upper: The level's upper bound, exclusive but for the highest level.
+        scores: The lowest and the highest score in the level.
+    """
+
+    minimum: int
+    maximum: int
+    level: str
+    rank: int
+    lower: float
+    upper: float
+    scores: tuple[int, int]
+
+    def deviation(self, score: int) -> float:
+        """Signed distance to the nearest score in the level, in widths of the scale: 0 in it, negative below it."""
+        outside = min(0, score - self.scores[0]) or max(0, score - self.scores[1])
+        return outside / (self.maximum - self.minimum)
+
+    def contains(self, score: float) -> bool:
+        """Whether a score, or a mean of scores, lies in the level."""
+        return self.lower <= score and (score < self.upper or score == self.upper == self.maximum)
+
+
+class Targets:
+    """Every (dimension, level) of a job."""
+
+    def __init__(self, cells: Sequence[Mapping[str, Any]]) -> None:
+        self._found = {(cell["dimension"], cell["level"]): _target(cell) for cell in cells}
+
+    def find(self, dimension: str, level: str) -> Target | None:
+        """A persona's target; ``None`` where no score of the scale lies in a level of that name."""
+        return self._found.get((dimension, level))
+
+    def deviation(self, verdict: UnitVerdict, levels: Mapping[str, str]) -> float:
+        """A verdict's signed distance to the persona's level (:meth:`Target.deviation`); 0 without a score."""
+        target = self.find(verdict.dimension, levels[verdict.dimension])
+        return 0.0 if target is None or verdict.score is None else target.deviation(verdict.score)
+
+    def worst(self, unit: JudgedUnit, levels: Mapping[str, str]) -> tuple[UnitVerdict, float] | None:
+        """A sentence's verdict farthest out of character, and its deviation; ``None`` if every one is in character."""
+        outside = [
+            (verdict, self.deviation(verdict, levels))
+            for verdict in unit.verdicts
+            if verdict.in_character is False
+        ]
+        return max(outside, key=lambda found: abs(found[1]), default=None)
+
+
+def _target(cell: Mapping[str, Any]) -> Target | None:
+    minimum, maximum, level = cell["scale"]["minimum"], cell["scale"]["maximum"], cell["level"]
+    levels = tuple(cell["scale"].get("levels", Scale().levels))
+    scale = Scale(minimum, maximum, levels, not_applicable=minimum - 1)
+    scores = [score for score in range(minimum, maximum + 1) if scale.level_of(score) == level]
+    if not scores:
+        return None
+    rank = levels.index(level)
+    return Target(minimum, maximum, level, rank, *scale.bounds()[rank], (scores[0], scores[-1]))

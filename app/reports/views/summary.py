@@ -1,0 +1,384 @@
+"""The results document as a page shows it: who stays in character, where it breaks, what was left out."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.reports.exports.columns import GENERATION_COUNTS, UNIT_STATUSES
+from app.reports.views.level_bounds import Targets
+
+Json = Mapping[str, Any]
+
+SUMMARY_METRICS = ("acc_atom", "ic_atom", "rc_atom", "acc", "rc")
+HEAT_METRICS = ("mean", "acc_atom", "ic_atom", "rc_atom")
+"""Table 5's (atomic paper)."""
+HEAT_STEPS = 10
+HEAT_ROWS, HEAT_TASKS = 60, 8
+"""Personas and tasks of a heat map, at most: what somebody can look at, and what is drawn within a second or two."""
+_LOWEST = {"rc_atom": -1.0}
+"""The lowest values of the metrics whose range is not 0–1."""
+_DIMENSIONS = ("O", "C", "E", "A", "N")
+_TASKS = ("questionnaire", "essay", "social_media_post")
+_MISSING = "no such cell in this job"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A metric's value in a table.
+
+    Attributes:
+        value: The value; ``None`` where there is none.
+        note: What it was taken over, or why it is missing.
+        step: Its place in the metric's range, 0 (worst) to ``HEAT_STEPS`` - 1 (best); ``None`` for no colour.
+        off: Whether it is a MEAN outside the persona's level.
+        ci95: Its 95 % interval; ``None`` where there is none.
+    """
+
+    value: float | None
+    note: str
+    step: int | None = None
+    off: bool = False
+    ci95: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model in the summary.
+
+    Attributes:
+        model: Its label.
+        simulated: Whether its figures are simulated.
+        figures: By metric.
+        best: The metrics in which no other model is better; empty if it is the only one.
+        units: Its judged sentences by status.
+        generation: Its responses by what became of them; ``None`` where the document does not say.
+        matched: Its ACC_atom over the cells of which every model has one; ``None`` where these are all cells.
+        coverage: The share of its planned verdicts that count, in the document's form; ``None`` where it does not say.
+        corrected: What missing responses and verdicts can do to its ACC_atom, likewise.
+    """
+
+    model: str
+    simulated: bool
+    figures: Mapping[str, Figure]
+    best: frozenset[str]
+    units: Mapping[str, int]
+    generation: Mapping[str, int] | None
+    matched: Figure | None
+    coverage: Json | None
+    corrected: Json | None
+
+    @property
+    def compared(self) -> Figure:
+        """The figure by which models are ordered: ACC_atom, over the same cells for all of them."""
+        return self.matched if self.matched and self.matched.value is not None else self.figures["acc_atom"]
+
+    @property
+    def acc_atom(self) -> float | None:
+        """Its value."""
+        return self.compared.value
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRow:
+    """A row of a heat map.
+
+    Attributes:
+        level: The level's name.
+        dimension: The dimension's id; ``None`` in a total.
+        persona: The persona's id; ``None`` in a total.
+        groups: For each task, then for all tasks, one figure a metric.
+    """
+
+    level: str
+    dimension: str | None
+    persona: str | None
+    groups: Sequence[Sequence[Figure]]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Persona × task for one model, in the form of Table 5 (atomic paper).
+
+    Attributes:
+        model: The model's label.
+        tasks: The columns' tasks.
+        levels: The rows, level by level, each level's total last; of a great many personas those with the lowest ACC_atom.
+        total: The row over everything, shown or not.
+        rows_in_all: How many rows there are, totals aside.
+        tasks_in_all: How many tasks there are.
+    """
+
+    model: str
+    tasks: Sequence[str]
+    levels: Sequence[Sequence[HeatRow]]
+    total: Sequence[Sequence[Figure]]
+    rows_in_all: int
+    tasks_in_all: int
+
+    @property
+    def left_out(self) -> str:
+        """What is not shown, in words; empty if all is."""
+        shown = sum(row.persona is not None for level in self.levels for row in level)
+        parts = (
+            [f"the weakest {shown:,} of {self.rows_in_all:,} personas"] if shown < self.rows_in_all else []
+        )
+        if len(self.tasks) < self.tasks_in_all:
+            parts.append(f"{len(self.tasks)} of {self.tasks_in_all} tasks")
+        return ", ".join(parts)
+
+
+class Summary:
+    """Everything on the page that comes from the results document alone."""
+
+    def __init__(self, results: Json, targets: Targets) -> None:
+        self._cells: Sequence[Json] = results["cells"]
+        self._targets = targets
+        self._totals = {
+            (tuple(total["by"]), tuple(total[name] for name in total["by"])): total
+            for total in results["totals"]
+        }
+
+    def models(self) -> list[ModelRow]:
+        """The models, the one with the highest ACC_atom first."""
+        totals = {keys[0]: total for (by, keys), total in self._totals.items() if by == ("model",)}
+        figures = {model: _figures(total, SUMMARY_METRICS, "cell") for model, total in totals.items()}
+        common = {
+            model: _figures({"metrics": total.get("matched") or total["metrics"]}, SUMMARY_METRICS, "cell")
+            for model, total in totals.items()
+        }
+        generation = self._generation()
+        same = all(
+            total["matched"]["acc_atom"]["n"] == total["metrics"]["acc_atom"]["n"]
+            for total in totals.values()
+            if total.get("matched")
+        )
+        rows = [
+            ModelRow(
+                model=model,
+                simulated=total["simulated"],
+                figures=figures[model],
+                best=_best(model, common),
+                units={status: total["units"].get(status, 0) for status in UNIT_STATUSES},
+                generation=generation.get(model),
+                matched=None
+                if same or not total.get("matched")
+                else _figure({"metrics": total["matched"]}, "acc_atom", "cell"),
+                coverage=total.get("coverage"),
+                corrected=total.get("corrected"),
+            )
+            for model, total in totals.items()
+        ]
+        return sorted(rows, key=lambda row: -1.0 if row.acc_atom is None else row.acc_atom, reverse=True)
+
+    def weakest_levels(self) -> dict[str, tuple[str, bool]]:
+        """For each model that has several levels, the one with the lowest ACC_atom beyond chance, and whether that is sure.
+
+        Scores spread evenly over the scale would lie in low, neutral and high in 2, 1 and 2 of 5 cases (1 to 5), so that
+        shares are compared as (share - chance) / (1 - chance). It is sure if its interval lies below those of all
+        others, which is a cautious rule.
+        """
+        chance = self._chance()
+        found: dict[str, dict[str, Json]] = defaultdict(dict)
+        for (by, keys), total in self._totals.items():
+            measured = total["metrics"]["acc_atom"]
+            if by == ("model", "level") and measured["value"] is not None:
+                found[keys[0]][keys[1]] = _beyond(measured, chance.get(keys))
+        weakest = {}
+        for model, levels in found.items():
+            if len(levels) > 1 and all(each["value"] is not None for each in levels.values()):
+                level, *others = sorted(levels, key=lambda name: levels[name]["value"])
+                weakest[model] = level, all(_is_below(levels[level], levels[other]) for other in others)
+        return weakest
+
+    def _chance(self) -> dict[tuple[str, ...], float | None]:
+        """The share of its scale's scores that a model's level holds; ``None`` where that differs between its cells."""
+        shares: dict[tuple[str, ...], set[float]] = defaultdict(set)
+        for cell in self._cells:
+            target = self._targets.find(cell["dimension"], cell["level"])
+            if target is not None:
+                lowest, highest = target.scores
+                width = target.maximum - target.minimum + 1
+                shares[cell["model"], cell["level"]].add((highest - lowest + 1) / width)
+        return {key: found.pop() if len(found) == 1 else None for key, found in shares.items()}
+
+    def weakest_cells(self, count: int) -> list[tuple[Json, Figure]]:
+        """The cells with the lowest ACC_atom, the lowest first."""
+        found = [(cell, _figure(cell, "acc_atom", "run")) for cell in self._cells]
+        found = [(cell, figure) for cell, figure in found if figure.value is not None]
+        return sorted(found, key=lambda pair: pair[1].value or 0.0)[:count]
+
+    def heat_maps(self, models: Iterable[str], rows: int = HEAT_ROWS) -> list[HeatMap]:
+        """One heat map for each model, of at most so many rows, totals aside."""
+        return [self._heat_map(model, rows) for model in models]
+
+    def _generation(self) -> dict[str, dict[str, int]]:
+        """Each model's responses; a persona's dimensions share these counts, which are added only once."""
+        texts = {
+            (cell["model"], cell["persona"], cell["task"]): cell["generation"]
+            for cell in self._cells
+            if "generation" in cell
+        }
+        sums: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(GENERATION_COUNTS, 0))
+        for (model, *_), counts in texts.items():
+            for name in GENERATION_COUNTS:
+                sums[model][name] += counts.get(name, 0)
+        return sums
+
+    def _heat_map(self, model: str, most: int) -> HeatMap:
+        cells = [cell for cell in self._cells if cell["model"] == model]
+        tasks = sorted({cell["task"] for cell in cells}, key=task_rank)
+        shown = tasks[:HEAT_TASKS]
+        rows: dict[tuple[str, str, str], dict[str, Json]] = defaultdict(dict)
+        for cell in cells:
+            rows[cell["level"], cell["dimension"], cell["persona"]][cell["task"]] = cell
+        weakest = dict(sorted(rows.items(), key=lambda row: self._weakness(model, row[0]))[:most])
+        return HeatMap(
+            model=model,
+            tasks=shown,
+            levels=[self._level(model, level, shown, weakest) for level in self._levels(weakest)],
+            total=self._totals_over(shown, model=model),
+            rows_in_all=len(rows),
+            tasks_in_all=len(tasks),
+        )
+
+    def _weakness(self, model: str, row: tuple[str, str, str]) -> float:
+        """What orders rows, the weakest first: ACC_atom over all tasks, and those without it last."""
+        level, dimension, persona = row
+        keys = ("model", "persona", "dimension", "level")
+        total = self._totals.get((keys, (model, persona, dimension, level)))
+        value = None if total is None else total["metrics"]["acc_atom"]["value"]
+        return 2.0 if value is None else float(value)
+
+    def _levels(self, rows: Iterable[tuple[str, str, str]]) -> list[str]:
+        """The levels' names, the highest first, like the paper; unknown ones last."""
+        dimensions: dict[str, set[str]] = defaultdict(set)
+        for level, dimension, _ in rows:
+            dimensions[level].add(dimension)
+
+        def order(level: str) -> tuple[int, str]:
+            found = [self._targets.find(dimension, level) for dimension in dimensions[level]]
+            return min((-target.rank for target in found if target is not None), default=1), level
+
+        return sorted(dimensions, key=order)
+
+    def _level(
+        self,
+        model: str,
+        level: str,
+        tasks: Sequence[str],
+        rows: Mapping[tuple[str, str, str], Mapping[str, Json]],
+    ) -> list[HeatRow]:
+        keys = sorted(
+            (key for key in rows if key[0] == level), key=lambda key: (_rank(_DIMENSIONS, key[1]), key[2])
+        )
+        found = [
+            HeatRow(level, dimension, persona, self._row(model, rows[level, dimension, persona], tasks))
+            for _, dimension, persona in keys
+        ]
+        return [*found, HeatRow(level, None, None, self._totals_over(tasks, model=model, level=level))]
+
+    def _row(self, model: str, cells: Mapping[str, Json], tasks: Sequence[str]) -> list[list[Figure]]:
+        """A persona's figures task by task, then over all tasks."""
+        first = next(iter(cells.values()))
+        keys = {name: first[name] for name in ("persona", "dimension", "level")}
+        total = self._total(model=model, **keys)
+        return [*(self._heat(cells.get(task), "run") for task in tasks), total]
+
+    def _totals_over(self, tasks: Sequence[str], **keys: str) -> list[list[Figure]]:
+        by_task = [self._total(model=keys["model"], task=task, **_without_model(keys)) for task in tasks]
+        return [*by_task, self._total(**keys)]
+
+    def _total(self, **keys: str) -> list[Figure]:
+        return self._heat(self._totals.get((tuple(keys), tuple(keys.values()))), "cell")
+
+    def _heat(self, source: Json | None, counted: str) -> list[Figure]:
+        if source is None:
+            return [Figure(None, _MISSING)] * len(HEAT_METRICS)
+        return [self._off_level(source, name, _figure(source, name, counted)) for name in HEAT_METRICS]
+
+    def _off_level(self, source: Json, name: str, figure: Figure) -> Figure:
+        target = self._targets.find(source.get("dimension", ""), source.get("level", ""))
+        if name != "mean" or figure.value is None or target is None:
+            return figure
+        return replace(figure, step=None, off=not target.contains(figure.value))
+
+
+def _figures(source: Json, names: Iterable[str], counted: str) -> dict[str, Figure]:
+    return {name: _figure(source, name, counted) for name in names}
+
+
+def _figure(source: Json, name: str, counted: str) -> Figure:
+    metric = source["metrics"][name]
+    if metric["value"] is None:
+        return Figure(None, metric["reason"].partition(": ")[2] or metric["reason"])
+    left_out = f", {metric['left_out']} left out" if metric.get("left_out") else ""
+    one, many = (
+        ("pair of runs", "pairs of runs")
+        if (name, counted) == ("rc_atom", "run")
+        else (counted, f"{counted}s")
+    )
+    n = metric["n"]
+    note = f"n = {n} {one if n == 1 else many}{left_out}{_spoken(metric)}"
+    ends = metric.get("ci95")
+    return Figure(
+        metric["value"], note, _step(name, metric["value"]), ci95=None if ends is None else (ends[0], ends[1])
+    )
+
+
+def _spoken(metric: Json) -> str:
+    """A metric's interval in words."""
+    if "ci95" not in metric:
+        return ""
+    if metric["ci95"] is None:
+        return f"; no interval: {metric['ci95_reason'].partition(': ')[2]}"
+    low, high = metric["ci95"]
+    return f"; 95 % interval {low:.2f} to {high:.2f}"
+
+
+def _step(name: str, value: float) -> int | None:
+    if name == "mean":
+        return None
+    lowest = _LOWEST.get(name, 0.0)
+    return min(HEAT_STEPS - 1, max(0, int((value - lowest) / (1 - lowest) * HEAT_STEPS)))
+
+
+def _best(model: str, figures: Mapping[str, Mapping[str, Figure]]) -> frozenset[str]:
+    if len(figures) == 1:
+        return frozenset()
+    return frozenset(
+        name
+        for name, figure in figures[model].items()
+        if figure.value is not None and figure.value == max(_values(row[name] for row in figures.values()))
+    )
+
+
+def _beyond(measured: Json, chance: float | None) -> Json:
+    """A share with its interval as (share - chance) / (1 - chance); nothing where chance is not known."""
+    if chance is None or chance == 1:
+        return {"value": None, "ci95": None}
+    ends = measured.get("ci95")
+    value, *moved = ((each - chance) / (1 - chance) for each in (measured["value"], *(ends or ())))
+    return {"value": value, "ci95": moved or None}
+
+
+def _is_below(one: Json, other: Json) -> bool:
+    """Whether a metric's interval ends before another's begins."""
+    return bool(one["ci95"] and other["ci95"] and one["ci95"][1] < other["ci95"][0])
+
+
+def _values(figures: Iterable[Figure]) -> list[float]:
+    return [figure.value for figure in figures if figure.value is not None]
+
+
+def _without_model(keys: Mapping[str, str]) -> dict[str, str]:
+    return {name: key for name, key in keys.items() if name != "model"}
+
+
+def task_rank(task: str) -> tuple[int, str]:
+    """Where a task stands: the paper's in its order, then the others by name."""
+    return _rank(_TASKS, task)
+
+
+def _rank(order: Sequence[str], name: str) -> tuple[int, str]:
+    return (order.index(name) if name in order else len(order)), name

@@ -1,0 +1,98 @@
+"""Which model is ahead of the next, by how much, and how sure that is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.results.comparison import compare, comparison_json, figures_of
+from app.domain.results.coverage import GRADES, MINIMUM_COVERAGE, VERDICTS, coverage_of_model
+
+Json = Mapping[str, Any]
+
+ACC_ATOM, PERSONA_SCORE = "acc_atom", "persona_score"
+SIGNIFICANT = 0.05
+"""p-value below which a difference counts as shown, if its interval is on one side of 0 as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """The model with the highest figure beside the one with the second highest.
+
+    Attributes:
+        first: The former's label.
+        second: The latter's.
+        row: The first's figure less the second's, paired, in the form of ``/v1/comparisons``; ``None`` without a pair.
+        left_out: Figures of the same metric that have no partner.
+        too_little: Of these two models those of whose planned verdicts (grades) too few count, and the share that does.
+    """
+
+    first: str
+    second: str
+    row: Json | None
+    left_out: int
+    too_little: Mapping[str, float]
+
+    @property
+    def shown(self) -> bool:
+        """Whether the first is ahead by more than chance, and not by what is missing."""
+        return (
+            not self.too_little and self.row is not None and decides(self.row) and self.row["difference"] > 0
+        )
+
+
+def lead(results: Json, ranked: Sequence[str], metric: str) -> Lead | None:
+    """How far the first of the models is ahead of the second; ``None`` for fewer than two.
+
+    Args:
+        results: The results document.
+        ranked: The models that have the metric, the highest first.
+        metric: By which they are ordered.
+    """
+    if not ranked[1:]:
+        return None
+    first, second = ranked[:2]
+    found = comparison_json(compare(figures_of(results, first), figures_of(results, second)))
+    left_out = [each for each in found["left_out"] if each["metric"] == metric]
+    row = _over_all(found["differences"]).get(metric)
+    return Lead(first, second, row, len(left_out), too_little_of(results, ranked[:2], metric))
+
+
+def too_little_of(results: Json, models: Sequence[str], metric: str) -> dict[str, float]:
+    """The models of whose planned verdicts (grades) too few count to conclude anything by a metric, and the share that does."""
+    of = GRADES if metric == PERSONA_SCORE else VERDICTS
+    shares = {model: coverage_of_model(results, model, [of]) for model in models}
+    return {model: share for model, share in shares.items() if share is not None and share < MINIMUM_COVERAGE}
+
+
+def main_row(differences: Sequence[Json]) -> Json | None:
+    """The difference that decides: that of the metric by which models are ordered, over all tasks."""
+    rows = _over_all(differences)
+    return rows.get(ACC_ATOM, rows.get(PERSONA_SCORE))
+
+
+def is_shown(row: Json) -> bool:
+    """Whether a difference is more than chance, as one of many."""
+    return _is_beyond_chance(row, row["p_value_holm"])
+
+
+def decides(row: Json) -> bool:
+    """Whether the difference of the main metric over all tasks is more than chance.
+
+    That test alone is chosen before there are figures, and so needs no correction for the number of the other tests. Nor does
+    it for the number of models: that the two highest are chosen by their figures makes it no easier for the first to be ahead
+    of the second (Gutmann and Maymin 1987, "Is the selected population the best?"). Of equal models, the more there are, the
+    closer together the two highest are.
+    """
+    return _is_beyond_chance(row, row["p_value"])
+
+
+def _is_beyond_chance(row: Json, p_value: float | None) -> bool:
+    ends = row["ci95"]
+    if p_value is None or ends is None or p_value >= SIGNIFICANT:
+        return False
+    return bool(ends[0] > 0 or ends[1] < 0)
+
+
+def _over_all(differences: Sequence[Json]) -> dict[str, Json]:
+    """The differences over all tasks, by metric."""
+    return {row["metric"]: row for row in differences if row["task"] is None}

@@ -1,0 +1,1 @@
+"""Calls that go out in providers' batches."""

@@ -1,0 +1,181 @@
+"""Calls of a shard that go out in batches: asked for now, answered hours later, when the shard is run again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from http import HTTPStatus
+from uuid import UUID
+
+from app.db.batches.calls import KnownCall, WantedCall
+from app.db.execution.result_rows import CallRow
+from app.db.execution.shards import AnyClaim
+from app.domain.providers.model import ChatReply, ChatRequest, Model
+from app.ports import BatchModel, FailureKind, ModelCallError, PriceBook
+from app.services.execution.call_rows import Attempt, CallKey, answered_row, unanswered_row, worst_case
+from app.services.execution.first_calls import FirstCalls
+from app.services.execution.model_caller import (
+    HOPELESS,
+    MAX_RATE_LIMITED_ATTEMPTS,
+    failed_for_good,
+    must_stop,
+)
+from app.services.execution.result_writer import Batch, BatchWriter
+from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
+from app.services.identifiers import new_uuid
+from app.services.long_texts import read_text
+from app.telemetry.metrics import calls_of
+from app.telemetry.tracing import call_ended
+
+MOST_ROUNDS = 4
+"""Attempts at a call that fails in a way that may pass, rate limits not counted: each is a batch, and may take a day."""
+
+MOST_CUSTOM_ID = 64
+"""Characters that Anthropic takes; it takes letters, digits, ``_`` and ``-`` only."""
+
+
+class DeferredError(StoppedError):
+    """Raised in the place where a call's reply is still to come with a batch."""
+
+
+@dataclass(slots=True)
+class BatchCaller:
+    """Answers the calls of one claim from the batches that have ended, and notes those that are still to be asked.
+
+    Attributes:
+        chat: Knows the wire formats.
+        prices: Knows what calls cost.
+        writer: Keeps the accounting.
+        first_calls: Knows which kinds of calls have been answered.
+        known: What the shard has asked for before, by path.
+        wanted: Calls to be asked for.
+        written: Where the rows of what was given out are.
+    """
+
+    chat: BatchModel
+    prices: PriceBook
+    writer: BatchWriter
+    first_calls: FirstCalls
+    known: dict[str, KnownCall]
+    wanted: list[WantedCall] = field(default_factory=list)
+    written: dict[int, Batch] = field(default_factory=dict)
+
+    async def call(
+        self, model: Model, system: str | None, user: str, *, key: CallKey, claim: AnyClaim, stop: StopSignal
+    ) -> ChatReply:
+        """The model's reply, if its batch has ended.
+
+        Raises:
+            DeferredError: If it has not.
+            CallFailedError: If the item can't succeed, or did not within :data:`MOST_ROUNDS`.
+            JobMustStopError: If the provider says that nothing can succeed.
+        """
+        path = key.path(claim.place)
+        await self.chat.prepare(model.connection, claim.tenant)
+        known = self.known.get(path)
+        if known is None:
+            self._want(model, system, user, path, claim, claim.attempts_before + 1, waits=0)
+            raise DeferredError(StopReason.BATCH)
+        if known.answer is None:
+            raise DeferredError(StopReason.BATCH)
+        try:
+            return await self._read(known, known.answer, model, key, claim)
+        except ModelCallError as error:
+            waits = known.waits + (error.status == HTTPStatus.TOO_MANY_REQUESTS)
+            tried = known.attempt - claim.attempts_before
+            last = tried - waits >= (error.most_attempts or MOST_ROUNDS) or tried >= MAX_RATE_LIMITED_ATTEMPTS
+            if error.kind in HOPELESS or (error.kind is FailureKind.RETRY and last):
+                kind = self.first_calls.kind(claim.job_id, model, key.stage)
+                if not await self.first_calls.stops(kind, error):
+                    raise failed_for_good(error) from error
+                fatal = must_stop(error, model, key.stage, all_alike=True)
+                stop.fail(fatal)
+                raise fatal from error
+            self._want(model, system, user, path, claim, known.attempt + 1, waits=waits)
+            if error.kind is FailureKind.JOB:
+                fatal = must_stop(error, model, key.stage)
+                stop.fail(fatal)
+                raise fatal from error
+            raise DeferredError(StopReason.BATCH) from error
+
+    @property
+    def read(self) -> list[UUID]:
+        """The calls whose answers a whole run has made rows of, this time or before it was interrupted."""
+        return [call.id for call in self.known.values() if call.answer is not None]
+
+    async def durable(self, claim: AnyClaim) -> None:
+        """Waits until what was made of the answers is committed.
+
+        Raises:
+            StaleClaimError: If the claim was no longer valid.
+            Exception: If the database refused rows or stayed away.
+        """
+        last = self.writer.add(claim)
+        for batch in (*self.written.values(), last):
+            await batch.durable(claim)
+
+    async def _read(
+        self, known: KnownCall, answer: str, model: Model, key: CallKey, claim: AnyClaim
+    ) -> ChatReply:
+        submitted_at, passed = known.submitted_at or datetime.now(UTC), (known.seconds or 0.0) * 1000
+        attempt = Attempt(known.id, model, key, claim, known.attempt, submitted_at, known.batch_id)
+        try:
+            reply = await read_text(claim.tenant, answer, partial(self.chat.decode, model.connection))
+        except ModelCallError as error:
+            self._account(claim, unanswered_row(attempt, passed, error))
+            raise
+        self._account(claim, answered_row(attempt, passed, reply, self.prices))
+        self.first_calls.answered(self.first_calls.kind(claim.job_id, model, key.stage))
+        return reply
+
+    def _account(self, claim: AnyClaim, row: CallRow) -> None:
+        batch = self.writer.add(claim, row)
+        self.written[id(batch)] = batch
+        counted = calls_of(row.connection, row.model)
+        counted.ended(row.stage, row.outcome, row.latency_ms / 1000, row.usd)
+        counted.took(row.input_tokens, row.output_tokens)
+        call_ended(row)
+
+    def _want(
+        self,
+        model: Model,
+        system: str | None,
+        user: str,
+        path: str,
+        claim: AnyClaim,
+        attempt: int,
+        *,
+        waits: int,
+    ) -> None:
+        request = ChatRequest(model, system, user, f"{claim.job_id}/{path}/a{attempt}")
+        call = new_uuid()
+        try:
+            words = self.chat.encode(request)
+        except ModelCallError as error:
+            raise failed_for_good(error) from error
+        most = worst_case(self.prices, request, len(words.encode()), batched=True)
+        self.wanted.append(
+            WantedCall(
+                id=call,
+                connection=model.connection,
+                model=model.name,
+                path=path,
+                custom_id=_custom_id(request.request_id, call),
+                attempt=attempt,
+                waits=waits,
+                request=words,
+                tokens=most.tokens,
+                nanos=most.nanos,
+            )
+        )
+
+
+def by_path(known: Sequence[KnownCall]) -> dict[str, KnownCall]:
+    """Calls by what they are for."""
+    return {call.path: call for call in known}
+
+
+def _custom_id(request_id: str, call: UUID) -> str:
+    """The same identity as a direct call's, in the characters that batches allow, where it is not too long."""
+    custom_id = request_id.replace("-", "_").replace("/", "-")
+    return custom_id if len(custom_id) <= MOST_CUSTOM_ID else f"call-{call.hex}"

@@ -1,0 +1,145 @@
+"""What calls are for, what they take at worst, and the rows that account for them, however they are sent."""
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import NamedTuple
+from uuid import UUID
+
+from app.db.execution.result_rows import CallRow
+from app.db.execution.shards import AnyClaim, Claim
+from app.domain.jobs.budget import Amount, most_input_tokens, nanos_of
+from app.domain.providers.model import ChatReply, ChatRequest, Model, Stage, Usage
+from app.domain.providers.parameters import most_output_tokens
+from app.ports import FailureKind, ModelCallError, PriceBook
+
+_OK = HTTPStatus.OK.value
+
+
+class CallKey(NamedTuple):
+    """What a call is for.
+
+    Attributes:
+        stage: Which stage.
+        run: The response's run; none while a persona is prepared.
+        item: The response's item, or the question whose exemplars are made.
+        unit: The judged unit, when judging a sentence.
+        trait: The judged trait, when judging a sentence.
+        judge: The judge, when judging or grading.
+        last_unit: The last of several judged units, of which ``unit`` is the first.
+        task: The task for which a persona is prepared.
+        ask: How many times the reasoner has been asked, this time included.
+    """
+
+    stage: Stage
+    run: int | None = None
+    item: int | None = None
+    unit: int | None = None
+    trait: int | None = None
+    judge: int | None = None
+    last_unit: int | None = None
+    task: str | None = None
+    ask: int | None = None
+
+    def path(self, place: int) -> str:
+        """The same identity as a path, equal in every job of the same specification.
+
+        Args:
+            place: The cell's ordinal, or the persona's index while it is prepared.
+        """
+        units = self.unit if self.last_unit is None else f"{self.unit}-{self.last_unit}"
+        answer = (self.run, self.item, units, self.trait, self.judge)
+        parts = (self.stage, place, self.task, *answer, self.ask)
+        return "/".join([str(part) for part in parts if part is not None])
+
+
+def worst_case(prices: PriceBook, request: ChatRequest, body: int, *, batched: bool = False) -> Amount:
+    """What a call takes at worst whose encoded body has ``body`` bytes."""
+    model = request.model
+    sent, returned = most_input_tokens(body), most_output_tokens(model)
+    # A user's own field may have the provider store the prompt, which it may charge for.
+    stored = sent if "cache_control" in model.parameters.extra else 0
+    worst = Usage(sent, returned, written_input_tokens=stored)
+    price = prices.price(model, worst, batched=batched)
+    return Amount(1, sent + returned, nanos_of(price.usd or 0))
+
+
+class Attempt(NamedTuple):
+    """An attempt at a call.
+
+    Attributes:
+        id: Of its row.
+        model: Who was called.
+        key: What for.
+        claim: Under which claim.
+        number: Which attempt it is, from 1.
+        started_at: When it was sent.
+        batch_id: Of the batch in which it was sent.
+    """
+
+    id: UUID
+    model: Model
+    key: CallKey
+    claim: AnyClaim
+    number: int
+    started_at: datetime
+    batch_id: int | None = None
+
+
+def unanswered_row(attempt: Attempt, latency_ms: float, error: ModelCallError) -> CallRow:
+    """The row of a call that gave no answer."""
+    return lost_row(attempt, latency_ms, error.code)._replace(
+        outcome=error.kind.value, http_status=error.status, maybe_paid=error.maybe_paid, detail=str(error)
+    )
+
+
+def lost_row(attempt: Attempt, latency_ms: float, code: str) -> CallRow:
+    """The row of a call of which nothing is known but that it was made, and may be paid."""
+    return _row(attempt, latency_ms, None, None)._replace(outcome=FailureKind.RETRY.value, code=code)
+
+
+def answered_row(attempt: Attempt, latency_ms: float, reply: ChatReply, prices: PriceBook) -> CallRow:
+    """The row of a call that was answered, with its cost."""
+    usd = None
+    if reply.usage is not None:
+        usd = prices.price(attempt.model, reply.usage, batched=attempt.batch_id is not None).usd
+    return _row(attempt, latency_ms, reply, usd)
+
+
+def _row(attempt: Attempt, latency_ms: float, reply: ChatReply | None, usd: float | None) -> CallRow:
+    call, model, key, claim, number, started_at, batch_id = attempt
+    usage = None if reply is None else reply.usage
+    return CallRow(
+        id=call,
+        tenant=claim.tenant,
+        job_id=claim.job_id,
+        shard_id=claim.shard_id,
+        stage=key.stage,
+        connection=model.connection,
+        model=model.name,
+        cell_id=claim.cell_id if isinstance(claim, Claim) else None,
+        run=key.run,
+        item=key.item,
+        unit=key.unit,
+        trait=key.trait,
+        judge=key.judge,
+        attempt=number,
+        outcome="ok",
+        code=None,
+        http_status=None if reply is None else _OK,
+        input_tokens=None if usage is None else usage.input_tokens,
+        output_tokens=None if usage is None else usage.output_tokens,
+        cached_input_tokens=None if usage is None else usage.cached_input_tokens,
+        usd=usd,
+        maybe_paid=True,
+        latency_ms=latency_ms,
+        finish_reason=None if reply is None else reply.finish_reason,
+        model_snapshot=None if reply is None else reply.model_snapshot,
+        system_fingerprint=None if reply is None else reply.system_fingerprint,
+        provider_request_id=None if reply is None else reply.provider_request_id,
+        started_at=started_at,
+        persona=None if isinstance(claim, Claim) else claim.persona,
+        task=key.task,
+        last_unit=key.last_unit,
+        batch_id=batch_id,
+        reasoning_tokens=None if usage is None else usage.reasoning_tokens,
+    )

@@ -1,0 +1,230 @@
+"""Whose call to a model goes next, in one process: tenants take turns, and within a tenant its jobs by priority.
+
+A call waits here rather than in the rate limiter, whose line is served in order of arrival: only about a second's
+worth of calls is let through to it. So a small job's calls never stand behind the thousands that a big job has ready. Nor do
+they wait for another tenant's calls in flight, which may take minutes: a tenant's first few need no place of those.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from app.domain.jobs.priority import Priority
+
+FEWEST_AT_LIMITER = 4
+"""Calls that may wait at the rate limiter, however slow it is; else as many as it let pass within a second."""
+
+FIRST_CALLS = 4
+"""Calls of a tenant that start though all places are taken; all tenants' together are no more than so many above the limit."""
+
+REMEMBERED = 64
+"""Idle members of a rota that are not looked through, for whether they can be forgotten."""
+
+
+@dataclass(slots=True)
+class _Member:
+    """One of those that take turns: the one that is least far goes next, and goes on by a step."""
+
+    at: float = 0.0
+    step: float = 1.0
+    waiting: int = 0
+    in_flight: int = 0
+
+
+@dataclass(slots=True)
+class _Job(_Member):
+    """A job's calls, in order of arrival."""
+
+    calls: deque["asyncio.Future[Turn]"] = field(default_factory=deque)
+
+
+@dataclass(slots=True)
+class _Tenant(_Member):
+    """A tenant's jobs, how far the last of them to have had a turn was before it, and the calls that have theirs."""
+
+    jobs: dict[str, _Job] = field(default_factory=dict)
+    now: float = 0.0
+    at_limiter: int = 0
+
+
+M = TypeVar("M", bound=_Member)
+
+
+class Turn:
+    """One call's place."""
+
+    __slots__ = ("_at_limiter", "_queue", "_tenant")
+
+    def __init__(self, queue: "FairQueue", tenant: _Tenant) -> None:
+        self._queue = queue
+        self._tenant = tenant
+        self._at_limiter = True
+
+    def passed(self) -> None:
+        """The rate limiter has let the call pass."""
+        if self._at_limiter:
+            self._at_limiter = False
+            self._queue.left_limiter(self._tenant, passed=True)
+
+    def end(self) -> None:
+        """The call is over, or was not made. To be said once."""
+        if self._at_limiter:
+            self._at_limiter = False
+            self._queue.left_limiter(self._tenant, passed=False)
+        self._queue.ended(self._tenant)
+
+
+class FairQueue:
+    """The calls to one model; to be built on the loop that it belongs to.
+
+    Args:
+        limit: Most calls in flight, those at the limiter included; for tenants' first ones a few more.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._loop = asyncio.get_running_loop()
+        self._tenants: dict[str, _Tenant] = {}
+        self._now = 0.0
+        self._waiting = 0
+        self._in_flight = 0
+        self._at_limiter = 0
+        self._second = 0
+        self._passed = 0
+        self._passed_before = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody has a turn or waits for one."""
+        return not (self._in_flight or self._waiting)
+
+    def turn_at_once(self, tenant: str) -> Turn | None:
+        """A turn, if nobody waits for one and there is room. Whoever is given it must end it."""
+        if self._waiting or not self._has_room():
+            return None
+        return self._begin(self._tenant(tenant))
+
+    async def turn_in_line(self, tenant: str, job: str, priority: Priority) -> Turn:
+        """Waits until it is this job's turn, where none was to be had at once. Whoever is given it must end it."""
+        granted: asyncio.Future[Turn] = self._loop.create_future()
+        self._join(tenant, job, priority, granted)
+        if self._is_first(self._tenants[tenant]):
+            self._grant()
+        try:
+            return await granted
+        except asyncio.CancelledError:
+            if not granted.cancelled():
+                granted.result().end()
+            raise
+
+    def left_limiter(self, tenant: _Tenant, *, passed: bool) -> None:
+        """A call waits at the limiter no more."""
+        self._at_limiter -= 1
+        tenant.at_limiter -= 1
+        if passed:
+            self._turn_second()
+            self._passed += 1
+        if self._waiting:
+            self._grant()
+
+    def ended(self, tenant: _Tenant) -> None:
+        """A call is over."""
+        self._in_flight -= 1
+        tenant.in_flight -= 1
+        if self._waiting:
+            self._grant()
+
+    def _join(self, tenant: str, job: str, priority: Priority, granted: "asyncio.Future[Turn]") -> None:
+        """Takes a place in a job's line. Idleness saves up no turns."""
+        share = self._tenant(tenant)
+        line = share.jobs.get(job)
+        if line is None:
+            share.jobs = _without_idle(share.jobs, share.now)
+            line = share.jobs[job] = _Job(step=1 / priority.weight)
+        if not share.waiting:
+            share.at = max(share.at, self._now)
+        if not line.waiting:
+            line.at = max(line.at, share.now)
+        line.calls.append(granted)
+        line.waiting += 1
+        share.waiting += 1
+        self._waiting += 1
+
+    def _tenant(self, name: str) -> _Tenant:
+        tenant = self._tenants.get(name)
+        if tenant is None:
+            self._tenants = _without_idle(self._tenants, self._now)
+            tenant = self._tenants[name] = _Tenant()
+        return tenant
+
+    def _grant(self) -> None:
+        while self._waiting:
+            served: Collection[_Tenant] = self._tenants.values()
+            has_room = self._has_room()
+            if not has_room:
+                served = [tenant for tenant in served if tenant.waiting and self._is_first(tenant)]
+                if not served:
+                    return
+            share = _next(served)
+            line = _next(share.jobs.values())
+            granted = line.calls.popleft()
+            line.waiting -= 1
+            share.waiting -= 1
+            self._waiting -= 1
+            if granted.done():  # it was stopped
+                continue
+            self._now, share.now = share.at, line.at
+            if not has_room:  # those whose calls take all room save up no turns meanwhile
+                for other in self._tenants.values():
+                    if not self._is_first(other):
+                        other.at = max(other.at, self._now)
+            share.at += share.step
+            line.at += line.step
+            granted.set_result(self._begin(share))
+
+    def _begin(self, tenant: _Tenant) -> Turn:
+        self._in_flight += 1
+        self._at_limiter += 1
+        tenant.in_flight += 1
+        tenant.at_limiter += 1
+        return Turn(self, tenant)
+
+    def _is_first(self, tenant: _Tenant) -> bool:
+        """Whether a tenant's next call starts though others' take all room: it has few in flight, and none at the limiter."""
+        few = tenant.in_flight < min(FIRST_CALLS, self._in_flight) and not tenant.at_limiter
+        return few and self._in_flight < self._limit + FIRST_CALLS
+
+    def _has_room(self) -> bool:
+        if self._in_flight >= self._limit:
+            return False
+        if self._at_limiter < FEWEST_AT_LIMITER:
+            return True
+        self._turn_second()
+        return self._at_limiter < max(self._passed, self._passed_before)
+
+    def _turn_second(self) -> None:
+        second = int(time.monotonic())
+        if second != self._second:
+            self._passed_before = self._passed if second == self._second + 1 else 0
+            self._second, self._passed = second, 0
+
+
+def _next(members: Collection[M]) -> M:
+    """Who goes next of those who wait; at least one does."""
+    if len(members) == 1:
+        return next(iter(members))
+    return min((member for member in members if member.waiting), key=lambda member: member.at)
+
+
+def _without_idle(members: dict[str, M], now: float) -> dict[str, M]:
+    """The members who wait or have calls in flight, or, having had more than their share, could not come back as if they were new."""
+    if len(members) < REMEMBERED:
+        return members
+    return {
+        name: member
+        for name, member in members.items()
+        if member.waiting or member.in_flight or member.at > now
+    }

@@ -1,0 +1,195 @@
+"""Judges the sentences of a response several at a time, where a job asks for it, and a sample of them alone as well.
+
+A reply about several sentences becomes durable as a whole: its usable verdicts, and a second verdict for each sentence of
+which nothing could be used. So the rows say whether a group has been asked about, and what is still missing of it is
+asked about sentence by sentence, by whoever goes on. A refusal, or a call that failed for good, may be one sentence's
+doing: each sentence of such a group is asked about alone.
+"""
+
+from abc import abstractmethod
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from app.db.engine import single_statements
+from app.db.execution import shards
+from app.db.execution.result_rows import SecondVerdictRow
+from app.db.execution.shards import StoredResponse
+from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.segmentation import Unit
+from app.domain.instruments.task import Item
+from app.domain.judging.grouped_reply import GroupedReading, read_grouped, unusable
+from app.domain.judging.grouping import GroupedWords, groups_of
+from app.domain.judging.hardening import showing
+from app.domain.judging.prompt_injection import Suspicion, suspicion
+from app.domain.judging.verdict import UNPARSED
+from app.domain.providers.model import ChatReply, Stage
+from app.services.execution.call_rows import CallKey
+from app.services.execution.model_caller import CallFailedError
+from app.services.execution.responses import Judgement, Missing, Responses, refused_by, without_reply
+from app.services.execution.shard_work import finish_all
+from app.services.long_texts import read_text
+
+
+class _Asked(NamedTuple):
+    """Which judge is asked what, but for the sentences."""
+
+    response: StoredResponse
+    item: Item
+    trait: int
+    dimension: Dimension
+    judge: int
+
+
+class _Read(NamedTuple):
+    """What a reply about several sentences says of each, what makes all of it doubtful, and the reply itself if one came."""
+
+    readings: Sequence[GroupedReading]
+    suspicion: Suspicion | None = None
+    reply: ChatReply | None = None
+
+    def judgement(self, number: int) -> Judgement:
+        """What was said about one of the sentences. The first has the thoughts before the reply: they are of all."""
+        reading, reply = self.readings[number], self.reply
+        said = Judgement(reading.verdict, reading.raw, self.suspicion)
+        if reply is None:
+            return said
+        return said._replace(
+            finish_reason=reply.finish_reason.value, thoughts=reply.thoughts if number == 0 else None
+        )
+
+
+class GroupedResponses(Responses):
+    """The work of one claim on responses whose sentences may be judged several at a time."""
+
+    second: frozenset[tuple[int, int, int, int, int, bool]] = frozenset()
+    """(run, item, unit, trait, judge, alone) of the second verdicts that there were at the claim."""
+
+    @abstractmethod
+    def _group_prompt(
+        self, words: GroupedWords, item: Item, dimension: Dimension, units: Sequence[Unit]
+    ) -> str:
+        """Asks a judge about several sentences."""
+
+    async def _read_stored(self) -> dict[tuple[int, int], StoredResponse]:
+        if self.spec.grouping is not None:
+            async with single_statements(self.deps.engine) as connection:
+                self.second = frozenset(await shards.stored_second_verdicts(connection, self.claim))
+        return await super()._read_stored()
+
+    def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
+        due = super()._verdicts_due(run, item, status, units)
+        return 2 * due if status == "answered" and self._is_checked(run, item.index, units) else due
+
+    def _is_checked(self, run: int, item: int, units: int) -> bool:
+        grouping = self.spec.grouping
+        return grouping is not None and grouping.checks(self.claim.cell, run, item, units)
+
+    def _judgements(
+        self, response: StoredResponse, item: Item, units: Sequence[Unit], missing: Sequence[Missing]
+    ) -> list[Coroutine[Any, Any, None]]:
+        grouping = self.spec.grouping
+        if grouping is None:
+            return super()._judgements(response, item, units, missing)
+        asked = [
+            _Asked(response, item, trait, dimension, judge)
+            for trait, dimension in self.cell.traits_of(item)
+            for judge in range(len(self.spec.judges))
+        ]
+        groups = groups_of(units, grouping.sentences)
+        work = [self._judge_group(grouping.words, one, group) for one in asked for group in groups]
+        if self._is_checked(response.run, response.item, len(units)):
+            work += [self._check_unit(one, unit) for one in asked for unit in units]
+        return work
+
+    async def _judge_group(self, words: GroupedWords, asked: _Asked, group: Sequence[Unit]) -> None:
+        """Judges what of a group has no verdict yet."""
+        open_ = [unit for unit in group if self._key(asked, unit) not in self.recorded]
+        if open_ and len(group) > 1 and not self._was_asked(asked, group):
+            open_ = self._keep(asked, group, await self._ask_about(words, asked, group))
+        await finish_all(
+            [self._judge_unit(asked.response, asked.item, unit, *asked[2:]) for unit in open_], self.stop
+        )
+
+    @staticmethod
+    def _key(asked: _Asked, unit: Unit) -> tuple[int, int, int, int, int]:
+        return asked.response.run, asked.response.item, unit.index, asked.trait, asked.judge
+
+    def _was_asked(self, asked: _Asked, group: Sequence[Unit]) -> bool:
+        """Whether the judge has been asked about the group: then there is a row of at least one of its sentences."""
+        keys = [self._key(asked, unit) for unit in group]
+        return any(key in self.recorded or (*key, False) in self.second for key in keys)
+
+    async def _ask_about(self, words: GroupedWords, asked: _Asked, group: Sequence[Unit]) -> _Read:
+        response, item, trait, dimension, judge = asked
+        first, last = group[0].index, group[-1].index
+        key = CallKey(Stage.JUDGING, response.run, response.item, first, trait, judge, last_unit=last)
+        shown = showing(self.spec.hardening, [unit.text for unit in group])
+        enclosed = [replace(unit, text=shown.shown(unit.text)) for unit in group]
+        prompt = self._group_prompt(words, item, dimension, enclosed)
+        try:
+            reply = await self.deps.caller.call(
+                self.spec.judges[judge], shown.system, prompt, key=key, claim=self.claim, stop=self.stop
+            )
+        except CallFailedError as error:
+            self._warn_of_failure(key, error)
+            return _Read(unusable(None, len(group), without_reply(error)))
+        refused = refused_by(reply)
+        if refused is not None:
+            return _Read(unusable(reply.text, len(group), refused), None, reply)
+        cut_off = reply.finish_reason.cuts_off
+
+        def read(text: str) -> tuple[list[GroupedReading], bool]:
+            answer = shown.read(text)
+            if not answer.text:
+                return unusable(text, len(group), UNPARSED), answer.key_missing
+            return read_grouped(answer.text, len(group), dimension.scale, cut_off=cut_off), answer.key_missing
+
+        tenant = self.claim.tenant
+        readings, key_missing = await read_text(tenant, reply.text, read)
+        # What one sentence says to the judge may be heard in its verdicts on all.
+        doubtful = any([await read_text(tenant, unit.text, self.rules.addresses_judge) for unit in group])
+        return _Read(readings, suspicion(of_text=doubtful, of_reply=key_missing), reply)
+
+    def _keep(self, asked: _Asked, group: Sequence[Unit], read: _Read) -> list[Unit]:
+        """Writes what a reply says of its sentences, all in one batch.
+
+        Returns:
+            The sentences of which it says nothing that can be used.
+        """
+        response, _, trait, _, judge = asked
+        rows = [
+            self._verdict_row(response, unit, trait, judge, read.judgement(n), len(group))
+            if read.readings[n].usable
+            else self._second_row(asked, unit, read.judgement(n), alone=False)
+            for n, unit in enumerate(group)
+        ]
+        self.last_batch = self.deps.writer.add(self.claim, *rows)
+        return [unit for unit, reading in zip(group, read.readings, strict=True) if not reading.usable]
+
+    async def _check_unit(self, asked: _Asked, unit: Unit) -> None:
+        """Judges a sentence alone too, for the figures on how far the two ways agree and for no other."""
+        response, item, trait, dimension, judge = asked
+        if (*self._key(asked, unit), True) in self.second:
+            return
+        key = CallKey(Stage.CHECKING, response.run, response.item, unit.index, trait, judge)
+        said = await self._ask_alone(key, item, dimension, unit, judge)
+        row = self._second_row(asked, unit, said, alone=True)
+        self.last_batch = self.deps.writer.add(self.claim, row)
+
+    def _second_row(self, asked: _Asked, unit: Unit, said: Judgement, *, alone: bool) -> SecondVerdictRow:
+        return SecondVerdictRow(
+            cell_id=self.claim.cell_id,
+            run=asked.response.run,
+            item=asked.response.item,
+            unit=unit.index,
+            trait=asked.trait,
+            judge=asked.judge,
+            alone=alone,
+            tenant=self.claim.tenant,
+            status=said.verdict.status.value,
+            score=said.verdict.score,
+            raw=said.raw,
+            finish_reason=said.finish_reason,
+            thoughts=said.thoughts,
+        )

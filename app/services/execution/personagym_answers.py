@@ -1,0 +1,210 @@
+"""Has a persona agent answer PersonaGym's questions, and every answer graded by its question's rubric.
+
+Each judge grades each answer in a call of its own (the released code put five questions into one). What could not be
+prepared fails visibly: an answer without a question, a grade without exemplars.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from app.db.engine import single_statements
+from app.db.execution import shards
+from app.db.execution.result_rows import GradeRow
+from app.db.execution.shards import Claim, StoredResponse
+from app.db.jobs import preparations
+from app.db.jobs.preparations import StoredStep
+from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.prompts import system_prompt
+from app.domain.instruments.segmentation import Unit
+from app.domain.instruments.task import Item
+from app.domain.jobs.plan import GymCell
+from app.domain.judging.grouping import GroupedWords, grouped_sentence_prompt
+from app.domain.judging.hardening import Showing, showing
+from app.domain.judging.prompt_injection import suspicion
+from app.domain.judging.verdict import Verdict, VerdictStatus
+from app.domain.personagym.grades import read_final_score
+from app.domain.personagym.prompts import rubric_prompt, sentence_prompt
+from app.domain.personagym.specification import GymSpec, question_item, with_sampling
+from app.domain.personagym.task import GRADE_SCALE
+from app.domain.providers.model import ChatReply, FinishReason, Model, Stage
+from app.services.execution.call_rows import CallKey
+from app.services.execution.grouped_responses import GroupedResponses
+from app.services.execution.model_caller import CallFailedError
+from app.services.execution.responses import JUDGED, REFUSALS, Judgement, refused_by, without_reply
+from app.services.execution.shard_work import ShardDependencies, finish_all
+from app.services.execution.stop_signal import StopSignal
+from app.services.job_context import JobContext
+from app.services.long_texts import read_text
+
+
+class GymAnswers(GroupedResponses):
+    """The work of one claim on a PersonaGym cell."""
+
+    def __init__(
+        self, deps: ShardDependencies, claim: Claim, stop: StopSignal, context: JobContext, cell: GymCell
+    ) -> None:
+        super().__init__(deps, claim, stop, context, cell)
+        self.gym: GymSpec = context.gym
+        self.task = cell.task
+        self.exemplars: Mapping[int, StoredStep] = {}
+        self.graded: set[tuple[int, int, int]] = set()
+
+    async def run(self) -> None:
+        """Does everything that is missing and waits until it is durable."""
+        stored = await self._read_stored()
+        async with single_statements(self.deps.engine) as connection:
+            self.graded = await shards.stored_grades(connection, self.claim)
+            steps = await preparations.steps_of_persona(
+                connection, self.claim.tenant, self.claim.job_id, self.cell.person, self.task.id
+            )
+        self.exemplars = {step.item: step for step in steps if step.kind == Stage.EXEMPLARS}
+        (questions,) = (step for step in steps if step.kind == Stage.QUESTIONS)
+        await finish_all(
+            [
+                self._answer(run, item, questions, stored.get((run, item)))
+                for run in range(self.claim.run_start, self.claim.run_stop)
+                for item in self.exemplars  # one for each question that was planned, found or not
+            ],
+            self.stop,
+        )
+        await self._all_durable()
+
+    async def _answer(
+        self, run: int, number: int, questions: StoredStep, stored: StoredResponse | None
+    ) -> None:
+        item = question_item(number, questions.content, self.cell.dimensions)
+        if stored is not None:
+            await self._judge(run, item, stored)
+        elif item.text:
+            await self._as_one_of_the_first(self._write_and_judge(run, item))
+        else:
+            error = f"there is no question: {questions.error}"
+            await self._store(self._response_row(run, item, "failed", None, (), error=error))
+
+    async def _write_and_judge(self, run: int, item: Item) -> None:
+        await self._judge(run, item, await self._generate(run, item))
+
+    async def _judge(self, run: int, item: Item, stored: StoredResponse) -> None:
+        """Has a response graded, and its sentences judged where the task asks for it."""
+        if stored.text is not None and stored.status in JUDGED:
+            judges = range(len(self.spec.judges))
+            grades = [
+                self._grade(stored, stored.text, item, judge)
+                for judge in judges
+                if (run, item.index, judge) not in self.graded
+            ]
+            await finish_all([*grades, self._judge_units(stored, item)], self.stop)
+
+    def _model(self) -> Model:
+        return with_sampling(self.spec.models[self.cell.model])
+
+    def _prompts(self, run: int, item: Item) -> tuple[str, str]:  # noqa: ARG002 - all runs are prompted alike
+        return system_prompt(self.gym.template, self.cell.persona), item.text
+
+    def _instruction(self, run: int) -> int:  # noqa: ARG002 - there is one
+        return 0
+
+    def _repetition(self, run: int) -> tuple[str | int, ...]:
+        return (run,)
+
+    def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
+        return len(self.spec.judges) + super()._verdicts_due(run, item, status, units)
+
+    def _unit_prompt(self, item: Item, dimension: Dimension, sentence: str) -> str:
+        return sentence_prompt(
+            self.gym.prompts,
+            dimension,
+            persona=self.cell.persona.description,
+            question=item.text,
+            unit_text=sentence,
+        )
+
+    def _group_prompt(
+        self, words: GroupedWords, item: Item, dimension: Dimension, units: Sequence[Unit]
+    ) -> str:
+        return grouped_sentence_prompt(
+            words, dimension, persona=self.cell.persona.description, question=item.text, units=units
+        )
+
+    async def _grade(self, response: StoredResponse, text: str, item: Item, judge: int) -> None:
+        exemplars = self.exemplars[item.index]
+        if exemplars.status == "failed":
+            self._record_failure(response, judge, f"there are no exemplars: {exemplars.error}")
+            return
+        shown = showing(self.spec.hardening, [text])
+        prompt = rubric_prompt(
+            self.gym.prompts,
+            self.task.task,
+            persona=self.cell.persona.description,
+            question=item.text,
+            exemplars=dict(enumerate(exemplars.content, GRADE_SCALE.minimum)),
+            response=shown.shown(text),
+        )
+        key = CallKey(Stage.JUDGING, response.run, response.item, judge=judge)
+        try:
+            reply = await self._ask(
+                self.spec.judges[judge], shown.system, prompt, key=key, usable=partial(_is_graded, shown)
+            )
+        except CallFailedError as error:
+            self._warn_of_failure(key, error)
+            self._record_failure(response, judge, str(error), without_reply(error).status)
+            return
+        tenant = self.claim.tenant
+        doubtful = await read_text(tenant, text, self.rules.addresses_judge)
+        read = await read_text(tenant, reply.text, partial(_read, shown, reply.finish_reason))
+        self._record_grade(response, judge, reply, *read, doubtful=doubtful)
+
+    def _record_grade(
+        self,
+        response: StoredResponse,
+        judge: int,
+        reply: ChatReply,
+        verdict: Verdict,
+        key_missing: bool,
+        *,
+        doubtful: bool,
+    ) -> None:
+        verdict = refused_by(reply) or verdict
+        swayed = key_missing and verdict.status not in REFUSALS
+        found = suspicion(of_text=doubtful, of_reply=swayed)
+        said = Judgement(verdict, reply.text, found, None, reply.finish_reason.value, reply.thoughts)
+        self._add_grade(response, judge, said)
+
+    def _record_failure(
+        self,
+        response: StoredResponse,
+        judge: int,
+        error: str,
+        status: VerdictStatus = VerdictStatus.FAILED,
+    ) -> None:
+        self._add_grade(response, judge, Judgement(Verdict(status)), error)
+
+    def _add_grade(
+        self, response: StoredResponse, judge: int, said: Judgement, error: str | None = None
+    ) -> None:
+        row = GradeRow(
+            cell_id=self.claim.cell_id,
+            run=response.run,
+            item=response.item,
+            judge=judge,
+            tenant=self.claim.tenant,
+            status=said.verdict.status.value,
+            score=said.verdict.score,
+            raw=said.raw,
+            error=error,
+            suspicion=said.suspicion,
+            finish_reason=said.finish_reason,
+            thoughts=said.thoughts,
+        )
+        self.last_batch = self.deps.writer.add(self.claim, row)
+
+
+def _read(shown: Showing, finish_reason: FinishReason, text: str) -> tuple[Verdict, bool]:
+    """What a judge's reply says, and whether it lacks its key word."""
+    read = shown.read(text)
+    return read_final_score(read.text, cut_off=finish_reason.cuts_off).verdict, read.key_missing
+
+
+def _is_graded(shown: Showing, reply: ChatReply) -> bool:
+    """Whether a judge's reply says what it was asked for."""
+    return _read(shown, reply.finish_reason, reply.text)[0].status is VerdictStatus.SCORED

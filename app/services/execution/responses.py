@@ -1,0 +1,405 @@
+"""Makes and judges the responses of one claim: what atomic and PersonaGym tasks have in common.
+
+A response is split and judged as soon as it is durable; nothing waits for other responses.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import structlog
+
+from app.db.engine import single_statements
+from app.db.execution import shards
+from app.db.execution.result_rows import ResponseRow, VerdictRow
+from app.db.execution.shards import Claim, StoredResponse
+from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.instruments.segmentation import Unit, runaway, units_at
+from app.domain.instruments.task import Item
+from app.domain.jobs.execution import Execution
+from app.domain.jobs.plan import Cell
+from app.domain.judging.hardening import Showing, showing
+from app.domain.judging.prompt_injection import Suspicion, suspicion
+from app.domain.judging.verdict import Verdict, VerdictStatus, parse_verdict
+from app.domain.providers.model import ChatReply, FinishReason, Model, Stage
+from app.services.execution.call_rows import CallKey
+from app.services.execution.model_caller import CallFailedError, CallFilteredError
+from app.services.execution.response_cache import Question
+from app.services.execution.result_writer import Batch
+from app.services.execution.shard_work import ShardDependencies, finish_all
+from app.services.execution.stop_signal import StopSignal
+from app.services.job_context import JobContext
+from app.services.long_texts import LONG_CHARACTERS, read_text
+
+log = structlog.get_logger(__name__)
+
+Missing = tuple[Unit, int, Dimension, int]
+"""What a verdict is missing of: unit, trait with its dimension, judge."""
+
+
+class Judgement(NamedTuple):
+    """What a judge said about a sentence: the verdict, its words if there are any, and what makes it doubtful."""
+
+    verdict: Verdict
+    raw: str | None = None
+    suspicion: Suspicion | None = None
+    error: str | None = None
+    """Code and words, where no call succeeded."""
+    finish_reason: str | None = None
+    """Why the reply ended, and what the judge thought before; see :class:`app.domain.providers.model.ChatReply`."""
+    thoughts: str | None = None
+
+
+JUDGED = frozenset({"answered", "refused"})
+"""Statuses of responses whose text is judged or, if it is a refusal, gets verdicts that say so."""
+
+
+MAX_GENERATED_UNITS = 1_000
+"""A model that writes more sentences than this has lost itself; judging them would cost a call each."""
+
+
+class Responses(ABC):
+    """The work of one claim on responses."""
+
+    def __init__(
+        self, deps: ShardDependencies, claim: Claim, stop: StopSignal, context: JobContext, cell: Cell
+    ) -> None:
+        self.deps = deps
+        self.claim = claim
+        self.stop = stop
+        self.spec = context.spec
+        self.rules = deps.rules.load(context.spec.instrument)
+        self.cell = cell
+        self.spares = context.spec.reuse.wanted
+        self.recorded: set[tuple[int, int, int, int, int]] = set()
+        self.last_batch: Batch | None = None
+
+    # -- what the kinds of tasks differ in ------------------------------------------------------------------------
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Does everything that is missing and waits until it is durable."""
+
+    @abstractmethod
+    def _model(self) -> Model:
+        """Who writes."""
+
+    @abstractmethod
+    def _prompts(self, run: int, item: Item) -> tuple[str, str]:
+        """System and user prompt of a response."""
+
+    @abstractmethod
+    def _instruction(self, run: int) -> int:
+        """Index of the persona instruction of a run."""
+
+    @abstractmethod
+    def _repetition(self, run: int) -> tuple[str | int, ...]:
+        """Which of a cell's texts for one item a run's is, whatever else the job has."""
+
+    @abstractmethod
+    def _unit_prompt(self, item: Item, dimension: Dimension, sentence: str) -> str:
+        """Asks a judge about one sentence."""
+
+    def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:  # noqa: ARG002 - all of them alike
+        """Rows that a response of so many sentences has to get from its judges."""
+        return units * len(item.dimensions) * len(self.spec.judges)
+
+    # -- what they share ------------------------------------------------------------------------------------------
+
+    async def _read_stored(self) -> dict[tuple[int, int], StoredResponse]:
+        """The responses that there are, by run and item."""
+        async with single_statements(self.deps.engine) as connection:
+            stored = {(r.run, r.item): r for r in await shards.stored_responses(connection, self.claim)}
+            self.recorded = await shards.stored_verdicts(connection, self.claim)
+        return stored
+
+    async def _all_durable(self) -> None:
+        if self.last_batch is not None:
+            await self.last_batch.durable(self.claim)
+
+    async def _generate(self, run: int, item: Item) -> StoredResponse:
+        model = self._model()
+        if model.parameters.seed is not None:
+            # One seed for all runs would make them the same text; consecutive ones keep them reproducible.
+            model = replace(model, parameters=replace(model.parameters, seed=model.parameters.seed + run))
+        key = CallKey(Stage.GENERATION, run, item.index)
+        system, user = self._prompts(run, item)
+        try:
+            reply = await self._ask(
+                model, system, user, key=key, usable=self._judgeable, place=self._place(run, item)
+            )
+        except CallFilteredError as error:
+            row = self._response_row(run, item, "filtered", "", (), error=str(error))
+        except CallFailedError as error:
+            row = self._response_row(run, item, "failed", None, (), error=str(error))
+        else:
+            row = await read_text(
+                self.claim.tenant, reply.text, lambda _: self._answered_row(run, item, reply)
+            )
+        return await self._store(row)
+
+    def _ask(
+        self,
+        model: Model,
+        system: str | None,
+        user: str,
+        *,
+        key: CallKey,
+        usable: Callable[[ChatReply], bool],
+        place: tuple[str | int, ...] = (),
+    ) -> Coroutine[Any, Any, ChatReply]:
+        """A model's reply; for a job that wants to be spared calls perhaps one that is there already."""
+        if not self.spares:
+            return self.deps.caller.call(model, system, user, key=key, claim=self.claim, stop=self.stop)
+        question = Question(model, system, user, key, self.claim, place, usable)
+        return self.deps.replies.reply(question, self.spec.reuse, self.stop)
+
+    async def _as_one_of_the_first(self, work: Coroutine[Any, Any, None]) -> None:
+        """Writes a text and has it judged; few at a time until the judges have answered, as it is paid in vain if they can't.
+
+        Raises:
+            StoppedError: If the shard was stopped before.
+        """
+        texts = self.deps.first_calls.texts(self.claim.job_id, self.spec.judges)
+        if texts.is_open or self.spec.execution is not Execution.DIRECT:
+            await work
+            return
+        try:
+            has_place = await texts.enter(self.stop)
+        except BaseException:
+            work.close()
+            raise
+        try:
+            await work
+            texts.through()
+        finally:
+            if has_place:
+                texts.leave()
+
+    def _place(self, run: int, item: Item) -> tuple[str | int, ...]:
+        """What no other text of the job shares with this one, and the same text of another job does."""
+        model, cell = self.spec.models[self.cell.model].label, self.cell
+        return model, cell.persona.id, cell.task.id, item.id, *self._repetition(run)
+
+    def _judgeable(self, reply: ChatReply) -> bool:
+        """Whether a text is one in character or out of it: no refusal, not empty, and no runaway."""
+        text = reply.text
+        if runaway(text, MAX_GENERATED_UNITS) is not None:
+            return False
+        units = len(self.rules.segmenter.segment(text, MAX_GENERATED_UNITS))
+        return 0 < units <= MAX_GENERATED_UNITS and not self.rules.refusals.is_refusal(text)
+
+    async def _store(self, row: ResponseRow) -> StoredResponse:
+        """Writes a response and waits for it: its verdicts may not outlive it."""
+        batch = self.deps.writer.add(self.claim, row)
+        await batch.durable(self.claim)
+        return StoredResponse(row.run, row.item, row.status, row.text, row.unit_starts, row.unit_ends)
+
+    def _answered_row(self, run: int, item: Item, reply: ChatReply) -> ResponseRow:
+        why = runaway(reply.text, MAX_GENERATED_UNITS)
+        if why is not None:
+            return self._response_row(run, item, "failed", None, (), error=f"runaway: {why}")
+        status, why = self._status(reply)
+        units = self.rules.segmenter.segment(reply.text, MAX_GENERATED_UNITS) if status in JUDGED else []
+        if len(units) > MAX_GENERATED_UNITS:
+            why = f"runaway: more than {MAX_GENERATED_UNITS:,} sentences"
+            return self._response_row(run, item, "failed", None, (), error=why)
+        row = self._response_row(run, item, status, reply.text, units, error=why)
+        usage = reply.usage
+        return row._replace(
+            finish_reason=reply.finish_reason.value,
+            input_tokens=usage.input_tokens if usage else None,
+            output_tokens=usage.output_tokens if usage else None,
+            reasoning_tokens=usage.reasoning_tokens if usage else None,
+            thoughts=reply.thoughts,
+        )
+
+    def _status(self, reply: ChatReply) -> tuple[str, str | None]:
+        """A reply's status as a response, and why there is nothing to be judged."""
+        if reply.finish_reason is FinishReason.CONTENT_FILTER:
+            return "filtered", "the provider's content filter stopped the text"
+        if reply.finish_reason is FinishReason.REFUSAL or self.rules.refusals.is_refusal(reply.text):
+            return "refused", None
+        why = reply.no_answer
+        return ("answered", None) if why is None else ("no_answer", why)
+
+    def _response_row(
+        self,
+        run: int,
+        item: Item,
+        status: str,
+        text: str | None,
+        units: Sequence[Unit],
+        *,
+        error: str | None = None,
+    ) -> ResponseRow:
+        return ResponseRow(
+            cell_id=self.claim.cell_id,
+            run=run,
+            item=item.index,
+            tenant=self.claim.tenant,
+            instruction=self._instruction(run),
+            status=status,
+            text=text,
+            unit_starts=[unit.start for unit in units],
+            unit_ends=[unit.end for unit in units],
+            verdicts_due=self._verdicts_due(run, item, status, len(units)) if status in JUDGED else 0,
+            finish_reason=None,
+            error=error,
+            input_tokens=None,
+            output_tokens=None,
+        )
+
+    async def _judge_units(self, response: StoredResponse, item: Item) -> None:
+        """Judges every unit of a durable response that has no verdict yet; a refusal's units are not sent."""
+        if response.text is None or response.status not in JUDGED:
+            return
+        units = units_at(response.text, response.unit_starts, response.unit_ends)
+        missing = [
+            (unit, trait, dimension, judge)
+            for unit in units
+            for trait, dimension in self.cell.traits_of(item)
+            for judge in range(len(self.spec.judges))
+            if (response.run, response.item, unit.index, trait, judge) not in self.recorded
+        ]
+        if response.status == "refused":
+            refused = Verdict(VerdictStatus.REFUSED)
+            for unit, trait, _, judge in missing:
+                self._record(response, unit, trait, judge, Judgement(refused))
+            return
+        await finish_all(self._judgements(response, item, units, missing), self.stop)
+
+    def _judgements(
+        self,
+        response: StoredResponse,
+        item: Item,
+        units: Sequence[Unit],  # noqa: ARG002 - for those that judge several at a time
+        missing: Sequence[Missing],
+    ) -> list[Coroutine[Any, Any, None]]:
+        """What has to be asked so that no verdict is missing."""
+        return [self._judge_unit(response, item, *one) for one in missing]
+
+    async def _judge_unit(
+        self,
+        response: StoredResponse,
+        item: Item,
+        unit: Unit,
+        trait: int,
+        dimension: Dimension,
+        judge: int,
+    ) -> None:
+        key = CallKey(Stage.JUDGING, response.run, response.item, unit.index, trait, judge)
+        said = await self._ask_alone(key, item, dimension, unit, judge)
+        self._record(response, unit, trait, judge, said)
+
+    async def _ask_alone(
+        self, key: CallKey, item: Item, dimension: Dimension, unit: Unit, judge: int
+    ) -> Judgement:
+        """What a judge says about a sentence by itself."""
+        shown = showing(self.spec.hardening, [unit.text])
+        prompt = self._unit_prompt(item, dimension, shown.shown(unit.text))
+        doubtful = (  # by far the most texts are short: they need no coroutine
+            self.rules.addresses_judge(unit.text)
+            if len(unit.text) <= LONG_CHARACTERS
+            else await read_text(self.claim.tenant, unit.text, self.rules.addresses_judge)
+        )
+        try:
+            reply = await self._ask(
+                self.spec.judges[judge],
+                shown.system,
+                prompt,
+                key=key,
+                usable=partial(_is_read, dimension.scale, shown),
+            )
+        except CallFailedError as error:
+            self._warn_of_failure(key, error)
+            found = suspicion(of_text=doubtful, of_reply=False)
+            return Judgement(without_reply(error), None, found, str(error))
+        reason = reply.finish_reason
+        read, key_missing = (
+            _read(dimension.scale, shown, reason, reply.text)
+            if len(reply.text) <= LONG_CHARACTERS
+            else await read_text(
+                self.claim.tenant, reply.text, partial(_read, dimension.scale, shown, reason)
+            )
+        )
+        verdict = refused_by(reply) or read
+        # Who refuses to judge has not been talked into a score.
+        swayed = key_missing and verdict.status not in REFUSALS
+        found = suspicion(of_text=doubtful, of_reply=swayed)
+        return Judgement(verdict, reply.text, found, None, reason, reply.thoughts)
+
+    def _warn_of_failure(self, key: CallKey, error: CallFailedError) -> None:
+        path = key.path(self.claim.cell)
+        log.warning("verdict failed", path=path, code=str(error).partition(":")[0])
+
+    def _record(
+        self,
+        response: StoredResponse,
+        unit: Unit,
+        trait: int,
+        judge: int,
+        said: Judgement,
+    ) -> None:
+        row = self._verdict_row(response, unit, trait, judge, said)
+        self.last_batch = self.deps.writer.add(self.claim, row)
+
+    def _verdict_row(
+        self,
+        response: StoredResponse,
+        unit: Unit,
+        trait: int,
+        judge: int,
+        said: Judgement,
+        group_size: int = 1,
+    ) -> VerdictRow:
+        return VerdictRow(
+            cell_id=self.claim.cell_id,
+            run=response.run,
+            item=response.item,
+            unit=unit.index,
+            trait=trait,
+            judge=judge,
+            tenant=self.claim.tenant,
+            status=said.verdict.status,
+            score=said.verdict.score,
+            raw=said.raw,
+            group_size=group_size,
+            suspicion=said.suspicion,
+            error=said.error,
+            finish_reason=said.finish_reason,
+            thoughts=said.thoughts,
+        )
+
+
+REFUSALS = frozenset({VerdictStatus.REFUSED, VerdictStatus.FILTERED})
+"""Verdicts without a judgement, because the judge or its provider's content filter refused."""
+
+
+def refused_by(reply: ChatReply) -> Verdict | None:
+    """The verdict of a judge's reply that its provider marks as a refusal; ``None`` for one that has to be read."""
+    if reply.finish_reason is FinishReason.CONTENT_FILTER:
+        return Verdict(VerdictStatus.FILTERED)
+    return Verdict(VerdictStatus.REFUSED) if reply.finish_reason is FinishReason.REFUSAL else None
+
+
+def without_reply(error: CallFailedError) -> Verdict:
+    """The verdict where a judge's call failed for good."""
+    filtered = isinstance(error, CallFilteredError)
+    return Verdict(VerdictStatus.FILTERED if filtered else VerdictStatus.FAILED)
+
+
+def _read(scale: Scale, shown: Showing, finish_reason: FinishReason, text: str) -> tuple[Verdict, bool]:
+    """What a judge's reply says, and whether it lacks its key word."""
+    read = shown.read(text)
+    return parse_verdict(read.text, scale, cut_off=finish_reason.cuts_off), read.key_missing
+
+
+def _is_read(scale: Scale, shown: Showing, reply: ChatReply) -> bool:
+    """Whether a judge's reply says what it was asked for."""
+    return _read(scale, shown, reply.finish_reason, reply.text)[0].status in {
+        VerdictStatus.SCORED,
+        VerdictStatus.NOT_APPLICABLE,
+    }

@@ -1,0 +1,81 @@
+"""Ends or stops the work on a job: when its last shard is over, and when an error says that it must not go on."""
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.batches import batches
+from app.db.jobs import jobs
+from app.domain.jobs.remedy import remedy
+from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
+from app.services.execution.first_calls import FIRST_CALLS
+from app.services.execution.model_caller import PROVIDER_UNREACHABLE, JobMustStopError
+
+log = structlog.get_logger(__name__)
+
+MAX_SHARD_FAILURES = 5
+"""After so many errors of ours in one shard the job is paused instead of trying for ever."""
+
+INTERNAL_ERROR = "internal_error"
+
+
+async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | None) -> bool:
+    """Whether a locked job can be finalized now; moves it to ``finalizing`` where its shards are all done.
+
+    A job that ends early, cancelled or failed, waits for its last lease and its last batch: calls on the wire are still
+    recorded.
+    """
+    open_, leased = await jobs.open_work(connection, job_id)
+    if status in ENDING:
+        return leased == 0 and not await batches.any_left(connection, job_id, MAX_SHARD_FAILURES)
+    if open_ == 0:
+        return await jobs.move(connection, job_id, leave=list(ACTIVE), to=JobStatus.FINALIZING)
+    return False
+
+
+async def halt_job(
+    engine: AsyncEngine, job_id: str, error: JobMustStopError, *, early: bool = False
+) -> Exception | None:
+    """Stops the job.
+
+    A job that has got somewhere is paused: what is paid for is kept, and it can be resumed once the cause is mended. So is one
+    whose first calls of a kind all fail alike, and one whose provider can't be reached, which :mod:`app.services.scheduling.outages` resumes. One
+    whose very first calls are turned down (a misspelt model, a wrong key) fails, but not early.
+
+    Returns:
+        What kept it from being stopped, if anything did.
+    """
+    detail = stop_error(error)
+    try:
+        async with engine.begin() as connection:
+            paused = error.all_alike or error.code == PROVIDER_UNREACHABLE
+            hopeless = not (paused or await jobs.any_reply(connection, job_id))
+            moved = not (hopeless and early) and await jobs.move(
+                connection,
+                job_id,
+                leave=list(ACTIVE),
+                to=JobStatus.FINALIZING if hopeless else JobStatus.PAUSED,
+                reason=error.code,
+                error=detail,
+            )
+            if moved:
+                await batches.hasten(connection, job_id)
+    except SQLAlchemyError as failure:
+        log.exception("job not stopped", code=error.code)
+        return failure
+    if moved:
+        # Without the provider's words, which may repeat a prompt; the job's `error` has them.
+        log.warning("job stopped", failed=hopeless, code=error.code, model=error.model)
+    return None
+
+
+def stop_error(error: JobMustStopError) -> dict[str, object]:
+    """What a job that is stopped shows as its ``error``."""
+    shown: dict[str, object] = {
+        "code": error.code,
+        "detail": str(error),
+        "model": error.model,
+        "stage": error.stage,
+        "remedy": remedy(error.code, error.status),
+    }
+    return shown | ({"first_calls": FIRST_CALLS} if error.all_alike else {})

@@ -1,0 +1,1 @@
+"""Jobs: planned, submitted, followed, controlled, removed."""

@@ -1,0 +1,410 @@
+"""Tries a model with one short call, and says what a job would meet: whether it answers, and which parameters it takes."""
+
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs import budgets
+from app.db.jobs.budgets import NOBODY, Payers
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.jobs.budget import NANOS, nanos_of
+from app.domain.jobs.catalog import Catalog
+from app.domain.jobs.draft import ModelDraft
+from app.domain.jobs.resolve import at_temperature_zero, look_up_model
+from app.domain.personagym.specification import with_sampling
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Model, Usage
+from app.domain.providers.parameters import parameter_problems
+from app.llm.connections.connections import Connection, Connections
+from app.llm.gateway import Gateway
+from app.llm.models.table import end_of
+from app.llm.transports import TransportKind
+from app.ports import ModelCallError, PriceBook
+from app.services.errors import SpendingCapError
+from app.services.execution.call_rows import worst_case
+from app.services.identifiers import new_id
+from app.services.keys.tenant_limits import payers as payers_of
+from app.services.providers.catalog import with_connections
+from app.services.providers.connection_book import ConnectionBook
+from app.services.providers.model_parameters import UNKNOWN, parameters_json, sent_of
+from app.services.providers.remedies import remedy_of
+
+Json = dict[str, Any]
+Role = Literal["judge", "model", "persona_agent"]
+
+PROMPT = 'Reply with the word "ready" and nothing else.'
+MOST_TOKENS = 400
+"""Of the answer, where none are named: enough for a model that thinks a little first."""
+DEADLINE_SECONDS = 60.0
+MOST_CALLS = 4
+"""One, and one more for each parameter that the provider refuses."""
+SHOWN_CHARACTERS = 200
+LIMITS = (
+    "requests_per_minute",
+    "tokens_per_minute",
+    "input_tokens_per_minute",
+    "output_tokens_per_minute",
+)
+"""The limits that headers name, as in ``ProviderLimits``."""
+REFUSING_STATUSES = frozenset({400, 422})
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDependencies:
+    """What a check takes.
+
+    Attributes:
+        engine: The database.
+        catalog: What a model's name is looked up in.
+        book: Has the connections with their keys.
+        prices: Knows what calls cost.
+        transport: How calls are sent.
+    """
+
+    engine: AsyncEngine
+    catalog: Catalog
+    book: ConnectionBook
+    prices: PriceBook
+    transport: TransportKind
+
+
+class Check(NamedTuple):
+    """What to try.
+
+    Attributes:
+        draft: The model, as a job names it.
+        role: As what a job would call it, which decides what it is sent unless the draft says otherwise.
+        call: Whether to call it; else only what is known of it is said.
+        capped_key: The API key that asks, if there is a cap on what is spent with it.
+    """
+
+    draft: ModelDraft
+    role: Role
+    call: bool
+    capped_key: str | None = None
+
+
+class _Tried(NamedTuple):
+    """How the calls of a check ended: with a reply or an error.
+
+    Attributes:
+        refused: Parameters without which the last call was sent, because the provider refused them, with its words.
+        usd: What the answered call cost, as far as that is known.
+    """
+
+    calls: int
+    latency_ms: float
+    reply: ChatReply | None
+    error: ModelCallError | None
+    refused: dict[str, str]
+    usd: float | None
+
+
+async def check_model(deps: CheckDependencies, tenant: str, check: Check) -> Json:
+    """What was found, in the HTTP contract's form. A model that fails is an answer, not an error.
+
+    Raises:
+        InvalidJobError: If there is no such model, or it can't be asked like this.
+        SpendingCapError: If the cap of the API key or the tenant does not leave enough.
+    """
+    connections = await deps.book.of_tenant(tenant)
+    model = _model(with_connections(deps.catalog, connections), check)
+    connection = connections.get(model.connection)
+    if connection is None:
+        raise InvalidJobError([FieldError("/model", "its connection was removed")])
+    tried = None
+    if check.call:
+        try:
+            connection = await deps.book.with_key(connection.id, tenant) or connection
+        except ModelCallError as error:
+            tried = _Tried(0, 0.0, None, error, {}, None)
+        else:
+            async with deps.engine.connect() as reading:
+                payers = await payers_of(reading, tenant, check.capped_key)
+            tried = await _try(deps, connection, model, payers)
+    return _found(deps, connection, model, check, tried)
+
+
+def _model(catalog: Catalog, check: Check) -> Model:
+    """The model, with what a job would ask of it.
+
+    Raises:
+        InvalidJobError: If there is none, or it takes less.
+    """
+    model, problem = look_up_model(check.draft, catalog)
+    if problem is not None:
+        raise InvalidJobError([FieldError("/model", problem)])
+    if check.role == "judge":
+        model = at_temperature_zero(model)
+    elif check.role == "persona_agent":
+        model = with_sampling(model)
+    wrong = list(parameter_problems(model.parameters, model.takes or UNKNOWN))
+    if wrong:
+        raise InvalidJobError([FieldError(f"/{name}", message) for name, message in wrong])
+    return model
+
+
+async def _try(deps: CheckDependencies, connection: Connection, model: Model, payers: Payers) -> _Tried:
+    gateway = Gateway(Connections({connection.id: connection}), deps.transport)
+    asked = _short(model)
+    refused: dict[str, str] = {}
+    calls = 0
+    try:
+        # Not part of the call's time. The operator's connections are for everybody; one of a tenant was fetched for its own.
+        await gateway.prepare(connection.id, connection.tenant or "")
+        while True:
+            calls += 1
+            request = ChatRequest(asked, None, PROMPT, f"{new_id('check')}/check/a{calls}", DEADLINE_SECONDS)
+            started = time.perf_counter()
+            try:
+                body = gateway.body_bytes(request)
+                async with _within_caps(deps, request, body, payers) as bill:
+                    bill.reply = reply = await gateway.complete(request)
+            except ModelCallError as error:
+                name = refused_parameter(asked, error)
+                if name is None or calls == MOST_CALLS:
+                    return _Tried(calls, _milliseconds(started), None, error, refused, None)
+                refused[name] = str(error)
+                asked = _without(asked, name)
+            else:
+                return _Tried(calls, _milliseconds(started), reply, None, refused, bill.usd)
+    finally:
+        await gateway.close()
+
+
+def _short(model: Model) -> Model:
+    """The model, told to answer shortly."""
+    if model.parameters.max_tokens is not None:
+        return model
+    return replace(model, parameters=replace(model.parameters, max_tokens=MOST_TOKENS))
+
+
+def refused_parameter(model: Model, error: ModelCallError) -> str | None:
+    """The parameter that an error names as the reason; of several the last, so that one of two that exclude each other stays."""
+    takes = model.takes or UNKNOWN
+    if error.status not in REFUSING_STATUSES:
+        return None
+    words = str(error)
+    named = [
+        name
+        for name in sent_of(model).values
+        if name not in takes.needs and re.search(rf"\b{re.escape(takes.names.get(name, name))}\b", words)
+    ]
+    return named[-1] if named else None
+
+
+def _without(model: Model, name: str) -> Model:
+    takes = model.takes or UNKNOWN
+    return replace(model, takes=replace(takes, refuses=(*takes.refuses, name)))
+
+
+# -- money --------------------------------------------------------------------------------------------------------
+
+
+class _Bill:
+    """What a call is to cost.
+
+    Attributes:
+        reply: Its reply, once there is one.
+        usd: Its cost, where it is known.
+    """
+
+    reply: ChatReply | None = None
+    usd: float | None = None
+
+
+@asynccontextmanager
+async def _within_caps(
+    deps: CheckDependencies, request: ChatRequest, body: int, payers: Payers
+) -> AsyncIterator[_Bill]:
+    """Takes the worst case of a call, whose encoded body has ``body`` bytes, from what the API key and the tenant may spend.
+
+    What it did not cost is given back.
+
+    Raises:
+        SpendingCapError: If that is more than a cap leaves.
+    """
+    bill, model = _Bill(), request.model
+    held = worst_case(deps.prices, request, body).nanos
+    if payers != NOBODY:
+        await _hold(deps, payers, model, held)
+    paid = held
+    try:
+        yield bill
+    except ModelCallError as error:
+        paid = held if error.maybe_paid else 0
+        raise
+    else:
+        usage = bill.reply.usage if bill.reply is not None else None
+        bill.usd = None if usage is None else deps.prices.price(model, usage).usd
+        paid = held if bill.usd is None else nanos_of(bill.usd)
+    finally:
+        if payers != NOBODY and paid != held:
+            async with deps.engine.begin() as connection:
+                await budgets.charge(connection, payers, paid - held)
+
+
+async def _hold(deps: CheckDependencies, payers: Payers, model: Model, nanos: int) -> None:
+    unpriced = deps.prices.price(model, Usage(1, 1)).usd is None
+    async with deps.engine.begin() as connection:
+        await budgets.charge(connection, payers, nanos)
+        for cap in await budgets.read_caps(connection, payers):
+            if unpriced:
+                name = f"{model.connection}/{model.name}"
+                raise SpendingCapError(f"the {cap.of} has a spending cap, and no price is known for {name}")
+            if cap.nanos_taken > cap.nanos_limit:
+                left = max(0, cap.nanos_limit - (cap.nanos_taken - nanos))
+                raise SpendingCapError(
+                    f"a check may cost ${nanos / NANOS:,.4f}; the {cap.of}'s spending cap leaves ${left / NANOS:,.4f}"
+                )
+
+
+# -- what was found -----------------------------------------------------------------------------------------------
+
+
+def _found(
+    deps: CheckDependencies, connection: Connection, model: Model, check: Check, tried: _Tried | None
+) -> Json:
+    price = deps.prices.price(model, Usage(1_000_000, 0))
+    returned = deps.prices.price(model, Usage(0, 1_000_000))
+    ends = end_of(connection, model.name)
+    reply = None if tried is None else tried.reply
+    error = None if tried is None else tried.error
+    found: Json = {
+        "object": "model_check",
+        "model": check.draft.model,
+        "role": check.role,
+        "kind": connection.kind,
+        "base_url": connection.base_url,
+        "simulated": connection.simulated,
+        "works": None if tried is None else reply is not None and bool(reply.text.strip()),
+        "calls": 0 if tried is None else tried.calls,
+        "latency_ms": None if tried is None else round(tried.latency_ms, 1),
+        "usd": None if tried is None else tried.usd,
+        "reply": None if reply is None else _reply_json(reply),
+        "limits": None if reply is None else _limits_json(reply),
+        "error": None if error is None else _error_json(error, connection),
+        "refused": [] if tried is None else [{"parameter": n, "said": w} for n, w in tried.refused.items()],
+        "price": {"input": price.usd, "output": returned.usd, "source": price.source},
+        "ends": None if ends is None else {**ends._asdict(), "day": ends.day.isoformat()},
+        "model_table": (model.takes or UNKNOWN).table or None,
+        "parameters": parameters_json(model),
+    }
+    ending = [] if ends is None else [_Finding(False, f"It {ends.told(datetime.now(UTC).date())}")]
+    findings = (
+        *_of_call(found),
+        *_of_hold(reply or error),
+        *_of_parameters(found),
+        *_of_price(found),
+        *ending,
+    )
+    return found | {"findings": [finding._asdict() for finding in findings]}
+
+
+def _reply_json(reply: ChatReply) -> Json:
+    return {
+        "text": reply.text[:SHOWN_CHARACTERS],
+        "finish_reason": reply.finish_reason.value,
+        "model_snapshot": reply.model_snapshot,
+        "input_tokens": None if reply.usage is None else reply.usage.input_tokens,
+        "output_tokens": None if reply.usage is None else reply.usage.output_tokens,
+        "thoughts": reply.thoughts is not None,
+    }
+
+
+def _limits_json(reply: ChatReply) -> Json | None:
+    if reply.limits is None:
+        return None
+    return {name: getattr(reply.limits, name) for name in LIMITS}
+
+
+def _error_json(error: ModelCallError, connection: Connection) -> Json:
+    return {
+        "code": error.code,
+        "status": error.status,
+        "message": str(error),
+        "remedy": remedy_of(error, connection),
+    }
+
+
+class _Finding(NamedTuple):
+    """A sentence for people, and whether it is good news."""
+
+    good: bool
+    text: str
+
+
+def _of_call(found: Json) -> Iterator[_Finding]:
+    error, reply = found["error"], found["reply"]
+    if error is not None:
+        yield _Finding(False, f"The call failed ({error['code']}): {error['message']}")
+        yield _Finding(False, error["remedy"])
+    if reply is None:
+        return
+    tokens = "" if reply["output_tokens"] is None else f", {reply['output_tokens']} output tokens"
+    snapshot = f" as {reply['model_snapshot']}" if reply["model_snapshot"] else ""
+    yield _Finding(True, f"It answered{snapshot} in {found['latency_ms'] / 1000:.1f} s{tokens}.")
+    if not reply["text"].strip():
+        cut = reply["finish_reason"] == FinishReason.LENGTH.value
+        why = " It was cut off at max_tokens: allow more, or have it reason less." if cut else ""
+        yield _Finding(False, f"The answer has no text (finish reason {reply['finish_reason']}).{why}")
+    if reply["thoughts"]:
+        yield _Finding(True, "It thinks before it answers: its thoughts are paid for and not scored.")
+    limits = found["limits"] or {}
+    named = [
+        f"{limits[name]:,.0f} {name.replace('_', ' ')}" for name in LIMITS if limits.get(name) is not None
+    ]
+    yield _Finding(
+        True, f"Its headers name limits: {', '.join(named)}." if named else "Its headers name no limits."
+    )
+
+
+def _of_hold(answer: ChatReply | ModelCallError | None) -> Iterator[_Finding]:
+    """Says which limit of more than a minute is used up, by the headers of the answer."""
+    limits = None if answer is None else answer.limits
+    if limits is None or limits.hold_reason is None:
+        return
+    until = datetime.now(UTC) + timedelta(seconds=limits.hold_ends_seconds)
+    yield _Finding(
+        False,
+        f"Its headers say: {limits.hold_reason}, until {until:%Y-%m-%d %H:%M} UTC. A job's calls to it wait for that.",
+    )
+
+
+def _of_parameters(found: Json) -> Iterator[_Finding]:
+    parameters = found["parameters"]
+    for refused in found["refused"]:
+        yield _Finding(
+            False,
+            f"The provider refuses {refused['parameter']} ({refused['said']}), which the model table does not know:"
+            f' a job has to leave it out with "{refused["parameter"]}": null or name the model\'s family.',
+        )
+    for dropped in parameters["not_sent"]:
+        yield _Finding(False, f"{dropped['parameter']} {dropped['value']} is not sent: {dropped['reason']}.")
+    for name in parameters["without_effect"]:
+        yield _Finding(False, f"It takes {name} and ignores it while it reasons.")
+    sent = ", ".join(f"{name} {value}" for name, value in parameters["sent"].items()) or "no parameters"
+    yield _Finding(True, f"As a {found['role'].replace('_', ' ')}, a job would send {sent}.")
+
+
+def _of_price(found: Json) -> Iterator[_Finding]:
+    price = found["price"]
+    if price["input"] is None or price["output"] is None:
+        yield _Finding(
+            False, "No price is known: add it to the connection, or a budget in dollars can't be kept."
+        )
+    elif not found["simulated"]:
+        yield _Finding(
+            True,
+            f"It costs ${price['input']:.2f} per million input and ${price['output']:.2f} per million output tokens"
+            f" ({price['source']}).",
+        )
+
+
+def _milliseconds(started: float) -> float:
+    return (time.perf_counter() - started) * 1000

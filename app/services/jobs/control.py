@@ -1,0 +1,273 @@
+"""Cancels, pauses, resumes, retries and deletes jobs, and changes their budgets. Each may be asked for any number of times."""
+
+import asyncio
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.batches import batches
+from app.db.execution import shards
+from app.db.jobs import budgets, jobs
+from app.db.jobs.budgets import Payers
+from app.db.jobs.jobs import JobRow
+from app.db.jobs.retries import reopen_failed
+from app.db.keys import tenant_limits
+from app.db.keys.tenant_limits import LimitsRow
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.jobs.budget import NO_LIMITS, Budget
+from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.status import ACTIVE, JobStatus
+from app.domain.keys.allowed_models import is_allowed
+from app.ports import Queue
+from app.services.errors import ModelNotAllowedError, NotFoundError, NotUnderCapError, WrongStateError
+from app.services.execution.model_caller import PROVIDER_UNREACHABLE
+from app.services.execution.stop_signal import FRESH_SECONDS
+from app.services.execution.stopping import settle
+from app.services.job_context import decode_spec
+from app.services.jobs.retention import remove_job
+from app.services.providers.connection_book import name_in
+
+CANCELLED_BY_USER = "cancelled_by_user"
+PAUSED_BY_USER = "paused_by_user"
+RETRIABLE = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.PAUSED})
+
+NOTICE_SECONDS = FRESH_SECONDS + 0.25
+"""A worker starts calls for so long after a job was stopped, at most: what it may not have seen, and a margin."""
+NOTICE_CHECK_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class ControlDependencies:
+    """What controlling jobs takes."""
+
+    engine: AsyncEngine
+    queue: Queue
+    window: int
+
+
+async def check_spender(deps: ControlDependencies, tenant: str, job_id: str, capped_key: str | None) -> None:
+    """Lets a job spend more only where that counts against the caps that there are, and on models that the tenant may use.
+
+    Whose job it is never changes, so what is done next may rely on this.
+
+    Args:
+        deps: What it takes.
+        tenant: Whose job it is.
+        job_id: The job that is to spend more.
+        capped_key: The API key that wants it, if there is a cap on what its jobs spend together.
+
+    Raises:
+        ModelNotAllowedError: If the tenant may not use a model of the job any more.
+        NotFoundError: If the tenant has no such job.
+        NotUnderCapError: If what the job spends does not count against the cap of that key, or of the tenant.
+    """
+    async with deps.engine.connect() as connection:
+        limits = await tenant_limits.read_limits(connection, tenant)
+        if capped_key is None and limits is None:
+            return
+        spec = await jobs.get_spec(connection, tenant, job_id)
+        payers = await budgets.payers_of(connection, tenant, job_id)
+    if spec is None:
+        raise NotFoundError(job_id)
+    if capped_key is not None and payers.key_id != capped_key:
+        raise NotUnderCapError(
+            "the API key has a spending cap, and what this job spends does not count against it:"
+            " take the key that submitted it, or one without a cap"
+        )
+    if limits is not None:
+        _check_tenant(limits, payers, decode_spec(spec))
+
+
+def _check_tenant(limits: LimitsRow, payers: Payers, spec: JobSpec) -> None:
+    if limits.nanos_limit is not None and payers.tenant is None:
+        raise NotUnderCapError(
+            "the tenant has a spending cap, and what this job spends does not count against it,"
+            " because it was submitted before: submit it anew"
+        )
+    for model in spec.called:
+        name = name_in(model.connection)
+        if not is_allowed(limits.models, name, model.name):
+            raise ModelNotAllowedError(
+                f"the operator does not allow this tenant {name}/{model.name}, which the job calls"
+            )
+
+
+async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
+    """Cancels a job: no call starts after it; what was paid for is kept and reported. A finished job stays as it is.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+    """
+    await _get(deps, tenant, job_id)
+    async with deps.engine.begin() as connection:
+        await jobs.move(
+            connection,
+            job_id,
+            leave=[*ACTIVE, JobStatus.PAUSED],
+            to=JobStatus.CANCELLING,
+            reason=CANCELLED_BY_USER,
+            tenant=tenant,
+        )
+        status = await jobs.lock_job(connection, job_id, tenant=tenant)
+        await batches.hasten(connection, job_id)
+        settled = status is JobStatus.CANCELLING and await settle(connection, job_id, status)
+    await _let_workers_notice(deps, job_id)
+    if settled:
+        await deps.queue.announce_finalize(job_id)
+    return await _get(deps, tenant, job_id)
+
+
+async def pause_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
+    """Pauses a job: no call starts until it is resumed. One that waits for its provider's server is not resumed by itself then.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+        WrongStateError: If the job can't be paused any more.
+    """
+    await _get(deps, tenant, job_id)
+    async with deps.engine.begin() as connection:
+        await jobs.move(
+            connection, job_id, leave=list(ACTIVE), to=JobStatus.PAUSED, reason=PAUSED_BY_USER, tenant=tenant
+        )
+        await jobs.keep_paused(connection, job_id, PROVIDER_UNREACHABLE, PAUSED_BY_USER, tenant)
+    await _let_workers_notice(deps, job_id)
+    job = await _get(deps, tenant, job_id)
+    if job.status is not JobStatus.PAUSED:
+        raise WrongStateError(f"a job that is {job.status} can't be paused", job.status)
+    return job
+
+
+async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
+    """Lets a paused job go on where it stopped. The first calls that failed all alike, and stopped it, are made again.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+        WrongStateError: If the job has ended or is being cancelled, or stopped at its first calls some of which are still on the wire.
+    """
+    if "first_calls" in ((await _get(deps, tenant, job_id)).error or {}):
+        retried = await retry_job(deps, tenant, job_id)
+        if retried.status is not JobStatus.PAUSED:
+            return retried
+    async with deps.engine.begin() as connection:
+        moved = await jobs.move(
+            connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED, tenant=tenant
+        )
+        announced = await _announce(connection, job_id, deps.window) if moved else []
+    await deps.queue.announce_shards(announced)
+    job = await _get(deps, tenant, job_id)
+    if not job.status.may_call and not moved:
+        raise WrongStateError(f"a job that is {job.status} can't be resumed", job.status)
+    return job
+
+
+async def queue_again(connection: AsyncConnection, job_id: str, window: int) -> list[int]:
+    """Resumes a paused job that the caller has locked; returns the shards to announce."""
+    await jobs.move(connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED)
+    return await _announce(connection, job_id, window)
+
+
+async def _announce(connection: AsyncConnection, job_id: str, window: int) -> list[int]:
+    """The shards to announce of a job that goes on."""
+    await shards.withdraw(connection, job_id)
+    announced = await shards.refill(connection, job_id, window)
+    await batches.hasten(connection, job_id)
+    return announced
+
+
+async def retry_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
+    """Redoes what failed, stayed unparsed or has no answer in a job that is over or paused, and keeps all the rest.
+
+    A job that is at work stays as it is, as does one in which nothing failed. What a failed job never came to is
+    done as well.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+        WrongStateError: If it was cancelled, is just ending, or is paused with calls still on the wire.
+    """
+    await _get(deps, tenant, job_id)
+    announced: list[int] = []
+    async with deps.engine.begin() as connection:
+        status = await jobs.lock_job(connection, job_id, tenant=tenant)
+        if status in RETRIABLE:
+            announced = await _reopen(deps, connection, job_id, status)
+    if status is not None and status not in {*RETRIABLE, *ACTIVE}:
+        raise WrongStateError(f"a job that is {status} can't be retried", status)
+    await deps.queue.announce_shards(announced)
+    return await _get(deps, tenant, job_id)
+
+
+async def _reopen(
+    deps: ControlDependencies, connection: AsyncConnection, job_id: str, status: JobStatus
+) -> list[int]:
+    """The shards to announce of a locked job, after its failures have been opened again."""
+    _, leased = await jobs.open_work(connection, job_id)
+    if leased:
+        raise WrongStateError("calls of the job are still on the wire; retry it when they have ended", status)
+    # A frozen owner's token may still be good; nobody may write between here and the commit.
+    await shards.bar(connection, job_id)
+    if not await reopen_failed(connection, job_id, unfinished=status is JobStatus.FAILED):
+        return []
+    await jobs.forget_result(connection, job_id)
+    await jobs.move(connection, job_id, leave=[status], to=JobStatus.QUEUED)
+    await batches.hasten(connection, job_id)
+    return await shards.refill(connection, job_id, deps.window)
+
+
+async def change_budget(deps: ControlDependencies, tenant: str, job_id: str, budget: Budget) -> None:
+    """Changes limits of a job's budget, in whatever state it is; those that are not given stay.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+        WrongStateError: If the job has no budget.
+        InvalidJobError: If it has no limit of a kind that is given: its calls were not checked against one.
+    """
+    job = await _get(deps, tenant, job_id)
+    async with deps.engine.begin() as connection:
+        had = await budgets.change_limits(connection, tenant, job_id, budget)
+        if had is None or had == NO_LIMITS:
+            raise WrongStateError("the job was submitted without a budget", job.status)
+        kinds = (("usd", had.nanos, budget.usd), ("calls", had.calls, budget.calls))
+        unknown = [
+            FieldError(f"/budget/{kind}", "the job was submitted without such a limit")
+            for kind, former, new in (*kinds, ("tokens", had.tokens, budget.tokens))
+            if former is None and new is not None
+        ]
+        if unknown:
+            raise InvalidJobError(unknown)
+
+
+async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> None:
+    """Deletes a finished job with everything that belongs to it, and the sets that nobody else has to do with.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+        WrongStateError: If the job has not ended.
+    """
+    async with deps.engine.begin() as connection:
+        await jobs.lock_job(connection, job_id, tenant=tenant)
+        job = await jobs.get_job(connection, tenant, job_id)
+        if job is None:
+            raise NotFoundError(job_id)
+        if not job.status.is_terminal:
+            raise WrongStateError(f"a job that is {job.status} can't be deleted; cancel it first", job.status)
+        await remove_job(connection, tenant, job_id)
+
+
+async def _let_workers_notice(deps: ControlDependencies, job_id: str) -> None:
+    """Waits until no worker can start a call of a stopped job: all have given its shards back, or know too little."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + NOTICE_SECONDS
+    while loop.time() < deadline:
+        async with deps.engine.connect() as connection:
+            _, leased = await jobs.open_work(connection, job_id)
+        if not leased:
+            return
+        await asyncio.sleep(NOTICE_CHECK_SECONDS)
+
+
+async def _get(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
+    async with deps.engine.connect() as connection:
+        job = await jobs.get_job(connection, tenant, job_id)
+    if job is None:
+        raise NotFoundError(job_id)
+    return job

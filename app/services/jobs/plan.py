@@ -1,0 +1,268 @@
+"""Says what a job would take, before anything is spent."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.domain.jobs.budget import Budget
+from app.domain.jobs.draft import JobDraft
+from app.domain.jobs.execution import BATCHED_STAGES, Execution
+from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.stage_estimate import StageEstimate
+from app.domain.providers.addresses import is_private
+from app.domain.providers.model import Stage, Usage
+from app.llm.connections.connections import Connections
+from app.llm.models.table import end_of
+from app.ports import Price, PriceBook
+from app.services.jobs.planning import Check, Gone
+from app.services.jobs.submit import (
+    PreparedJob,
+    SubmissionDependencies,
+    calls_to_confirm,
+    prepare_job,
+)
+from app.services.providers.model_parameters import (
+    parameter_warnings,
+    parameters_json,
+    sampled_models,
+    table_of,
+)
+from app.services.sets.sets import with_kept_sets
+
+FEWEST_UNITS, MOST_UNITS = 0.55, 1.5
+"""How far the twelve models' sentences per response lie from their mean at most (atomic paper, Table 15)."""
+
+SECONDS_PER_MINUTE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDependencies:
+    """What planning takes beside what submitting takes.
+
+    Attributes:
+        submission: What submitting takes.
+        connections: The operator's connections.
+        prices: Knows what calls cost.
+        max_in_flight: Calls to a model that a worker process may have in flight, whatever the model's limits are.
+        max_unwritten: Calls that have ended and are not written yet, from which on a worker process starts no further one.
+    """
+
+    submission: SubmissionDependencies
+    connections: Connections
+    prices: PriceBook
+    max_in_flight: int
+    max_unwritten: int
+
+
+async def plan_job(
+    deps: PlanDependencies, tenant: str, draft: JobDraft, gone: Gone | None = None
+) -> dict[str, Any]:
+    """The plan of a job in the HTTP contract's form.
+
+    Args:
+        deps: What it takes.
+        tenant: Who asks.
+        draft: The job.
+        gone: Whether who asked has gone; then it is planned no further.
+
+    Raises:
+        AbandonedError: If who asked has gone.
+        BusyError: If too many of the tenant's jobs are being planned.
+        InvalidJobError: If the job can't be run as it is described.
+    """
+    deps = replace(deps, submission=await deps.submission.of_tenant(tenant))
+    complete = await with_kept_sets(deps.submission.engine, tenant, draft)
+    planning = deps.submission.planning
+    return await planning.run(tenant, "plan", lambda check: _plan(deps, complete, check), gone)
+
+
+def _plan(deps: PlanDependencies, draft: JobDraft, check: Check) -> dict[str, Any]:
+    prepared = prepare_job(deps.submission, draft, check)
+    spec, cells = prepared.resolution.spec, prepared.resolution.cells
+    estimates = [e for e in prepared.estimates if e.calls]
+    return {
+        "object": "plan",
+        "cells": sum(len(cell.dimensions) for cell in cells),
+        "persona_scores": len(spec.personas) * len(spec.models) if spec.gym is not None else 0,
+        "runs_per_cell": spec.runs or None,
+        "responses": prepared.planned_responses,
+        "calls": prepared.calls,
+        "confirm_calls": calls_to_confirm(deps.submission, prepared),
+        "estimated": not spec.provided,
+        "stages": [_stage(deps, e, spec) for e in estimates],
+        "cost": _cost(deps, estimates, spec),
+        "shortest_seconds": round(
+            max((_seconds(deps, e) for e in estimates if not _batched(e, spec)), default=0.0), 1
+        ),
+        "simulated": any(model.simulated for model in (*spec.models, *spec.called)),
+        "model_table": table_of(spec),
+        "parameters": [
+            {"role": role, "model": model.label, **parameters_json(model)}
+            for role, model in sampled_models(spec)
+        ],
+        "warnings": _warnings(deps, prepared, draft.budget),
+    }
+
+
+def _stage(deps: PlanDependencies, estimate: StageEstimate, spec: JobSpec) -> dict[str, Any]:
+    price = _price(deps, estimate, estimate.usage, spec)
+    return {
+        "stage": estimate.stage.value,
+        "model": estimate.model.label,
+        "calls": estimate.calls,
+        "input_tokens": estimate.usage.input_tokens,
+        "output_tokens": estimate.usage.output_tokens,
+        "usd": price.usd,
+        "price_source": price.source,
+    }
+
+
+def _cost(deps: PlanDependencies, estimates: list[StageEstimate], spec: JobSpec) -> dict[str, Any]:
+    """The range of the cost: what varies is how much the models write, and so how much there is to judge."""
+    low = high = 0.0
+    unpriced: list[str] = []
+    for estimate in estimates:
+        fewest, most = (1.0, 1.0) if spec.provided else (FEWEST_UNITS, MOST_UNITS)
+        of_low = _price(deps, estimate, _scaled(estimate, fewest), spec).usd
+        of_high = _price(deps, estimate, _scaled(estimate, most), spec).usd
+        if of_low is None or of_high is None:
+            unpriced.append(estimate.model.label)
+        else:
+            low, high = low + of_low, high + of_high
+    known = len(unpriced) < len(estimates) or not estimates
+    return {
+        "usd_low": round(low, 4) if known else None,
+        "usd_high": round(high, 4) if known else None,
+        "unpriced_models": sorted(set(unpriced)),
+    }
+
+
+def _scaled(estimate: StageEstimate, share: float) -> Usage:
+    """What a stage takes if the models write as much more or less."""
+    usage = estimate.usage
+    if estimate.stage not in {Stage.JUDGING, Stage.CHECKING}:
+        return Usage(usage.input_tokens, round(usage.output_tokens * share))
+    return Usage(round(usage.input_tokens * share), round(usage.output_tokens * share))
+
+
+def _price(deps: PlanDependencies, estimate: StageEstimate, usage: Usage, spec: JobSpec) -> Price:
+    model = estimate.model
+    return deps.prices.price(model, usage, batched=_batched(estimate, spec))
+
+
+def _batched(estimate: StageEstimate, spec: JobSpec) -> bool:
+    """Whether a stage's calls go out in batches: at their price, and without rate limits."""
+    return spec.execution is Execution.BATCH and estimate.stage in BATCHED_STAGES
+
+
+def _seconds(deps: PlanDependencies, estimate: StageEstimate) -> float:
+    """The shortest time that the model's rate limits allow; other limits are not known beforehand."""
+    limits = deps.connections.limits(estimate.model.connection, estimate.model.name)
+    tokens = estimate.usage.input_tokens + estimate.usage.output_tokens
+    by_requests = estimate.calls / limits.requests_per_minute if limits.requests_per_minute else 0.0
+    by_tokens = tokens / limits.tokens_per_minute if limits.tokens_per_minute else 0.0
+    return max(by_requests, by_tokens) * SECONDS_PER_MINUTE
+
+
+def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | None) -> list[str]:
+    spec = prepared.resolution.spec
+    found: list[str] = []
+    for _, model in sampled_models(spec):
+        found += [warning for warning in parameter_warnings(model) if warning not in found]
+    found += _ending(deps, spec, datetime.now(UTC).date())
+    found += _without_bound(deps, spec)
+    if spec.runs == 1:
+        found.append("One run a cell: RC and RC_atom compare runs and will be missing.")
+    if not spec.provided and len(spec.instructions) > 1 and spec.iterations == 1:
+        found.append("One iteration: RC_atom mixes retest with the wording of the instructions.")
+    if spec.reuse.wanted:
+        found.append(
+            "How many replies can be used again is not known beforehand; the figures are without that."
+        )
+        if spec.grouping is not None:
+            found.append(
+                "Calls about several sentences are always made; hardly any reply on one will be used again."
+            )
+    found += _gym_warnings(prepared)
+    unpriced = _cost(deps, list(prepared.estimates), spec)["unpriced_models"]
+    found += _budget_warnings(deps, prepared, budget)
+    found += _kill_warning(deps, prepared, budget)
+    if unpriced:
+        found.append(f"No price is known for {', '.join(unpriced)}; their calls are not in the cost.")
+    return found
+
+
+def _ending(deps: PlanDependencies, spec: JobSpec, today: date) -> list[str]:
+    """The models that are gone, or whose end is announced."""
+    found = []
+    for model in dict.fromkeys((model.connection, model.name) for model in spec.called):
+        connection = deps.connections.get(model[0])
+        ends = None if connection is None else end_of(connection, model[1])
+        if ends is not None:
+            found.append(f"{model[1]} {ends.told(today)}")
+    return found
+
+
+def _without_bound(deps: PlanDependencies, spec: JobSpec) -> list[str]:
+    """The models on servers of one's own, which have few slots, for which no limit of calls in flight is set."""
+    found = []
+    for name, model in dict.fromkeys((model.connection, model.name) for model in spec.called):
+        connection = deps.connections.get(name)
+        if connection is None or connection.simulated or deps.connections.limits(name, model).max_in_flight:
+            continue
+        if is_private(urlsplit(connection.base_url).hostname or ""):
+            found.append(
+                f"{name}/{model} is on a private address, and its connection sets no max_in_flight: how many calls its server takes "
+                "at once is found by trials. Set it to the server's number of slots to spare the server those above it."
+            )
+    return found
+
+
+def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | None) -> list[str]:
+    """What of the budget the estimate exceeds, each attempt counted once."""
+    if budget is None:
+        return []
+    tokens = sum(e.usage.input_tokens + e.usage.output_tokens for e in prepared.estimates)
+    usd = _cost(deps, list(prepared.estimates), prepared.resolution.spec)["usd_high"]
+    found = []
+    if budget.usd is not None and usd is not None and usd > budget.usd:
+        found.append(f"Up to ${usd:,.2f} are expected; the budget of ${budget.usd:,.2f} may not suffice.")
+    if budget.calls is not None and prepared.calls > budget.calls:
+        found.append(f"About {prepared.calls:,} calls are expected; the budget allows {budget.calls:,}.")
+    if budget.tokens is not None and tokens > budget.tokens:
+        found.append(f"About {tokens:,} tokens are expected; the budget allows {budget.tokens:,}.")
+    return found
+
+
+def _kill_warning(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | None) -> list[str]:
+    """What of the budget may be paid twice where a worker is killed: its calls in flight, and those that it had not written."""
+    spec = prepared.resolution.spec
+    called = [e for e in prepared.estimates if e.calls and not e.model.simulated and not _batched(e, spec)]
+    if budget is None or not called:
+        return []
+    names = {(e.model.connection, e.model.name) for e in called}
+    limits = [deps.connections.limits(*name).max_in_flight or deps.max_in_flight for name in names]
+    in_flight = sum(min(limit, deps.max_in_flight) for limit in limits)
+    most = in_flight + deps.max_unwritten
+    return [f"At most {most:,} calls may be paid twice for each worker that is killed; the budget holds."]
+
+
+def _gym_warnings(prepared: PreparedJob) -> list[str]:
+    spec = prepared.resolution.spec
+    if spec.gym is None:
+        return []
+    found: list[str] = []
+    if not prepared.exact:
+        found.append("How many questions there will be depends on the environments, which are not known yet.")
+    pairs, given = len(spec.personas) * len(spec.gym.tasks), spec.gym.given_pairs(spec.personas)
+    if 0 < given < pairs:
+        found.append(
+            f"The given questions cover {given:,} of {pairs:,} pairs of persona and task;"
+            " the reasoner makes up the others."
+        )
+    if spec.tasks and not all(persona.traits for persona in spec.personas):
+        found.append("Personas without traits are measured by PersonaGym's tasks only.")
+    if any(task.atomic and task.runs == 1 for task in spec.gym.tasks):
+        found.append("One run of a PersonaGym task judged by sentence: its RC and RC_atom will be missing.")
+    return found

@@ -1,0 +1,147 @@
+"""Removes what is not kept for ever: jobs, by request or by age, replies that are too old to be used again, idempotency keys."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from functools import partial
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.execution import response_cache
+from app.db.health import is_away
+from app.db.jobs import budgets, idempotency, jobs, retention
+from app.db.reasons import reason
+from app.db.sets import sets
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 60.0
+"""How long after there was nothing to remove it is looked for anew."""
+KEYS_SECONDS = 3600.0
+"""The same for idempotency keys: past their day they are not found any more, whether they are there or not."""
+
+
+async def remove_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
+    """Removes an ended job, which the caller has locked, with all that belongs to it and the sets that nobody else has to do with."""
+    its_sets = await sets.sets_of_job(connection, tenant, job_id)
+    await budgets.leave_to_payers(connection, job_id)
+    await jobs.delete_job(connection, tenant, job_id)
+    await sets.remove_unused(connection, tenant, its_sets)
+
+
+class NotRemovedError(Exception):
+    """A job could not be removed; all of it is still there.
+
+    Attributes:
+        job_id: Which.
+    """
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(job_id)
+        self.job_id = job_id
+
+
+async def remove_expired(
+    engine: AsyncEngine, keep_days: int, passed_over: Collection[str] = ()
+) -> str | None:
+    """Removes the job that ended first, if that is more than ``keep_days`` days ago by the database's clock.
+
+    All of it or nothing: of a job that is there, all rows are there. Whoever else is at it takes another one.
+
+    Returns:
+        The job's id; ``None`` if there was none but those to be passed over.
+
+    Raises:
+        NotRemovedError: If the database refused.
+    """
+    async with engine.begin() as connection:
+        expired = await retention.lock_expired(connection, keep_days, passed_over)
+        if expired is None:
+            return None
+        tenant, job_id = expired
+        try:
+            await remove_job(connection, tenant, job_id)
+        except Exception as error:
+            if is_away(error):
+                raise
+            raise NotRemovedError(job_id) from error
+        return job_id
+
+
+async def keep_removing(engine: AsyncEngine, keep_days: int) -> None:
+    """Removes one expired job after another, until it is cancelled; what it is at then stays whole.
+
+    One that can't be removed keeps no other from it; it is tried again when nothing else is left.
+    """
+    failed: set[str] = set()
+    while True:
+        removed = None
+        try:
+            removed = await remove_expired(engine, keep_days, failed)
+        except NotRemovedError as error:
+            log.exception("job not removed; trying again", job=error.job_id)
+            failed.add(error.job_id)
+            continue
+        except Exception as error:
+            if is_away(error):
+                log.warning("removing jobs failed; trying again", reason=reason(error))
+            else:
+                log.exception("removing jobs failed; trying again")
+        if removed is None:
+            failed.clear()
+            await asyncio.sleep(LOOK_SECONDS)
+        else:
+            log.info("job removed", job=removed, keep_days=keep_days)
+
+
+async def forget_replies(engine: AsyncEngine, days: int) -> bool:
+    """Removes some of the replies that are too old to be used again; whether there may be more."""
+    async with engine.begin() as connection:
+        return await response_cache.forget_old(connection, days) == response_cache.FORGOTTEN_AT_ONCE
+
+
+async def forget_keys(engine: AsyncEngine) -> bool:
+    """Removes the idempotency keys whose day has passed; after that there are none."""
+    async with engine.begin() as connection:
+        await idempotency.forget_keys(connection)
+    return False
+
+
+async def keep_forgetting(what: str, forget: Callable[[], Awaitable[bool]], seconds: float) -> None:
+    """Forgets what is old, until it is cancelled.
+
+    Args:
+        what: For the log.
+        forget: Forgets some; whether there may be more.
+        seconds: How long after there was no more it is looked for anew.
+    """
+    while True:
+        rest = LOOK_SECONDS
+        try:
+            rest = 0.0 if await forget() else seconds
+        except Exception as error:
+            if is_away(error):
+                log.warning("forgetting failed; trying again", what=what, reason=reason(error))
+            else:
+                log.exception("forgetting failed; trying again", what=what)
+        await asyncio.sleep(rest)
+
+
+@contextlib.asynccontextmanager
+async def removing(engine: AsyncEngine, keep_days: int | None, reply_days: int) -> AsyncIterator[None]:
+    """Within, old replies and idempotency keys are removed, and expired jobs where ``keep_days`` is given."""
+    tasks = [
+        asyncio.create_task(
+            keep_forgetting("replies", partial(forget_replies, engine, reply_days), LOOK_SECONDS)
+        ),
+        asyncio.create_task(keep_forgetting("idempotency keys", partial(forget_keys, engine), KEYS_SECONDS)),
+    ]
+    if keep_days is not None:
+        tasks.append(asyncio.create_task(keep_removing(engine, keep_days)))
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)

@@ -1,0 +1,519 @@
+"""Submits a job: one transaction writes it with its shards; only then are workers woken."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.execution import shards
+from app.db.jobs import budgets, idempotency, jobs
+from app.db.jobs.budgets import NOBODY, Payers
+from app.db.jobs.jobs import JobRow
+from app.db.jobs.new_jobs import (
+    NewCell,
+    NewJob,
+    NewPreparation,
+    NewResponse,
+    NewShard,
+    NewStep,
+    insert_job,
+)
+from app.db.sets import sets
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.instruments.rules import Rules
+from app.domain.instruments.segmentation import runaway
+from app.domain.jobs.budget import NANOS, Budget, nanos_of
+from app.domain.jobs.catalog import Catalog
+from app.domain.jobs.draft import JobDraft, PersonaGenerationDraft
+from app.domain.jobs.execution import BATCHED_STAGES, Execution
+from app.domain.jobs.personagym_plan import estimate_gym, merged, preparations_of
+from app.domain.jobs.plan import (
+    Cell,
+    GymCell,
+    atomic,
+    estimate,
+    estimate_provided,
+    gym,
+    responses_per_run,
+    shards_of,
+    shards_of_provided,
+)
+from app.domain.jobs.priority import Priority
+from app.domain.jobs.resolve import Resolution, beyond, resolve
+from app.domain.jobs.resolve_generation import resolve_generation
+from app.domain.jobs.stage_estimate import StageEstimate
+from app.domain.judging.thoughts import split_thoughts
+from app.domain.providers.model import ONLY_THOUGHTS, Usage
+from app.ports import PriceBook, Queue
+from app.services.errors import IdempotencyConflictError, SpendingCapError
+from app.services.idempotency import ClientKey
+from app.services.identifiers import new_id
+from app.services.job_context import encode_spec
+from app.services.jobs.planning import Check, Gone, PlanningPool
+from app.services.keys.tenant_limits import payers as payers_of
+from app.services.providers.catalog import with_connections
+from app.services.providers.connection_book import ConnectionBook
+from app.services.sets.sets import sets_named, with_kept_sets
+from app.telemetry.tracing import traceparent
+
+Position = tuple[int, int, int]
+"""(cell ordinal, run, item): what names a response in its job."""
+
+MAX_UNITS = 32_767
+"""Sentences of one text: they are numbered by two-byte integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionDependencies:
+    """What submitting and planning take."""
+
+    engine: AsyncEngine
+    catalog: Catalog
+    queue: Queue
+    window: int
+    max_planned_calls: int
+    confirm_calls_above: int
+    prices: PriceBook
+    book: ConnectionBook
+    planning: PlanningPool = field(default_factory=PlanningPool)
+
+    async def of_tenant(self, tenant: str) -> "SubmissionDependencies":
+        """The same with the connections that a tenant's jobs can name."""
+        return replace(self, catalog=with_connections(self.catalog, await self.book.of_tenant(tenant)))
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A request for a job.
+
+    Attributes:
+        draft: What to run, or the personas to make up.
+        name: For people.
+        metadata: Free labels, by which jobs can be listed.
+        request: The body as it came, to be shown again; existing texts and questions are left out of it.
+        idempotency_key: The client's key, if it gave one.
+        capped_key: The API key that submits it, if there is a cap on what its jobs spend together.
+        gone: Whether who submits it has gone; then it is planned no further, and there is no job.
+    """
+
+    draft: JobDraft | PersonaGenerationDraft
+    name: str | None
+    metadata: Mapping[str, str]
+    request: Mapping[str, Any]
+    idempotency_key: str | None = None
+    capped_key: str | None = None
+    gone: Gone | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedJob:
+    """A resolved job with all its parts, ready to be written or only to be looked at."""
+
+    resolution: Resolution
+    shards: tuple[NewShard, ...]
+    responses: tuple[NewResponse, ...]
+    preparations: tuple[NewPreparation, ...]
+    estimates: tuple[StageEstimate, ...]
+
+    @property
+    def planned_responses(self) -> int:
+        """Responses that the job will have."""
+        return sum(shard.planned_responses for shard in self.shards)
+
+    @property
+    def expected_verdicts(self) -> int:
+        """Verdicts and grades, estimated for texts that don't exist yet."""
+        return sum(e.verdicts for e in self.estimates)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the number of responses is known."""
+        return all(shard.planned_exactly for shard in self.shards)
+
+    @property
+    def calls(self) -> int:
+        """All calls, estimated."""
+        return sum(e.calls for e in self.estimates)
+
+
+def prepare_job(deps: SubmissionDependencies, draft: JobDraft, check: Check = lambda: None) -> PreparedJob:
+    """Resolves a draft and lays out its parts; spends nothing and writes nothing.
+
+    Args:
+        deps: What it takes.
+        draft: The job.
+        check: Called between the parts; raises where nobody waits for them.
+
+    Raises:
+        InvalidJobError: If the job can't be run as it is described.
+    """
+    resolution = resolve(draft, deps.catalog, deps.max_planned_calls)
+    check()
+    _refuse_unpriced(deps.prices, draft, resolution)
+    cells = resolution.cells
+    if resolution.spec.provided:
+        resolution, responses = _with_checks(resolution, _provided_rows(deps, resolution, check))
+        answered = [r for r in responses if r.status == "answered"]
+        units = [(r.cell, r.run, r.item, len(r.unit_starts)) for r in answered]
+        estimates = estimate_provided(resolution.spec, cells, units)
+        planned = _provided_shards(resolution, responses)
+    else:
+        responses = ()
+        resolution = _with_sample(resolution, _judged_positions(cells))
+        check()
+        estimates = _estimates(resolution)
+        check()
+        planned = tuple(_generating_shards(resolution))
+    prepared = PreparedJob(resolution, planned, responses, _preparations(resolution), tuple(estimates))
+    _refuse_beyond(deps.max_planned_calls, prepared.calls)
+    return prepared
+
+
+def calls_to_confirm(deps: SubmissionDependencies, prepared: PreparedJob) -> int | None:
+    """The calls that have to be confirmed before a job is taken; ``None`` where there are few, or nobody charges for them."""
+    costs_nothing = all(model.simulated for model in prepared.resolution.spec.called)
+    return None if costs_nothing or prepared.calls <= deps.confirm_calls_above else prepared.calls
+
+
+def prepare_generation(deps: SubmissionDependencies, draft: PersonaGenerationDraft) -> PreparedJob:
+    """A job whose only shard is a preparation: it makes up personas.
+
+    Raises:
+        InvalidJobError: If there is no such model.
+    """
+    resolution = resolve_generation(draft, deps.catalog)
+    making = NewPreparation(0, 0, 0, 0, planned_exactly=True, personas=draft.count)
+    return PreparedJob(resolution, (), (), (making,), ())
+
+
+def _refuse_unpriced(prices: PriceBook, draft: JobDraft, resolution: Resolution) -> None:
+    """A budget in money can only be kept where every call has a price."""
+    if draft.budget is None or draft.budget.usd is None:
+        return
+    unpriced = _unpriced(prices, resolution)
+    if unpriced:
+        message = (
+            f"no price is known for {unpriced}; limit calls or tokens instead, or have its price configured"
+        )
+        raise InvalidJobError([FieldError("/budget/usd", message)])
+
+
+def _unpriced(prices: PriceBook, resolution: Resolution) -> str:
+    """The models that are called and have no known price."""
+    return ", ".join(
+        sorted(
+            {
+                f"{model.connection}/{model.name}"
+                for model in resolution.spec.called
+                if prices.price(model, Usage(1, 1)).usd is None
+            }
+        )
+    )
+
+
+def _estimates(resolution: Resolution) -> list[StageEstimate]:
+    spec, cells = resolution.spec, resolution.cells
+    of_atomic = estimate(spec, cells)
+    return of_atomic if spec.gym is None else merged([*of_atomic, *estimate_gym(spec, spec.gym, gym(cells))])
+
+
+def _generating_shards(resolution: Resolution) -> Iterator[NewShard]:
+    for shard in shards_of(resolution.spec, resolution.cells):
+        cell = resolution.cells[shard.cell]
+        prepared = isinstance(cell, GymCell)
+        yield NewShard(
+            shard.cell,
+            shard.run_start,
+            shard.run_stop,
+            shard.responses,
+            after=cell.person if prepared else None,
+            planned_exactly=cell.exact if isinstance(cell, GymCell) else True,
+        )
+
+
+def _preparations(resolution: Resolution) -> tuple[NewPreparation, ...]:
+    spec = resolution.spec
+    if spec.gym is None:
+        return ()
+    return tuple(
+        NewPreparation(p.person, p.environments, p.questions, p.exemplars, p.exact)
+        for p in preparations_of(spec, spec.gym)
+    )
+
+
+def _refuse_beyond(allowed: int, calls: int) -> None:
+    if calls > allowed:
+        raise InvalidJobError([FieldError("", beyond(calls, allowed))])
+
+
+def _provided_rows(
+    deps: SubmissionDependencies, resolution: Resolution, check: Check
+) -> tuple[NewResponse, ...]:
+    rules = deps.catalog.rules.load(resolution.spec.instrument)
+    judges = len(resolution.spec.judges)
+    cells = {cell.ordinal: cell for cell in atomic(resolution.cells)}
+    rows: list[NewResponse] = []
+    for n, response in enumerate(resolution.provided):
+        check()
+        thoughts, answer = split_thoughts(response.text)
+        message = runaway(answer, MAX_UNITS)
+        units = () if message is not None else rules.segmenter.segment(answer, MAX_UNITS)
+        if len(units) > MAX_UNITS:
+            message = f"more than {MAX_UNITS:,} sentences"
+        if message is not None:
+            raise InvalidJobError([FieldError(f"/responses/{n}/text", message)])
+        item = cells[response.cell].items[response.item]
+        status, why = _provided_status(rules, thoughts, answer)
+        rows.append(
+            NewResponse(
+                cell=response.cell,
+                run=response.run,
+                item=response.item,
+                instruction=response.instruction,
+                status=status,
+                text=answer,
+                unit_starts=[unit.start for unit in units],
+                unit_ends=[unit.end for unit in units],
+                verdicts_due=len(units) * len(item.dimensions) * judges,
+                thoughts=thoughts,
+                error=why,
+            )
+        )
+    if rows and all(row.status == "no_answer" for row in rows):
+        raise InvalidJobError([FieldError("/responses", "nothing but thoughts; no text has an answer")])
+    return tuple(rows)
+
+
+def _provided_status(rules: Rules, thoughts: str | None, answer: str) -> tuple[str, str | None]:
+    """The status of an existing text, and why there is nothing to be judged."""
+    if rules.refusals.is_refusal(answer):
+        return "refused", None
+    if thoughts is not None and not answer.strip():
+        return "no_answer", ONLY_THOUGHTS
+    return "answered", None
+
+
+def _judged_positions(cells: Sequence[Cell]) -> Iterator[Position]:
+    """The responses whose sentences will be judged, as far as is known."""
+    return (
+        (cell.ordinal, run, item)
+        for cell in cells
+        if cell.dimensions
+        for run in range(cell.runs)
+        for item in range(responses_per_run(cell))
+    )
+
+
+def _with_sample(resolution: Resolution, responses: Iterable[Position]) -> Resolution:
+    """The resolution with the responses drawn that are judged sentence by sentence too, where others are grouped."""
+    spec = resolution.spec
+    if spec.grouping is None:
+        return resolution
+    return replace(resolution, spec=replace(spec, grouping=spec.grouping.drawn(responses)))
+
+
+def _with_checks(
+    resolution: Resolution, rows: tuple[NewResponse, ...]
+) -> tuple[Resolution, tuple[NewResponse, ...]]:
+    """The same for existing texts, whose sentences are known; and their rows with the verdicts that this takes."""
+    several = (r for r in rows if r.status == "answered" and len(r.unit_starts) > 1)
+    resolution = _with_sample(resolution, ((r.cell, r.run, r.item) for r in several))
+    grouping = resolution.spec.grouping
+    if grouping is None:
+        return resolution, rows
+    return resolution, tuple(
+        replace(row, verdicts_due=2 * row.verdicts_due)
+        if row.status == "answered" and grouping.checks(row.cell, row.run, row.item, len(row.unit_starts))
+        else row
+        for row in rows
+    )
+
+
+def _provided_shards(resolution: Resolution, rows: tuple[NewResponse, ...]) -> tuple[NewShard, ...]:
+    """Shards over existing texts know from the start what they hold, so progress has exact totals."""
+    due: Counter[tuple[int, int]] = Counter()
+    unanswered: Counter[tuple[int, int]] = Counter()
+    for row in rows:
+        due[row.cell, row.run] += row.verdicts_due
+        unanswered[row.cell, row.run] += row.status == "no_answer"
+    return tuple(
+        NewShard(
+            s.cell,
+            s.run_start,
+            s.run_stop,
+            s.responses,
+            responses_answered=s.responses
+            - sum(unanswered[s.cell, run] for run in range(s.run_start, s.run_stop)),
+            verdicts_due=sum(due[s.cell, run] for run in range(s.run_start, s.run_stop)),
+        )
+        for s in shards_of_provided(resolution.spec, resolution.cells, resolution.provided)
+    )
+
+
+async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Submission) -> JobRow:
+    """Accepts a job, or returns the one that the same ``Idempotency-Key`` and body already made.
+
+    Raises:
+        InvalidJobError: If the job can't be run as it is described.
+        IdempotencyConflictError: If the key came with another body within the last day.
+        SpendingCapError: If the cap of the API key or the tenant does not leave enough for it.
+    """
+    client_key = None
+    if submission.idempotency_key is not None:
+        client_key = await asyncio.to_thread(ClientKey.of, submission.idempotency_key, submission.request)
+    if client_key is not None:
+        async with deps.engine.connect() as connection:
+            made = await client_key.made_before(connection, tenant)
+            if made is not None:
+                return await _earlier_job(connection, tenant, made)
+    prepared = await _prepared(deps, tenant, submission)
+    _refuse_unconfirmed(deps, submission.draft, prepared)
+    job_id = new_id("job")
+    async with deps.engine.connect() as connection:
+        payers = await payers_of(connection, tenant, submission.capped_key)
+        await _keep_caps(deps.prices, connection, payers, submission, prepared)
+        await _insert(connection, tenant, job_id, submission, prepared, payers)
+        if client_key is not None:
+            held = await idempotency.claim_key(
+                connection, tenant, client_key.key, client_key.body_hash, job_id=job_id
+            )
+            if held is not None:
+                await connection.rollback()
+                return await _earlier_job(connection, tenant, client_key.made_by(held))
+        announced = await shards.refill(connection, job_id, deps.window)
+        row = await jobs.get_job(connection, tenant, job_id)
+        await connection.commit()
+    await deps.queue.announce_shards(announced)
+    if row is None:
+        raise RuntimeError(f"{job_id} vanished inside its own transaction")
+    return row
+
+
+def _refuse_unconfirmed(
+    deps: SubmissionDependencies, draft: JobDraft | PersonaGenerationDraft, prepared: PreparedJob
+) -> None:
+    """Refuses a job larger than whoever submits it said, or than is taken without a word."""
+    if isinstance(draft, PersonaGenerationDraft):
+        return
+    accepted = draft.confirmed_calls
+    if accepted is None and calls_to_confirm(deps, prepared) is not None:
+        accepted = deps.confirm_calls_above
+    if accepted is None or prepared.calls <= accepted:
+        return
+    unpriced = _unpriced(deps.prices, prepared.resolution)
+    cost = f"${_expected_usd(deps.prices, prepared):,.2f}" + (
+        f" and the unknown price of {unpriced}" if unpriced else ""
+    )
+    message = (
+        f"about {prepared.calls:,} calls for about {cost} are planned; more than {accepted:,} are only taken"
+        f" if they are confirmed here: {prepared.calls}"
+    )
+    raise InvalidJobError([FieldError("/confirm_calls", message)])
+
+
+async def _keep_caps(
+    prices: PriceBook,
+    connection: AsyncConnection,
+    payers: Payers,
+    submission: Submission,
+    prepared: PreparedJob,
+) -> None:
+    """Refuses a job that would certainly pause in the middle, for want of what its API key or its tenant may spend."""
+    caps = await budgets.read_caps(connection, payers)
+    if not caps:
+        return
+    unpriced = _unpriced(prices, prepared.resolution)
+    expected = nanos_of(_expected_usd(prices, prepared))
+    budget = submission.draft.budget if isinstance(submission.draft, JobDraft) else None
+    if budget is not None and budget.usd is not None:
+        expected = min(expected, nanos_of(budget.usd))
+    for cap in caps:
+        if unpriced:
+            raise SpendingCapError(f"the {cap.of} has a spending cap, and no price is known for {unpriced}")
+        if not cap.nanos_left or expected > cap.nanos_left:
+            raise SpendingCapError(
+                f"about ${expected / NANOS:,.2f} are expected; the {cap.of}'s spending cap of"
+                f" ${cap.nanos_limit / NANOS:,.2f} leaves ${cap.nanos_left / NANOS:,.2f}"
+            )
+
+
+def _expected_usd(prices: PriceBook, prepared: PreparedJob) -> float:
+    execution = prepared.resolution.spec.execution
+    return sum(
+        prices.price(
+            e.model,
+            e.usage,
+            batched=execution is Execution.BATCH and e.stage in BATCHED_STAGES,
+        ).usd
+        or 0.0
+        for e in prepared.estimates
+    )
+
+
+async def _prepared(deps: SubmissionDependencies, tenant: str, submission: Submission) -> PreparedJob:
+    deps, draft = await deps.of_tenant(tenant), submission.draft
+    if isinstance(draft, PersonaGenerationDraft):
+        return prepare_generation(deps, draft)
+    complete = await with_kept_sets(deps.engine, tenant, draft)
+    return await deps.planning.run(
+        tenant, "submission", lambda check: prepare_job(deps, complete, check), submission.gone
+    )
+
+
+async def _earlier_job(connection: AsyncConnection, tenant: str, job_id: str) -> JobRow:
+    row = await jobs.get_job(connection, tenant, job_id)
+    if row is None:
+        raise IdempotencyConflictError
+    return row
+
+
+async def _insert(
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    submission: Submission,
+    prepared: PreparedJob,
+    payers: Payers,
+) -> None:
+    resolution = prepared.resolution
+    spec = resolution.spec
+    await insert_job(
+        connection,
+        NewJob(
+            id=job_id,
+            tenant=tenant,
+            name=submission.name,
+            request=_shown(submission.request),
+            spec=encode_spec(spec),
+            simulated=any(model.simulated for model in (*spec.models, *spec.called)),
+            metadata=submission.metadata,
+            planned_responses=prepared.planned_responses,
+            expected_verdicts=prepared.expected_verdicts,
+            priority=submission.draft.priority if isinstance(submission.draft, JobDraft) else Priority.NORMAL,
+            traceparent=traceparent(),
+        ),
+        [
+            NewCell(cell.ordinal, spec.models[cell.model].label, cell.persona.id, cell.task.id)
+            for cell in resolution.cells
+        ],
+        prepared.shards,
+        prepared.responses,
+        prepared.preparations,
+        [NewStep(s.person, s.kind, s.task, s.content) for s in resolution.given],
+    )
+    if isinstance(submission.draft, JobDraft):
+        await sets.note_named(connection, tenant, job_id, sets_named(submission.draft))
+    budget = submission.draft.budget if isinstance(submission.draft, JobDraft) else None
+    if budget is not None or payers != NOBODY:
+        await budgets.insert_budget(connection, tenant, job_id, budget or Budget(), payers)
+
+
+def _shown(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A body without what would make every poll of the job as large as its input."""
+    shown = {name: value for name, value in request.items() if name != "responses"}
+    if isinstance(shown.get("questions"), dict):
+        del shown["questions"]
+    return shown

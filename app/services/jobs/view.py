@@ -1,0 +1,307 @@
+"""A job as the HTTP contract shows it: status, progress, usage, cost."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.batches import batches
+from app.db.engine import single_statements
+from app.db.execution import response_cache
+from app.db.execution.failures import FailureRow
+from app.db.execution.response_cache import ReuseRow
+from app.db.jobs import budgets, jobs
+from app.db.jobs.budgets import Account
+from app.db.jobs.jobs import JobRow
+from app.db.jobs.preparations import StepCounts
+from app.db.jobs.progress import Counts, UsageRow
+from app.domain.jobs.budget import NANOS
+from app.domain.jobs.execution import Execution
+from app.domain.jobs.status import JobStatus
+from app.domain.providers.model import Stage
+from app.domain.providers.reuse import ReuseScope
+from app.limits.holds import Hold
+from app.services.errors import NotFoundError
+from app.services.jobs.progress import RecentProgress, read_progress
+from app.services.sets.sets import PERSONA_SET, QUESTION_SET, made_set_id
+from app.services.timestamps import time_json
+
+Json = dict[str, Any]
+
+Holds = Callable[[Sequence[str]], Awaitable[Mapping[str, Hold]]]
+"""Looks up which of some models, each as ``connection/model``, nobody may call for a while."""
+
+
+SETS = {
+    QUESTION_SET: ("question_set", "/v1/question-sets/"),
+    PERSONA_SET: ("persona_set", "/v1/persona-sets/"),
+}
+"""By the prefix of its id: what a set that a job made is called among the job's links, and where it is."""
+
+
+async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow:
+    """A tenant's job.
+
+    Raises:
+        NotFoundError: If there is none of that id.
+    """
+    job = await jobs.find_job(engine, tenant, job_id)
+    if job is None:
+        raise NotFoundError(job_id)
+    return job
+
+
+async def view_job(
+    engine: AsyncEngine,
+    tenant: str,
+    job_id: str,
+    recent: RecentProgress | None = None,
+    holds: Holds | None = None,
+) -> Json:
+    """A job with its live progress.
+
+    Args:
+        engine: Where to look.
+        tenant: Whose job it is.
+        job_id: Which job.
+        recent: Where progress, usage and cost are known that are good enough; without it they are those of now.
+        holds: Looks up which models are held; without it none is shown.
+
+    Raises:
+        NotFoundError: If there is none of that id.
+    """
+    job = await find_job(engine, tenant, job_id)
+    found = await (read_progress(engine, job) if recent is None else recent.read(job))
+    answering = {} if Stage.PERSONAS in found.steps else progress_json(job, found.total, found.leased)
+    return (
+        job_json(job)
+        | {
+            "progress": preparation_json(job, found.steps) | answering,
+            "usage": usage_json(found.usage),
+            "cost": cost_json(found.usage),
+            "failures": [failure_json(row) for row in found.failures.rows],
+            "held": [] if holds is None else await _held(job, found.usage, holds),
+        }
+        | await _what_few_have(engine, job)
+    )
+
+
+async def _held(job: JobRow, usage: Sequence[UsageRow], holds: Holds) -> list[Json]:
+    """The models of a job at work that nobody may call for a while, with the reason."""
+    if not job.status.may_call:
+        return []
+    asked = [*job.request.get("models", ()), *job.request.get("judges", ()), job.request.get("reasoner")]
+    named = [one.get("model") if isinstance(one, dict) else one for one in asked]
+    models = sorted({row.model for row in usage}.union(name for name in named if isinstance(name, str)))
+    return [
+        {"model": model, "until": time_json(hold.until), "reason": hold.reason or None}
+        for model, hold in (await holds(models)).items()
+    ]
+
+
+async def _what_few_have(engine: AsyncEngine, job: JobRow) -> Json:
+    """A job's budget, the replies it used again, and its batches; nobody is asked about what it has none of."""
+    shown: Json = {"budget": None, "reuse": None, "batches": None}
+    budgeted = job.request.get("budget") is not None
+    batched = job.request.get("execution") == Execution.BATCH
+    if not (budgeted or batched or _wants_reuse(job)):
+        return shown
+    async with single_statements(engine) as connection:
+        if budgeted:
+            account = await budgets.read_account(connection, job.tenant, job.id)
+            shown["budget"] = None if account is None else budget_json(account) or None
+        if _wants_reuse(job):
+            shown["reuse"] = reuse_json(await response_cache.reuse(connection, job.tenant, job.id))
+        if batched:
+            shown["batches"] = batches_json(await batches.counts(connection, job.tenant, job.id))
+    return shown
+
+
+def job_json(job: JobRow) -> Json:
+    """A job without its progress, as lists show it."""
+    return {
+        "id": job.id,
+        "object": "job",
+        "name": job.name,
+        "status": job.status.value,
+        "status_reason": job.status_reason,
+        "completeness": job.completeness or "partial",
+        "simulated": job.simulated,
+        "created_at": time_json(job.created_at),
+        "started_at": time_json(job.started_at),
+        "finished_at": time_json(job.finished_at),
+        "spec": job.request,
+        "metadata": job.metadata,
+        "priority": job.priority,
+        "error": job.error,
+        "links": {
+            "self": f"/v1/jobs/{job.id}",
+            "events": f"/v1/jobs/{job.id}/events",
+            "results": f"/v1/jobs/{job.id}/results",
+            "responses": f"/v1/jobs/{job.id}/responses",
+            "report": f"/v1/jobs/{job.id}/report?format=html",
+        }
+        | {
+            name: path + made
+            for prefix, (name, path) in SETS.items()
+            if (made := made_set_id(job.made_sets, prefix)) is not None
+        },
+    }
+
+
+AT_WORK = frozenset({JobStatus.RUNNING, JobStatus.CANCELLING, JobStatus.PAUSED})
+
+
+def preparation_json(job: JobRow, steps: Mapping[str, StepCounts]) -> Json:
+    """The stages of PersonaGym's preparation, in their order, for a job that has them.
+
+    They count steps: a persona's environments, a task's questions, a question's exemplars; or the personas that are made up. What was given counts as
+    succeeded, as existing texts do.
+    """
+    return {
+        stage.value: _stage(
+            found.planned,
+            succeeded=found.ready,
+            failed=found.failed,
+            running=found.running if job.status in AT_WORK else 0,
+        )
+        | {"estimated": not found.exact}
+        for stage in Stage
+        if (found := steps.get(stage.value)) is not None
+    }
+
+
+def progress_json(job: JobRow, total: Counts, leased: Counts) -> Json:
+    """Each stage's parts, which always add up to its total.
+
+    How many verdicts there will be is known only when all texts exist; until then the total is estimated from the
+    sentences per response so far, or from the plan.
+    """
+    at_work = job.status in AT_WORK
+    unwritten = total.planned - total.answered - total.failed
+    generation = _stage(
+        total.planned,
+        succeeded=total.answered,
+        failed=total.failed,
+        running=(leased.planned - leased.answered - leased.failed) if at_work else 0,
+    )
+    per_response = (
+        total.due / total.answered if total.answered else job.expected_verdicts / max(1, total.planned)
+    )
+    judging = _stage(
+        total.due + round(per_response * unwritten),
+        succeeded=total.judged,
+        failed=total.unjudged,
+        running=(leased.due - leased.judged - leased.unjudged) if at_work else 0,
+    )
+    return {
+        Stage.GENERATION.value: generation | {"estimated": total.estimated > 0},
+        Stage.JUDGING.value: judging | {"estimated": unwritten > 0 or total.estimated > 0},
+    }
+
+
+def _stage(total: int, *, succeeded: int, failed: int, running: int) -> Json:
+    # The counts come from two queries of one moment each; between them work may have ended.
+    running = max(0, min(running, total - succeeded - failed))
+    return {
+        "total": total,
+        "pending": total - succeeded - failed - running,
+        "running": running,
+        "succeeded": succeeded,
+        "failed": failed,
+    }
+
+
+def usage_json(rows: Sequence[UsageRow]) -> Json:
+    """Calls and tokens in all, and by stage and model. ``calls`` counts every attempt that was sent."""
+    return _sums(rows) | {
+        "by_model": [
+            {"stage": row.stage, "model": row.model}
+            | _sums([row])
+            | {"usd": row.usd, "unpriced_calls": row.unpriced_calls}
+            for row in rows
+        ]
+    }
+
+
+def failure_json(row: FailureRow) -> Json:
+    """Failed calls that failed alike."""
+    return {
+        "stage": row.stage,
+        "model": row.model,
+        "code": row.code,
+        "http_status": row.http_status,
+        "detail": row.detail,
+        "calls": row.calls,
+        "last_at": time_json(row.last_at),
+    }
+
+
+def _sums(rows: Sequence[UsageRow]) -> Json:
+    names = ("calls", "failed_calls", "input_tokens", "output_tokens", "cached_input_tokens")
+    return {name: sum(getattr(row, name) for row in rows) for name in names}
+
+
+def cost_json(rows: Sequence[UsageRow]) -> Mapping[str, Any]:
+    """US dollars spent, ``None`` if no price is known, and how many calls, their price unknown, are not in the sum."""
+    known = [row.usd for row in rows if row.usd is not None]
+    return {
+        "usd": sum(known) if known or not rows else None,
+        "unpriced_calls": sum(row.unpriced_calls for row in rows),
+    }
+
+
+def _wants_reuse(job: JobRow) -> bool:
+    """Whether a job may use replies again, by what it was asked for: its specification is too large for a poll."""
+    return any(scope != ReuseScope.OFF for scope in (job.request.get("reuse") or {}).values())
+
+
+def reuse_json(rows: Sequence[ReuseRow]) -> Json:
+    """The replies that were used again, in all and by stage and model, and what the calls would have taken."""
+    return _spared(rows) | {
+        "oldest": time_json(min((row.oldest for row in rows), default=None)),
+        "by_model": [{"stage": row.stage, "model": row.model} | _spared([row]) for row in rows],
+    }
+
+
+def _spared(rows: Sequence[ReuseRow]) -> Json:
+    names = ("same_job", "other_job", "input_tokens", "output_tokens")
+    known = [row.usd for row in rows if row.usd is not None]
+    return {name: sum(getattr(row, name) for row in rows) for name in names} | {
+        "usd": sum(known) if known or not rows else None,
+        "unpriced_replies": sum(row.unpriced for row in rows),
+    }
+
+
+def budget_json(account: Account) -> Json:
+    """Each limit that the job has, with what of it is spent, reserved for calls on their way, and left."""
+    limits, spent, reserved = account.limits, account.spent, account.reserved
+    shown: Json = {}
+    if limits.nanos is not None:
+        in_nanos = _limit(limits.nanos, spent.nanos, reserved.nanos)
+        shown["usd"] = {name: amount / NANOS for name, amount in in_nanos.items()}
+    if limits.calls is not None:
+        shown["calls"] = _limit(limits.calls, spent.calls, reserved.calls)
+    if limits.tokens is not None:
+        shown["tokens"] = _limit(limits.tokens, spent.tokens, reserved.tokens)
+    return shown
+
+
+def batches_json(counts: batches.Counts) -> Json:
+    """What of a job is in batches, and what will be."""
+    return {
+        "open": counts.open,
+        "ended": counts.ended,
+        "calls_in_open": counts.calls,
+        "calls_waiting": counts.waiting,
+        "cut_for_budget": counts.cut,
+    }
+
+
+def _limit(limit: int, spent: int, reserved: int) -> dict[str, int]:
+    return {
+        "limit": limit,
+        "spent": spent,
+        "reserved": reserved,
+        "remaining": max(0, limit - spent - reserved),
+    }

@@ -1,0 +1,1 @@
+"""API keys, who shows them, and what tenants may spend."""

@@ -1,0 +1,1 @@
+"""Connections to model providers and what they offer."""

@@ -1,0 +1,107 @@
+"""What jobs can name: the instrument's words, and connections."""
+
+from dataclasses import replace
+
+from app.domain.instruments.instrument import InstrumentRef
+from app.domain.instruments.rules import RuleBook
+from app.domain.jobs.catalog import Catalog
+from app.domain.jobs.draft import ModelDraft
+from app.domain.jobs.personagym_resolve import GymCatalog
+from app.domain.judging.grouping import GroupedWords
+from app.domain.judging.hardening import Hardening
+from app.domain.providers.model import Takes
+from app.domain.providers.reuse import KEPT_DAYS
+from app.instruments.loader import AtomicInstrument
+from app.instruments.personagym_loader import PersonaGymInstrument
+from app.llm.connections.connections import Connections
+from app.llm.models.table import takes_at
+
+
+def make_catalog(
+    instrument: AtomicInstrument,
+    gym: PersonaGymInstrument,
+    grouped: GroupedWords,
+    hardened: Hardening,
+    rules: RuleBook,
+    connections: Connections,
+    *,
+    reply_days: int = KEPT_DAYS,
+) -> Catalog:
+    """The catalog of this installation.
+
+    Args:
+        instrument: The atomic tasks' words.
+        gym: PersonaGym's.
+        grouped: Those for several sentences in one judge call.
+        hardened: Those by which a judge is told what of its prompt is data.
+        rules: Those by which texts are read.
+        connections: The operator's; see :func:`with_connections`.
+        reply_days: For how many days replies are kept for other jobs.
+    """
+    catalog = Catalog(
+        instrument=InstrumentRef(instrument.version, instrument.content_hash, **rules.current),
+        dimensions=instrument.dimensions,
+        personas={**instrument.personas, **gym.personas},
+        persona_sets={**instrument.persona_sets, **gym.persona_sets},
+        instructions=instrument.instructions,
+        tasks=instrument.tasks,
+        gym=GymCatalog(
+            instrument=InstrumentRef(gym.version, gym.content_hash, **rules.current),
+            tasks=gym.tasks,
+            prompts=replace(gym.prompts, instructions=dict(gym.prompts.instructions)),
+            environments=gym.environments,
+            dimension=gym.consistency,
+            target_level=gym.target.level,
+        ),
+        rules=rules,
+        grouped=grouped,
+        hardened=hardened,
+        model_problem=lambda _connection, _name: None,
+        is_simulated=lambda _connection: False,
+        judges=tuple(ModelDraft(judge) for judge in connections.judges),
+        reply_days=reply_days,
+    )
+    return with_connections(catalog, connections)
+
+
+def with_connections(catalog: Catalog, connections: Connections) -> Catalog:
+    """The catalog with these connections for jobs to name, and no others."""
+    named = connections.by_id
+
+    def model_problem(connection: str, name: str) -> str | None:
+        found = named.get(connection)
+        if found is None:
+            known = ", ".join(named) or "none"
+            return f"no connection is called {connection!r}; configured: {known}"
+        if not found.allows(name):
+            return f"connection {connection!r} does not allow the model {name!r}; GET /v1/models lists those it does"
+        if not connections.permit(connection, name):
+            return f"the operator does not allow this tenant {connection}/{name}; GET /v1/models lists what is allowed"
+        return None
+
+    def is_simulated(connection: str) -> bool:
+        return connection in named and named[connection].simulated
+
+    def connection_id(connection: str) -> str:
+        return named[connection].id if connection in named else connection
+
+    def takes(connection: str, name: str, family: str | None) -> Takes:
+        return takes_at(named[connection], name, family) if connection in named else Takes()
+
+    def batch_problem(connection: str) -> str | None:
+        found = connections.get(connection)
+        if found is None or found.batches:
+            return None
+        return (
+            f"connection {connection!r} is not known to have batch endpoints: use execution 'direct',"
+            " or have the operator set `batches: true` for it"
+        )
+
+    return replace(
+        catalog,
+        model_problem=model_problem,
+        is_simulated=is_simulated,
+        connection_id=connection_id,
+        batch_problem=batch_problem,
+        takes=takes,
+    )

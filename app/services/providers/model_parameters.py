@@ -1,0 +1,65 @@
+"""How a job's models are sampled: what is sent of their parameters, and what is not; for plans, manifests and people."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.domain.jobs.specification import JobSpec
+from app.domain.personagym.specification import with_sampling
+from app.domain.providers.model import Model, Takes
+from app.domain.providers.parameters import Sent, sent_parameters
+
+Json = dict[str, Any]
+
+UNKNOWN = Takes()
+
+
+def sampled_models(spec: JobSpec) -> Iterator[tuple[str, Model]]:
+    """Every model that a job calls, as it is sampled, with its role."""
+    if spec.generation is not None:
+        yield "reasoner", spec.generation.reasoner
+    if spec.gym is not None:
+        yield "reasoner", spec.gym.reasoner
+    if not spec.provided:
+        if spec.tasks:
+            yield from (("model", model) for model in spec.models)
+        if spec.gym is not None:
+            yield from (("persona_agent", with_sampling(model)) for model in spec.models)
+    yield from (("judge", judge) for judge in spec.judges)
+
+
+def sent_of(model: Model) -> Sent:
+    """What of a model's parameters is sent to it, as far as its job knows."""
+    return sent_parameters(model.parameters, model.takes or UNKNOWN)
+
+
+def parameters_json(model: Model) -> Json:
+    """What is sent of a model's parameters, in the HTTP contract's form."""
+    sent = sent_of(model)
+    return {
+        "family": (model.takes or UNKNOWN).family,
+        "sent": sent.body(model.takes or UNKNOWN),
+        "not_sent": [
+            {"parameter": dropped.name, "value": dropped.value, "reason": dropped.reason}
+            for dropped in sent.dropped
+        ],
+        "without_effect": list(sent.ignored),
+    }
+
+
+def parameter_warnings(model: Model) -> Iterator[str]:
+    """What a plan says of parameters that are not sent, or sent in vain."""
+    sent = sent_of(model)
+    for dropped in sent.dropped:
+        yield f"{model.label}: {dropped.name} {dropped.value} is not sent: {dropped.reason}."
+    for name in sent.ignored:
+        yield f"{model.label} takes {name} and ignores it while it reasons."
+
+
+def extra_fields_of(spec: JobSpec) -> str | None:
+    """The version of the list of fields that ``extra`` could have in a job; ``None`` where its models' parameters were not kept."""
+    return next((model.takes.extra_fields for model in spec.called if model.takes is not None), None)
+
+
+def table_of(spec: JobSpec) -> str | None:
+    """The version of the model table by which a job's parameters are sent; ``None`` in jobs from before it was kept."""
+    return next((model.takes.table for model in spec.called if model.takes is not None), None)

@@ -1,0 +1,1 @@
+"""Results: computed, finalized, read, compared, reported."""

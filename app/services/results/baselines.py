@@ -1,0 +1,153 @@
+"""The papers' published figures in the form of a job's results."""
+
+import json
+import math
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from app.domain.metrics.cell import CellMetrics
+from app.domain.metrics.interval import Interval
+from app.domain.metrics.metric import Metric, MetricSet, metric_json
+from app.domain.personagym.scores import SCORES
+from app.domain.results.correlations import correlations
+from app.domain.results.personagym_results import PAPER_TASKS
+from app.domain.results.results import CellResult, Total
+from app.domain.results.totals import totals
+from app.domain.statistics.groups import PersonaSample
+from app.domain.statistics.resampling import student
+from app.instruments.published import (
+    METRICS,
+    PublishedCell,
+    PublishedScores,
+    published_cells,
+    published_scores,
+)
+
+Json = dict[str, Any]
+
+ATOMIC, PERSONAGYM = "atomic", "personagym"
+SOURCES = {
+    ATOMIC: {
+        "id": ATOMIC,
+        "title": "Spotting Out-of-Character Behavior: Atomic-Level Evaluation of Persona Fidelity in Open-Ended Generation",
+        "year": 2025,
+        "tables": "Tables 18–29",
+        "judges": ["gpt-4o-2024-08-06"],
+    },
+    PERSONAGYM: {
+        "id": PERSONAGYM,
+        "title": "PersonaGym: Evaluating Persona Agents and LLMs",
+        "year": 2024,
+        "tables": "Table 1",
+        "judges": None,
+    },
+}
+NOTE = (
+    "Published figures, obtained with other judges, at other dates and from other texts: they show where a model stands, not"
+    " whether it differs."
+)
+RUNS, PERSONAS = 30, 200
+"""Runs of a cell (atomic paper, section 4.2) and personas of PersonaGym's Table 1."""
+
+_PARTS = Metric.missing("not_published: the paper does not tell the two parts of RC_atom")
+_NO_INTERVAL = Interval.missing("not_published: the paper gives no runs, only their mean")
+_REMEMBERED = 64
+SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineFilter:
+    """Which published figures are wanted; ``None`` wants all.
+
+    Attributes:
+        source: One of :data:`SOURCES`.
+        model: The model as its paper names it.
+        persona: A built-in persona's id.
+        task: A task's id.
+    """
+
+    source: str | None = None
+    model: str | None = None
+    persona: str | None = None
+    task: str | None = None
+
+
+@lru_cache(_REMEMBERED)
+def baselines(wanted: BaselineFilter) -> str:
+    """The figures that pass a filter, as JSON text; totals are over the cells that pass."""
+    cells = [_cell(row) for row in published_cells()] if wanted.source != PERSONAGYM else []
+    cells = [
+        cell
+        for cell in cells
+        if wanted.model in {None, cell.model}
+        and wanted.persona in {None, cell.persona}
+        and wanted.task in {None, cell.task}
+    ]
+    # Table 1 is over personas that nobody can name.
+    no_scores = wanted.source == ATOMIC or wanted.persona is not None
+    scores = [] if no_scores else [row for row in published_scores() if wanted.model in {None, row.model}]
+    document = {
+        "object": "baselines",
+        "published": True,
+        "note": NOTE,
+        "sources": [SOURCES[name] for name in SOURCES if wanted.source in {None, name}],
+        "cells": [_cell_json(cell) for cell in sorted(cells, key=lambda cell: cell.key)],
+        "totals": [_total_json(total) for total in totals(cells, SEED)],
+        "correlations": [
+            found.to_json()
+            for found in correlations(cells, PersonaSample([cell.persona for cell in cells], SEED))
+        ]
+        if cells
+        else [],
+        "persona_scores": [],
+        "persona_score_totals": [found for row in scores if (found := _scores_json(row, wanted.task))],
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _cell(row: PublishedCell) -> CellResult:
+    counts = {"rc_atom": math.comb(RUNS, 2)}
+    known = {name: Metric(row.metrics[name], counts.get(name, RUNS)).within(_NO_INTERVAL) for name in METRICS}
+    metrics: dict[str, Metric] = {field.name: known.get(field.name, _PARTS) for field in fields(MetricSet)}
+    return CellResult(
+        model=row.model,
+        persona=f"{row.dimension}-{row.level}",
+        task=row.task,
+        dimension=row.dimension,
+        level=row.level,
+        runs=RUNS,
+        metrics=CellMetrics(**metrics),  # type: ignore[arg-type]  # the other fields have defaults
+    )
+
+
+def _cell_json(cell: CellResult) -> Json:
+    """A cell without what the paper does not tell: counts of sentences and responses, and judges."""
+    unknown = {"units", "scores", "responses", "runs_used", "generation", "by_judge"}
+    return {"source": ATOMIC} | {name: part for name, part in cell.to_json().items() if name not in unknown}
+
+
+def _total_json(total: Total) -> Json:
+    return {"source": ATOMIC} | {name: part for name, part in total.to_json().items() if name != "units"}
+
+
+def _scores_json(row: PublishedScores, task: str | None) -> Json | None:
+    tasks = {name: _spread(*spread) for name, spread in row.tasks.items() if task in {None, name}}
+    if not tasks:
+        return None
+    whole = {} if task is not None else {"persona_score": _spread(*row.persona_score)}
+    return {
+        "source": PERSONAGYM,
+        "model": row.model,
+        "simulated": False,
+        "tasks_in_paper": PAPER_TASKS,
+        **whole,
+        "tasks": tasks,
+    }
+
+
+def _spread(mean: float, deviation: float) -> Json:
+    """A mean with Student's interval, from the published standard deviation over personas."""
+    half = student(PERSONAS - 1) * deviation / math.sqrt(PERSONAS)
+    interval = Interval.around(mean, mean - half, mean + half, SCORES)
+    return metric_json(Metric(mean, PERSONAS).within(interval)) | {"sd": deviation, "left_out": 0}

@@ -1,0 +1,222 @@
+"""Compares two models: of one job, of two, or of a job and a paper."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.judging.stepwise_json import parse_document
+from app.domain.results.comparison import (
+    Comparison,
+    Figure,
+    LeftOut,
+    Place,
+    compare,
+    comparison_json,
+    figures_of,
+)
+from app.domain.results.coverage import MINIMUM_COVERAGE, coverage_of_model
+from app.instruments.published import published_cells
+from app.services.errors import WrongStateError
+from app.services.job_context import JobContexts
+from app.services.jobs.view import find_job
+from app.services.results.baselines import NOTE, BaselineFilter, baselines
+from app.services.results.item_figures import read_item_figures
+from app.services.results.read import ResultsReader
+
+Json = dict[str, Any]
+Pairing = Literal["cells", "items"]
+
+
+@dataclass(frozen=True, slots=True)
+class SideRequest:
+    """One of the two that are compared.
+
+    Attributes:
+        job: A job's id; ``None`` for published figures.
+        model: One of the job's models; ``None`` if it has only one.
+        baseline: A model as its paper names it; ``None`` for a job.
+    """
+
+    job: str | None = None
+    model: str | None = None
+    baseline: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What was found for one side.
+
+    Attributes:
+        about: Job, model and so on, for the answer.
+        figures: By metric and place.
+        wordings: The personas' descriptions by id; empty for published figures, whose personas are built in.
+        judges: Labels, or ``None`` where the paper does not tell.
+        instruments: What the questions and prompts were, by hash.
+        rules: The versions of the rules by which its texts were read; none for published figures.
+        sentences_per_call: Sentences that a judge was asked about at a time, at most.
+    """
+
+    about: Json
+    figures: dict[tuple[str, Place], Figure]
+    wordings: dict[str, str]
+    judges: list[str] | None
+    instruments: str | None
+    rules: tuple[str, ...] = ()
+    sentences_per_call: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Comparer:
+    """What comparisons read from."""
+
+    engine: AsyncEngine
+    contexts: JobContexts
+    results: ResultsReader
+
+    async def compare(self, tenant: str, a: SideRequest, b: SideRequest, pairing: Pairing = "cells") -> Json:
+        """The paired differences a − b.
+
+        Args:
+            tenant: Whose jobs.
+            a: The first.
+            b: The second.
+            pairing: What makes a pair: a cell of each, or an item that both have answered as the same persona.
+
+        Raises:
+            NotFoundError: If a job does not exist.
+            WrongStateError: If a job is not over.
+            InvalidJobError: If a side names no model or has no items, or the two have nothing in common.
+        """
+        one = await self._side(tenant, "/a", a, pairing)
+        other = await self._side(tenant, "/b", b, pairing)
+        if one.about == other.about:
+            raise InvalidJobError([FieldError("/b", "is the same as a")])
+        return await asyncio.to_thread(_compared, one, other, pairing)
+
+    async def _side(self, tenant: str, pointer: str, wanted: SideRequest, pairing: Pairing) -> _Side:
+        if wanted.job is None:
+            if pairing == "items":
+                message = "published figures are not told item by item; pair by cells"
+                raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
+            return await asyncio.to_thread(_baseline, pointer, wanted.baseline or "")
+        job = await find_job(self.engine, tenant, wanted.job)
+        if not job.status.is_terminal:
+            raise WrongStateError(
+                f"{job.id} is {job.status}; only jobs that are over can be compared", job.status
+            )
+        context = await self.contexts.get(tenant, job.id)
+        document: Json = await asyncio.to_thread(parse_document, await self.results.read(job))
+        model = _model(pointer, wanted.model, [model.label for model in context.spec.models])
+        used = context.spec.instrument
+        instruments = [context.spec.instrument.content_hash] if context.spec.tasks else []
+        return _Side(
+            about={
+                "job": job.id,
+                "baseline": None,
+                "model": model,
+                "completeness": document["completeness"],
+                "coverage": coverage_of_model(document, model),
+                "simulated": document["simulated"],
+            },
+            figures=await asyncio.to_thread(figures_of, document, model)
+            if pairing == "cells"
+            else await read_item_figures(self.engine, job, context, model),
+            wordings={persona.id: persona.description for persona in context.spec.personas},
+            judges=sorted(judge.label for judge in context.spec.judges),
+            instruments="".join(instruments) or None,
+            rules=(used.segmenter, used.refusals),
+            sentences_per_call=1 if context.spec.grouping is None else context.spec.grouping.sentences,
+        )
+
+
+def _model(pointer: str, wanted: str | None, models: list[str]) -> str:
+    if wanted is None and len(models) == 1:
+        return models[0]
+    if wanted not in models:
+        known = ", ".join(models)
+        message = (
+            f"name one of the job's models: {known}" if wanted is None else f"the job's models are {known}"
+        )
+        raise InvalidJobError([FieldError(f"{pointer}/model", message)])
+    return wanted
+
+
+def _baseline(pointer: str, model: str) -> _Side:
+    document: Json = json.loads(baselines(BaselineFilter(source="atomic", model=model)))
+    if not document["cells"]:
+        known = ", ".join(sorted({cell.model for cell in published_cells()}))
+        message = f"no published cells are of such a model, but of {known}"
+        raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
+    about = {
+        "job": None,
+        "baseline": model,
+        "model": model,
+        "completeness": "full",
+        "coverage": None,
+        "simulated": False,
+    }
+    return _Side(about, figures_of(document, model), {}, None, None)
+
+
+def _compared(one: _Side, other: _Side, pairing: Pairing) -> Json:
+    reworded = {
+        id_ for id_, words in one.wordings.items() if id_ in other.wordings and other.wordings[id_] != words
+    }
+    found = compare(_without(one, reworded), _without(other, reworded))
+    if not found.rows:
+        item = "" if pairing == "cells" else ", item"
+        message = f"a and b have no persona, task{item} and dimension in common for which both have a figure"
+        raise InvalidJobError([FieldError("", message)])
+    kept = {place for _, place in one.figures.keys() & other.figures.keys() if place.persona in reworded}
+    other_words = tuple(
+        LeftOut("all", place, "other_wording: the two jobs describe this persona differently")
+        for place in sorted(kept)
+    )
+    return {
+        "object": "comparison",
+        "a": one.about,
+        "b": other.about,
+        "pairing": pairing,
+        "simulated": one.about["simulated"] or other.about["simulated"],
+        **comparison_json(Comparison(found.rows, (*found.left_out, *other_words))),
+        "notes": list(_notes(one, other)),
+    }
+
+
+def _without(side: _Side, personas: set[str]) -> dict[tuple[str, Place], Figure]:
+    return {key: figure for key, figure in side.figures.items() if key[1].persona not in personas}
+
+
+def _notes(one: _Side, other: _Side) -> list[str]:
+    """What a reader must know to judge the differences."""
+    notes = []
+    if one.about["simulated"] or other.about["simulated"]:
+        notes.append("Simulated: these figures describe no real model.")
+    for name, side in (("a", one), ("b", other)):
+        if side.about["completeness"] != "full":
+            notes.append(f"{name} is not complete: what is missing is in no figure.")
+        share = side.about["coverage"]
+        if share is not None and share < MINIMUM_COVERAGE:
+            notes.append(
+                f"{name}: {100 * share:.1f} % of the planned verdicts count. Only what both have is compared;"
+                " what is missing could change the difference."
+            )
+        if side.about["baseline"] is not None:
+            notes.append(f"{name}: {NOTE}")
+    if one.judges is not None and other.judges is not None and one.judges != other.judges:
+        notes.append("The judges differ, so that a difference may be theirs.")
+    if one.sentences_per_call != other.sentences_per_call:
+        notes.append(
+            "Judges were asked about another number of sentences at a time: a difference may be theirs."
+        )
+    if one.instruments and other.instruments and one.instruments != other.instruments:
+        notes.append("The instruments differ: the two were asked in other words.")
+    if one.rules and other.rules and one.rules != other.rules:
+        notes.append(
+            "Sentences were split, or refusals recognised, by other versions of the rules: a difference may be theirs."
+        )
+    return notes

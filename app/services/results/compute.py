@@ -1,0 +1,458 @@
+"""Computes a job's results from its rows: while it runs for whoever asks, and once for all when it ends."""
+
+import asyncio
+import json
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.batches import batches
+from app.db.execution import failures, response_cache
+from app.db.execution.failures import FailureRow
+from app.db.execution.response_cache import ReuseRow
+from app.db.jobs import preparations, progress
+from app.db.jobs.jobs import JobRow
+from app.db.jobs.preparations import Asks, StoredStep
+from app.db.jobs.progress import Counts, UsageRow
+from app.db.results import result_queries
+from app.db.results.joint_scores import JointRow, joint_scores
+from app.db.results.result_queries import ResponseTally, ScoreRow, UnjudgedResponse
+from app.db.sets import sets
+from app.db.sets.sets import StoredPersonaSet
+from app.domain.jobs.plan import Cell, GymCell, gym, responses_per_run
+from app.domain.jobs.specification import JobSpec
+from app.domain.judging.verdict import Verdict, VerdictStatus
+from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
+from app.domain.personagym.scores import Grade
+from app.domain.results.coverage import coverages
+from app.domain.results.gate import CALLS_MISSING
+from app.domain.results.grouping_check import CheckedSentence, Json, JudgingCheck
+from app.domain.results.personagym_results import RESPONSE_STATUSES, GymTally, gym_results
+from app.domain.results.results import CellResult, ResponseStatuses
+from app.domain.results.totals import summarize, totals
+from app.domain.statistics.cells import estimate_cell
+from app.services.job_context import JobContext
+from app.services.jobs.view import cost_json, failure_json, reuse_json, usage_json
+from app.services.results.judge_agreement import judge_agreement
+from app.services.results.manifest import manifest
+from app.services.results.missing import corrected, judged_cell, responses_per_run_on
+from app.services.results.prompt_injection import (
+    Scores,
+    StoredGrade,
+    Suspicious,
+    read_suspicious,
+    suspicion_json,
+)
+from app.services.sets.persona_sets import generation_json, made_by
+from app.services.sets.sets import PERSONA_SET, QUESTION_SET, made_set_id
+from app.services.timestamps import time_json
+
+FULL, PARTIAL = "full", "partial"
+CELLS_WITHOUT_FIGURE, PERSONAS_WITHOUT_SCORE = "cells_without_figure", "personas_without_score"
+
+
+@dataclass(frozen=True, slots=True)
+class JobRows:
+    """What the results are computed from."""
+
+    scores: Scores
+    tallies: dict[int, ResponseTally]
+    grades: list[Grade]
+    questions: dict[tuple[int, str], StoredStep]
+    asks: list[Asks]
+    counts: Counts
+    usage: list[UsageRow]
+    snapshots: list[Any]
+    batches: list[Any]
+    made: StoredStep | None
+    made_set: StoredPersonaSet | None
+    checked: JudgingCheck
+    asked_alone: dict[str, int]
+    spared: list[ReuseRow] = field(default_factory=list)
+    reused_snapshots: list[Any] = field(default_factory=list)
+    joint: list[JointRow] = field(default_factory=list)
+    suspicious: Suspicious = field(default_factory=Suspicious)
+    failed: list[FailureRow] = field(default_factory=list)
+    unjudged: dict[int, list[UnjudgedResponse]] = field(default_factory=dict)
+
+
+async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
+    """Reads everything that a job's results are computed from."""
+    grouped: Scores = defaultdict(list)
+    async for row in result_queries.scores(connection, job.tenant, job.id):
+        grouped[row.cell, row.trait, row.judge].append(row)
+    counts, _ = await progress.counts(connection, job.tenant, job.id)
+    several = context.spec.grouping is not None
+    wanted = context.spec.reuse.wanted
+    grades = await _stored_grades(connection, job, context)
+    return JobRows(
+        grouped,
+        await result_queries.response_tallies(connection, job.tenant, job.id),
+        [grade for grade, _ in grades],
+        await preparations.questions_of_job(connection, job.tenant, job.id),
+        await preparations.asks(connection, job.tenant, job.id),
+        counts,
+        await progress.usage(connection, job.tenant, job.id),
+        await result_queries.snapshots(connection, job.tenant, job.id),
+        await batches.submitted_batches(connection, job.tenant, job.id),
+        await made_by(connection, job.tenant, job.id),
+        await _made_set(connection, job),
+        await _checked(connection, job, context) if several else JudgingCheck(),
+        await result_queries.asked_alone(connection, job.tenant, job.id) if several else {},
+        await response_cache.reuse(connection, job.tenant, job.id) if wanted else [],
+        await response_cache.snapshots(connection, job.tenant, job.id) if wanted else [],
+        await joint_scores(connection, job.tenant, job.id) if len(context.spec.judges) > 1 else [],
+        await read_suspicious(connection, job, context, grouped, grades),
+        await failures.histogram(connection, job.tenant, job.id),
+        await result_queries.unjudged_responses(
+            connection, job.tenant, job.id, provided=context.spec.provided
+        ),
+    )
+
+
+async def _checked(connection: AsyncConnection, job: JobRow, context: JobContext) -> JudgingCheck:
+    """The sentences that were judged in a group and alone, added up as they are read."""
+    check = JudgingCheck()
+    async for row in result_queries.checked_sentences(connection, job.tenant, job.id):
+        cell = context.cells[row.cell]
+        check.add(
+            CheckedSentence(
+                judge=context.spec.judges[row.judge].label,
+                task=cell.task.id,
+                scale=cell.dimensions[row.trait].scale,
+                level=cell.persona.traits[row.trait].level,
+                response=(row.cell, row.run, row.item),
+                grouped=Verdict(VerdictStatus(row.grouped), row.grouped_score),
+                alone=Verdict(VerdictStatus(row.alone), row.alone_score),
+                suspicious=row.suspicious,
+            )
+        )
+    return check
+
+
+async def _made_set(connection: AsyncConnection, job: JobRow) -> StoredPersonaSet | None:
+    kept = made_set_id(job.made_sets, PERSONA_SET)
+    return None if kept is None else (await sets.persona_sets(connection, job.tenant, [kept])).get(kept)
+
+
+async def read_grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[Grade]:
+    """Every grade of a job; a question is known by its number."""
+    return [grade for grade, _ in await _stored_grades(connection, job, context)]
+
+
+async def _stored_grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[StoredGrade]:
+    graded = {cell.ordinal: cell for cell in gym(context.cells)}
+    judges = [judge.label for judge in context.spec.judges]
+    found = result_queries.grades(connection, job.tenant, job.id, list(graded), len(judges))
+    return [
+        (
+            Grade(
+                model=context.spec.models[graded[cell].model].label,
+                persona=graded[cell].persona.id,
+                task=graded[cell].task.id,
+                question=str(item),
+                run=run,
+                judge=judges[judge],
+                verdict=Verdict(VerdictStatus(status), score),
+            ),
+            suspicion,
+        )
+        async for cell, run, item, judge, status, score, suspicion in found
+    ]
+
+
+class Computed(NamedTuple):
+    """A job's results.
+
+    Attributes:
+        completeness: ``"full"`` or ``"partial"``.
+        called: Whether every planned response and verdict is there and none has failed.
+        document: The results as JSON text.
+    """
+
+    completeness: str
+    called: bool
+    document: str
+
+
+async def compute_results(engine: AsyncEngine, job: JobRow, context: JobContext) -> Computed:
+    """A job's results as they stand; no connection is held while they are computed from what was read."""
+    async with engine.connect() as connection:
+        # One snapshot for all the queries behind the figures.
+        await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        rows = await read_rows(connection, job, context)
+    return await asyncio.to_thread(render_results, job, context, rows)
+
+
+def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
+    """See :func:`compute_results`; CPU only."""
+    spec = context.spec
+    cells = _cell_results(context, rows)
+    called = is_full(rows.counts) and _all_made(spec, rows)
+    gym_figures = _gym_results(context, rows)
+    reasons = _incomplete(cells, gym_figures["persona_scores"], called=called)
+    completeness = PARTIAL if reasons else FULL
+    judges = {judge.label: judge.simulated for judge in spec.judges}
+    results = summarize(cells, judges, spec.seed).to_json()
+    check = _check(context, rows)
+    document = {
+        "job": job.id,
+        "name": job.name,
+        "completeness": completeness,
+        "completeness_reasons": reasons,
+        **results,
+        "simulated": job.simulated,  # also where no sentence was judged
+        "verdict_agreement": judge_agreement(context, rows.joint),
+        **gym_figures,
+        **_generation_results(spec, rows),
+        "suspicion": _suspicion(context, rows),
+        **({} if check is None else {"judging_check": check}),
+        "started_at": time_json(job.started_at),
+        "computed_at": time_json(datetime.now(UTC)),
+        "usage": usage_json(rows.usage),
+        "cost": cost_json(rows.usage),
+        "failures": [failure_json(row) for row in rows.failed],
+        "reuse": reuse_json(rows.spared) if spec.reuse.wanted else None,
+        "manifest": manifest(
+            job,
+            context,
+            rows.snapshots,
+            made_set_id(job.made_sets, QUESTION_SET),
+            check,
+            batches=rows.batches,
+            reused_snapshots=rows.reused_snapshots,
+        ),
+    }
+    return Computed(completeness, called, _text(document))
+
+
+def _incomplete(
+    cells: Sequence[CellResult], persona_scores: Sequence[Mapping[str, Any]], *, called: bool
+) -> list[str]:
+    """Why results are not complete, each ``"code: words"``; nothing where they are."""
+    reasons = [] if called else [f"{CALLS_MISSING}: not every planned response and verdict is there"]
+    empty = sum(cell.metrics.acc_atom.value is None for cell in cells)
+    if empty:
+        reasons.append(f"{CELLS_WITHOUT_FIGURE}: {empty} of {len(cells)} cells have no scored sentence")
+    without = sum(row["persona_score"]["value"] is None for row in persona_scores)
+    if without:
+        reasons.append(
+            f"{PERSONAS_WITHOUT_SCORE}: {without} of {len(persona_scores)} personas have no PersonaScore"
+        )
+    return reasons
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    """An object as JSON, its lists element by element: the encoder lets no other thread run before it has ended."""
+    encode = _ENCODER.encode
+    values = {
+        name: f"[{','.join(map(encode, value))}]" if isinstance(value, list) else encode(value)
+        for name, value in document.items()
+    }
+    return f"{{{','.join(f'{encode(name)}:{value}' for name, value in values.items())}}}"
+
+
+def _suspicion(context: JobContext, rows: JobRows) -> dict[str, Any] | None:
+    """The verdicts that a judged text may have swayed; ``None`` for a job in which nothing is judged."""
+    spec, found = context.spec, rows.suspicious
+    if spec.generation is not None:
+        return None
+    if not found.any:
+        return suspicion_json(found, None)
+    others = replace(
+        rows, scores=found.scores if found.verdicts else rows.scores, grades=list(found.other_grades)
+    )
+    of_models = totals(_cell_results(context, others), spec.seed)
+    without = {
+        # What is left out on purpose is not missing.
+        "totals": [
+            replace(one, coverage=None, corrected=None, matched=None).to_json()
+            for one in of_models
+            if one.by in {("model",), ("model", "task")}
+        ],
+        "persona_score_totals": _gym_results(context, others).get("persona_score_totals", []),
+    }
+    return suspicion_json(found, without)
+
+
+def _check(context: JobContext, rows: JobRows) -> Json | None:
+    """How far grouped verdicts agree with those on single sentences; ``None`` for a job that does not group."""
+    grouping = context.spec.grouping
+    return None if grouping is None else rows.checked.to_json(grouping, rows.asked_alone)
+
+
+def is_full(counts: Counts) -> bool:
+    """Whether every planned response and verdict is there and none has failed."""
+    return (
+        counts.answered == counts.planned
+        and counts.judged == counts.due
+        and counts.failed == counts.unjudged == 0
+    )
+
+
+TURN_SECONDS = 0.00005
+"""After each cell, others get Python's lock for so long. A thread that waits for it asks for it only once nobody has let go of it
+for a while. numpy lets go of it again and again, and has it back before the other thread is awake: sixty milliseconds long,
+over cells without any scores yet, nobody else's turn came."""
+
+
+def _cell_results(context: JobContext, rows: JobRows) -> list[CellResult]:
+    found, judged = [], []
+    for cell in context.cells:
+        for trait in range(len(cell.dimensions)):
+            found.append(_cell_result(context.spec, cell, trait, rows))
+            judged.append(
+                judged_cell(context.spec.models[cell.model].label, *_missing(context.spec, cell, trait, rows))
+            )
+            time.sleep(TURN_SECONDS)
+    return [
+        replace(result, coverage=coverage) for result, coverage in zip(found, coverages(judged), strict=True)
+    ]
+
+
+def _missing(
+    spec: JobSpec, cell: Cell, trait: int, rows: JobRows
+) -> tuple[Cell, int, dict[str, list[ScoreRow]], list[UnjudgedResponse], int]:
+    """What :mod:`app.services.results.missing` asks for of a cell."""
+    by_judge = {
+        judge.label: rows.scores.get((cell.ordinal, trait, n), []) for n, judge in enumerate(spec.judges)
+    }
+    per_run = responses_per_run_on(cell, trait, _per_run(cell, rows))
+    return cell, trait, by_judge, rows.unjudged.get(cell.ordinal, []), per_run
+
+
+def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellResult:
+    dimension = cell.dimensions[trait]
+    level = cell.persona.traits[trait].level
+    by_judge = {
+        judge.label: cell_scores(cell, trait, rows.scores.get((cell.ordinal, trait, n), []))
+        for n, judge in enumerate(spec.judges)
+    }
+    model = spec.models[cell.model]
+    runs = np.unique(np.concatenate([scores.runs for scores in by_judge.values()]))
+    key = (model.label, cell.persona.id, cell.task.id)
+    estimate = estimate_cell(by_judge, runs, spec.seed, key)
+    tally = rows.tallies.get(cell.ordinal)
+    return CellResult(
+        model=model.label,
+        persona=cell.persona.id,
+        task=cell.task.id,
+        dimension=dimension.id,
+        level=level,
+        runs=cell.runs or (tally.runs if tally else 0),  # existing texts come in as many runs as there are
+        metrics=estimate.metrics,
+        by_judge=estimate.by_judge,
+        influences=estimate.influences,
+        scale=dimension.scale,
+        simulated=model.simulated or any(judge.simulated for judge in spec.judges),
+        statuses=_statuses(tally, _planned(cell, rows)),
+        corrected=corrected(*_missing(spec, cell, trait, rows), estimate, spec.seed, key),
+    )
+
+
+def _planned(cell: Cell, rows: JobRows) -> int:
+    """Responses that a cell shall have; 0 for existing texts, which are not planned."""
+    return cell.runs * _per_run(cell, rows)
+
+
+def _per_run(cell: Cell, rows: JobRows) -> int:
+    """Responses that a run of the cell shall have."""
+    step = rows.questions.get((cell.person, cell.task.id)) if isinstance(cell, GymCell) else None
+    known = len(step.content) if step is not None and step.status == "ready" else 0
+    return known or responses_per_run(cell)
+
+
+def _gym_results(context: JobContext, rows: JobRows) -> dict[str, Any]:
+    """PersonaScores and what they rest on; nothing but an empty list for a job without PersonaGym tasks."""
+    spec = context.spec
+    if spec.gym is None:
+        return {"persona_scores": []}
+    tallies = [_gym_tally(spec, cell, rows) for cell in gym(context.cells)]
+    results = gym_results(
+        tallies, rows.grades, [task.id for task in spec.gym.tasks], len(spec.judges), spec.seed
+    )
+    return {**results, "preparation": [asdict(asks) for asks in rows.asks]}
+
+
+def _all_made(spec: JobSpec, rows: JobRows) -> bool:
+    """Whether there are as many personas as were wanted, in a job that makes some up."""
+    return spec.generation is None or (rows.made is not None and rows.made.status == "ready")
+
+
+def _generation_results(spec: JobSpec, rows: JobRows) -> dict[str, Any]:
+    """What came of a job that makes up personas; nothing for any other."""
+    if spec.generation is None:
+        return {}
+    kept = rows.made_set
+    found = generation_json(
+        rows.made,
+        spec.generation.count,
+        None if kept is None else kept.id,
+        None if kept is None else kept.diversity,
+    )
+    return {"persona_set": found, "preparation": [asdict(asks) for asks in rows.asks]}
+
+
+def _gym_tally(spec: JobSpec, cell: GymCell, rows: JobRows) -> GymTally:
+    tally = rows.tallies.get(cell.ordinal)
+    return GymTally(
+        model=spec.models[cell.model].label,
+        persona=cell.persona.id,
+        task=cell.task.id,
+        planned=_planned(cell, rows),
+        responses={} if tally is None else {name: getattr(tally, name) for name in RESPONSE_STATUSES},
+    )
+
+
+def _statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:
+    if tally is None:
+        return ResponseStatuses(planned=planned)
+    return ResponseStatuses(
+        planned=planned or tally.answered + tally.refused + tally.no_answer,
+        answered=tally.answered,
+        refused=tally.refused,
+        filtered=tally.filtered,
+        no_answer=tally.no_answer,
+        failed=tally.failed,
+        empty=tally.empty,
+        truncated=tally.truncated,
+        refused_units=tally.refused_units,
+    )
+
+
+def cell_scores(cell: Cell, trait: int, rows: list[ScoreRow]) -> CellScores:
+    """One judge's scores of one cell and trait, from its rows in any order."""
+    scale = cell.dimensions[trait].scale
+    histograms = np.zeros((len(rows), scale.size), dtype=np.int64)
+    for n, row in enumerate(rows):
+        if row.scores:
+            histograms[n] = np.bincount(np.asarray(row.scores) - scale.minimum, minlength=scale.size)
+    instructions = np.asarray(
+        [UNKNOWN_INSTRUCTION if r.instruction is None else r.instruction for r in rows], dtype=np.int64
+    )
+    runs = np.asarray([r.run for r in rows], dtype=np.int64)
+    # Sums of fractions depend on their order in the last digits; the rows come in any.
+    order = np.lexsort((*histograms.T, runs))
+    return CellScores(
+        scale=scale,
+        level=scale.levels.index(cell.persona.traits[trait].level),
+        runs=runs[order],
+        instructions=instructions[order],
+        histograms=histograms[order],
+        excluded={
+            VerdictStatus.NOT_APPLICABLE: sum(r.not_applicable for r in rows),
+            VerdictStatus.REFUSED: sum(r.refused for r in rows),
+            VerdictStatus.UNPARSED: sum(r.unparsed for r in rows),
+            VerdictStatus.FAILED: sum(r.failed for r in rows),
+            VerdictStatus.FILTERED: sum(r.filtered for r in rows),
+        },
+    )

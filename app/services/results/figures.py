@@ -1,0 +1,138 @@
+"""A report's figures as files."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs.jobs import JobRow
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.judging.stepwise_json import parse_document
+from app.services.errors import BusyError, NotFoundError
+from app.services.job_context import JobContext
+from app.services.results.baselines import BaselineFilter, baselines
+from app.services.results.run_distances import read_varying_cells
+from app.services.results.single_option import only
+
+FigureName = Literal[
+    "models",
+    "persona_scores",
+    "published",
+    "published_persona_scores",
+    "heat_map",
+    "scores",
+    "cells",
+    "runs",
+]
+FigureFormat = Literal["svg", "png"]
+Theme = Literal["light", "dark"]
+
+PLACES, WAITING_SECONDS = 8, 20.0
+"""Figures that are drawn or wait at a time, and how long one waits for its turn; each takes up to three seconds."""
+
+OF_ONE_MODEL = ("heat_map", "cells")
+"""The figures that show a single model."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRequest:
+    """Which figure, and how.
+
+    Attributes:
+        name: Its name.
+        format: Of the file.
+        model: For those of one model; ``None`` if the job has only one.
+        theme: ``None`` for light, and in an SVG for whichever the reader prefers.
+    """
+
+    name: FigureName
+    format: FigureFormat
+    model: str | None = None
+    theme: Theme | None = None
+
+
+class FigureDesk:
+    """Draws one figure after the other, on a thread of its own: matplotlib cannot draw two at a time.
+
+    A figure is small whatever the job's size, so that one waits for a few others' seconds, or is told to come again.
+    """
+
+    def __init__(self, places: int = PLACES, seconds: float = WAITING_SECONDS) -> None:
+        self._places = places
+        self._seconds = seconds
+        self._taken = 0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="figures")
+
+    async def draw(self, work: Callable[[], bytes | None]) -> bytes | None:
+        """What ``work`` returns; whoever goes away before it has begun is not drawn for.
+
+        Raises:
+            BusyError: If too many wait already, or the turn does not come in time.
+        """
+        if self._taken >= self._places:
+            raise BusyError(f"{self._taken} figures wait to be drawn; try again in a few seconds")
+        self._taken += 1
+        submitted = self._thread.submit(work)
+        try:
+            drawn = asyncio.wrap_future(submitted)
+            await asyncio.wait({drawn}, timeout=self._seconds)
+            if submitted.cancel():
+                raise BusyError("other figures take all the time; try again in a few seconds")
+            return await drawn
+        finally:
+            submitted.cancel()
+            self._taken -= 1
+
+    def close(self) -> None:
+        """Draws nothing more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+async def draw_figure(
+    engine: AsyncEngine,
+    desk: FigureDesk,
+    job: JobRow,
+    context: JobContext,
+    results: str,
+    wanted: FigureRequest,
+) -> bytes:
+    """A figure of a job's results as they stand.
+
+    Raises:
+        NotFoundError: If the job has nothing to show there.
+        InvalidJobError: If the model is missing, unknown or beside the point.
+        BusyError: If others' figures take all the time.
+    """
+    of_one = wanted.name in OF_ONE_MODEL
+    if wanted.model is not None and not of_one:
+        raise InvalidJobError([FieldError("/query/model", f"only for {' and '.join(OF_ONE_MODEL)}")])
+    document: Json = await asyncio.to_thread(parse_document, results)
+    model = only("model", wanted.model, [cell["model"] for cell in document["cells"]]) if of_one else ""
+    distances = []
+    if wanted.name == "runs":
+        distances = await read_varying_cells(engine, job, context, document["cells"])
+    drawn = await desk.draw(lambda: _draw(document, wanted, model, distances))
+    if drawn is None:
+        raise NotFoundError(f"figure {wanted.name} of {job.id}: it would be empty")
+    return drawn
+
+
+def _draw(document: Json, wanted: FigureRequest, model: str, distances: Sequence[Json]) -> bytes | None:
+    # Imported where it is used, which is on a thread: matplotlib takes a second.
+    from app.reports.figures.files import figure_file  # noqa: PLC0415
+
+    return figure_file(
+        document,
+        wanted.name,
+        model=model,
+        distances=distances,
+        baselines=json.loads(baselines(BaselineFilter())),
+        file_format=wanted.format,
+        theme=wanted.theme,
+    )

@@ -1,0 +1,138 @@
+"""How far the people who annotated a job agree with its judges, as results show it."""
+
+import asyncio
+import json
+from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs.jobs import JobRow
+from app.db.labels import annotations
+from app.db.labels import rounds as labelling
+from app.db.labels.rounds import RoundRow
+from app.db.results import response_pages
+from app.db.results.response_pages import Judgements, Position
+from app.domain.labels.agreement import Sampling, Stratum, Subject, annotation_agreement
+from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Kind, Place
+from app.services.job_context import JobContext, JobContexts
+
+REMEMBERED_JOBS = 64
+RESPONSES_AT_ONCE = 100
+"""Of a query; with what several judges say of their sentences they hold up the event loop for some milliseconds."""
+
+Scores = dict[tuple[str | None, Place], float]
+State = tuple[int, Decimal, int, datetime | None]
+"""How many annotations there are, the sum of the moments at which they were given, how many rounds, and when the job ended."""
+
+
+class HumanAgreement:
+    """One a process; remembers what it computed until somebody annotates or draws a round, or the job goes on."""
+
+    def __init__(self, engine: AsyncEngine, contexts: JobContexts) -> None:
+        self._engine = engine
+        self._contexts = contexts
+        self._computed: OrderedDict[str, tuple[State, str]] = OrderedDict()
+        self._computing = asyncio.Lock()
+
+    async def read(self, job: JobRow) -> str | None:
+        """The agreement as JSON text; ``None`` where nobody has annotated."""
+        async with self._engine.connect() as connection:
+            count, moments, rounds = await annotations.state(connection, job.tenant, job.id)
+        if not count:
+            return None
+        state = (count, moments, rounds, job.finished_at)
+        known = self._known(job, state)
+        if known is None:
+            async with self._computing:  # who comes meanwhile takes the same
+                known = self._known(job, state) or await self._compute(job)
+                self._keep(job, state, known)
+        return known
+
+    def _known(self, job: JobRow, state: State) -> str | None:
+        known = self._computed.get(job.id)
+        if known is None or known[0] != state or job.finished_at is None:
+            return None
+        self._computed.move_to_end(job.id)
+        return known[1]
+
+    def _keep(self, job: JobRow, state: State, text: str) -> None:
+        self._computed[job.id] = (state, text)
+        while len(self._computed) > REMEMBERED_JOBS:
+            self._computed.popitem(last=False)
+
+    async def _compute(self, job: JobRow) -> str:
+        context = await self._contexts.get(job.tenant, job.id)
+        found: list[Annotation] = []
+        async with self._engine.connect() as connection:
+            rounds = await labelling.rounds_of_job(connection, job.tenant, job.id)
+            after = 0
+            while page := await annotations.read_page(
+                connection, job.tenant, job_id=job.id, annotator=None, after=after, limit=ROWS_AT_ONCE
+            ):
+                found += [each.annotation for each in page]
+                after = page[-1].id
+            wanted = sorted({place.response for each in found for place in (each.place, each.other) if place})
+            judged: dict[Position, Judgements] = {}
+            for start in range(0, len(wanted), RESPONSES_AT_ONCE):
+                part = wanted[start : start + RESPONSES_AT_ONCE]
+                judged |= await response_pages.judgements_of(
+                    connection, job.tenant, job.id, part, graded=context.spec.gym is not None
+                )
+        return await asyncio.to_thread(_agreement_json, context, found, judged, rounds)
+
+
+def _agreement_json(
+    context: JobContext,
+    found: Sequence[Annotation],
+    judged: dict[Position, Judgements],
+    rounds: Sequence[RoundRow],
+) -> str:
+    """CPU only."""
+    scores: list[Scores] = [{} for _ in context.spec.judges]
+    for position, judgements in judged.items():
+        _add_scores(scores, context, position, judgements)
+    agreement = annotation_agreement(
+        found,
+        {cell.ordinal: cell.task.id for cell in context.cells},
+        {judge.label: given for judge, given in zip(context.spec.judges, scores, strict=True)},
+        context.spec.seed,
+        _sampling(rounds),
+    )
+    return json.dumps([each.to_json() for each in agreement], separators=(",", ":"))
+
+
+def _sampling(rounds: Sequence[RoundRow]) -> Sampling:
+    """What the rounds drew; their things stand in the order of their strata."""
+    drawn: dict[Subject, Stratum] = {}
+    sizes: dict[tuple[Kind, str | None], dict[Stratum, int]] = defaultdict(dict)
+    for row in rounds:
+        found = [(each["task"], tuple(each["scores"])) for each in row.strata]
+        available = [each["available"] for each in row.strata]
+        sizes[Kind(row.kind), row.dimension] |= dict(zip(found, available, strict=True))
+        strata = [
+            stratum for stratum, each in zip(found, row.strata, strict=True) for _ in range(each["drawn"])
+        ]
+        for stratum, (one, *other) in zip(strata, row.things, strict=True):
+            drawn[row.dimension, Place(*one), Place(*other[0]) if other else None] = stratum
+    return Sampling(drawn, sizes)
+
+
+def _add_scores(
+    scores: Sequence[Scores], context: JobContext, position: Position, judgements: Judgements
+) -> None:
+    """What each judge gave a response: its sentences, their mean, and its grade."""
+    dimensions = context.cells[position[0]].dimensions
+    of_response: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for unit, (trait, judge, _, score, *_) in zip(judgements.units, judgements.said, strict=True):
+        if score is not None:
+            dimension = dimensions[trait].id
+            scores[judge][dimension, Place(*position, unit)] = float(score)
+            of_response[judge, dimension].append(score)
+    for (judge, dimension), given in of_response.items():
+        scores[judge][dimension, Place(*position, None)] = sum(given) / len(given)
+    for grade in judgements.grades:
+        if grade.score is not None:
+            scores[grade.judge][None, Place(*position, None)] = float(grade.score)

@@ -1,0 +1,338 @@
+"""What a result was made with: enough to make it again, and every way in which it departs from the papers."""
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from platform import python_version
+from typing import Any
+
+from app.db.jobs.jobs import JobRow
+from app.domain.instruments.prompts import drops_article
+from app.domain.jobs.execution import Execution
+from app.domain.jobs.plan import Cell, atomic
+from app.domain.jobs.specification import JobSpec
+from app.domain.judging.grouping import Grouping
+from app.domain.judging.hardening import Hardening
+from app.domain.personagym.diversity import SAME_ATTRIBUTES, SAME_WORDING
+from app.domain.personagym.generation import MOST_FRUITLESS, PersonaGeneration
+from app.domain.personagym.specification import QUESTIONS, SAMPLING, GymSpec, with_sampling
+from app.domain.providers.model import Model
+from app.domain.providers.parameters import Sent
+from app.domain.providers.reuse import Reuse, ReuseScope
+from app.domain.results.grouping_check import Json
+from app.instruments.loader import load_atomic
+from app.services.job_context import JobContext
+from app.services.providers.model_parameters import extra_fields_of, parameters_json, sent_of, table_of
+from persona_assay.version import VERSION
+
+PAPER_INSTRUCTIONS, PAPER_ITERATIONS = 6, 5
+PAPER_GYM_TASKS, PAPER_EVALUATORS = 5, 2
+PAPER_SAMPLING = 1.0
+PACKAGES = ("nltk", "numpy", "scipy", "openai", "anthropic", "genai-prices")
+
+
+GENERATION_DEVIATIONS = [
+    "PersonaGym: the paper does not print the prompt that generated its personas; ours is used.",
+    "PersonaGym: personas are kept only if they are distinct by this project's measured rule.",
+]
+
+
+def manifest(
+    job: JobRow,
+    context: JobContext,
+    snapshots: list[Any],
+    question_set: str | None = None,
+    check: Json | None = None,
+    *,
+    batches: Sequence[Any] = (),
+    reused_snapshots: Sequence[Any] = (),
+) -> dict[str, Any]:
+    """The manifest of a job's results.
+
+    Args:
+        job: The job.
+        context: Its specification and cells.
+        snapshots: The model snapshots that providers reported.
+        question_set: The set as which the job's PersonaGym questions are kept.
+        check: How far verdicts on several sentences a call agree with those on one, where the job groups them.
+        reused_snapshots: The same of replies that were used again.
+        batches: The batches in which calls were made, by their providers' ids.
+    """
+    spec = context.spec
+    return {
+        "protocol": "paper" if spec.hardening is None else "hardened",
+        "versions": {"python": python_version(), "persona-assay": VERSION}
+        | {name: version(name) for name in PACKAGES},
+        "instrument": {
+            "version": spec.instrument.version,
+            "sha256": spec.instrument.content_hash,
+            "segmenter": spec.instrument.segmenter,
+            "refusals": spec.instrument.refusals,
+            "injections": spec.instrument.injections,
+        },
+        "model_table": table_of(spec),
+        "extra_fields": extra_fields_of(spec),
+        "models": [_model(model) for model in spec.models],
+        "judges": [_model(judge) for judge in spec.judges],
+        "snapshots": snapshots,
+        "instructions": list(spec.instructions),
+        "iterations": spec.iterations,
+        "seed": spec.seed,
+        "existing_texts": spec.provided,
+        "reuse": _reuse(spec.reuse, reused_snapshots),
+        "execution": spec.execution.value,
+        **({} if spec.execution is Execution.DIRECT else {"batches": list(batches)}),
+        "simulated": job.simulated,
+        "thoughts": "kept_apart",
+        **({} if spec.hardening is None else {"hardening": _hardening(spec.hardening)}),
+        **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
+        **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec, question_set)}),
+        **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
+        "deviations": deviations(spec, context.cells),
+    }
+
+
+def _hardening(hardening: Hardening) -> dict[str, Any]:
+    return {
+        "protocol": hardening.protocol,
+        "instrument": {"version": hardening.version, "sha256": hardening.content_hash},
+    }
+
+
+def _judging(grouping: Grouping, check: Json | None) -> dict[str, Any]:
+    return {
+        "sentences_per_call": grouping.sentences,
+        "instrument": {"version": grouping.words.version, "sha256": grouping.words.content_hash},
+        "check": check,
+    }
+
+
+def _reuse(reuse: Reuse, snapshots: Sequence[Any]) -> dict[str, Any]:
+    across_jobs = ReuseScope.ACROSS_JOBS in {reuse.judging, reuse.generation}
+    return {
+        "judging": reuse.judging.value,
+        "generation": reuse.generation.value,
+        "max_age_days": reuse.max_age_days if across_jobs else None,
+        "snapshots": list(snapshots),
+    }
+
+
+def _gym(gym: GymSpec, spec: JobSpec, question_set: str | None) -> dict[str, Any]:
+    return {
+        "instrument": {"version": gym.instrument.version, "sha256": gym.instrument.content_hash},
+        "instruction": gym.instruction,
+        "reasoner": _model(gym.reasoner),
+        "persona_agents": [_model(with_sampling(model)) for model in spec.models],
+        "question_set": question_set,
+        "given_questions": {
+            "pairs": gym.given_pairs(spec.personas),
+            "of": len(spec.personas) * len(gym.tasks),
+        },
+        "environment_pool": len(gym.pool),
+        "own_environment_pool": gym.own_pool,
+        "tasks": [
+            {
+                "task": task.id,
+                "questions": task.questions,
+                "questions_per_environment": task.per_environment,
+                "runs": task.runs,
+                "atomic": task.atomic,
+            }
+            for task in gym.tasks
+        ],
+    }
+
+
+def _generation(generation: PersonaGeneration) -> dict[str, Any]:
+    return {
+        "count": generation.count,
+        "reasoner": _model(generation.reasoner),
+        "distinct_below": {"attributes": SAME_ATTRIBUTES, "wording": SAME_WORDING},
+        "asks_without_a_new_one": MOST_FRUITLESS,
+    }
+
+
+def _model(model: Model) -> dict[str, Any]:
+    parameters = model.parameters
+    return {
+        "label": model.label,
+        "connection": model.connection or None,
+        "name": model.name,
+        "simulated": model.simulated,
+        "parameters": {
+            "temperature": parameters.temperature,
+            "top_p": parameters.top_p,
+            "max_tokens": parameters.max_tokens,
+            "seed": parameters.seed,
+            "stop": list(parameters.stop),
+            "extra": dict(parameters.extra),
+        },
+        **({} if model.takes is None else parameters_json(model)),
+    }
+
+
+def deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
+    """Every way in which a job departs from the papers' protocols, as sentences for people."""
+    if spec.generation is not None:
+        return GENERATION_DEVIATIONS
+    of_gym = [] if spec.gym is None else gym_deviations(spec, spec.gym)
+    if spec.gym is not None and not spec.tasks:
+        return [*of_gym, *_own_deviations(spec)]
+    return [*_atomic_deviations(spec, cells), *_own_deviations(spec), *of_gym]
+
+
+def _own_deviations(spec: JobSpec) -> list[str]:
+    return [
+        *_judge_deviations(spec),
+        *_hardening_deviations(spec),
+        *_grouping_deviations(spec),
+        *_reuse_deviations(spec.reuse),
+    ]
+
+
+def _hardening_deviations(spec: JobSpec) -> list[str]:
+    if spec.hardening is None:
+        return []
+    told = "Judges were told by a system prompt of our own what of their prompts is the judged text, which a key word"
+    return [
+        f"{told} encloses, and to begin their replies with that word; the papers' prompts have the text as it is."
+    ]
+
+
+def _judge_deviations(spec: JobSpec) -> list[str]:
+    found = []
+    for judge in spec.judges:
+        sent = sent_of(judge)
+        temperature = sent.values.get("temperature")
+        if "temperature" in sent.ignored:
+            found.append(
+                f"Judge {judge.label} ignores the temperature that it is sent; the paper's ran at 0."
+            )
+        elif temperature != 0:
+            ran = (
+                "the provider's default temperature" if temperature is None else f"temperature {temperature}"
+            )
+            found.append(f"Judge {judge.label} ran at {ran}{_why(sent, 'temperature')}; the paper's at 0.")
+    return found
+
+
+def _why(sent: Sent, name: str) -> str:
+    """Why a parameter was not sent, if it was asked for."""
+    return next((f" ({dropped.reason})" for dropped in sent.dropped if dropped.name == name), "")
+
+
+def _grouping_deviations(spec: JobSpec) -> list[str]:
+    if spec.grouping is None:
+        return []
+    several = (
+        f"Judges were asked about up to {spec.grouping.sentences} sentences in one call, with our own prompt;"
+    )
+    return [f"{several} the paper's are asked about one. judging_check says how far the two ways agree."]
+
+
+def _reuse_deviations(reuse: Reuse) -> Iterator[str]:
+    if reuse.judging is not ReuseScope.OFF:
+        yield "Judges at temperature 0 were asked once for what is asked in the same words; the reply counts for all."
+    for stage, scope in (("Judges' replies", reuse.judging), ("Texts", reuse.generation)):
+        if scope is ReuseScope.ACROSS_JOBS:
+            yield f"{stage} may come from earlier jobs, up to {reuse.max_age_days} days before."
+
+
+def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:
+    """Every way in which a job departs from PersonaGym's protocol."""
+    names = {task.id: task.task for task in gym.tasks}
+    ours = [t.title for t in names.values() if "guidelines" not in t.from_paper]
+    criteria = [t.title for t in names.values() if "question_criteria" not in t.from_paper]
+    found = [
+        "PersonaGym: each response is graded in a call of its own, and its final score is read strictly."
+    ]
+    if not gym.own_pool:
+        found.append(
+            "PersonaGym: the pool of environments is this project's; the paper does not print its own."
+        )
+    if ours:
+        found.append(f"PersonaGym: the paper does not print the rubrics of {', '.join(ours)}; ours are used.")
+    if criteria:
+        found.append(
+            f"PersonaGym: the question criteria of {', '.join(criteria)} are ours, for the same reason."
+        )
+    if gym.instruction != gym.prompts.default_instruction:
+        found.append(
+            f"PersonaGym: the persona instruction is {gym.instruction!r}, not the paper's appendix's."
+        )
+    if len(gym.tasks) != PAPER_GYM_TASKS:
+        found.append(f"PersonaGym: {len(gym.tasks)} tasks; the paper has {PAPER_GYM_TASKS}.")
+    if any(t.questions != QUESTIONS or t.per_environment or gym.questions for t in gym.tasks):
+        found.append(f"PersonaGym: not {QUESTIONS} generated questions for each persona and task.")
+    if len(spec.judges) != PAPER_EVALUATORS:
+        found.append(f"PersonaGym: {len(spec.judges)} judges; the paper has {PAPER_EVALUATORS}.")
+    agents = [] if spec.provided else [with_sampling(model) for model in spec.models]
+    found += [note for model in (gym.reasoner, *agents) for note in _gym_sampling(model)]
+    if any(task.atomic for task in gym.tasks):
+        found.append("PersonaGym: responses are judged by sentence too, with this project's own prompt.")
+    return found
+
+
+def _atomic_deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
+    found = [
+        "Judges' replies are read strictly; the paper's released code takes the first digit that it finds.",
+        "Sentences are split by NLTK's Punkt with parameters of our own; the paper's are those of NLTK's English model.",
+        "Refusals are recognised by anchored phrases and by the provider's own signal, not by key words anywhere.",
+    ]
+    if spec.provided:
+        found.append("The texts were not generated by this service; how they were prompted is not known.")
+    else:
+        if spec.iterations != PAPER_ITERATIONS:
+            found.append(
+                f"{spec.iterations} iterations of each instruction; the paper has {PAPER_ITERATIONS}."
+            )
+        own = len(set(spec.instructions) - set(load_atomic(spec.instrument.version).instructions))
+        if own:
+            found.append(f"{own} persona instructions are not the paper's.")
+        if len(spec.instructions) - own != PAPER_INSTRUCTIONS:
+            used = len(spec.instructions) - own
+            found.append(f"{used} of the paper's {PAPER_INSTRUCTIONS} persona instructions.")
+        found += [note for model in spec.models for note in _sampling(model)]
+        found += [
+            f"{model.label} was sent the instruction and the task as one text; the paper does not say how it asked its base models."
+            for model in spec.models
+            if model.takes is not None and model.takes.format == "completions"
+        ]
+        if any(drops_article(instruction, p) for instruction in spec.instructions for p in spec.personas):
+            found.append(
+                '"You are a {persona}." loses its "a" before descriptions that bring their own article.'
+            )
+    if len(spec.judges) > 1:
+        found.append(f"{len(spec.judges)} judges, each alone; their metrics are averaged. The paper has one.")
+    if any(cell.persona.id not in PAPER_PERSONAS for cell in atomic(cells)):
+        found.append("Personas beyond the paper's fifteen.")
+    return found
+
+
+def _sampling(model: Model) -> Iterator[str]:
+    """How a model is sampled otherwise than in appendix A.3: temperature and top_p 1, everything else left alone."""
+    parameters, sent = model.parameters, sent_of(model).values
+    for name in ("temperature", "top_p"):
+        value = sent.get(name)
+        if value not in {None, PAPER_SAMPLING}:
+            yield f"{model.label} ran with {name} {value}; the paper's models with {PAPER_SAMPLING:g}."
+    if parameters.max_tokens is not None:
+        yield f"{model.label} wrote at most {parameters.max_tokens} tokens."
+    if parameters.seed is not None or parameters.stop or parameters.extra:
+        yield f"{model.label} ran with parameters of its own: seed, stop sequences or further fields."
+
+
+def _gym_sampling(model: Model) -> Iterator[str]:
+    """How a model is sampled otherwise than in PersonaGym's paper."""
+    sent = sent_of(model)
+    for name in ("temperature", "top_p"):
+        value = sent.values.get(name)
+        if value != SAMPLING:
+            ran = f"the provider's default {name}" if value is None else f"{name} {value}"
+            yield f"PersonaGym: {model.label} ran with {ran}{_why(sent, name)}; the paper's with {SAMPLING}."
+        elif name in sent.ignored:
+            yield f"PersonaGym: {model.label} ignores the {name} that it is sent; the paper's ran with {SAMPLING}."
+
+
+PAPER_PERSONAS = frozenset(
+    f"{dimension}-{level}" for dimension in "OCEAN" for level in ("high", "neutral", "low")
+)

@@ -1,0 +1,416 @@
+"""Reads responses with their units and verdicts: page by page for the API, as a stream for reports."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.execution import response_cache
+from app.db.execution.response_cache import Place
+from app.db.jobs import jobs, preparations
+from app.db.jobs.jobs import JobRow
+from app.db.jobs.preparations import StoredStep
+from app.db.jobs.retries import count_reopenings
+from app.db.results import response_pages
+from app.db.results.response_pages import GradeRecord, Judgements, Position, ResponseRecord, Said, Wanted
+from app.domain.instruments.segmentation import texts_at
+from app.domain.instruments.task import Item
+from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym
+from app.domain.jobs.specification import JobSpec
+from app.domain.judging.hardening import showing
+from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
+from app.domain.judging.prompt_injection import Suspicion
+from app.domain.judging.verdict import VerdictStatus
+from app.domain.personagym.grades import read_final_score
+from app.domain.personagym.specification import question_item
+from app.domain.providers.model import Usage
+from app.domain.providers.reuse import ReplyOrigin
+from app.services.identifiers import response_id
+from app.services.job_context import JobContext
+
+Questions = Mapping[tuple[int, str], StoredStep]
+"""PersonaGym's questions by persona and task."""
+
+Origins = Mapping[Place, ReplyOrigin]
+"""Whose replies those are that no call of the job was made for."""
+
+
+MOST_VERDICTS, MOST_BYTES = 20_000, 8_000_000
+"""Verdicts of a page, and what its texts may have in UTF-8: a page of long responses ends early, so that none takes much memory."""
+
+EXPORT_VERDICTS = 8_000
+"""Verdicts of a page of an export, about: enough that its queries cost little for each, few enough to hold two."""
+
+FIRST_EXPORT_PAGE, LONGEST_EXPORT_PAGE = 200, 2_000
+"""Responses."""
+
+
+_NOTHING = Judgements()
+
+LOOKED_AT = 2_000
+"""Responses of which a page of those that judges have marked is chosen, so that its cost is bounded however few there are."""
+
+APART = 2
+"""Points between two judges' grades from which on they disagree: half of what lies between the worst and the best."""
+
+
+class CutOffError(Exception):
+    """A job was deleted, or taken up again, while it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFilter:
+    """Which responses to show; ``None`` and ``False`` mean all.
+
+    Attributes:
+        model: A model's label.
+        persona: A persona's id.
+        task: A task's id.
+        out_of_character: Only those of which a judge finds a sentence out of character.
+        judges_disagree: Only those of which one judge finds a sentence in character and another finds it out of
+            character, on the same dimension, or whose grades are :data:`APART` or more points apart.
+        suspicious: Only those with a doubtful verdict or grade.
+    """
+
+    model: str | None = None
+    persona: str | None = None
+    task: str | None = None
+    out_of_character: bool = False
+    judges_disagree: bool = False
+    suspicious: bool = False
+
+    @property
+    def by_judgement(self) -> bool:
+        """Whether what judges said decides, so that most of what is looked at may not be shown."""
+        return self.out_of_character or self.judges_disagree or self.suspicious
+
+    def admits(self, context: JobContext, cell: Cell) -> bool:
+        """Whether a cell's responses can be among them."""
+        return (
+            (self.model is None or context.spec.models[cell.model].label == self.model)
+            and (self.persona is None or cell.persona.id == self.persona)
+            and (self.task is None or cell.task.id == self.task)
+        )
+
+
+async def read_page(
+    engine: AsyncEngine,
+    job: JobRow,
+    context: JobContext,
+    wanted: ResponseFilter,
+    *,
+    after: Position | None,
+    limit: int,
+    most_verdicts: int = MOST_VERDICTS,
+) -> tuple[list[JudgedResponse], Position | None]:
+    """A page of responses, and the position after which the next one begins, if there is one.
+
+    It ends early where it would have more than ``most_verdicts``, or than :data:`MOST_BYTES` of text, but has one response at least. Where judges have to
+    have marked a response, it is chosen from the next :data:`LOOKED_AT` and may be short, or empty, before the last one.
+    """
+    cells = [cell for cell in context.cells if wanted.admits(context, cell)]
+    marked = Wanted(
+        cells=[cell.ordinal for cell in cells],
+        levels=_levels_in_scores(cells) if wanted.by_judgement else {},
+        out_of_character=wanted.out_of_character,
+        judges_disagree=wanted.judges_disagree,
+        apart=APART,
+        suspicious=wanted.suspicious,
+    )
+    async with engine.connect() as connection:
+        until: Position | None = None
+        if wanted.by_judgement:
+            until = await response_pages.position_of(
+                connection, job.tenant, job.id, marked.cells, after=after, number=LOOKED_AT
+            )
+        records = await response_pages.response_page(
+            connection,
+            job.tenant,
+            job.id,
+            marked,
+            after=after,
+            until=until,
+            limit=limit + 1,
+            most_bytes=MOST_BYTES,
+        )
+        page = _fitting(context, records[:limit], most_verdicts)
+        more = len(records) > len(page)
+        keys = [_position(record) for record in page]
+        found = await response_pages.judgements_of(
+            connection, job.tenant, job.id, keys, graded=context.spec.gym is not None
+        )
+        questions = await _questions(connection, job, context, page)
+        origins: Origins = {}
+        if context.spec.reuse.wanted:
+            origins = await response_cache.origins(connection, job.tenant, job.id, keys)
+    judged = await asyncio.to_thread(_all_judged, job, context, page, found, questions, origins)
+    return judged, keys[-1] if more else until
+
+
+def _fitting(
+    context: JobContext, records: Sequence[ResponseRecord], most_verdicts: int
+) -> Sequence[ResponseRecord]:
+    """So many of the first of them, one at least, as make a page that is not too large."""
+    judges, verdicts = len(context.spec.judges), 0
+    for n, record in enumerate(records):
+        if record.over:
+            return records[:n]
+        verdicts += len(record.unit_starts) * len(context.cells[record.cell].dimensions) * judges
+        if verdicts > most_verdicts and n > 0:
+            return records[:n]
+    return records
+
+
+async def stream_pages(
+    engine: AsyncEngine, job: JobRow, context: JobContext
+) -> AsyncGenerator[Sequence[JudgedResponse]]:
+    """Every response, in order, with flat memory: a page is read while the one before is looked at, and no further.
+
+    Raises:
+        CutOffError: Before the last responses, if the job is not any longer what it was when the first were read.
+    """
+    async with engine.connect() as connection:
+        reopenings = await count_reopenings(connection, job.tenant, job.id)
+
+    async def read(after: Position | None, limit: int) -> tuple[list[JudgedResponse], Position | None]:
+        page, following = await read_page(
+            engine, job, context, ResponseFilter(), after=after, limit=limit, most_verdicts=EXPORT_VERDICTS
+        )
+        if following is None:
+            await _assert_whole(engine, job, reopenings)
+        return page, following
+
+    coming = asyncio.create_task(read(None, FIRST_EXPORT_PAGE))
+    try:
+        while True:
+            page, after = await coming
+            if after is not None:
+                coming = asyncio.create_task(read(after, _next_limit(page)))
+            yield page
+            if after is None:
+                return
+    finally:
+        coming.add_done_callback(_forget)
+        coming.cancel()
+
+
+async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
+    """The same, response by response."""
+    async with contextlib.aclosing(stream_pages(engine, job, context)) as pages:
+        async for page in pages:
+            for response in page:
+                yield response
+
+
+def _forget(page: asyncio.Task[tuple[list[JudgedResponse], Position | None]]) -> None:
+    """Sees how the reading of a page ended for which nobody waits any more: it is not reported as never retrieved."""
+    if not page.cancelled():
+        page.exception()
+
+
+def _next_limit(page: Sequence[JudgedResponse]) -> int:
+    """How many responses to ask for after these. No more than doubled: after short ones there may come long ones."""
+    verdicts = sum([len(unit.verdicts) for response in page for unit in response.units])
+    return max(1, min(LONGEST_EXPORT_PAGE, 2 * len(page), EXPORT_VERDICTS * len(page) // max(1, verdicts)))
+
+
+async def _assert_whole(engine: AsyncEngine, job: JobRow, reopenings: int) -> None:
+    """Makes sure that what was read of a job is all that there was: rows vanish with it, and when it is retried."""
+    async with engine.connect() as connection:
+        there = await jobs.get_job(connection, job.tenant, job.id)
+        if there is None or await count_reopenings(connection, job.tenant, job.id) != reopenings:
+            raise CutOffError(job.id)
+
+
+async def _questions(
+    connection: AsyncConnection, job: JobRow, context: JobContext, page: Sequence[ResponseRecord]
+) -> Questions:
+    """What these responses' PersonaGym tasks ask."""
+    cells = gym(context.cells[ordinal] for ordinal in {record.cell for record in page})
+    if not cells:
+        return {}
+    wanted = {(cell.person, cell.task.id) for cell in cells}
+    return await preparations.questions_of_job(connection, job.tenant, job.id, wanted)
+
+
+def _position(record: ResponseRecord) -> Position:
+    return record.cell, record.run, record.item
+
+
+def _levels_in_scores(cells: Sequence[Cell]) -> dict[tuple[int, int], tuple[int, int]]:
+    """For each (cell, trait) the lowest and the highest score that is in character."""
+    bounds: dict[tuple[int, int], tuple[int, int]] = {}
+    for cell in cells:
+        for n, dimension in enumerate(cell.dimensions):
+            scale, level = dimension.scale, cell.persona.traits[n].level
+            inside = [s for s in range(scale.minimum, scale.maximum + 1) if scale.level_of(s) == level]
+            bounds[cell.ordinal, n] = (inside[0], inside[-1])
+    return bounds
+
+
+def _item(cell: Cell, record: ResponseRecord, questions: Questions) -> Item:
+    if isinstance(cell, AtomicCell):
+        return cell.items[record.item]
+    step = questions.get((cell.person, cell.task.id))
+    return question_item(record.item, () if step is None else step.content, cell.dimensions)
+
+
+def _all_judged(
+    job: JobRow,
+    context: JobContext,
+    page: Sequence[ResponseRecord],
+    found: Mapping[Position, Judgements],
+    questions: Questions,
+    origins: Origins,
+) -> list[JudgedResponse]:
+    """The responses of a page; CPU only. Most judges say the same few words: equal verdicts are one object."""
+    verdicts = _Verdicts(context)
+    return [
+        _judged(job, context, record, found.get(_position(record), _NOTHING), questions, origins, verdicts)
+        for record in page
+    ]
+
+
+def _judged(
+    job: JobRow,
+    context: JobContext,
+    record: ResponseRecord,
+    found: Judgements,
+    questions: Questions,
+    origins: Origins,
+    verdicts: "_Verdicts",
+) -> JudgedResponse:
+    spec, cell = context.spec, context.cells[record.cell]
+    of_gym = isinstance(cell, GymCell)
+    item = _item(cell, record, questions)
+    position = _position(record)
+    texts = texts_at(record.text or "", record.unit_starts, record.unit_ends)
+    given = _by_unit(found, len(texts), verdicts, position, origins)
+    return JudgedResponse(
+        id=response_id(job.id, *position),
+        model=spec.models[cell.model].label,
+        persona=cell.persona.id,
+        levels={t.dimension: t.level for t in cell.persona.traits if t.dimension in item.dimensions},
+        task=cell.task.id,
+        item=item.id,
+        item_text=item.text,
+        run=record.run,
+        instruction=record.instruction,
+        iteration=_iteration(spec, record.run, gym=of_gym),
+        status=record.status,
+        text=record.text,
+        error=record.error,
+        finish_reason=record.finish_reason,
+        usage=None
+        if record.input_tokens is None or record.output_tokens is None
+        else Usage(record.input_tokens, record.output_tokens, reasoning_tokens=record.reasoning_tokens),
+        units=tuple(map(JudgedUnit, count(), record.unit_starts, record.unit_ends, texts, given)),
+        question=item.text if of_gym else None,
+        grades=tuple(
+            [
+                _grade(context, record.text or "", grade, origins.get((*position, None, None, grade.judge)))
+                for grade in found.grades
+            ]
+        ),
+        reused=origins.get((*position, None, None, None)),
+        thoughts=record.thoughts,
+    )
+
+
+def _by_unit(
+    found: Judgements, units: int, known: "_Verdicts", position: Position, origins: Origins
+) -> Sequence[tuple[UnitVerdict, ...]]:
+    """Each unit's verdicts; a big export has hundreds of thousands, of which most are one for each unit."""
+    cell, _, _ = position
+    if origins:
+        places = [(*position, unit, *said[:2]) for unit, said in zip(found.units, found.said, strict=True)]
+        verdicts = [
+            known[cell, origins.get(place)][said] for place, said in zip(places, found.said, strict=True)
+        ]
+    else:
+        called_for = known[cell, None]
+        verdicts = [called_for[said] for said in found.said]
+    if found.units == range(units):
+        return list(zip(verdicts, strict=True))
+    of_units: dict[int, list[UnitVerdict]] = {}
+    for unit, verdict in zip(found.units, verdicts, strict=True):
+        of_units.setdefault(unit, []).append(verdict)
+    return [tuple(of_units.get(unit, ())) for unit in range(units)]
+
+
+def _iteration(spec: JobSpec, run: int, *, gym: bool) -> int | None:
+    if spec.provided:
+        return None
+    return run if gym else run % spec.iterations
+
+
+def _grade(context: JobContext, text: str, record: GradeRecord, reused: ReplyOrigin | None) -> ResponseGrade:
+    justification = None
+    if record.raw is not None:
+        shown = showing(context.spec.hardening, [text])
+        justification = read_final_score(shown.read(record.raw).text).justification
+    return ResponseGrade(
+        judge=context.spec.judges[record.judge].label,
+        status=VerdictStatus(record.status),
+        score=record.score,
+        justification=justification,
+        raw=record.raw,
+        error=record.error,
+        reused=reused,
+        suspicion=_suspicion(record.suspicion),
+        finish_reason=record.finish_reason,
+        thoughts=record.thoughts,
+    )
+
+
+def _suspicion(stored: str | None) -> Suspicion | None:
+    return None if stored is None else Suspicion(stored)
+
+
+class _Verdicts(dict[tuple[int, ReplyOrigin | None], "_OfCell"]):
+    """The verdicts of a page by cell and whose replies they are."""
+
+    def __init__(self, context: JobContext) -> None:
+        super().__init__()
+        self._context = context
+
+    def __missing__(self, key: tuple[int, ReplyOrigin | None]) -> "_OfCell":
+        ordinal, reused = key
+        found = self[key] = _OfCell(self._context, self._context.cells[ordinal], reused)
+        return found
+
+
+class _OfCell(dict[Said, UnitVerdict]):
+    """A cell's verdicts of one origin by what is stored of them; each is made when it is first looked up."""
+
+    def __init__(self, context: JobContext, cell: Cell, reused: ReplyOrigin | None) -> None:
+        super().__init__()
+        self._context = context
+        self._cell = cell
+        self._reused = reused
+
+    def __missing__(self, said: Said) -> UnitVerdict:
+        trait, judge, status, score, raw, group_size, suspicion, finish_reason, thoughts = said
+        dimension, level = self._cell.dimensions[trait], self._cell.persona.traits[trait].level
+        # They come in one array, for there is never both. A reply that a filter stopped has its reason.
+        no_reply = status == VerdictStatus.FAILED or (
+            status == VerdictStatus.FILTERED and finish_reason is None
+        )
+        verdict = self[said] = UnitVerdict(
+            judge=self._context.spec.judges[judge].label,
+            dimension=dimension.id,
+            status=VerdictStatus(status),
+            score=score,
+            raw=None if no_reply else raw,
+            error=raw if no_reply else None,
+            in_character=None if score is None else dimension.scale.level_of(score) == level,
+            group_size=group_size,
+            reused=self._reused,
+            suspicion=_suspicion(suspicion),
+            finish_reason=finish_reason,
+            thoughts=thoughts,
+        )
+        return verdict

@@ -1,0 +1,85 @@
+"""Resumes the jobs that were paused because a provider's server could not be reached, once it can be."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.engine import single_statements
+from app.db.jobs import jobs
+from app.ports import ModelCallError, ProviderProbe, Queue
+from app.services.execution.call_outcomes import AWAY, outcome_of
+from app.services.execution.model_caller import PROVIDER_UNREACHABLE
+from app.services.jobs.control import queue_again
+
+log = structlog.get_logger(__name__)
+
+PROBE_SECONDS = 30.0
+"""How often the servers are tried of which jobs wait."""
+
+
+@contextlib.asynccontextmanager
+async def resuming(
+    engine: AsyncEngine, queue: Queue, probe: ProviderProbe, window: int
+) -> AsyncIterator[None]:
+    """Resumes such jobs in the background. Several processes may: a job is resumed once."""
+
+    async def repeat() -> None:
+        while True:
+            await asyncio.sleep(PROBE_SECONDS)
+            try:
+                await resume_reachable(engine, queue, probe, window)
+            except Exception:
+                log.exception("jobs of unreachable providers not looked after; trying again")
+
+    task = asyncio.create_task(repeat(), name="resuming")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def resume_reachable(engine: AsyncEngine, queue: Queue, probe: ProviderProbe, window: int) -> list[str]:
+    """Tries each server of which jobs wait once, and resumes the jobs whose server answers. Returns those jobs' ids."""
+    async with single_statements(engine) as connection:
+        paused = await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE)
+    servers = list({_server(job) for job in paused})
+    # One that lets us wait keeps nobody from the others.
+    answers = await asyncio.gather(*(_is_reached(probe, *server) for server in servers))
+    reached = {server for server, answered in zip(servers, answers, strict=True) if answered}
+    resumed: list[str] = []
+    for job in paused:
+        if _server(job) in reached and await _resume(engine, queue, job.id, window):
+            log.info("job resumed", job=job.id, connection=_server(job)[0])
+            resumed.append(job.id)
+    return resumed
+
+
+def _server(job: jobs.PausedJob) -> tuple[str, str]:
+    """The connection that a job waits for, and whose it is."""
+    return str((job.error or {}).get("model", "")).partition("/")[0], job.tenant
+
+
+async def _is_reached(probe: ProviderProbe, connection: str, tenant: str) -> bool:
+    """Whether a server answers, be it with an error: the job's own calls say more of that."""
+    try:
+        await probe.probe(connection, tenant)
+    except ModelCallError as error:
+        return outcome_of(error) not in AWAY
+    except Exception:
+        log.exception("server not tried; trying again", connection=connection)
+        return False
+    return True
+
+
+async def _resume(engine: AsyncEngine, queue: Queue, job_id: str, window: int) -> bool:
+    async with engine.begin() as connection:
+        # Somebody may have paused, resumed or cancelled it meanwhile.
+        if not await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE, job_id):
+            return False
+        announced = await queue_again(connection, job_id, window)
+    await queue.announce_shards(announced)
+    return True

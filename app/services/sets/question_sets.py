@@ -1,0 +1,92 @@
+"""Question sets: immutable, named by their content, so that other models or later jobs answer the same questions."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs.preparations import StoredStep
+from app.db.sets import sets
+from app.domain.errors import FieldError, InvalidJobError, escape_pointer
+from app.domain.jobs.imports import persona_of_file, read_question_file
+from app.domain.jobs.specification import JobSpec
+from app.domain.personagym.task import GymTask
+from app.services.errors import NotFoundError
+from app.services.long_texts import on_a_thread
+from app.services.sets.sets import QUESTION_SET, set_id
+
+Questions = dict[str, dict[str, list[str]]]
+"""Questions by task by persona description."""
+
+
+def question_set_id(content: Questions) -> str:
+    """The id of a question set."""
+    return set_id(QUESTION_SET, content)
+
+
+def questions_of(spec: JobSpec, steps: Mapping[tuple[int, str], StoredStep]) -> Questions:
+    """The content of a job's question set: what was prepared completely."""
+    found: Questions = {}
+    for (person, task), step in sorted(steps.items(), key=lambda entry: entry[0]):
+        if step.status == "ready":
+            found.setdefault(spec.personas[person].description.strip(), {})[task] = list(step.content)
+    return found
+
+
+async def keep_questions(
+    engine: AsyncEngine,
+    tenant: str,
+    name: str | None,
+    questions: Mapping[str, Mapping[str, list[str]]],
+    tasks: Mapping[str, GymTask],
+) -> dict[str, Any]:
+    """Keeps questions as a set and returns it in the HTTP contract's form; the first name that it got stays.
+
+    Raises:
+        InvalidJobError: If a task is unknown or named twice, or a list is empty.
+    """
+    content, id_ = await on_a_thread(tenant, partial(_read, questions, tasks))
+    async with engine.begin() as connection:
+        await sets.keep_question_set(connection, tenant, id_, content, name=name, posted=True)
+    return await find_question_set(engine, tenant, id_)
+
+
+async def find_question_set(engine: AsyncEngine, tenant: str, id_: str) -> dict[str, Any]:
+    """A question set in the HTTP contract's form.
+
+    Raises:
+        NotFoundError: If the tenant has none of that id.
+    """
+    async with engine.connect() as connection:
+        found = await sets.question_set(connection, tenant, id_)
+    if found is None:
+        raise NotFoundError(id_)
+    return {"id": id_, "object": "question_set", "name": found[0], "questions": found[1]}
+
+
+def _read(
+    questions: Mapping[str, Mapping[str, list[str]]], tasks: Mapping[str, GymTask]
+) -> tuple[Questions, str]:
+    """A set's content and id; CPU only."""
+    content = _normalised(questions, tasks)
+    return content, question_set_id(content)
+
+
+def _normalised(questions: Mapping[str, Mapping[str, list[str]]], tasks: Mapping[str, GymTask]) -> Questions:
+    """The questions by description and task id, so that the same questions are the same set whatever they are named by."""
+    errors: list[FieldError] = []
+    found: Questions = {}
+    for name, by_task in questions.items():
+        pointer = f"/questions/{escape_pointer(name)}"
+        who = persona_of_file(name)
+        file = read_question_file(by_task, tasks.values())
+        errors += [FieldError(f"{pointer}{error.pointer}", error.message) for error in file.errors]
+        if not who:
+            errors.append(FieldError(pointer, "must name the persona by its description"))
+        elif who in found:
+            errors.append(FieldError(pointer, f"the persona {who!r} is named more than once"))
+        found[who] = {task: list(asked) for task, asked in file.questions.items()}
+    if errors:
+        raise InvalidJobError(errors)
+    return found

@@ -1,0 +1,84 @@
+"""What question sets and persona sets have in common: ids that name their content, lists, and who uses them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.sets import sets
+from app.db.sets.sets import SetSummary, Table
+from app.domain.jobs.draft import JobDraft, PersonaDraft
+from app.services.idempotency import hash_of
+
+QUESTION_SET, PERSONA_SET = "qset", "pset"
+_PERSONA_SET_ID = re.compile(rf"{PERSONA_SET}_[0-9a-f]{{32}}")
+
+
+def is_persona_set_id(name: str) -> bool:
+    """Whether a name has the form of a kept persona set's id."""
+    return _PERSONA_SET_ID.fullmatch(name) is not None
+
+
+def set_id(prefix: str, content: object) -> str:
+    """The id of a set: a hash of its content."""
+    return f"{prefix}_{hash_of(content)[:32]}"
+
+
+def made_set_id(made: Sequence[str], prefix: str) -> str | None:
+    """The one of the sets that a job made that is of a kind; ``None`` where there is none."""
+    return next((id_ for id_ in made if id_.startswith(f"{prefix}_")), None)
+
+
+async def list_sets(
+    engine: AsyncEngine, table: Table, tenant: str, *, limit: int, after: tuple[datetime, str] | None
+) -> list[SetSummary]:
+    """A tenant's sets, newest first; see :func:`app.db.sets.sets.list_sets`."""
+    async with engine.connect() as connection:
+        return await sets.list_sets(connection, table, tenant, limit=limit, after=after)
+
+
+def sets_named(draft: JobDraft) -> list[str]:
+    """The ids of the kept sets that a job names, whether there are such sets or not."""
+    named = [name for name in draft.personas if isinstance(name, str) and is_persona_set_id(name)]
+    questions = None if draft.questions is None else draft.questions.set_id
+    return named if questions is None else [*named, questions]
+
+
+async def with_kept_sets(engine: AsyncEngine, tenant: str, draft: JobDraft) -> JobDraft:
+    """The draft with the content of the question set and the persona sets that it names, as far as there are any."""
+    wanted = sets_named(draft)
+    if not wanted:
+        return draft
+    async with engine.connect() as connection:
+        people = await sets.persona_sets(connection, tenant, wanted)
+        complete = replace(
+            draft,
+            persona_sets={
+                id_: tuple(PersonaDraft(**persona) for persona in found.content)
+                for id_, found in people.items()
+            },
+        )
+        if draft.questions is None or draft.questions.set_id is None:
+            return complete
+        found = await sets.question_set(connection, tenant, draft.questions.set_id)
+    by_persona = None if found is None else found[1]
+    return replace(complete, questions=replace(draft.questions, by_persona=by_persona))
+
+
+def summary_json(kind: str, found: SetSummary) -> dict[str, Any]:
+    """A set as lists show it.
+
+    Args:
+        kind: ``"question_set"`` or ``"persona_set"``.
+        found: The set.
+    """
+    return {
+        "id": found.id,
+        "object": kind,
+        "name": found.name,
+        "created_at": found.created_at.isoformat().replace("+00:00", "Z"),
+        "personas": found.personas,
+    } | ({"questions": found.questions} if kind == "question_set" else {})

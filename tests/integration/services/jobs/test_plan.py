@@ -1,0 +1,125 @@
+"""What a plan warns of."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.jobs.budget import Budget
+from app.domain.jobs.draft import ModelDraft
+from app.domain.jobs.execution import Execution
+from app.guard.targets import Guard
+from app.llm.connections.connections import load_connections
+from app.llm.models.prices import GenaiPriceBook
+from app.llm.models.table import ModelEnd
+from app.services.jobs.plan import PlanDependencies, plan_job
+from app.services.providers.connection_book import ConnectionBook
+from app.vault.secret_cipher import SecretCipher
+from tests.integration.jobs import TENANT, RecordingQueue, draft, submission_dependencies
+
+
+@pytest.fixture
+def deps(engine: AsyncEngine) -> PlanDependencies:
+    operator = load_connections(None, {"OPENAI_API_KEY": "sk-proj-q7Zf3Lw9KxTb2YhVn5Rc"}, None)
+    submission = replace(
+        submission_dependencies(engine, RecordingQueue()),
+        book=ConnectionBook(engine, operator, Guard(), SecretCipher(())),
+        prices=GenaiPriceBook(operator),
+    )
+    return PlanDependencies(submission, operator, submission.prices, max_in_flight=512, max_unwritten=100)
+
+
+async def test_a_model_that_is_gone_is_named_once(deps: PlanDependencies) -> None:
+    gone = ModelDraft("openai/gpt-4o-2024-05-13")
+    plan = await plan_job(deps, TENANT, draft(models=(gone,), judges=(gone,)))
+    (warning,) = [one for one in plan["warnings"] if "ended on" in one]
+    assert warning.startswith("gpt-4o-2024-05-13 ended on 2026-10-23 (https://")
+    assert warning.endswith("calls to it will fail.")
+
+
+async def test_one_that_stays_is_not(deps: PlanDependencies) -> None:
+    stays = ModelDraft("openai/gpt-6-luna")
+    plan = await plan_job(deps, TENANT, draft(models=(stays,), judges=(stays,)))
+    assert not any(
+        "end" in one.split("(")[0] for one in plan["warnings"] if "gpt-6-luna" in one and "20" in one
+    )
+
+
+@pytest.mark.parametrize(
+    ("today", "said"),
+    [
+        (
+            date(2027, 1, 13),
+            "will end on 2027-01-14 (https://x.test): take another one for work that is to be repeated.",
+        ),
+        (date(2027, 1, 14), "ended on 2027-01-14 (https://x.test): calls to it will fail."),
+    ],
+)
+def test_the_day_itself_is_the_first_without_it(today: date, said: str) -> None:
+    assert ModelEnd(date(2027, 1, 14), "https://x.test", "vendor").told(today) == said
+
+
+def test_what_is_not_from_the_vendor_says_so() -> None:
+    assert "(https://x.test, inferred)" in ModelEnd(date(2027, 1, 14), "https://x.test", "inferred").told(
+        date(2026, 1, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "limits", "warned"),
+    [
+        ("http://127.0.0.1:8080/v1", "", True),
+        ("http://192.168.1.7:8080/v1", "", True),
+        ("http://127.0.0.1:8080/v1", ", limits: {max_in_flight: 1}", False),
+        ("https://api.example.com/v1", "", False),
+    ],
+)
+async def test_a_server_of_ones_own_without_a_bound_is_named(
+    engine: AsyncEngine, url: str, limits: str, warned: bool
+) -> None:
+    entry = f"{{kind: openai, base_url: '{url}', models: [small]{limits}}}"
+    operator = load_connections(f"connections: {{own: {entry}}}", {}, None)
+    submission = replace(
+        submission_dependencies(engine, RecordingQueue()),
+        book=ConnectionBook(engine, operator, Guard(), SecretCipher(())),
+        prices=GenaiPriceBook(operator),
+    )
+    own = ModelDraft("own/small")
+    plan = await plan_job(
+        PlanDependencies(submission, operator, submission.prices, 512, 512),
+        TENANT,
+        draft(models=(own,), judges=(own,)),
+    )
+    assert any("max_in_flight" in one for one in plan["warnings"]) == warned
+
+
+@pytest.mark.parametrize(
+    ("models", "execution", "most"),
+    [
+        (("openai/a", "openai/b"), "direct", "1,124"),  # two models, and 100 that are not written
+        (("openai/a", "slow/c"), "direct", "620"),  # of 8 calls in flight
+        (("openai/a", "simulated/sim-drifting"), "direct", "612"),
+        (("simulated/sim-drifting",), "direct", None),
+        (("openai/a",), "batch", None),
+    ],
+)
+async def test_a_job_with_a_budget_is_told_what_a_killed_worker_may_cost(
+    engine: AsyncEngine, models: tuple[str, ...], execution: str, most: str | None
+) -> None:
+    slow = "{kind: openai, base_url: 'https://api.example.com/v1', models: [c], limits: {max_in_flight: 8}}"
+    keys = {"OPENAI_API_KEY": "sk-proj-q7Zf3Lw9KxTb2YhVn5Rc"}
+    operator = load_connections(f"connections: {{slow: {slow}}}", keys, "http://127.0.0.1:8400")
+    submission = replace(
+        submission_dependencies(engine, RecordingQueue()),
+        book=ConnectionBook(engine, operator, Guard(), SecretCipher(())),
+        prices=GenaiPriceBook(operator),
+    )
+    deps = PlanDependencies(submission, operator, submission.prices, max_in_flight=512, max_unwritten=100)
+    writer, *judges = map(ModelDraft, models)
+    job = draft(models=(writer,), judges=tuple(judges) or (writer,))
+    job = replace(job, execution=Execution(execution), budget=Budget(calls=10**6))
+    warnings = (await plan_job(deps, TENANT, job))["warnings"]
+    told = f"At most {most} calls may be paid twice for each worker that is killed; the budget holds."
+    assert [one for one in warnings if "paid twice" in one] == ([told] if most else [])
+    assert "paid twice" not in str(await plan_job(deps, TENANT, replace(job, budget=None)))

@@ -1,0 +1,114 @@
+"""Removing jobs that ended long ago."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs.jobs import JobRow
+from app.services.jobs import retention
+from app.services.jobs.retention import remove_expired, removing
+from tests.integration.jobs import execute, new_job, scalar
+from tests.integration.services.jobs.test_retry import Moody
+from tests.integration.services.scheduling.test_run_shard import Worker
+
+TABLES = ("jobs", "cells", "shards", "responses", "verdicts", "calls", "shard_usage", "job_results")
+
+
+@pytest.fixture
+async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
+    made = Worker(engine, Moody())
+    async with made.deps.writer.running(), made.deps.leases.running():
+        yield made
+
+
+async def ended(worker: Worker, days_ago: float) -> JobRow:
+    """A job that has run and ended so many days ago."""
+    job = await new_job(worker.engine)
+    await worker.run_all(job)
+    await worker.finalize(job)
+    await execute(
+        worker.engine,
+        "UPDATE jobs SET finished_at = clock_timestamp() - make_interval(secs => :ago) WHERE id = :job",
+        job=job.id,
+        ago=days_ago * 86_400,
+    )
+    return job
+
+
+async def rows(engine: AsyncEngine) -> dict[str, int]:
+    return {table: await scalar(engine, f"SELECT count(*) FROM {table}") for table in TABLES}
+
+
+class TestRemoveExpired:
+    async def test_takes_the_oldest_first_whole_and_leaves_what_is_younger(self, worker: Worker) -> None:
+        young = await ended(worker, 29.9)
+        of_one = await rows(worker.engine)
+        assert min(of_one.values()) > 0
+        old, older = await ended(worker, 30.1), await ended(worker, 31)
+        removed = [await remove_expired(worker.engine, 30) for _ in range(3)]
+        assert removed == [older.id, old.id, None]
+        assert await rows(worker.engine) == of_one
+        assert await scalar(worker.engine, "SELECT id FROM jobs") == young.id
+
+    async def test_leaves_a_job_that_has_not_ended_however_old_it_is(self, engine: AsyncEngine) -> None:
+        await new_job(engine)
+        await execute(engine, "UPDATE jobs SET created_at = 'epoch', started_at = 'epoch'")
+        assert await remove_expired(engine, 1) is None
+
+    async def test_passes_over_a_job_that_somebody_holds(self, worker: Worker) -> None:
+        other, held = await ended(worker, 3), await ended(worker, 4)
+        async with worker.engine.begin() as connection:
+            await connection.execute(text("SELECT FROM jobs WHERE id = :job FOR UPDATE"), {"job": held.id})
+            assert await remove_expired(worker.engine, 2) == other.id
+            assert await remove_expired(worker.engine, 2) is None
+
+
+class TestRemoving:
+    async def test_goes_on_until_its_end_and_does_nothing_unless_asked(
+        self, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(retention, "LOOK_SECONDS", 0.02)
+        await ended(worker, 3)
+        async with removing(worker.engine, None, 30):
+            await asyncio.sleep(0.1)
+        assert await scalar(worker.engine, "SELECT count(*) FROM jobs") == 1
+        async with removing(worker.engine, 2, 30):
+            await ended(worker, 3)
+            for _ in range(500):
+                if await scalar(worker.engine, "SELECT count(*) FROM jobs") == 0:
+                    break
+                await asyncio.sleep(0.02)
+        assert await rows(worker.engine) == dict.fromkeys(TABLES, 0)
+
+    async def test_yesterdays_idempotency_keys_are_forgotten(self, worker: Worker) -> None:
+        job = await ended(worker, 1)
+        await execute(
+            worker.engine,
+            "INSERT INTO idempotency_keys (tenant, key, body_hash, job_id, created_at) VALUES"
+            " ('t', 'old', '', :job, now() - interval '25 hours'), ('t', 'new', '', :job, now())",
+            job=job.id,
+        )
+        async with removing(worker.engine, None, 30):
+            for _ in range(500):
+                if await scalar(worker.engine, "SELECT count(*) FROM idempotency_keys") == 1:
+                    break
+                await asyncio.sleep(0.02)
+        assert await scalar(worker.engine, "SELECT key FROM idempotency_keys") == "new"
+
+    async def test_a_job_that_cannot_be_removed_keeps_no_other_from_it(
+        self, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(retention, "LOOK_SECONDS", 0.02)
+        stuck, _ = await ended(worker, 4), await ended(worker, 3)
+        await execute(worker.engine, "CREATE TABLE held (job_id text REFERENCES jobs)")
+        await execute(worker.engine, "INSERT INTO held VALUES (:job)", job=stuck.id)
+        async with removing(worker.engine, 2, 30):
+            for _ in range(500):
+                if await scalar(worker.engine, "SELECT count(*) FROM jobs") == 1:
+                    break
+                await asyncio.sleep(0.02)
+        assert await scalar(worker.engine, "SELECT id FROM jobs") == stuck.id
+        assert await scalar(worker.engine, "SELECT count(*) FROM verdicts") > 0

@@ -1,0 +1,284 @@
+"""A full worker, and jobs that wait for a place in it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs.jobs import JobRow
+from app.domain.jobs.priority import Priority
+from app.domain.jobs.status import JobStatus
+from app.services.execution.background_tasks import (
+    FINALIZATION,
+    FINALIZATIONS_AT_A_TIME,
+    Aside,
+    FinalizingQueue,
+    finalizing,
+)
+from app.services.execution.stop_signal import StopReason
+from app.services.scheduling import starvation_guard
+from app.services.scheduling.starvation_guard import FIRST_SHARDS, PLACES_BESIDE, relieve, relieving
+from tests.integration.jobs import execute, new_job, scalar, shard_ids, take
+from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+
+
+@pytest.fixture
+async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
+    made = Worker(engine, Provider())
+    async with made.deps.writer.running(), made.deps.leases.running():
+        yield made
+
+
+async def wait_long(engine: AsyncEngine) -> None:
+    """What is announced, or over, has been so for a while."""
+    await execute(engine, "UPDATE shards SET announced_at = announced_at - interval '1 minute'")
+    await execute(engine, "UPDATE jobs SET updated_at = updated_at - interval '1 minute'")
+
+
+class TestFullWorker:
+    async def test_waiting_jobs_get_places_beside_those_that_are_taken(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        worker.provider.gate = asyncio.Event()
+        big = await new_job(engine, iterations=60, window=1)
+        running = asyncio.create_task(worker.run((await shard_ids(engine, big.id))[0]))
+        await worker.provider.called.wait()
+        small = [await new_job(engine) for _ in range(PLACES_BESIDE + 1)]
+        await execute(engine, "UPDATE shards SET announced_at = announced_at + interval '10 seconds'")
+        aside = Aside()
+        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        assert await held(engine) == 1  # they have only just been announced
+        await wait_long(engine)
+        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        assert await until_held(engine, 1 + PLACES_BESIDE)
+        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        assert await held(engine) == 1 + PLACES_BESIDE  # no more than that, however many wait
+        worker.provider.gate.set()
+        await aside.ended()
+        await running
+        finished = await execute(engine, "SELECT job_id FROM shards GROUP BY job_id HAVING bool_and(done)")
+        assert {row.job_id for row in finished} == {job.id for job in small[:-1]}
+
+    async def test_where_those_are_taken_too_one_shard_of_a_big_job_gives_way(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(starvation_guard, "PLACES_BESIDE", 0)
+        worker.provider.gate = asyncio.Event()
+        big = await new_job(engine, iterations=120, window=2)
+        first, second, *others = await shard_ids(engine, big.id)
+        running = [asyncio.create_task(worker.run(first))]
+        await worker.provider.called.wait()  # it is held before the other
+        running.append(asyncio.create_task(worker.run(second)))
+        assert await until_held(engine, 2)
+        small = await new_job(engine)
+        await wait_long(engine)
+        for _ in range(2):  # one at a time
+            await relieve(worker.deps, Aside(), worker.finalize_by_id, 1)
+        worker.provider.gate.set()
+        await asyncio.gather(*running)
+        done = await execute(engine, "SELECT id FROM shards WHERE done")
+        assert [row.id for row in done] == [first]
+        assert second in worker.queue.shards  # it will be taken up again
+
+        assert await take(engine, second, "another worker") is not None
+        await wait_long(engine)
+        await worker.run(others[0])  # the next message is of the big job
+        assert await scalar(engine, "SELECT bool_and(done) FROM shards WHERE job_id = :job", job=small.id)
+        await worker.run(others[0])
+        assert await scalar(engine, "SELECT done FROM shards WHERE id = :id", id=others[0])
+
+    async def test_another_tenant_s_first_shards_need_none_of_those_places(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        places = 2 * FIRST_SHARDS
+        worker.provider.gate = asyncio.Event()
+        slow = [await new_job(engine, tenant="slow") for _ in range(places + PLACES_BESIDE + 1)]
+        first = (await shard_ids(engine, slow[0].id))[0]
+        running = [asyncio.create_task(worker.run(first)) for _ in range(places)]
+        assert await until_held(engine, places)
+        await wait_long(engine)
+        aside = Aside()
+        await relieve(worker.deps, aside, worker.finalize_by_id, places)
+        assert await held(engine) == places + PLACES_BESIDE
+        small = await new_job(engine, tenant="other", iterations=600)
+        assert len(await shard_ids(engine, small.id)) > FIRST_SHARDS
+        assert await held_of(engine, "other") == 0
+        await wait_long(engine)
+        for _ in range(2):  # no more than that, however often it looks
+            await relieve(worker.deps, aside, worker.finalize_by_id, places)
+        assert await held_of(engine, "other") == FIRST_SHARDS
+        stops = [stop.reason for claim, stop in worker.deps.leases._held.items() if claim.tenant == "other"]
+        assert stops == FIRST_SHARDS * [None]  # none gives way to a tenant who has more
+        worker.provider.gate.set()
+        await aside.ended()
+        await asyncio.gather(*running)
+
+    async def test_the_first_of_a_tenant_at_whose_jobs_nobody_works_waits_for_nobody_however_many_are_slow(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        worker.provider.gate = asyncio.Event()
+        tenants = [f"slow{number}" for number in range(2 * PLACES_BESIDE + 4)]
+        slow = await new_job(engine, tenant=tenants[0], iterations=240)
+        running = asyncio.create_task(worker.run((await shard_ids(engine, slow.id))[0]))
+        assert await until_held(engine, 1)
+        aside = Aside()
+        for tenant in tenants[1:]:
+            await new_job(engine, tenant=tenant, iterations=240)
+            await wait_long(engine)
+            await relieve(worker.deps, aside, worker.finalize_by_id, 2)
+            assert await held_of(engine, tenant) > 0
+        worker.provider.gate.set()
+        await aside.ended()
+        await running
+
+    async def test_they_are_not_more_than_the_places_of_a_small_worker(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        worker.provider.gate = asyncio.Event()
+        big = await new_job(engine, iterations=600)
+        running = asyncio.create_task(worker.run((await shard_ids(engine, big.id))[0]))
+        assert await until_held(engine, 1)
+        await wait_long(engine)
+        aside = Aside()
+        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        assert await held(engine) == 1
+        await new_job(engine, tenant="other")
+        await wait_long(engine)
+        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        assert await held(engine) == 2
+        worker.provider.gate.set()
+        await aside.ended()
+        await running
+
+    async def test_a_jobs_only_shard_does_not_give_way(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(starvation_guard, "PLACES_BESIDE", 0)
+        worker.provider.gate = asyncio.Event()
+        one = await new_job(engine)
+        running = asyncio.create_task(worker.run_all(one))
+        await worker.provider.called.wait()
+        await new_job(engine)
+        await wait_long(engine)
+        await relieve(worker.deps, Aside(), worker.finalize_by_id, 1)
+        worker.provider.gate.set()
+        await running
+        assert await scalar(engine, "SELECT bool_and(done) FROM shards WHERE job_id = :job", job=one.id)
+
+    async def test_of_several_that_wait_the_one_of_the_highest_priority_comes_first(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        message = (await shard_ids(engine, (await new_job(engine, priority=Priority.LOW)).id))[0]
+        await new_job(engine)
+        high = await new_job(engine, priority=Priority.HIGH)
+        await wait_long(engine)
+        await worker.run(message)
+        assert worker.provider.calls
+        done = await execute(
+            engine, "SELECT DISTINCT job_id FROM shards WHERE done AND id <> :id", id=message
+        )
+        assert [row.job_id for row in done] == [high.id]
+
+    async def test_a_job_that_waits_to_be_finalized_needs_no_place(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(starvation_guard, "RELIEF_SECONDS", 0.01)
+        job = await new_job(engine)
+        await worker.run_all(job)
+        await wait_long(engine)
+        aside = Aside()
+        async with relieving(worker.deps, aside, worker.finalize_by_id, 0):
+            assert await eventually_completed(worker, job)
+        await aside.ended()
+        assert (await worker.job(job)).completeness == "full"
+
+
+class TestOwnFinalization:
+    async def test_a_job_whose_last_shard_ends_here_is_finalized_here(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        aside = Aside()
+        queue = FinalizingQueue(
+            worker.queue, aside, worker.deps.leases, finalizing(engine, worker.deps.contexts)
+        )
+        worker.deps = replace(worker.deps, queue=queue)
+        job = await new_job(engine)
+        await worker.run_all(job)
+        await aside.ended()
+        assert (await worker.job(job)).status is JobStatus.COMPLETED
+        assert worker.queue.finals == []
+
+    async def test_a_process_that_stops_leaves_it_to_the_others(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        queue = FinalizingQueue(worker.queue, Aside(), worker.deps.leases, worker.finalize_by_id)
+        worker.deps.leases.stop_all(StopReason.SHUTDOWN)
+        await queue.announce_finalize("job_1")
+        assert worker.queue.finals == ["job_1"]
+
+    async def test_one_that_fails_is_left_to_the_sweeper(self, worker: Worker) -> None:
+        async def fail(_: str) -> None:
+            raise OSError("the database is away")
+
+        aside = Aside()
+        await FinalizingQueue(worker.queue, aside, worker.deps.leases, fail).announce_finalize("job_1")
+        await aside.ended()
+        assert aside.number("finalization") == 0
+
+
+async def held(engine: AsyncEngine) -> int:
+    return int(await scalar(engine, "SELECT count(*) FROM shards WHERE lease_owner IS NOT NULL"))
+
+
+async def held_of(engine: AsyncEngine, tenant: str) -> int:
+    statement = "SELECT count(*) FROM shards WHERE lease_owner IS NOT NULL AND tenant = :tenant"
+    return int(await scalar(engine, statement, tenant=tenant))
+
+
+async def until_held(engine: AsyncEngine, number: int) -> bool:
+    for _ in range(1000):
+        if await held(engine) == number:
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+async def eventually_completed(worker: Worker, job: JobRow) -> bool:
+    for _ in range(1000):
+        if (await worker.job(job)).status is JobStatus.COMPLETED:
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+class TestFinalizing:
+    async def test_each_job_is_finalized_once_at_a_time_and_few_together(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun: list[str] = []
+        full, gate = asyncio.Event(), asyncio.Event()
+
+        async def finalize_job(_engine: AsyncEngine, _contexts: object, job_id: str) -> None:
+            begun.append(job_id)
+            if len(begun) == FINALIZATIONS_AT_A_TIME:
+                full.set()
+            await gate.wait()
+
+        monkeypatch.setattr("app.services.results.finalize.finalize_job", finalize_job)
+        finalize = finalizing(engine, worker.deps.contexts)
+        aside = Aside()
+        ids = [f"job_{number}" for number in range(2 * FINALIZATIONS_AT_A_TIME)]
+        for job_id in ids:
+            aside.begin(finalize(job_id), FINALIZATION)
+        await full.wait()
+        for job_id in 2 * ids:
+            aside.begin(finalize(job_id), FINALIZATION)
+        await asyncio.sleep(0.1)
+        assert begun == ids[:FINALIZATIONS_AT_A_TIME]
+        gate.set()
+        await aside.ended()
+        # What the first look of those that were under way had seen may have been too old; the others had not looked yet.
+        assert Counter(begun) == Counter(ids[:FINALIZATIONS_AT_A_TIME]) + Counter(ids)

@@ -1,0 +1,405 @@
+"""Messages to webhooks, over real HTTP."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from app.db.jobs import jobs
+from app.db.webhooks import webhooks
+from app.domain.jobs.status import JobStatus
+from app.domain.webhooks.webhook import MOST_ATTEMPTS, JobEvent
+from app.guard.targets import Guard
+from app.services.jobs.view import view_job
+from app.services.webhooks.deliver import delivering
+from app.services.webhooks.secrets import reseal_secrets
+from app.services.webhooks.webhooks import (
+    WebhookDependencies,
+    WebhookDraft,
+    change_webhook,
+    create_webhook,
+    rotate_secret,
+    send_test,
+)
+from app.vault.secret_cipher import SecretCipher
+from app.webhooks.sender import HttpWebhookSender
+from tests.addresses import answers
+from tests.integration.jobs import TENANT, execute, new_job, scalar
+from tests.integration.llm.stub_provider import Answer, StubProvider
+from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+
+LOCAL = Guard(hosts={"127.0.0.1"})
+OLD, NEW = bytes(32), bytes(range(32))
+RING = SecretCipher([OLD])
+ALL = tuple(JobEvent)
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def deps(engine: AsyncEngine) -> WebhookDependencies:
+    return WebhookDependencies(engine, LOCAL, RING)
+
+
+async def make(deps: WebhookDependencies, url: str, events: tuple[JobEvent, ...] = ALL) -> Json:
+    return await create_webhook(deps, TENANT, WebhookDraft(url, events, None))
+
+
+@contextlib.asynccontextmanager
+async def delivered_by(
+    engine: AsyncEngine, guard: Guard = LOCAL, seconds: float = 5.0, ring: SecretCipher = RING
+) -> AsyncIterator[None]:
+    sender = HttpWebhookSender(guard, seconds)
+    async with delivering(engine, sender, ring):
+        yield
+    await sender.close()
+
+
+async def until(engine: AsyncEngine, holds: Callable[[list[Any]], bool], seconds: float = 20.0) -> list[Any]:
+    """The messages in the order in which they were written, once that holds of them."""
+    async with asyncio.timeout(seconds):
+        while True:
+            rows = await execute(engine, "SELECT * FROM webhook_deliveries ORDER BY created_at, id")
+            if holds(rows):
+                return rows
+            await asyncio.sleep(0.05)
+
+
+def ended(rows: list[Any]) -> bool:
+    return all(row.state != "waiting" for row in rows)
+
+
+def attempted(rows: list[Any]) -> bool:
+    return all(row.error is not None or row.state == "delivered" for row in rows)
+
+
+async def move(engine: AsyncEngine, job_id: str, *path: JobStatus) -> None:
+    for status in path:
+        async with engine.begin() as connection:
+            assert await jobs.move(connection, job_id, leave=list(JobStatus), to=status, reason="why")
+
+
+class TestTurns:
+    async def test_a_tenant_with_many_receivers_leaves_room_for_another(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        hooks = [await make(deps, "http://127.0.0.1:9/") for _ in range(6)]
+        theirs = await create_webhook(deps, "other", WebhookDraft("http://127.0.0.1:9/", ALL, None))
+        for hook in hooks:
+            await send_test(engine, TENANT, hook["id"])
+        await send_test(engine, "other", theirs["id"])
+
+        async def claim(busy: list[str]) -> set[str]:
+            async with engine.begin() as connection:
+                due = await webhooks.claim_due(connection, busy=busy, limit=16, of_tenant=4, seconds=60)
+            return {each.webhook_id for each in due}
+
+        first = await claim([])
+        assert first == {*(hook["id"] for hook in hooks[:4]), theirs["id"]}
+        assert await claim(sorted(first)) == set()
+        assert await claim([hooks[0]["id"], hooks[1]["id"]]) == {hook["id"] for hook in hooks[4:]}
+
+
+class TestOutbox:
+    async def test_a_job_that_pauses_or_ends_is_told_of_once_and_signed(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        async with StubProvider(Answer(204, b"")) as receiver:
+            hook = await make(deps, f"{receiver.url}/hook?key=1")
+            job = await new_job(engine)
+            ways = (JobStatus.PAUSED, JobStatus.QUEUED, JobStatus.FINALIZING, JobStatus.COMPLETED)
+            await move(engine, job.id, *ways)
+            async with delivered_by(engine):
+                rows = await until(engine, ended)
+        assert [row.event for row in rows] == ["job.paused", "job.completed"]
+        assert [seen.json()["type"] for seen in receiver.seen] == ["job.paused", "job.completed"]
+        for seen in receiver.seen:
+            assert seen.line == "POST /hook?key=1 HTTP/1.1"
+            Webhook(hook["secret"]).verify(seen.body.decode(), dict(seen.headers))
+        data = receiver.seen[0].json()["data"]
+        assert data == {
+            "id": job.id,
+            "object": "job",
+            "name": "a job",
+            "status": "paused",
+            "status_reason": "why",
+            "completeness": "partial",
+            "metadata": {},
+            "links": {"self": f"/v1/jobs/{job.id}"},
+        }
+
+    async def test_what_is_told_of_an_end_is_what_the_job_then_shows(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        await make(deps, "http://127.0.0.1:9/")
+        worker = Worker(engine, Provider())
+        async with worker.deps.writer.running(), worker.deps.leases.running():
+            job = await new_job(engine)
+            await worker.run_all(job)
+            await worker.finalize(job)
+        (row,) = await until(engine, bool)
+        shown = await view_job(engine, TENANT, job.id)
+        data = json.loads(row.payload)["data"]
+        assert (data["status"], data["completeness"]) == ("completed", "full")
+        assert {name: shown[name] for name in data if name != "links"} == {
+            name: value for name, value in data.items() if name != "links"
+        }
+
+    async def test_a_state_that_is_rolled_back_is_told_to_nobody(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        await make(deps, "http://127.0.0.1:9/")
+        job = await new_job(engine)
+        async with engine.connect() as connection:
+            await jobs.move(connection, job.id, leave=list(JobStatus), to=JobStatus.FAILED)
+            await connection.rollback()
+        assert await scalar(engine, "SELECT count(*) FROM webhook_deliveries") == 0
+
+    async def test_one_that_is_just_being_deleted_holds_no_job_in_its_state(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        made = await make(deps, "http://127.0.0.1:1/x")
+        job = await new_job(engine)
+        async with engine.begin() as connection:
+            await webhooks.delete_webhook(connection, TENANT, made["id"])
+            moving = asyncio.create_task(move(engine, job.id, JobStatus.PAUSED))
+            await asyncio.wait({moving}, timeout=0.2)
+        await moving
+        assert await scalar(engine, "SELECT status FROM jobs") == "paused"
+        assert await scalar(engine, "SELECT count(*) FROM webhook_deliveries") == 0
+
+    async def test_only_who_wants_an_event_and_is_on_is_told(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        wants = await make(deps, "http://127.0.0.1:9/", (JobEvent.FAILED,))
+        await make(deps, "http://127.0.0.1:9/", (JobEvent.COMPLETED,))
+        off = await make(deps, "http://127.0.0.1:9/")
+        await change_webhook(deps, TENANT, off["id"], {"enabled": False})
+        job = await new_job(engine)
+        await move(engine, job.id, JobStatus.FAILED)
+        rows = await until(engine, bool)
+        assert [row.webhook_id for row in rows] == [wants["id"]]
+
+    async def test_what_waits_for_one_that_is_switched_off_is_given_up(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        off, on = [await make(deps, "http://127.0.0.1:9/") for _ in range(2)]
+        job = await new_job(engine)
+        await move(engine, job.id, JobStatus.PAUSED)
+        await change_webhook(deps, TENANT, off["id"], {"enabled": False})
+        # As if it had come while that was going on.
+        await execute(
+            engine,
+            "UPDATE webhook_deliveries SET state = 'waiting', ended_at = NULL, error = NULL, event = 'job.failed'"
+            " WHERE webhook_id = :off",
+            off=off["id"],
+        )
+        async with engine.begin() as connection:
+            await webhooks.forget_ended(connection, 30)
+        found = {row.webhook_id: (row.state, row.error) for row in await until(engine, bool)}
+        assert found == {off["id"]: ("given_up", "switched off"), on["id"]: ("waiting", None)}
+
+
+class TestSecrets:
+    async def test_for_a_day_both_sign_then_the_new_one_alone(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        async with StubProvider(Answer(204, b"")) as receiver:
+            hook = await make(deps, receiver.url)
+            new = await rotate_secret(deps, TENANT, hook["id"])
+            async with delivered_by(engine):
+                await send_test(engine, TENANT, hook["id"])
+                await until(engine, ended)
+                await execute(engine, "UPDATE webhooks SET former_secret_until = now()")
+                await send_test(engine, TENANT, hook["id"])
+                await until(engine, ended)
+        both, alone = receiver.seen
+        for secret in (hook["secret"], new["secret"]):
+            Webhook(secret).verify(both.body.decode(), dict(both.headers))
+        Webhook(new["secret"]).verify(alone.body.decode(), dict(alone.headers))
+        with pytest.raises(WebhookVerificationError):
+            Webhook(hook["secret"]).verify(alone.body.decode(), dict(alone.headers))
+        async with engine.begin() as connection:
+            await webhooks.forget_ended(connection, 30)
+        assert await scalar(engine, "SELECT former_secret FROM webhooks") is None
+
+
+class TestReceivers:
+    @pytest.mark.parametrize(
+        ("answer", "error"),
+        [
+            (Answer(500), "answered 500"),
+            (Answer(302, b"", {"location": "/elsewhere"}), "answered 302"),
+            (Answer(delay=3.0), "no answer within 2 s"),
+            (Answer(reset=True), "the connection broke off"),
+        ],
+        ids=["fails", "redirects", "is slow", "resets"],
+    )
+    async def test_one_that_does_not_take_a_message_gets_it_again_later(
+        self, engine: AsyncEngine, deps: WebhookDependencies, answer: Answer, error: str
+    ) -> None:
+        async with StubProvider(answer, Answer(200)) as receiver:
+            hook = await make(deps, receiver.url)
+            await send_test(engine, TENANT, hook["id"])
+            async with delivered_by(engine, seconds=2):
+                (row,) = await until(engine, attempted)
+                assert (row.state, row.attempts, row.error) == ("waiting", 1, error)
+                await execute(engine, "UPDATE webhook_deliveries SET due_at = now()")
+                (row,) = await until(engine, ended)
+        assert (row.state, row.attempts, row.error) == ("delivered", 2, None)
+        first, second = receiver.seen
+        assert first.headers["webhook-id"] == second.headers["webhook-id"] == row.id
+        assert first.body == second.body
+
+    async def test_one_that_is_down_is_given_up_after_ten_attempts(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        hook = await make(deps, "http://127.0.0.1:9/")
+        await send_test(engine, TENANT, hook["id"])
+        async with delivered_by(engine):
+            await until(engine, attempted)
+            await execute(
+                engine,
+                "UPDATE webhook_deliveries SET due_at = now(), attempts = attempts + :n",
+                n=MOST_ATTEMPTS - 2,
+            )
+            (row,) = await until(engine, ended)
+        assert (row.state, row.attempts, row.error) == ("given_up", MOST_ATTEMPTS, "can't connect")
+
+    async def test_one_that_says_it_is_gone_is_told_nothing_any_more(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        async with StubProvider(Answer(410)) as receiver:
+            hook = await make(deps, receiver.url)
+            for _ in range(3):
+                await send_test(engine, TENANT, hook["id"])
+            async with delivered_by(engine):
+                rows = await until(engine, ended)
+        assert [row.state for row in rows] == ["given_up"] * 3
+        assert len(receiver.seen) == 1
+        async with engine.connect() as connection:
+            known = await webhooks.get_webhook(connection, TENANT, hook["id"])
+        assert known is not None
+        assert known.disabled_reason == "gone"
+
+    async def test_a_slow_one_holds_up_no_other(self, engine: AsyncEngine, deps: WebhookDependencies) -> None:
+        async with StubProvider(Answer(delay=60.0)) as slow, StubProvider(Answer(200)) as quick:
+            for receiver, messages in ((slow, 8), (quick, 3)):
+                hook = await make(deps, receiver.url)
+                for _ in range(messages):
+                    await send_test(engine, TENANT, hook["id"])
+            async with delivered_by(engine):
+                await until(engine, lambda rows: sum(row.state == "delivered" for row in rows) == 3, 10.0)
+        assert len(slow.seen) == 1
+
+    async def test_a_name_that_stands_for_a_private_address_by_now_is_refused(
+        self, engine: AsyncEngine
+    ) -> None:
+        rebound = Guard(look_up=answers("93.184.215.14", "127.0.0.1"))
+        async with StubProvider(Answer(200)) as receiver:
+            port = receiver.url.rpartition(":")[2]
+            hook = await make(WebhookDependencies(engine, rebound, RING), f"https://example.com:{port}/")
+            await send_test(engine, TENANT, hook["id"])
+            async with delivered_by(engine, rebound):
+                (row,) = await until(engine, attempted)
+        assert row.error.startswith("refused: its name stands for addresses that are not allowed")
+        assert receiver.connections == 0
+
+    async def test_a_host_that_is_no_longer_allowed_is_refused(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        async with StubProvider(Answer(200)) as receiver:
+            hook = await make(deps, receiver.url)
+            await send_test(engine, TENANT, hook["id"])
+            async with delivered_by(engine, Guard()):
+                (row,) = await until(engine, attempted)
+        assert row.error.startswith("refused: only https")
+        assert receiver.connections == 0
+
+
+class TestSecretsAtRest:
+    async def test_a_secret_is_not_in_its_row_and_signs_all_the_same_after_its_key_was_replaced(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        async with StubProvider(Answer(204, b"")) as receiver:
+            hook = await make(deps, receiver.url)
+            unsealed = await make(WebhookDependencies(engine, LOCAL, SecretCipher(())), receiver.url)
+            assert await reseal_secrets(engine, SecretCipher([NEW, OLD])) == 2
+            assert await reseal_secrets(engine, SecretCipher([NEW, OLD])) == 0
+            assert "whsec_" not in str(await execute(engine, "SELECT secret FROM webhooks"))
+            for each in (hook, unsealed):
+                await send_test(engine, TENANT, each["id"])
+            async with delivered_by(engine, ring=SecretCipher([NEW])):
+                await until(engine, ended)
+        assert len(receiver.seen) == 2
+        for seen in receiver.seen:
+            signer = hook if hook["id"] in seen.body.decode() else unsealed
+            Webhook(signer["secret"]).verify(seen.body, dict(seen.headers))
+
+    async def test_one_that_cannot_be_read_is_the_reason_of_a_failed_attempt(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        async with StubProvider(Answer(204, b"")) as receiver:
+            hook = await make(deps, receiver.url)
+            await send_test(engine, TENANT, hook["id"])
+            async with delivered_by(engine, ring=SecretCipher([NEW])):
+                (row,) = await until(engine, attempted)
+        assert row.error.startswith("its secret can't be read")
+        assert receiver.connections == 0
+
+
+class TestDeaths:
+    async def test_a_sweeper_killed_between_delivery_and_mark_has_it_delivered_again_under_the_same_id(
+        self, engine: AsyncEngine, deps: WebhookDependencies, database_url: str, redis_url: str
+    ) -> None:
+        async with StubProvider(Answer(delay=600.0), Answer(200)) as receiver:
+            hook = await make(deps, receiver.url)
+            await send_test(engine, TENANT, hook["id"])
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "workers.sweeper"),
+                env={
+                    **os.environ,
+                    "DATABASE_URL": database_url,
+                    "REDIS_URL": redis_url,
+                    "ASSAY_WEBHOOK_HOSTS": "127.0.0.1",
+                    "ASSAY_ENCRYPTION_KEYS": OLD.hex(),
+                },
+            )
+            try:
+                await until(engine, lambda rows: rows[0].attempts == 1 and len(receiver.seen) == 1, 60.0)
+            finally:
+                process.send_signal(signal.SIGKILL)
+                await process.wait()
+            (row,) = await until(engine, bool)
+            assert (row.state, row.attempts) == ("waiting", 1)
+            assert await scalar(
+                engine, "SELECT due_at > now() + interval '50 seconds' FROM webhook_deliveries"
+            )
+            await execute(engine, "UPDATE webhook_deliveries SET due_at = now()")
+            async with delivered_by(engine):
+                (row,) = await until(engine, ended)
+        assert (row.state, row.attempts) == ("delivered", 2)
+        assert [seen.headers["webhook-id"] for seen in receiver.seen] == [row.id, row.id]
+
+    async def test_an_outcome_that_comes_after_another_attempt_began_changes_nothing(
+        self, engine: AsyncEngine, deps: WebhookDependencies
+    ) -> None:
+        hook = await make(deps, "http://127.0.0.1:9/")
+        await send_test(engine, TENANT, hook["id"])
+        claims = []
+        for _ in range(2):
+            async with engine.begin() as connection:
+                claims += await webhooks.claim_due(connection, busy=(), limit=5, of_tenant=5, seconds=0.0)
+        async with engine.begin() as connection:
+            await webhooks.note_attempt(
+                connection, claims[0], http_status=410, error="answered 410", again_after=None
+            )
+        (row,) = await until(engine, bool)
+        assert (row.state, row.attempts, row.error) == ("waiting", 2, None)

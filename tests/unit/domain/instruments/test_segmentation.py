@@ -1,0 +1,144 @@
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.tokenize.punkt import PunktSentenceTokenizer
+
+from app.domain.instruments.punkt import PunktSegmenter
+from app.domain.instruments.segmentation import normalise, runaway
+from app.instruments.loader import load_atomic
+
+GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "sentences.yaml").read_text(encoding="utf-8"))
+SEGMENTER = PunktSegmenter(load_atomic().segmentation)
+
+UNLIMITED = 1_000_000
+
+PIECES = st.sampled_from(
+    ["I", "like", "well-known", ". The ", "Dr", "U.S", "e.g", "p.m", "...", ".", "!", "?", " ", "\n", "—", "\u2019", "“", "”", '"', "'", ")", "(", ",",
+     "1", "2.5", "#", "😊", "--", "\u00a0", "\u200b", "É"]
+)  # fmt: skip
+TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=40).map("".join))
+
+
+def sentences(text: str) -> list[str]:
+    return [unit.text for unit in SEGMENTER.segment(text, UNLIMITED)]
+
+
+class TestSentences:
+    @pytest.mark.parametrize("line", GOLDEN["spaced"])
+    def test_are_cut_where_a_reader_would_cut(self, line: str) -> None:
+        expected = [part.strip() for part in line.split(" | ")]
+        assert sentences(" ".join(expected)) == [normalise(sentence) for sentence in expected]
+
+    @pytest.mark.parametrize("case", GOLDEN["broken"], ids=lambda case: repr(case["text"]))
+    def test_are_trimmed_and_normalised(self, case: dict[str, object]) -> None:
+        assert sentences(str(case["text"])) == case["sentences"]
+
+    @pytest.mark.parametrize("case", GOLDEN["punkt"], ids=lambda case: repr(case["text"]))
+    def test_follow_the_algorithm_of_the_paper_where_a_reader_would_differ(
+        self, case: dict[str, object]
+    ) -> None:
+        assert sentences(str(case["text"])) == case["sentences"]
+
+    @given(st.lists(PIECES, max_size=40).map("".join))
+    @settings(max_examples=300)
+    def test_are_those_of_nltk_s_own_slower_patterns(self, text: str) -> None:
+        nltk = PunktSentenceTokenizer(SEGMENTER._punkt._params)
+        assert sentences(text) == [cut for cut in map(str.strip, nltk.tokenize(normalise(text))) if cut]
+
+    def test_there_are_sixty_cases_at_least(self) -> None:
+        assert len(GOLDEN["spaced"]) >= 60
+
+
+class TestSpans:
+    def test_lie_in_the_raw_text_although_dashes_grow(self) -> None:
+        raw = "  Late—again—me. \u201cIt\u2019s fine.\u201d  Bye—"
+        assert [(u.index, raw[u.start : u.end], u.text) for u in SEGMENTER.segment(raw, UNLIMITED)] == [
+            (0, "Late—again—me.", "Late--again--me."),
+            (1, "\u201cIt\u2019s fine.\u201d", "\u201cIt's fine.\u201d"),
+            (2, "Bye—", "Bye--"),
+        ]
+
+    @given(TEXTS)
+    @settings(max_examples=300)
+    def test_are_ordered_disjoint_and_cover_everything_visible(self, raw: str) -> None:
+        covered = 0
+        for index, unit in enumerate(SEGMENTER.segment(raw, UNLIMITED)):
+            assert unit.index == index
+            assert covered <= unit.start < unit.end
+            assert not raw[covered : unit.start].strip()
+            assert normalise(raw[unit.start : unit.end]) == unit.text == unit.text.strip() != ""
+            covered = unit.end
+        assert not raw[covered:].strip()
+
+
+class TestParameters:
+    def test_the_name_goes_with_the_data(self) -> None:
+        assert SEGMENTER.name == "punkt-en-v1"
+
+    def test_unknown_words_do_not_make_the_parameters_grow(self) -> None:
+        segmenter = PunktSegmenter(load_atomic().segmentation)
+        before = len(segmenter._punkt._params.ortho_context)
+        segmenter.segment(" ".join(f"Etc. Word{n} and so on..." for n in range(100)), UNLIMITED)
+        assert len(segmenter._punkt._params.ortho_context) == before
+
+
+class TestHostileLengths:
+    # Each of these takes a second at most; a quadratic algorithm would take minutes.
+    @pytest.mark.parametrize(
+        "unit",
+        [
+            "a",
+            "a.",
+            "!",
+            ". ",
+            "! ",
+            '."',
+            "a.)",
+            "\n",
+            ".\n",
+            "—",
+            "a—",
+            '"',
+            "Dr. ",
+            "1.1.",
+            "...x",
+            "I am here. ",
+        ],
+    )
+    def test_take_linear_time(self, unit: str) -> None:
+        text = unit * (60_000 // len(unit))
+        start = time.process_time()
+        SEGMENTER.segment(text, UNLIMITED)
+        assert time.process_time() - start < 10
+
+
+class TestLimits:
+    def test_splitting_stops_at_the_first_unit_beyond_the_limit(self) -> None:
+        assert [unit.text for unit in SEGMENTER.segment("One. Two! Three? Four.", 2)] == [
+            "One.",
+            "Two!",
+            "Three?",
+        ]
+
+    @given(TEXTS, st.integers(1, 5))
+    def test_units_up_to_the_limit_are_those_without_one(self, text: str, most: int) -> None:
+        assert SEGMENTER.segment(text, most) == SEGMENTER.segment(text, UNLIMITED)[: most + 1]
+
+    @pytest.mark.parametrize(
+        ("text", "why"),
+        [
+            ("a" * 200_001, "200,001 characters; at most 200,000"),
+            (". " * 24_000, "24,000 signs that may end a sentence; at most 5,000"),
+            ("a?! " * 2_501, "5,002 signs that may end a sentence; at most 5,000"),
+        ],
+    )
+    def test_a_text_that_would_take_long_is_not_split(self, text: str, why: str) -> None:
+        assert runaway(text, 1_000) == why
+
+    @pytest.mark.parametrize("text", ["", "a" * 200_000, "I am here... " * 1_000, "a?! " * 2_500])
+    def test_others_are(self, text: str) -> None:
+        assert runaway(text, 1_000) is None

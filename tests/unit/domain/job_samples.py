@@ -1,0 +1,72 @@
+"""Drafts, and a catalog of the built-in instrument with two connections."""
+
+from typing import Any
+
+import pytest
+
+from app.domain.errors import InvalidJobError
+from app.domain.instruments.instrument import InstrumentRef
+from app.domain.jobs.catalog import Catalog
+from app.domain.jobs.draft import DimensionDraft, JobDraft, ModelDraft, PersonaDraft, ResponseDraft
+from app.domain.jobs.personagym_resolve import GymCatalog
+from app.domain.jobs.resolve import Resolution, resolve
+from app.instruments.grouped_loader import load_grouped
+from app.instruments.hardened_loader import load_hardened
+from app.instruments.loader import load_atomic
+from app.instruments.personagym_loader import load_personagym
+from app.instruments.rules import RULES
+
+INSTRUMENT = load_atomic()
+GYM = load_personagym()
+CATALOG = Catalog(
+    instrument=InstrumentRef("v1", "abc", **RULES.current),
+    dimensions=INSTRUMENT.dimensions,
+    personas=INSTRUMENT.personas,
+    persona_sets=INSTRUMENT.persona_sets,
+    instructions=INSTRUMENT.instructions,
+    tasks=INSTRUMENT.tasks,
+    gym=GymCatalog(
+        instrument=InstrumentRef("v1", "def", **RULES.current),
+        tasks=GYM.tasks,
+        prompts=GYM.prompts,
+        environments=GYM.environments,
+        dimension=GYM.consistency,
+        target_level=GYM.target.level,
+    ),
+    rules=RULES,
+    grouped=load_grouped(),
+    hardened=load_hardened(),
+    model_problem=lambda connection, name: (
+        None if connection in {"sim", "acme"} else f"no connection {connection}"
+    ),
+    is_simulated=lambda connection: connection == "sim",
+)
+DUO = PersonaDraft("duo", "a warm but anxious neighbour", {"A": "high", "N": "low"})
+POLITICS = DimensionDraft("p", "politics", "1 to 5, or 9", levels=("left", "right"))
+
+
+def draft(**changes: Any) -> JobDraft:
+    usual: dict[str, Any] = {
+        "personas": ("E-low",),
+        "tasks": ("essay",),
+        "models": (ModelDraft("acme/m"),),
+        "judges": (ModelDraft("acme/j"),),
+        "instructions": (1,),
+        "iterations": 2,
+    }
+    return JobDraft(**(usual | changes))
+
+
+def texts(*responses: ResponseDraft, **changes: Any) -> JobDraft:
+    return draft(**({"models": (), "instructions": None, "responses": responses} | changes))
+
+
+def resolved(**changes: Any) -> Resolution:
+    return resolve(draft(**changes), CATALOG)
+
+
+def wrong(job: JobDraft) -> dict[str, str]:
+    """What is wrong with a draft: messages by pointer."""
+    with pytest.raises(InvalidJobError) as caught:
+        resolve(job, CATALOG)
+    return {error.pointer: error.message for error in caught.value.errors}

@@ -1,0 +1,239 @@
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given as drawing
+from hypothesis import strategies as st
+
+from app.domain.labels.agreement import AnnotatorAgreement, Sampling, annotation_agreement
+from app.domain.labels.annotation import Annotation, Answer, Kind, Place
+
+TASKS = {0: "essay", 1: "toxicity_control"}
+
+
+def sentence(n: int) -> Place:
+    """Each a sentence of another response."""
+    return Place(0, n, 0, 0)
+
+
+def score(annotator: str, place: Place, value: int | None, dimension: str | None = "E") -> Annotation:
+    answer = Answer.NOT_APPLICABLE if value is None else Answer.SCORED
+    return Annotation(annotator, dimension, place, None, answer, value)
+
+
+def choice(annotator: str, one: int, other: int, answer: Answer) -> Annotation:
+    return Annotation(annotator, "E", sentence(one), sentence(other), answer, None).ordered()
+
+
+def only(*found: Annotation, judged: dict[int, float]) -> AnnotatorAgreement:
+    given: dict[tuple[str | None, Place], float] = {("E", sentence(n)): v for n, v in judged.items()}
+    (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, Sampling())
+    return group
+
+
+class TestScores:
+    def test_the_judge_is_compared_with_the_mean_of_the_annotators(self) -> None:
+        from scipy import stats
+
+        people = {0: (1, 2), 1: (2, 2), 2: (4, 3), 3: (5, 5), 4: (3, 4), 5: (5, 4)}
+        judged: dict[int, float] = {0: 1, 1: 3, 2: 3, 3: 5, 4: 4, 5: 4}
+        group = only(
+            *[
+                score(name, sentence(n), given[k])
+                for n, given in people.items()
+                for k, name in enumerate("ab")
+            ],
+            judged=judged,
+        )
+        means = [sum(given) / 2 for given in people.values()]
+        (judge,) = group.judges
+        assert judge.kendall_tau.value == pytest.approx(
+            stats.kendalltau(means, list(judged.values())).statistic
+        )
+        assert judge.spearman_rho is not None
+        assert judge.spearman_rho.value == pytest.approx(
+            stats.spearmanr(means, list(judged.values())).statistic
+        )
+        assert (group.annotators, group.things, group.answers) == (2, 6, 12)
+        assert judge.kendall_tau.n == 6
+        # Two annotators: they agree on sentences 1 and 3; shares 1 2 3 4 5 of 12 answers: 1, 3, 2, 3, 3.
+        expected = (1 + 9 + 4 + 9 + 9) / 144
+        assert group.fleiss_kappa.value == pytest.approx((2 / 6 - expected) / (1 - expected))
+
+    def test_what_has_no_number_on_one_side_is_left_out_and_counted(self) -> None:
+        found = [score("a", sentence(n), n + 1) for n in range(4)]
+        found += [score("a", sentence(4), None), score("b", sentence(4), None), score("b", sentence(3), None)]
+        group = only(*found, judged={0: 1, 1: 2, 2: 3, 4: 5})
+        (judge,) = group.judges
+        assert (group.things, group.not_applicable) == (5, 1)
+        assert (judge.kendall_tau.n, judge.without_score) == (3, 1)
+        assert judge.kendall_tau.value == pytest.approx(1.0)
+
+    def test_a_judge_without_any_score_has_a_reason_and_no_number(self) -> None:
+        group = only(score("a", sentence(0), 3), judged={})
+        (judge,) = group.judges
+        assert judge.kendall_tau.value is None
+        assert judge.without_score == 1
+
+
+class TestPairs:
+    def test_answers_for_less_answers_against_the_judges_order_by_all_answers(self) -> None:
+        # Judge: 0 above 1, 2 below 3. For: two; against: one; undecided: one. τ_A = (2 − 1) / 4.
+        group = only(
+            choice("a", 0, 1, Answer.FIRST),
+            choice("b", 0, 1, Answer.EQUAL),
+            choice("a", 2, 3, Answer.FIRST),
+            choice("b", 2, 3, Answer.SECOND),
+            judged={0: 5, 1: 2, 2: 1, 3: 4},
+        )
+        (judge,) = group.judges
+        assert judge.kendall_tau.value == pytest.approx(0.25)
+        assert judge.kendall_tau.n == 2
+        assert judge.spearman_rho is None
+
+    def test_the_order_in_which_a_pair_was_shown_does_not_matter(self) -> None:
+        one, other = choice("a", 0, 1, Answer.FIRST), choice("a", 1, 0, Answer.SECOND)
+        assert one == other
+        assert choice("a", 1, 0, Answer.EQUAL) == choice("a", 0, 1, Answer.EQUAL)
+
+    def test_pairs_that_the_judge_does_not_tell_apart_are_counted(self) -> None:
+        group = only(
+            choice("a", 0, 1, Answer.FIRST),
+            choice("a", 2, 3, Answer.FIRST),
+            choice("a", 0, 4, Answer.FIRST),
+            judged={0: 4, 1: 4, 2: 1, 4: 2},
+        )
+        (judge,) = group.judges
+        assert (judge.same_score, judge.without_score, judge.kendall_tau.n) == (1, 1, 1)
+
+    def test_full_agreement_of_judge_and_annotators(self) -> None:
+        # As in Table 3, six annotators; where all choose alike in half the pairs each way, κ is 1.
+        found = [
+            choice(name, 2 * n, 2 * n + 1, (Answer.FIRST, Answer.SECOND)[n % 2])
+            for n in range(10)
+            for name in "abcdef"
+        ]
+        judged: dict[int, float] = {}
+        for n in range(10):
+            judged |= {2 * n: (5, 1)[n % 2], 2 * n + 1: (1, 5)[n % 2]}
+        group = only(*found, judged=judged)
+        assert group.kind is Kind.PAIRS
+        assert group.fleiss_kappa.value == pytest.approx(1.0)
+        assert group.judges[0].kendall_tau.value == 1.0
+
+
+class TestGroups:
+    def test_dimensions_and_rubrics_stand_apart(self) -> None:
+        grade = Place(1, 0, 0, None)
+        groups = annotation_agreement(
+            [score("a", sentence(0), 3), score("a", sentence(0), 2, "N"), score("a", grade, 4, None)],
+            TASKS,
+            {"judge": {}},
+            0,
+            Sampling(),
+        )
+        assert [(each.kind.value, each.dimension, each.task) for each in groups] == [
+            ("responses", None, "toxicity_control"),
+            ("sentences", "E", None),
+            ("sentences", "N", None),
+        ]
+
+    def test_nothing_is_nothing(self) -> None:
+        assert annotation_agreement([], TASKS, {"judge": {}}, 0, Sampling()) == []
+
+
+class TestWeighted:
+    def drawn(self, sizes: dict[int, int], judged: dict[int, float]) -> Sampling:
+        """Each sentence is drawn from those of its score, of which there are so many."""
+        return Sampling(
+            {("E", sentence(n), None): ("essay", (int(value),)) for n, value in judged.items()},
+            {(Kind.SENTENCES, "E"): {("essay", (value,)): size for value, size in sizes.items()}},
+        )
+
+    def group(
+        self, people: Mapping[int, int], judged: dict[int, float], sizes: dict[int, int] | None
+    ) -> AnnotatorAgreement:
+        found = [score(name, sentence(n), value) for n, value in people.items() for name in "ab"]
+        given: dict[tuple[str | None, Place], float] = {("E", sentence(n)): v for n, v in judged.items()}
+        drawn = Sampling() if sizes is None else self.drawn(sizes, judged)
+        (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, drawn)
+        return group
+
+    @drawing(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=3, max_size=12), st.data())
+    def test_is_the_agreement_of_a_population_in_which_each_is_as_often_as_it_stands_for(
+        self, scores: list[tuple[int, int]], data: st.DataObject
+    ) -> None:
+        from scipy import stats
+
+        times = {value: data.draw(st.integers(1, 4)) for value in range(1, 6)}
+        people = {n: person for n, (person, _) in enumerate(scores)}
+        judged = {n: float(value) for n, (_, value) in enumerate(scores)}
+        counts = Counter(judged.values())
+        group = self.group(people, judged, {int(v): times[int(v)] * count for v, count in counts.items()})
+        (judge,) = group.judges
+        assert group.population == group.covered == sum(times[int(v)] for v in judged.values())
+        if len(set(people.values())) > 1 and len(counts) > 1:
+            repeated = [(p, v) for p, v in scores for _ in range(times[v])]
+            first, second = zip(*repeated, strict=True)
+            assert judge.weighted_rho is not None
+            assert judge.weighted_tau.value == pytest.approx(stats.kendalltau(first, second).statistic)
+            assert judge.weighted_rho.value == pytest.approx(stats.spearmanr(first, second).statistic)
+        else:
+            assert judge.weighted_tau.value is None
+
+    def test_undoes_a_sample_that_is_balanced_by_score(self) -> None:
+        # Of 100 sentences 90 have score 5, of which people agree; of the ten others, with 1 and 2, they say the opposite.
+        people = {0: 5, 1: 5, 2: 2, 3: 2, 4: 1, 5: 1}
+        judged: dict[int, float] = {0: 5, 1: 5, 2: 1, 3: 1, 4: 2, 5: 2}
+        group = self.group(people, judged, {5: 90, 1: 5, 2: 5})
+        (judge,) = group.judges
+        # Pairs apart: 5 with 1 and 5 with 2 agree, 2 of 2 × 2; 1 with 2 not. (8 - 4) / 12; (900 - 25) / 925.
+        assert judge.kendall_tau.value == pytest.approx(4 / 12)
+        assert judge.weighted_tau.value == pytest.approx(875 / 925)
+        assert (group.population, group.covered) == (100, 100)
+
+    def test_is_missing_where_no_round_drew_anything(self) -> None:
+        group = self.group({0: 1, 1: 2, 2: 3}, {0: 1, 1: 2, 2: 3}, None)
+        (judge,) = group.judges
+        assert (judge.weighted_tau.reason or "").startswith("not_drawn:")
+        assert (group.weighted_kappa.reason or "").startswith("not_drawn:")
+        assert group.population == 0
+
+    def test_a_stratum_without_an_answer_is_not_covered(self) -> None:
+        judged: dict[int, float] = {0: 1, 1: 2, 2: 3, 3: 4}
+        found = [score("a", sentence(n), n + 1) for n in range(3)]
+        given: dict[tuple[str | None, Place], float] = {("E", sentence(n)): v for n, v in judged.items()}
+        drawn = self.drawn({1: 10, 2: 20, 3: 30, 4: 40}, judged)
+        (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, drawn)
+        assert (group.population, group.covered) == (100, 60)
+
+    def test_kappa_is_of_those_with_two_answers_who_stand_for_their_whole_stratum(self) -> None:
+        # Of score 1 (50 sentences) two are answered, one of them twice; of score 5 (50) one, twice. So the two count the same:
+        # one is agreed on and the other is not.
+        judged: dict[int, float] = {0: 1, 1: 1, 2: 5}
+        found = [
+            *(score(name, sentence(0), 1) for name in "ab"),
+            score("a", sentence(1), 1),
+            score("a", sentence(2), 1),
+            score("b", sentence(2), 5),
+        ]
+        given: dict[tuple[str | None, Place], float] = {("E", sentence(n)): v for n, v in judged.items()}
+        (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, self.drawn({1: 50, 5: 50}, judged))
+        # P = 1/2; of the answers 3/4 are 1 and 1/4 are 5: Pe = 10/16. (1/2 - 5/8) / (3/8)
+        assert group.weighted_kappa.value == pytest.approx(-1 / 3)
+
+    def test_pairs_count_for_as_many_as_they_stand_for(self) -> None:
+        found = [choice("a", 0, 1, Answer.SECOND), choice("a", 0, 2, Answer.FIRST)]
+        given: dict[tuple[str | None, Place], float] = {
+            ("E", sentence(n)): value for n, value in {0: 1.0, 1: 2.0, 2: 5.0}.items()
+        }
+        pairs = {1: ("essay", (1, 2)), 2: ("essay", (1, 5))}
+        drawn = Sampling(
+            {("E", sentence(0), sentence(n)): stratum for n, stratum in pairs.items()},
+            {(Kind.PAIRS, "E"): {pairs[1]: 30, pairs[2]: 10}},
+        )
+        (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, drawn)
+        (judge,) = group.judges
+        # one agrees, one does not; 30 pairs are like the former, 10 like the latter
+        assert judge.kendall_tau.value == 0
+        assert judge.weighted_tau.value == pytest.approx((30 - 10) / 40)

@@ -1,0 +1,251 @@
+"""Gates: a figure passes only with its whole interval."""
+
+from typing import Any, ClassVar
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from app.domain.results.gate import Gate, Verdict, judge_gate, parse_threshold
+from app.reports.junit import junit
+
+KEYS = {"model": "m", "task": "essay", "level": "low"}
+
+
+def results(
+    value: float | None = 0.8,
+    ci95: list[float] | None = None,
+    *,
+    completeness: str = "full",
+    model: str = "m",
+    counted: int = 100,
+) -> dict[str, Any]:
+    metric: dict[str, Any] = {"value": value, "n": 9, "ci95": ci95, "ci95_runs": [0.79, 0.81]}
+    if value is None:
+        metric = {"value": None, "n": 0, "reason": "no_cell: no cell of the group has the metric"}
+    elif ci95 is None:
+        metric["ci95_reason"] = "too_few_personas: 2 personas; an interval needs 5"
+    keys = KEYS | {"model": model}
+    coverage = {"share": counted / 100, "counted": counted, "refused": 100 - counted, "planned": 100}
+    missing = {
+        "cells": 9,
+        "coverage": coverage,
+        "corrected": {"acc_atom_composite": metric, "acc_atom_bounds": [0, 1]},
+    }
+    groupings = (("model",), ("model", "task"), ("model", "task", "level"))
+    return {
+        "completeness": completeness,
+        "totals": [
+            {"by": list(by), **{key: keys[key] for key in by}, "metrics": {"acc_atom": metric}, **missing}
+            for by in groupings
+        ],
+        "persona_score_totals": [
+            {
+                "model": model,
+                "persona_score": metric,
+                "refusal_rate": metric,
+                "tasks": {"expected_action": metric | {"coverage": coverage}},
+                "coverage": coverage,
+            }
+        ],
+    }
+
+
+def verdict(document: dict[str, Any], *thresholds: str, interval: Any = "personas") -> str:
+    return judge_gate(document, [parse_threshold(text) for text in thresholds], interval).verdict.value
+
+
+class TestThresholds:
+    @pytest.mark.parametrize("sign", [">=", ":gte:"])
+    def test_are_metric_sign_and_limit(self, sign: str) -> None:
+        found = parse_threshold(f" acc_atom@task=essay,level=low{sign}0.8")
+        assert (found.metric, found.where, found.at_least, found.limit) == (
+            "acc_atom", {"task": "essay", "level": "low"}, True, 0.8,
+        )  # fmt: skip
+
+    def test_a_limit_may_be_negative(self) -> None:
+        assert parse_threshold("rc_atom<=-0.5").limit == -0.5
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("acc_atom>0.8", "write it like"),
+            ("acc_atom>=high", "write it like"),
+            ("acc_atom>=nan", "write it like"),
+            ("acc_atom>=1e9", "write it like"),
+            ("", "write it like"),
+            ("speed>=1", "there is no metric 'speed'"),
+            ("acc_atom@colour=red>=1", "'colour=red' is not one of"),
+            ("acc_atom@task=a,task=b>=1", "comes twice"),
+            ("acc_atom@task=a,persona=b>=1", "no totals by task, persona together"),
+            ("persona_score@level=low>=4", "persona_score exists by model and task only"),
+            ("refusal_rate@task=essay<=0.1", "refusal_rate exists by model only"),
+        ],
+    )
+    def test_others_are_refused_with_the_reason(self, text: str, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            parse_threshold(text)
+
+
+class TestGate:
+    @pytest.mark.parametrize(
+        ("ci95", "at_least", "at_most"),
+        [
+            ([0.7, 0.79], "fail", "pass"),
+            ([0.8, 0.9], "pass", "inconclusive"),  # the limit itself meets both
+            ([0.81, 0.9], "pass", "fail"),
+            ([0.75, 0.85], "inconclusive", "inconclusive"),
+        ],
+    )
+    def test_an_interval_decides(self, ci95: list[float], at_least: str, at_most: str) -> None:
+        assert verdict(results(ci95=ci95), "acc_atom>=0.8") == at_least
+        assert verdict(results(ci95=ci95), "acc_atom<=0.8") == at_most
+
+    def test_what_is_missing_never_passes(self) -> None:
+        sure = [0.9, 0.99]
+        assert verdict(results(None), "acc_atom>=0") == "inconclusive"
+        assert verdict(results(), "acc_atom>=0") == "inconclusive"
+        assert verdict(results(ci95=sure, completeness="partial"), "acc_atom>=0") == "inconclusive"
+        assert verdict(results(ci95=sure), "acc_atom@model=nobody>=0") == "inconclusive"
+        assert verdict(results(ci95=sure) | {"totals": []}, "acc_atom>=0") == "inconclusive"
+
+    def test_one_failure_fails_all(self) -> None:
+        document = results(ci95=[0.75, 0.85])
+        assert verdict(document, "acc_atom>=0.5", "acc_atom>=0.8", "acc_atom>=0.9") == "fail"
+        assert verdict(document, "acc_atom>=0.5", "acc_atom>=0.8") == "inconclusive"
+
+    def test_every_model_is_held_to_a_threshold_that_names_none(self) -> None:
+        document = results(ci95=[0.75, 0.85])
+        document["totals"] += results(ci95=[0.1, 0.2], model="other")["totals"]
+        assert verdict(document, "acc_atom>=0.7") == "fail"
+        assert verdict(document, "acc_atom@model=m>=0.7") == "pass"
+
+    def test_the_runs_interval_decides_if_asked_for(self) -> None:
+        found = judge_gate(results(), [parse_threshold("acc_atom>=0.78")], "personas")
+        assert "interval=runs" in found.checks[0].reason
+        assert verdict(results(), "acc_atom>=0.78", interval="runs") == "pass"
+
+    def test_persona_scores_and_refusals_have_gates_too(self) -> None:
+        document = results(4.4, [4.3, 4.5])
+        assert verdict(document, "persona_score>=4", "persona_score@task=expected_action>=4") == "pass"
+        assert verdict(document, "refusal_rate<=0.05") == "fail"
+        assert verdict(document, "persona_score@task=chess>=1") == "inconclusive"
+
+
+class TestMinimumCoverage:
+    SURE: ClassVar = [0.9, 0.99]
+
+    @pytest.mark.parametrize(("counted", "said"), [(95, "pass"), (94, "inconclusive")])
+    def test_is_95_percent_unless_another_is_asked_for(self, counted: int, said: str) -> None:
+        document = results(0.95, self.SURE, counted=counted)
+        wanted = [
+            parse_threshold(text) for text in ("acc_atom>=0.8", "persona_score@task=expected_action>=0.8")
+        ]
+        assert judge_gate(document, wanted, "personas").verdict.value == said
+        assert judge_gate(document, wanted, "personas", 0.9).verdict.value == "pass"
+
+    def test_is_asked_of_failures_too_and_told_with_the_share(self) -> None:
+        gate = judge_gate(
+            results(0.5, [0.4, 0.6], counted=50), [parse_threshold("acc_atom>=0.8")], "personas"
+        )
+        (check,) = gate.checks
+        assert (gate.minimum_coverage, check.coverage, check.verdict) == (0.95, 0.5, "inconclusive")
+        assert check.reason.startswith("the figure is of 50.0 % of what was planned, less than 95 %; 0.500")
+
+    def test_counts_cells_as_well_as_verdicts(self) -> None:
+        document = results(0.95, self.SURE)
+        for total in document["totals"]:
+            total["cells"] = 12  # the figure is of nine
+        (check,) = judge_gate(document, [parse_threshold("acc_atom>=0.8")], "personas").checks
+        assert (check.coverage, check.verdict) == (0.75, "inconclusive")
+
+    def test_is_met_by_refusals_where_they_count_as_out_of_character(self) -> None:
+        document = results(0.95, self.SURE, counted=50)
+        assert verdict(document, "acc_atom_composite>=0.8") == "pass"
+        assert verdict(document, "acc_atom>=0.8") == "inconclusive"
+
+    def test_is_not_known_of_older_results_unless_it_is_waived(self) -> None:
+        document = results(0.95, self.SURE)
+        for total in document["totals"]:
+            del total["coverage"], total["corrected"]
+        wanted = [parse_threshold("acc_atom>=0.8")]
+        (check,) = judge_gate(document, wanted, "personas").checks
+        assert check.verdict == "inconclusive"
+        assert "from before coverage was counted" in check.reason
+        assert judge_gate(document, wanted, "personas", 0).verdict == "pass"
+        assert verdict(document, "acc_atom_composite>=0.8") == "inconclusive"
+
+    def test_of_one_model_is_not_failed_by_anothers_empty_cells(self) -> None:
+        document = results(0.95, self.SURE, completeness="partial")
+        empty = "cells_without_figure: 1 of 9 cells have no scored sentence"
+        assert verdict(document | {"completeness_reasons": [empty]}, "acc_atom>=0.8") == "pass"
+        calls = "calls_missing: not every planned response and verdict is there"
+        assert verdict(document | {"completeness_reasons": [calls, empty]}, "acc_atom>=0.8") == "inconclusive"
+
+
+def cell(persona: str, refused: int, dimension: str = "E", model: str = "m") -> dict[str, Any]:
+    generation = {"planned": 10, "answered": 10 - refused, "refused": refused}
+    return {
+        "model": model, "persona": persona, "task": "essay", "dimension": dimension, "generation": generation,
+    }  # fmt: skip
+
+
+class TestRefusalsOfAtomicTasks:
+    def refusals(self, *cells: dict[str, Any], gym: bool = False) -> Gate:
+        document = results() | {"cells": list(cells)}
+        if not gym:
+            document["persona_score_totals"] = []
+        return judge_gate(document, [parse_threshold("refusal_rate<=0.2")], "personas")
+
+    def test_are_counted_once_where_traits_share_a_text(self) -> None:
+        six = [cell(f"p{n}", refused=1) for n in range(6)]
+        (check,) = self.refusals(*six, cell("p0", refused=1, dimension="A")).checks
+        assert check.value == 6 / 60  # 6 texts with 1 refusal among 10 responses each
+        assert check.of == {"model": "m", "framework": "atomic"}
+
+    def test_of_these_very_personas_have_the_exact_interval_of_a_share(self) -> None:
+        from scipy.stats import binomtest
+
+        none, some = ([cell(f"p{n}", refused=r) for n in range(5)] for r in (0, 2))
+        checks = [
+            judge_gate(
+                {**results(), "persona_score_totals": [], "cells": cells},
+                [parse_threshold("refusal_rate<=0.4")],
+                "runs",
+            ).checks[0]
+            for cells in (none, some)
+        ]
+        # 0 of 50: 1 - 0.025^(1/50). 10 of 50: Clopper and Pearson's, as scipy.stats.binomtest has it
+        expected = [[0.0, 1 - 0.025 ** (1 / 50)], list(binomtest(10, 50).proportion_ci())]
+        assert [check.ci95 for check in checks] == [pytest.approx(ends, abs=1e-6) for ends in expected]
+        assert [check.verdict for check in checks] == ["pass", "pass"]
+
+    def test_of_few_personas_have_no_interval_and_never_pass(self) -> None:
+        gate = self.refusals(*(cell(f"p{n}", refused=0) for n in range(4)))
+        assert gate.verdict == "inconclusive"
+
+    def test_stand_beside_those_of_personagym_and_leave_its_tasks_out(self) -> None:
+        atomic = [cell(f"p{n}", refused=10) for n in range(6)]
+        both = self.refusals(*atomic, cell("p0", refused=0) | {"task": "expected_action"}, gym=True)
+        assert [(check.of["framework"], check.value) for check in both.checks] == [
+            ("atomic", 1.0),
+            ("personagym", 0.8),
+        ]
+
+    def test_of_a_model_that_wrote_nothing_are_missing(self) -> None:
+        nothing = cell("p0", refused=0) | {"generation": {"planned": 10, "answered": 0, "refused": 0}}
+        (check,) = self.refusals(nothing).checks
+        assert check.verdict == "inconclusive"
+        assert "the model has written no response" in check.reason
+
+
+class TestJunit:
+    def test_neither_a_failure_nor_an_inconclusive_check_counts_as_passed(self) -> None:
+        thresholds = [parse_threshold(f"acc_atom>={limit}") for limit in ("0.5", "0.8", "0.9")]
+        gate = judge_gate(
+            results(ci95=[0.75, 0.85], model="evil\x00</testcase>\ud800"), thresholds, "personas"
+        )
+        suite = ET.fromstring(junit("job_x", gate))[0]
+        assert suite.attrib == {"name": "job_x", "tests": "3", "failures": "1", "errors": "1", "skipped": "0"}
+        assert [[child.tag for child in case] for case in suite] == [["system-out"], ["error"], ["failure"]]
+        assert {case.attrib["classname"] for case in suite} == {"model=evil�</testcase>�"}
+        assert gate.verdict is Verdict.FAIL

@@ -1,0 +1,375 @@
+"""The three flat formats say the same, and every text comes back as it went in."""
+
+import csv as reader
+import io
+import itertools
+import json
+import re
+import tracemalloc
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyarrow import parquet as arrow
+
+from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, UnitVerdict
+from app.domain.judging.verdict import VerdictStatus
+from app.domain.providers.reuse import ReplyOrigin
+from app.reports.exports import csv, jsonl, parquet
+from app.reports.exports.columns import (
+    CELL_COLUMNS,
+    JUDGING_CHECK_COLUMNS,
+    PERSONA_SCORE_COLUMNS,
+    VERDICT_COLUMNS,
+    Column,
+    ColumnType,
+)
+from app.reports.exports.rows import CHUNK_CHARACTERS, CHUNK_ROWS, chunks
+from tests.unit.check_sample import check_of
+from tests.unit.gym_sample import graded_response, gym_results_of
+from tests.unit.reports.hostile import HOSTILE
+from tests.unit.reports.sample import pages, response_of, sample
+
+Record = dict[str, Any]
+
+
+async def joined(parts: AsyncIterator[bytes]) -> bytes:
+    return b"".join([part async for part in parts])
+
+
+def from_csv(data: bytes, columns: tuple[Column, ...]) -> list[Record]:
+    """CSV read back as the module's documentation says; empty fields are missing values."""
+    convert: dict[ColumnType, Callable[[str], Any]] = {
+        ColumnType.TEXT: lambda field: re.sub(r"(^|[;\t\r\n])'", r"\1", field),
+        ColumnType.INTEGER: int,
+        ColumnType.NUMBER: float,
+        ColumnType.BOOLEAN: {"true": True, "false": False}.__getitem__,
+    }
+    types = {column.name: column.type for column in columns}
+    lines = reader.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+    return [
+        {name: convert[types[name]](field) if field else None for name, field in line.items()}
+        for line in lines
+    ]
+
+
+def from_jsonl(data: bytes) -> list[Record]:
+    return [json.loads(line) for line in data.decode().splitlines()]
+
+
+def from_parquet(data: bytes) -> list[Record]:
+    return list(arrow.read_table(io.BytesIO(data)).to_pylist())
+
+
+def empty_as_missing(records: list[Record]) -> list[Record]:
+    return [{name: None if value == "" else value for name, value in record.items()} for record in records]
+
+
+def hostile_responses() -> list[JudgedResponse]:
+    return [
+        response_of(text, (text, 4), id=f"r-{number}", persona=text, raw=text, item_text=text)
+        for number, text in enumerate(HOSTILE)
+    ]
+
+
+class TestVerdictRows:
+    async def test_all_formats_hold_the_same_rows(self) -> None:
+        responses = sample().responses
+        lines = from_jsonl(await joined(jsonl.rows(pages(responses))))
+        assert from_parquet(await joined(parquet.rows(pages(responses)))) == lines
+        assert from_csv(await joined(csv.rows(pages(responses))), VERDICT_COLUMNS) == empty_as_missing(lines)
+
+    async def test_columns_stand_in_the_documented_order(self) -> None:
+        responses = sample(1, 1).responses
+        names = [column.name for column in VERDICT_COLUMNS]
+        table = arrow.read_table(io.BytesIO(await joined(parquet.rows(pages(responses)))))
+        header = (await joined(csv.rows(pages(responses)))).decode("utf-8-sig").split("\r\n")[0]
+        assert table.column_names == names
+        assert header == ",".join(names)
+        assert list(from_jsonl(await joined(jsonl.rows(pages(responses))))[0]) == names
+
+    async def test_there_is_one_row_for_each_verdict(self) -> None:
+        responses = sample().responses
+        lines = from_jsonl(await joined(jsonl.rows(pages(responses))))
+        verdicts = sum(len(unit.verdicts) for response in responses for unit in response.units)
+        # A response without sentences has a row for each dimension on which it would have been judged.
+        bare = sum(len(response.levels) for response in responses if not response.units)
+        assert bare > 0
+        assert len(lines) == verdicts + bare
+
+    async def test_a_failed_response_keeps_a_row_that_says_why(self) -> None:
+        failed = response_of("", id="lost", status="failed", text=None, error="timeout: 120 s")
+        [row] = from_jsonl(await joined(jsonl.rows(pages([failed]))))
+        assert (row["response_id"], row["response_status"], row["response_error"]) == (
+            "lost",
+            "failed",
+            "timeout: 120 s",
+        )
+        assert (row["dimension"], row["level"]) == ("E", "high")
+        empty = (
+            "unit",
+            "unit_start",
+            "unit_end",
+            "unit_text",
+            "judge",
+            "status",
+            "score",
+            "in_character",
+            "raw",
+        )
+        assert [row[name] for name in empty] == [None] * len(empty)
+
+    async def test_a_sentence_that_is_not_judged_yet_keeps_a_row(self) -> None:
+        judged = response_of("One. Two.", ("One.", 5), ("Two.", 5))
+        second = replace(judged.units[1], verdicts=())
+        lines = from_jsonl(
+            await joined(jsonl.rows(pages([replace(judged, units=(judged.units[0], second))])))
+        )
+        assert [(row["unit_text"], row["judge"], row["score"]) for row in lines] == [
+            ("One.", "simulated/judge-a", 5),
+            ("Two.", None, None),
+        ]
+
+    async def test_what_no_call_was_made_for_can_be_told_apart(self) -> None:
+        judged = response_of("One.", ("One.", 5))
+        (unit,) = judged.units
+        again = replace(unit.verdicts[0], reused=ReplyOrigin.SAME_JOB)
+        response = replace(judged, units=(replace(unit, verdicts=(*unit.verdicts, again)),))
+        responses = [response, replace(response, id="r-2", reused=ReplyOrigin.OTHER_JOB)]
+        for records in (
+            from_csv(await joined(csv.rows(pages(responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(jsonl.rows(pages(responses)))),
+            from_parquet(await joined(parquet.rows(pages(responses)))),
+        ):
+            assert [(record["response_reused"] or None, record["reused"] or None) for record in records] == [
+                (None, None),
+                (None, "same_job"),
+                ("other_job", None),
+                ("other_job", "same_job"),
+            ]
+
+    @pytest.mark.parametrize("texts", ["persona", "item_text", "unit_text", "raw"])
+    async def test_hostile_texts_come_back_unchanged(self, texts: str) -> None:
+        responses = hostile_responses()
+        for records in (
+            from_csv(await joined(csv.rows(pages(responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(jsonl.rows(pages(responses)))),
+            from_parquet(await joined(parquet.rows(pages(responses)))),
+        ):
+            assert [record[texts] for record in records] == list(HOSTILE)
+
+    async def test_no_csv_field_begins_like_a_formula(self) -> None:
+        data = (await joined(csv.rows(pages(hostile_responses())))).decode("utf-8-sig")
+        for line in reader.reader(io.StringIO(data, newline="")):
+            assert not [field for field in line if field.startswith(tuple(csv.FORMULA_STARTS))]
+
+    @pytest.mark.parametrize("separator", [";", "\t"])
+    async def test_no_cell_begins_like_a_formula_where_the_separator_is_another(self, separator: str) -> None:
+        """Fields that begin in the midst of a quoted text are not taken for quoted, as spreadsheets do it."""
+        starts = ["", " ", '"', ' "']
+        texts = [
+            f"hello{between}{start}=cmd|' /C calc'!A0"
+            for between in (";", "\t", "\n", "\r\n", ";;")
+            for start in starts
+        ]
+        texts += [f"{start}=1+1" for start in starts]
+        data = (await joined(csv.rows(pages([response_of("No.", persona=each) for each in texts])))).decode(
+            "utf-8-sig"
+        )
+        found = [cell.lstrip(' "') for line in data.splitlines() for cell in line.split(separator)]
+        assert not [cell for cell in found if cell.startswith(tuple(csv.FORMULA_STARTS))]
+        assert [record["persona"] for record in from_csv(data.encode(), VERDICT_COLUMNS)] == texts
+
+    async def test_csv_is_what_pythons_own_writer_makes_of_it(self) -> None:
+        texts = ["".join(letters) for n in range(4) for letters in itertools.product('a ,"\r\n;é', repeat=n)]
+        data = (await joined(csv.rows(pages([response_of("No.", persona=each) for each in texts])))).decode()
+        lines = list(reader.reader(io.StringIO(data, newline="")))
+        again = io.StringIO(newline="")
+        reader.writer(again).writerows(lines)
+        assert again.getvalue() == data
+        assert len(lines) == 1 + len(texts)
+
+    async def test_a_negative_score_stays_a_number_in_csv(self) -> None:
+        verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
+        below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
+        data = (await joined(csv.rows(pages([below_zero])))).decode("utf-8-sig")
+        assert data.endswith("scored,-2,false,'-2,sentence,1,,,,,,\r\n")
+
+    async def test_a_verdict_that_failed_has_the_providers_words(self) -> None:
+        words = "=1+1: http_400: temperature is not supported"
+        failed = UnitVerdict("judge", "E", VerdictStatus.FAILED, None, None, None, error=words)
+        response = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (failed,)),))
+        for rows in (
+            from_csv(await joined(csv.rows(pages([response]))), VERDICT_COLUMNS),
+            from_jsonl(await joined(jsonl.rows(pages([response])))),
+            from_parquet(await joined(parquet.rows(pages([response])))),
+        ):
+            assert [(row["status"], row["raw"], row["error"]) for row in rows] == [("failed", None, words)]
+
+    async def test_a_job_without_responses_gives_readable_files_without_rows(self) -> None:
+        assert from_csv(await joined(csv.rows(pages([]))), VERDICT_COLUMNS) == []
+        assert await joined(jsonl.rows(pages([]))) == b""
+        assert from_parquet(await joined(parquet.rows(pages([])))) == []
+
+
+class TestCells:
+    def test_all_formats_hold_the_same_rows(self) -> None:
+        results = sample().results
+        lines = from_jsonl(jsonl.cells(results))
+        assert from_parquet(parquet.cells(results)) == lines
+        assert from_csv(csv.cells(results), CELL_COLUMNS) == lines
+
+    def test_figures_are_those_of_the_results(self) -> None:
+        results = sample().results
+        for row, cell in zip(from_parquet(parquet.cells(results)), results["cells"], strict=True):
+            assert (row["model"], row["persona"], row["task"]) == (
+                cell["model"],
+                cell["persona"],
+                cell["task"],
+            )
+            assert row["acc_atom"] == cell["metrics"]["acc_atom"]["value"]
+            assert row["rc_atom_n"] == cell["metrics"]["rc_atom"]["n"]
+            assert row["rc_atom_within_instruction"] == cell["metrics"]["rc_atom"]["within_instruction"]
+            assert row["units_unparsed"] == cell["units"]["unparsed"]
+            assert row["generation_refused"] == cell["generation"]["refused"]
+
+    def test_a_missing_metric_has_a_reason_and_no_number(self) -> None:
+        # One run: no pair of runs, hence no RC_atom.
+        row = from_csv(csv.cells(sample(1, 1).results), CELL_COLUMNS)[0]
+        assert (row["rc_atom"], row["rc_atom_n"]) == (None, 0)
+        assert row["rc_atom_reason"].startswith("fewer_than_two_runs: ")
+
+    def test_a_job_without_cells_gives_readable_files_without_rows(self) -> None:
+        assert from_parquet(parquet.cells({"cells": []})) == []
+        assert from_csv(csv.cells({"cells": []}), CELL_COLUMNS) == []
+        assert jsonl.cells({"cells": []}) == b""
+
+
+class TestPersonaScores:
+    @staticmethod
+    def results(*scores: int | None) -> dict[str, Any]:
+        tasks = ("expected_action", "toxicity_control")
+        graded = [graded_response(*scores, id=task, task=task) for task in tasks]
+        return {"simulated": True, **gym_results_of(graded)}
+
+    def test_all_formats_hold_the_same_rows(self) -> None:
+        results = self.results(5, 4)
+        lines = from_jsonl(jsonl.persona_scores(results))
+        assert from_parquet(parquet.persona_scores(results)) == lines
+        assert from_csv(csv.persona_scores(results), PERSONA_SCORE_COLUMNS) == lines
+
+    def test_there_is_one_row_for_each_task_and_one_for_the_persona_score(self) -> None:
+        lines = from_jsonl(jsonl.persona_scores(self.results(5, 4)))
+        assert [(row["of"], row["task"], row["score"], row["n"]) for row in lines] == [
+            ("task", "expected_action", 4.5, 1),
+            ("task", "toxicity_control", 4.5, 1),
+            ("persona", None, 4.5, 2),
+        ]
+        assert [(row["grades_total"], row["responses_planned"]) for row in lines] == [(2, 1), (2, 1), (4, 2)]
+
+    def test_a_missing_score_has_a_reason_and_no_number(self) -> None:
+        for row in from_parquet(parquet.persona_scores(self.results(None, None))):
+            assert (row["score"], row["n"]) == (None, 0)
+            assert row["reason"]
+
+    def test_a_job_without_personagym_gives_readable_files_without_rows(self) -> None:
+        results = sample().results
+        assert from_parquet(parquet.persona_scores(results)) == []
+        assert from_csv(csv.persona_scores(results), PERSONA_SCORE_COLUMNS) == []
+
+
+class TestJudgingCheck:
+    def test_all_formats_hold_the_same_rows(self) -> None:
+        results = {"judging_check": check_of(*[(5, 4), (3, 3)] * 4, judge="=1+1")}
+        lines = from_jsonl(jsonl.judging_check(results))
+        assert from_parquet(parquet.judging_check(results)) == lines
+        assert from_csv(csv.judging_check(results), JUDGING_CHECK_COLUMNS) == lines
+        assert [(row["judge"], row["task"], row["sentences"]) for row in lines] == [
+            ("=1+1", None, 8),
+            ("=1+1", "social_media_post", 8),
+        ]
+
+    def test_a_figure_has_its_n_and_interval_or_a_reason(self) -> None:
+        (whole, _) = from_jsonl(jsonl.judging_check({"judging_check": check_of(*[(5, 4), (3, 3)] * 4)}))
+        assert (whole["mean_difference"], whole["mean_difference_n"]) == (0.5, 8)
+        assert whole["mean_difference_low"] < 0.5 < whole["mean_difference_high"]
+        (few, _) = from_jsonl(jsonl.judging_check({"judging_check": check_of((4, 4))}))
+        assert (few["quadratic_kappa"], few["quadratic_kappa_n"]) == (None, 0)
+        assert few["quadratic_kappa_reason"]
+
+    def test_a_job_judged_one_by_one_gives_readable_files_without_rows(self) -> None:
+        results = sample().results
+        assert from_parquet(parquet.judging_check(results)) == []
+        assert from_csv(csv.judging_check(results), JUDGING_CHECK_COLUMNS) == []
+
+
+class TestInOtherHands:
+    """What a user's own tools read in the files is what the results say."""
+
+    async def test_pandas_finds_the_results_counts_and_means_in_every_format(self) -> None:
+        import pandas as pd
+
+        job = sample(5, 3)
+        files = [
+            io.BytesIO(await joined(writer(pages(job.responses))))
+            for writer in (csv.rows, jsonl.rows, parquet.rows)
+        ]
+        tables = [
+            pd.read_csv(files[0], keep_default_na=False, na_values=[""], low_memory=False),
+            pd.read_json(files[1], lines=True),
+            pd.read_parquet(files[2]),
+        ]
+        cells = {
+            (cell["model"], cell["persona"], cell["task"], cell["dimension"]): {
+                int(score): count for score, count in cell["scores"].items() if count
+            }
+            for cell in job.results["cells"]
+        }
+        for table in tables:
+            scored = table[table["status"] == "scored"]
+            keys = ["model", "persona", "task", "dimension"]
+            found = {key: dict(group["score"].value_counts()) for key, group in scored.groupby(keys)}
+            assert found == cells
+
+    async def test_a_line_has_the_form_of_the_standard_librarys_json(self) -> None:
+        data = (await joined(jsonl.rows(pages(hostile_responses() + sample().responses)))).decode()
+        for line in data.removesuffix("\n").split("\n"):
+            written = json.dumps(json.loads(line), ensure_ascii=False)
+            for character in "\x85\u2028\u2029":  # at which many readers end a line
+                written = written.replace(character, f"\\u{ord(character):04x}")
+            assert line == written
+
+    async def test_a_spreadsheet_reads_numbers_as_numbers_and_texts_as_texts(self) -> None:
+        """By the rules of spreadsheets' import: what begins like a formula is one unless an apostrophe stands before it."""
+        data = (await joined(csv.rows(pages(hostile_responses())))).decode("utf-8-sig")
+        for line in reader.DictReader(io.StringIO(data, newline="")):
+            assert float(line["score"]) == 4
+            assert not any(field.startswith(("=", "+", "@", "\t", "\r")) for field in line.values())
+
+
+class TestStreaming:
+    async def test_chunks_are_bounded_in_rows_and_in_characters(self) -> None:
+        short = response_of(" ".join(["Yes."] * 10), *[("Yes.", 5)] * 10)
+        sizes = [len(chunk.rows) for chunk in chunks([short] * 120)]
+        assert sizes == [CHUNK_ROWS, CHUNK_ROWS, 1_200 - 2 * CHUNK_ROWS]
+        long = "x" * (CHUNK_CHARACTERS // 4)
+        for huge in (response_of(long, (long, 5)), response_of("No.", ("No.", 5), raw=long)):
+            sizes = [len(chunk.rows) for chunk in chunks([huge] * 9)]
+            assert sizes[0] == CHUNK_CHARACTERS // len(long)
+
+    @pytest.mark.parametrize("writer", [csv.rows, jsonl.rows, parquet.rows])
+    async def test_memory_is_flat(
+        self, writer: Callable[[AsyncIterator[Sequence[JudgedResponse]]], AsyncIterator[bytes]]
+    ) -> None:
+        response = response_of(" ".join(["I like it."] * 10), *[("I like it.", 5)] * 10)
+
+        async def written(count: int) -> int:
+            return sum([len(part) async for part in writer(pages(itertools.repeat(response, count)))])
+
+        await written(10)  # what is imported and remembered at the first use is not the rows'
+        tracemalloc.start()
+        assert await written(5_000) > 50_000
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 16_000_000

@@ -1,0 +1,64 @@
+"""The papers' figures in the form of results."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.instruments import published
+from app.services.results.baselines import BaselineFilter, baselines
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+def found(**wanted: str) -> Any:
+    return json.loads(baselines(BaselineFilter(**wanted)))
+
+
+class TestBaselines:
+    @pytest.mark.parametrize(
+        ("shipped", "golden"),
+        [("atomic_cells.csv", "published_atomic_cells.csv"), ("personagym.csv", "published_personagym.csv")],
+    )
+    def test_the_shipped_figures_are_the_golden_ones(self, shipped: str, golden: str) -> None:
+        path = Path(published.__file__).parent / "published" / "v1" / shipped
+        assert path.read_text("utf-8") == (GOLDEN / golden).read_text("utf-8")
+
+    def test_a_filter_leaves_what_was_asked_for(self) -> None:
+        document = found(model="GPT-4o", task="essay")
+        assert len(document["cells"]) == 15
+        assert {(cell["model"], cell["task"]) for cell in document["cells"]} == {("GPT-4o", "essay")}
+        (total,) = [total for total in document["totals"] if total["by"] == ["model", "task"]]
+        assert round(total["metrics"]["acc_atom"]["value"], 2) == 0.58  # Table 5, last row
+        low, high = total["metrics"]["acc_atom"]["ci95"]
+        assert low < 0.58 < high
+        assert document["persona_score_totals"] == []
+
+    def test_a_published_cell_says_why_it_has_no_interval(self) -> None:
+        cell = found(model="GPT-4o", persona="E-neutral", task="essay")["cells"][0]
+        assert cell["metrics"]["mean"]["n"] == 30
+        assert cell["metrics"]["rc_atom"]["n"] == 435
+        assert cell["metrics"]["mean"]["ci95"] is None
+        assert cell["metrics"]["mean"]["ci95_reason"].startswith("not_published:")
+
+    def test_persona_scores_have_the_interval_of_their_standard_deviation(self) -> None:
+        document = found(source="personagym", model="GPT 3.5")
+        (row,) = document["persona_score_totals"]
+        # 4.38 ± t(199) · 0.23 / √200 = 4.38 ± 1.972 · 0.01626 = 4.38 ± 0.0321
+        assert row["persona_score"]["ci95"] == pytest.approx([4.3479, 4.4121], abs=1e-4)
+        assert (row["persona_score"]["n"], row["persona_score"]["sd"]) == (200, 0.23)
+        assert document["cells"] == document["totals"] == []
+        assert [source["id"] for source in document["sources"]] == ["personagym"]
+
+    def test_correlations_are_over_the_cells_that_pass(self) -> None:
+        whole, one = found(source="atomic")["correlations"], found(model="GPT-4o")["correlations"]
+        assert [r["r"]["n"] for r in (whole[0], one[0])] == [540, 45]
+        assert round(whole[0]["r"]["value"], 3) == 0.917  # ACC with ACC_atom
+        low, high = whole[0]["r"]["ci95"]
+        assert low < 0.917 < high
+
+    def test_what_nobody_published_is_empty(self) -> None:
+        document = found(model="GPT-9")
+        assert document["correlations"] == []
+        assert document["cells"] == document["totals"] == document["persona_score_totals"] == []
