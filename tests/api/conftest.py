@@ -30,7 +30,7 @@ def running_api(databases: Databases, template_database: str) -> Iterator[Servic
 @pytest.fixture
 def api(running_api: Service) -> Service:
     """An API without jobs and without workers: what is submitted stays queued."""
-    running_api.execute("TRUNCATE jobs, calls, verdicts CASCADE")
+    running_api.empty("jobs", "calls", "verdicts")
     return running_api
 
 

@@ -6,13 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import psycopg
 from fastapi.routing import APIRoute
+from psycopg.errors import DeadlockDetected
 from pydantic import BaseModel
 
 from app.api.http import health
@@ -177,6 +178,16 @@ class Service:
     def execute(self, statement: str, *values: object) -> None:
         with psycopg.connect(libpq_url(self.database_url), autocommit=True) as connection:
             connection.execute(statement.encode(), values)
+
+    def empty(self, *tables: str) -> None:
+        """Removes all rows of tables, and of those that refer to them.
+
+        What an earlier test sent may still be at work on them, and Postgres may end either of two transactions that wait
+        for each other.
+        """
+        while True:
+            with suppress(DeadlockDetected):
+                return self.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from tests.databases import libpq_url
 @pytest.fixture
 def service(stack: Service) -> Iterator[Service]:
     yield stack
-    stack.execute("TRUNCATE annotations, labelling_rounds")
+    stack.empty("annotations", "labelling_rounds")
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ class TestKeeping:
         assert [row["dimension"] for row in csv.DictReader(io.StringIO(exported.decode()))] == ["E", "N", "A"]
         again = service.send("/v1/annotations", exported, "text/csv; charset=utf-8")
         assert again.json() == {"created": 0, "changed": 0, "unchanged": 3}
-        service.execute("TRUNCATE annotations")
+        service.empty("annotations")
         assert service.send("/v1/annotations", exported, "text/csv").json()["created"] == 3
         assert service.get(path).content == exported
 

@@ -36,7 +36,7 @@ def running(databases: Databases, template_database: str) -> Iterator[Service]:
 
 @pytest.fixture
 def api(running: Service) -> Service:
-    running.execute("TRUNCATE connections")
+    running.empty("connections")
     return running
 
 
@@ -173,7 +173,7 @@ class TestLargeJobs:
 
     @pytest.fixture
     def posted(self, api: Service) -> Callable[[Json], httpx2.Response]:
-        api.execute("TRUNCATE jobs CASCADE")
+        api.empty("jobs")
         prices = {"m-1": {"input": 1, "output": 1}}
         api.http.request("POST", "/v1/connections", json=body(models=["m-1"], prices=prices))
         key = {"Idempotency-Key": "large"}

@@ -52,7 +52,7 @@ def service(databases: Databases, template_database: str) -> Iterator[Service]:
 def admin(service: Service) -> Iterator[dict[str, str]]:
     """The header of an administrator, who is the first."""
     yield bearer(KeyMaker(service.database_url).make(Scope.ADMIN))
-    service.execute("TRUNCATE api_keys, jobs CASCADE")
+    service.empty("api_keys", "jobs")
 
 
 def made(service: Service, admin: dict[str, str], **body: Any) -> Json:
@@ -487,7 +487,7 @@ class TestCommands:
         assert status(service, other) == 200
         assert self.run(service, "revoke", key["id"])["status"] == "revoked"
         assert ends(service, other)
-        service.execute("TRUNCATE api_keys")
+        service.empty("api_keys")
 
     def test_without_a_pepper_none_is_made(self, service: Service) -> None:
         variables = {"DATABASE_URL": service.database_url, "ASSAY_DATA_DIR": "/nonexistent"}

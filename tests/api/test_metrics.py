@@ -63,7 +63,7 @@ class TestMetrics:
         assert eventually(api, "assay_jobs", status="queued") == [({"status": "queued"}, 1.0)]
 
     def test_show_what_webhooks_are_still_to_be_told(self, api: Service) -> None:
-        api.execute("TRUNCATE webhooks CASCADE")
+        api.empty("webhooks")
         hook = api.post("/v1/webhooks", {"url": "https://ci.example.com/hook"}).json()
         api.post(f"/v1/webhooks/{hook['id']}/test")
         api.execute(

@@ -27,7 +27,7 @@ AT_ONCE = 50
 
 @pytest.fixture
 def empty(api: Service) -> Iterator[Service]:
-    api.execute("TRUNCATE webhooks, persona_sets, question_sets CASCADE")
+    api.empty("webhooks", "persona_sets", "question_sets")
     yield api
     api.execute("DROP FUNCTION IF EXISTS refuse_keys CASCADE")
 

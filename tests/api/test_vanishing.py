@@ -25,7 +25,7 @@ TEXTS = [{"persona": "E-low", "task": "essay", "text": "I stay in."}] * 500
 
 @pytest.fixture
 def fresh(api: Service) -> Service:
-    api.execute("TRUNCATE persona_sets CASCADE")
+    api.empty("persona_sets")
     return api
 
 

@@ -11,7 +11,7 @@ BODY = {"url": "https://ci.example.com/hook", "events": ["job.completed"], "desc
 
 @pytest.fixture
 def hook(api: Service) -> Json:
-    api.execute("TRUNCATE webhooks CASCADE")
+    api.empty("webhooks")
     made: Json = api.post("/v1/webhooks", BODY).json()
     return made
 

@@ -9,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from app.db.migration.migrate import alembic_config
+from app.db.migration.migrate import alembic_config, repeated
 from tests.faults.program import PROJECT
 
 SCRIPT = '''"""a scratch migration"""
@@ -35,16 +35,16 @@ def downgrade():
 
 @dataclass(frozen=True)
 class ScratchMigration:
-    """Forth and back."""
+    """Forth and back, each again when Postgres ends it for the locks of the job's transactions, as `assay migrate` does."""
 
     config: Config
     head: str
 
     def upgrade(self) -> None:
-        command.upgrade(self.config, "head")
+        repeated(lambda: command.upgrade(self.config, "head"), print)
 
     def downgrade(self) -> None:
-        command.downgrade(self.config, self.head)
+        repeated(lambda: command.downgrade(self.config, self.head), print)
 
 
 @contextmanager

@@ -58,13 +58,13 @@ def upgrade(database_url: str, *, service_url: str | None = None, tell: Told = l
     Raises:
         MigrationError: If the database is away or busy, refuses, or was migrated by a later release, or a URL names nobody.
     """
-    _repeated(lambda: command.upgrade(alembic_config(database_url), "head"), tell)
-    _repeated(lambda: finish(database_url), tell)
+    repeated(lambda: command.upgrade(alembic_config(database_url), "head"), tell)
+    repeated(lambda: finish(database_url), tell)
     if service_url is None or service_url == database_url:
-        return _repeated(lambda: install_rls(database_url), tell)
+        return repeated(lambda: install_rls(database_url), tell)
     if make_url(service_url).username is None:
         raise MigrationError("DATABASE_URL names no user, whom the migration lets at the tables")
-    return _repeated(lambda: admit_service(database_url, service_url), tell)
+    return repeated(lambda: admit_service(database_url, service_url), tell)
 
 
 def migrate_to(database_url: str, revision: str, *, tell: Told = lambda _: None) -> None:
@@ -82,12 +82,12 @@ def migrate_to(database_url: str, revision: str, *, tell: Told = lambda _: None)
     if revision not in known:
         raise MigrationError(f"this release has no revision {revision}; its revisions: {', '.join(known)}")
     config = alembic_config(database_url)
-    here = _repeated(lambda: current_revision(database_url), tell)
+    here = repeated(lambda: current_revision(database_url), tell)
     back = here in known and known.index(here) > known.index(revision)
     move = command.downgrade if back else command.upgrade
-    _repeated(lambda: move(config, revision), tell)
+    repeated(lambda: move(config, revision), tell)
     if revision == known[-1]:
-        _repeated(lambda: finish(database_url), tell)
+        repeated(lambda: finish(database_url), tell)
 
 
 def current_revision(database_url: str) -> str | None:
@@ -97,7 +97,7 @@ def current_revision(database_url: str) -> str | None:
         return MigrationContext.configure(connection).get_current_revision()
 
 
-def _repeated(act: Callable[[], Result], tell: Told) -> Result:
+def repeated(act: Callable[[], Result], tell: Told) -> Result:
     """What an act returns, tried again while transactions of a running service are in its way: nothing of it is done before.
 
     Raises:
