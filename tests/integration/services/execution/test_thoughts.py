@@ -32,7 +32,7 @@ from tests.integration.services.scheduling.test_run_shard import Provider, Worke
 ANSWER = "I stay at home. I read alone. Parties are fun."
 THOUGHTS = "I am introverted. So I would say 2, or even 1. Parties are loud. Let me write."
 FORMS: Any = yaml.safe_load(
-    (Path(__file__).parents[2] / "golden" / "provider_answers.yaml").read_text(encoding="utf-8")
+    (Path(__file__).parents[3] / "golden" / "provider_answers.yaml").read_text(encoding="utf-8")
 )
 SCORES = {"I stay at home.": 1, "I read alone.": 2, "Parties are fun.": 5}
 """What the judge says; ACC_atom of a persona of low extraversion is 2/3."""

@@ -10,7 +10,7 @@ from app.domain.instruments.prompts import scoring_prompt, system_prompt, user_p
 from app.domain.instruments.task import AtomicTask, Item, ItemSource, items_for
 from app.instruments.loader import load_atomic
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "prompts.yaml").read_text(encoding="utf-8"))
+GOLDEN = yaml.safe_load((Path(__file__).parents[3] / "golden" / "prompts.yaml").read_text(encoding="utf-8"))
 UNIT = "I would pack my bag at once."
 
 # Table 12 of the atomic paper, typed by hand.

@@ -7,7 +7,7 @@ import yaml
 from app.domain.instruments.refusal import RefusalRules
 from app.instruments.loader import load_atomic
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "refusals.yaml").read_text(encoding="utf-8"))
+GOLDEN = yaml.safe_load((Path(__file__).parents[3] / "golden" / "refusals.yaml").read_text(encoding="utf-8"))
 RULES = load_atomic().refusal
 
 

@@ -11,7 +11,7 @@ from app.domain.instruments.punkt import PunktSegmenter
 from app.domain.instruments.segmentation import normalise, runaway
 from app.instruments.loader import load_atomic
 
-GOLDEN = yaml.safe_load((Path(__file__).parents[2] / "golden" / "sentences.yaml").read_text(encoding="utf-8"))
+GOLDEN = yaml.safe_load((Path(__file__).parents[3] / "golden" / "sentences.yaml").read_text(encoding="utf-8"))
 SEGMENTER = PunktSegmenter(load_atomic().segmentation)
 
 UNLIMITED = 1_000_000

@@ -17,8 +17,8 @@ from app.domain.judging.prompt_injection import (
     suspicion,
 )
 
-PATH = Path(__file__).parents[2] / "golden/injections.yaml"
-BANK = Path(__file__).parents[3] / "simulator/data"
+PATH = Path(__file__).parents[3] / "golden/injections.yaml"
+BANK = Path(__file__).parents[4] / "simulator/data"
 
 
 class Labelled(TypedDict):

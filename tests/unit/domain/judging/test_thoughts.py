@@ -16,7 +16,7 @@ from app.domain.judging.thoughts import MAX_CHARACTERS, Reply, after_thoughts, s
 from app.domain.judging.verdict import VerdictStatus, parse_verdict
 
 GOLDEN: Any = yaml.safe_load(
-    (Path(__file__).parents[2] / "golden" / "thoughts.yaml").read_text(encoding="utf-8")
+    (Path(__file__).parents[3] / "golden" / "thoughts.yaml").read_text(encoding="utf-8")
 )
 TAGS = st.sampled_from(
     [

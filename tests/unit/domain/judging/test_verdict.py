@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.verdict import UNPARSED, Verdict, VerdictStatus, parse_verdict
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "judge_replies.yaml"
+GOLDEN = Path(__file__).parents[3] / "golden" / "judge_replies.yaml"
 
 PAPER = Scale()
 SCALES = st.sampled_from(

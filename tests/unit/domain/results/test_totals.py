@@ -13,7 +13,7 @@ from app.domain.results.results import CellResult, ResponseStatuses, Total
 from app.domain.results.totals import summarize, totals
 from tests.unit.domain.metrics.cells import cell
 
-PUBLISHED = Path(__file__).parents[2] / "golden" / "published_atomic_cells.csv"
+PUBLISHED = Path(__file__).parents[3] / "golden" / "published_atomic_cells.csv"
 
 TABLE_16 = {
     # ACC_atom, IC_atom, RC_atom as printed.

@@ -13,7 +13,7 @@ from app.llm.connections.connections import (
 )
 from simulator.profiles import MODELS
 
-EXAMPLE = (Path(__file__).parents[3] / "assay.example.yaml").read_text()
+EXAMPLE = (Path(__file__).parents[4] / "assay.example.yaml").read_text()
 EXAMPLE_KEYS = {
     name: f"key of {name}"
     for name in (

@@ -9,7 +9,7 @@ import pytest
 from app.instruments import published
 from app.services.results.baselines import BaselineFilter, baselines
 
-GOLDEN = Path(__file__).parents[2] / "golden"
+GOLDEN = Path(__file__).parents[3] / "golden"
 
 
 def found(**wanted: str) -> Any:
