@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test test-deploy lint demo up docs bench bench-personagym bench-peers test-litellm test-providers test-pythons faults schemathesis fuzz sbom release audit types lock lock-peers lock-providers lock-chart test-chart clean
+.PHONY: help setup test test-deploy lint demo up docs bench bench-personagym bench-peers test-litellm test-providers test-pythons faults schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-chart test-chart clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -116,6 +116,10 @@ docs: setup  ## the documentation as a site, in build/site; a broken link is an 
 
 types: setup  ## the client's types, after a change of the API's schemas
 	$(BIN)/python -m tests.api.client_types
+
+reference: setup  ## docs/reference, from the API, the command line, the client and the settings
+	$(BIN)/python -m tests.reference
+	$(BIN)/python -m tests.integration.llm.provider_replies
 
 lock: setup  ## the locks, after a change of pyproject.toml; with UPGRADE=--upgrade also newer versions
 	echo ./packages/client | $(LOCK) --extra dev $(OURS) --output-file requirements.lock

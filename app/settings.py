@@ -41,7 +41,10 @@ class MissingSettingError(StartError):
 
 
 class Settings(BaseSettings):
-    """What an operator can set, each by the ``ASSAY_…`` variable of its name unless stated otherwise."""
+    """What an operator can set, each by the ``ASSAY_…`` variable of its name unless stated otherwise.
+
+    What stands below each field is its row in docs/reference/settings.md (``make reference``).
+    """
 
     # What is wrong may be a secret: no error repeats a value.
     model_config = SettingsConfigDict(
@@ -53,121 +56,137 @@ class Settings(BaseSettings):
     )
 
     database_url: Annotated[str | None, Field(validation_alias="DATABASE_URL", repr=False)] = None
-    """Postgres, as ``postgresql://…`` (variable ``DATABASE_URL``)."""
+    """PostgreSQL 15 or newer, ``postgresql://…``; tested with 18. ``assay up`` starts its own without it."""
     database_url_file: Annotated[Path | None, Field(validation_alias="DATABASE_URL_FILE")] = None
-    """A file that holds it instead (variable ``DATABASE_URL_FILE``)."""
+    """A file that holds it instead."""
     owner_database_url: Annotated[str | None, Field(repr=False)] = None
-    """As whom ``assay migrate`` connects, where the services' role owns no table: see ``app/db/migration/service_role.py``."""
+    """As whom ``assay migrate`` connects, where the services' role owns no table."""
     owner_database_url_file: Path | None = None
     """A file that holds it instead."""
     database_pooler: Literal["none", "session", "transaction"] = "none"
-    """What pools connections between us and Postgres. ``transaction``: PgBouncer in transaction mode; nothing is prepared, and no time limits
-    are sent. ``session``: one that takes prepared statements, but no time limits."""
+    """What pools connections before Postgres. ``transaction``: PgBouncer in transaction mode; nothing is prepared,
+    and no time limits are sent. ``session``: it takes prepared statements, but no time limits."""
     redis_url: Annotated[str | None, Field(validation_alias="REDIS_URL", repr=False)] = None
-    """Redis or Valkey (variable ``REDIS_URL``): a database that nothing else uses. ``rediss://`` is TLS, which is verified."""
+    """Redis or Valkey, tested with Valkey 9: a numbered database that nothing else uses, with ``maxmemory-policy
+    noeviction``. ``rediss://`` is TLS, which is verified. ``assay up`` starts its own without it."""
     redis_url_file: Annotated[Path | None, Field(validation_alias="REDIS_URL_FILE")] = None
-    """A file that holds it instead (variable ``REDIS_URL_FILE``)."""
+    """A file that holds it instead."""
     redis_ca_file: Path | None = None
-    """Certificates, in PEM form, that may sign that of Redis, besides the system's."""
+    """Certificates, in PEM form, of authorities that may sign that of Redis, besides the system's."""
     redis_cert_file: Path | None = None
-    """Our certificate, where Redis asks for one."""
+    """Our certificate, where Redis asks for one (mutual TLS)."""
     redis_key_file: Path | None = None
     """Its private key, if that is not in the same file."""
     config: Path | None = None
-    """The operator's file: connections, limits, prices. See ``assay.example.yaml``."""
+    """The operator's file: connections, rate limits, prices. See ``assay.example.yaml``."""
     simulator_url: str | None = None
-    """Where the simulated provider listens; the connection ``simulated`` exists only with it."""
-
+    """Where a simulated provider listens; the connections ``simulated`` and ``simulated-anthropic`` exist only with
+    it."""
     host: str = "127.0.0.1"
+    """Address of the API, for ``assay up``. Other servers that run the API elsewhere than on the loopback address set
+    it too, as the image does: the API then does not start without a key."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8321
+    """Port of the API, for ``assay up``; 0 takes any free one."""
     data_dir: Path = Path(".assay")
+    """Where ``assay up`` keeps databases and logs."""
     workers: Annotated[int, Field(ge=1, le=64)] = 1
-
+    """Worker processes, for ``assay up``."""
     hosts: str = ""
-    """Names, separated by commas, by which the service is asked besides ``localhost`` and addresses in numbers."""
+    """Host names, separated by commas, under which the service is reached, besides ``localhost`` and numeric
+    addresses. Any other is a 421 (DNS rebinding); only ``/healthz`` and ``/readyz`` answer to all."""
     key_pepper: Annotated[SecretStr | None, Field(min_length=PEPPER_BYTES, repr=False)] = None
-    """What API keys are hashed with. Whoever changes it ends all keys."""
+    """What API keys are hashed with. Whoever changes it ends all keys. ``assay up`` makes one in its data
+    directory."""
     key_pepper_file: Path | None = None
     """A file that holds it instead."""
-
     log_level: str = "INFO"
+    """A level such as ``INFO`` or ``WARNING``; ``DEBUG`` also logs each request."""
     log_format: Literal["auto", "json", "text"] = "auto"
     """``auto``: text on a terminal, JSON elsewhere."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 8 * 1024 * 1024
-    """Longest request body; longer ones are a 413."""
+    """Longest request body; a longer one is a 413. An API process holds sixteen of them at most."""
     upload_seconds: Annotated[float, Field(gt=0)] = 60.0
     """How soon a request's body has to be there; a slower one is a 408."""
     max_streams: Annotated[int, Field(ge=1)] = 100
     """Exports and event streams that one tenant may have open at an API process; one more is a 429."""
     max_planned_calls: Annotated[int, Field(ge=1)] = 5_000_000
-    """A job planned beyond this is a 422."""
+    """A job planned beyond this many calls is a 422."""
     confirm_calls_above: Annotated[int, Field(ge=0)] = 250_000
-    """A job planned beyond this has to name its calls as ``confirm_calls``, unless only the simulator is called."""
-
+    """A job planned beyond this many calls is a 422 unless it names them as ``confirm_calls``. A job of simulated
+    models alone need not."""
     shard_window: Annotated[int, Field(ge=1)] = 16
-    """Shards of one job that may be announced at a time, so that a small job does not wait behind a big one."""
+    """Shards of one job that are announced at a time, so that a small job does not wait behind a big one."""
     slots: Annotated[int, Field(ge=1, le=256)] = 24
     """Shards that one worker process works on at a time; more than the window, so that one job can't fill it."""
     worker_nice: Annotated[int, Field(ge=0, le=19)] = 0
-    """Niceness of worker processes. ``assay up`` sets 5, so that polls are answered while workers fill the machine."""
+    """Niceness of worker processes. ``assay up`` starts them with 5 more, so that polls are answered while workers
+    fill the machine."""
     max_in_flight: Annotated[int, Field(ge=1)] = 512
-    """Calls in flight of one worker process to one model, unless the operator's file says otherwise."""
+    """Calls in flight from one worker process to one model, which bounds its memory. ``max_in_flight`` in the
+    operator's file limits all processes together."""
     max_unwritten: Annotated[int, Field(ge=1)] = 512
-    """Calls of one worker process that have ended and are not written yet, at which it starts no further one. Those and the ones in flight
-    are made again, and paid twice, if it is killed."""
+    """Ended calls of one worker process that are not written yet, at which it starts no further one. If the process
+    is killed, those and the ones in flight are made again, and paid twice: at most this many, and
+    ``ASSAY_MAX_IN_FLIGHT`` for each model (or its ``max_in_flight``, if lower); four more where several tenants call
+    it. Plans of jobs with a budget name the sum, so the API needs the same values."""
     lease_seconds: Annotated[float, Field(ge=1)] = 20.0
-    """How long a silent worker keeps a shard."""
+    """How long a silent worker keeps its shards."""
     sweep_seconds: Annotated[float, Field(gt=0)] = 2.0
     """How often the sweeper looks for work that nobody was told of."""
     keep_days: Annotated[int | None, Field(ge=1)] = None
-    """How many days after its end a job is removed with all that belongs to it; ``None`` for never."""
+    """How many days after its end a job is removed with all that belongs to it; never without it. The sweeper does
+    it."""
     webhook_hosts: str = ""
-    """Hosts, each ``host`` or ``host:port`` and separated by commas, to which webhooks may send without TLS and at private
-    addresses. All others need ``https`` and a public address."""
+    """Hosts, ``host`` or ``host:port`` separated by commas, to which webhooks may send without TLS and at private
+    addresses. API and sweeper need the same ones."""
     allowed_networks: str = ""
-    """Networks, such as ``10.0.0.0/8``, and addresses, separated by commas, that webhooks and connections made over the API may
-    reach, also without TLS, though they are private."""
+    """Networks such as ``10.0.0.0/8``, and addresses, separated by commas, that users' URLs may reach, also without
+    TLS, though they are private."""
     encryption_keys: Annotated[SecretStr | None, Field(repr=False)] = None
-    """Keys, each of 32 bytes in hexadecimal and separated by commas, that the keys of connections are encrypted with: the first
-    encrypts, all can read."""
+    """What the keys of connections made over the API, and webhooks' secrets, are encrypted with: 32 bytes in
+    hexadecimal (``openssl rand -hex 32``). Of several, separated by commas, the first encrypts and all can read.
+    ``assay up`` makes one in its data directory."""
     encryption_keys_file: Path | None = None
     """A file that holds them instead."""
     transport: Literal["lean", "sdk"] = "lean"
-    """How calls are sent: ``lean`` sends the requests of the official SDKs at a fraction of their CPU time, ``sdk`` sends
+    """How calls are sent: ``lean`` sends the official SDKs' requests at a fraction of their CPU time, ``sdk`` sends
     them with the SDKs themselves. Behind an HTTP proxy it is always ``sdk``."""
     call_deadline_seconds: Annotated[float, Field(gt=0)] = 120.0
     """Wall-clock limit of one provider call."""
     shutdown_seconds: Annotated[float, Field(ge=0)] = 120.0 + WRITING_SECONDS
-    """How long a worker that is told to stop awaits the calls on the wire before it leaves them, perhaps paid, to be made again. Unless it is
-    set, a little longer than a call may take."""
+    """How long a worker that is told to stop waits for the calls on the wire; then it leaves them, perhaps paid, to
+    be made again. Unless it is set, 5 more than ``ASSAY_CALL_DEADLINE_SECONDS``. ``assay up`` sets 6."""
     heartbeat_file: Path | None = None
-    """A file that the event loops of a worker and of the sweeper touch every few seconds, for probes."""
+    """A file, in memory, that the event loop of a worker or of the sweeper touches every 5 seconds: a probe that
+    finds it older than 30 restarts the process. The image sets ``/tmp/heartbeat``."""
     reply_days: Annotated[int, Field(ge=1, le=3650)] = KEPT_DAYS
-    """Days for which replies are kept to be used again, by jobs that ask for it."""
+    """For how many days replies are kept to be reused, by jobs that ask for it."""
     batch_poll_seconds: Annotated[float, Field(gt=0)] = 30.0
     """How often a provider is asked whether a batch has ended."""
     batch_calls: Annotated[int, Field(ge=1, le=50_000)] = 10_000
-    """Most calls of one batch; providers take 50,000 (OpenAI) and 100,000 (Anthropic)."""
+    """Most calls of one batch. A worker has a batch for OpenAI in a temporary file, one for Anthropic in memory."""
     outage_seconds: Annotated[float, Field(gt=0)] = 600.0
-    """How long jobs wait for a provider whose server can't be reached before they pause; they resume when it can be reached again."""
+    """How long jobs wait for a provider whose server can't be reached before they pause as ``provider_unreachable``.
+    They resume by themselves."""
     traces_exporter: Annotated[
         Literal["otlp", "none"] | None, Field(validation_alias="OTEL_TRACES_EXPORTER")
     ] = None
-    """``otlp`` sends traces, ``none`` does not. Where it is not set they are sent if an endpoint is (the variables of OpenTelemetry)."""
+    """``otlp`` sends traces, ``none`` sends none. Without it they are sent if one of the next two is set."""
     otlp_endpoint: Annotated[str | None, Field(validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")] = None
-    """The collector's address, to which ``/v1/traces`` is appended."""
+    """The collector, ``http://collector:4318`` for example; ``/v1/traces`` is appended."""
     otlp_traces_endpoint: Annotated[
         str | None, Field(validation_alias="OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     ] = None
-    """The same in full."""
+    """The same in full, with its path."""
     otlp_protocol: Annotated[
         Literal["http/protobuf"], Field(validation_alias="OTEL_EXPORTER_OTLP_PROTOCOL")
     ] = "http/protobuf"
-    """The one that we speak."""
+    """The only protocol there is."""
     otel_sdk_disabled: Annotated[bool, Field(validation_alias="OTEL_SDK_DISABLED")] = False
-    """Whether there are no traces all the same."""
+    """Turns traces off whatever else is set."""
     call_attempts: Annotated[int, Field(ge=1)] = 12
-    """Attempts at one call before its item counts as failed; those while its provider can't be reached do not count."""
+    """Attempts at one call before its item counts as failed; waits for a rate limit don't count, nor do attempts
+    while the provider can't be reached."""
 
     @model_validator(mode="after")
     def _await_whole_calls(self) -> Self:

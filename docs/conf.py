@@ -36,8 +36,8 @@ NAVIGATION = {
         "how-to/kubernetes",
         "how-to/upgrading",
     ],
-    "Reference": ["metrics", "guarantees", "performance", "api"],
-    "Run it": ["operations", "provider-replies"],
+    "Reference": ["metrics", "api", *(f"reference/{page}" for page in ("api", "cli", "client", "settings"))],
+    "Run it": ["operations", "guarantees", "performance", "provider-replies"],
     "Work on it": ["../CONTRIBUTING", "decisions/README", "../CHANGELOG", "../SECURITY"],
 }
 

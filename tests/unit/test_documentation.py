@@ -7,25 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Settings
-
 ROOT = Path(__file__).parents[2]
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text("utf-8")
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-
-
-class TestSettings:
-    def test_the_table_of_variables_has_each_setting_with_its_default(self) -> None:
-        rows = re.findall(r"^\| `([A-Z_]+)` \| (?:`([^`]*)`|–) \|", OPERATIONS, re.MULTILINE)
-        documented = {name: default for name, default in rows if name == name.upper()}
-        actual = {
-            str(field.validation_alias or f"ASSAY_{name.upper()}"): ""
-            if field.default is None
-            else str(field.default)
-            for name, field in Settings.model_fields.items()
-        }
-        documented.pop("FORWARDED_ALLOW_IPS")  # uvicorn reads it
-        assert documented == actual
 
 
 class TestLinks:

@@ -1,6 +1,6 @@
 """Every kind of reply that a provider can give, and what we make of it: what the tests send and docs/provider-replies.md shows.
 
-``python -m tests.integration.llm.provider_replies`` writes the page anew.
+``make reference`` writes the page anew.
 """
 
 from collections.abc import Mapping
@@ -272,26 +272,26 @@ ANSWERS: dict[str, Good] = {
 
 PAGE_FILE = Path(__file__).parents[3] / "docs" / "provider-replies.md"
 _MEANING = {RETRY: "tried again", ITEM: "item failed", FILTERED: "item refused", JOB: "job stopped"}
-_INTRODUCTION = """# What providers answer, and what becomes of it
+_INTRODUCTION = """# What providers answer, and what follows
 
-This page is written by `python -m tests.integration.llm.provider_replies` from the replies that
-`tests/integration/llm/test_replies.py` sends over real HTTP, so it says what was tested. *Tried again*: after a back-off, at most `ASSAY_CALL_ATTEMPTS`
-times, then the item has failed; waits for a rate limit (HTTP 429) do not count. *Item failed*: only this response or verdict, with the code as its
-reason. *Item refused*: likewise, and counted as a refusal by the provider's content filter, apart from failures and from the model's own refusals. *Job stopped*: paused, or failed if no call had succeeded, with the code as `status_reason`. Codes are the provider's own where
-it gives one; `http_…`, `timeout`, `connection_failed`, `connection_lost`, `malformed_reply` and `credit_balance_too_low` are ours.
+Written by `make reference` from the replies that `tests/integration/llm/test_replies.py` sends over real HTTP,
+so it says what was tested.
 
-Decided by exact codes and statuses, whatever encloses them: Gemini's lists, a router's error about its provider's, a proxy's statuses as text, an
-error in a good reply or in a choice. Three errors have no code of their own. Anthropic's empty purse is told apart by the first words of its message, *Your
-credit balance is too low*. OpenAI's, relayed by a proxy, by its code within the words, or by its words together with its address (Gemini says the same of a
-rate limit, with an address of its own). A request that is larger than a rate limit by the two numbers that OpenAI and Groq name, *Limit 30000, Requested
-61337*: no waiting grants it, so the item fails at once.
+* *Tried again*: after a pause, at most `ASSAY_CALL_ATTEMPTS` times, then the item has failed; waits for a rate
+  limit (429) do not count. `malformed_reply` is tried again once: each attempt may be paid.
+* *Item failed*: only this response or verdict, with the code as its reason.
+* *Item refused*: by the provider's content filter, counted apart from failures and from the model's refusals.
+* *Job stopped*: paused, or failed if no call had succeeded, with the code as
+  [`status_reason`](operations.md#jobs-that-stop).
 
-A good status with something that we can't read (`malformed_reply`) is asked again once, not more: each time may be paid.
+Codes are the provider's own where it gives one; `http_…`, `timeout`, `connection_failed`, `connection_lost`,
+`malformed_reply` and `credit_balance_too_low` are ours. Exact codes and statuses decide, whatever encloses them.
+Three errors have no code: Anthropic's used-up credit, told by the first words of its message (*Your credit
+balance is too low*); OpenAI's, relayed by a proxy, told by its code or its words and address; and a request
+larger than a rate limit, told by the two numbers in *Limit 30000, Requested 61337*, which fails at once.
 
-A 403 without a known code fails its item, as it may be one moderated prompt. Where the first calls of a model in a stage all fail with the same answer, the
-job pauses with the provider's words: [operations.md](operations.md#calls-that-can-never-succeed).
-
-A reply longer than 10 MB is not read to its end. Token counts that no call can have are taken for missing, and the cost of the call for unknown.
+A 403 without a known code fails its item. Replies longer than 10 MB are not read to their end. Impossible token
+counts are taken for missing, and the cost for unknown.
 """
 
 
