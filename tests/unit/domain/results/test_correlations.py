@@ -13,7 +13,8 @@ from app.domain.statistics.correlation import pearson
 from app.domain.statistics.groups import PersonaSample
 from tests.unit.domain.results.test_totals import published_cells
 
-METRICS_PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
+RESULTS_PAGE = Path(__file__).parents[4] / "benchmarks" / "RESULTS.md"
+METRICS_PAGE = RESULTS_PAGE.parents[1] / "docs" / "metrics.md"
 
 PRINTED = {
     # Table 4 and Table 8 as printed, and r over the 540 published cells.
@@ -78,8 +79,8 @@ class TestPublishedCorrelations:
         assert all(r.n == 540 for r in found.values())
         assert all(abs(float(printed) - float(ours)) < 0.065 for printed, ours in PRINTED.values())
 
-    def test_the_page_on_metrics_says_the_same(self) -> None:
-        page = METRICS_PAGE.read_text("utf-8")
+    def test_the_page_of_results_says_the_same(self) -> None:
+        page = RESULTS_PAGE.read_text("utf-8")
         for (first, second), (printed, ours) in PRINTED.items():
             assert f"| {NAMES[first]}, {NAMES[second]} | {printed} | {ours} |" in page
         for metric, figures in SECTION_6.items():
@@ -91,6 +92,32 @@ class TestPublishedCorrelations:
             each.metric: tuple(f"{r.value:.2f}".replace("-", "−") for r in (each.units, each.scored_units))
             for each in whole
         } == SECTION_6
+
+    def test_rc_atom_depends_on_the_scored_units_of_a_run_as_the_page_on_metrics_says(self) -> None:
+        cells = with_lengths_of_table_15()
+        answers = {"questionnaire": 10, "essay": 1, "social_media_post": 1}
+        root = np.array(
+            [1 / np.sqrt(cell.metrics.units.scored / 1000 * answers[cell.task]) for cell in cells]
+        )
+        values = np.array([cell.metrics.rc_atom.value for cell in cells])
+        found = {"all": np.corrcoef(root, values)[0, 1]}
+        for task in TASKS:
+            models = sorted({cell.model for cell in cells})
+            of = [[n for n, each in enumerate(cells) if (each.model, each.task) == (m, task)] for m in models]
+            means = [[figures[each].mean() for each in of] for figures in (root, values)]
+            found[task] = np.corrcoef(means)[0, 1]
+        shown = {name: f"{r:.2f}".replace("-", "−") for name, r in found.items()}
+        assert shown == {
+            "all": "−0.45",
+            "questionnaire": "−0.46",
+            "essay": "−0.88",
+            "social_media_post": "−0.81",
+        }
+        page = " ".join(METRICS_PAGE.read_text("utf-8").split())
+        assert (
+            "is −0.45 over the 540 published cells; over models −0.46 (questionnaire), −0.88 (essay), −0.81 (post)"
+            in page
+        )
 
 
 class TestLengthEffects:
