@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 from fastapi import Depends, FastAPI
+from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.console import comparison, labelling, listing, new_job, signing_in, static
@@ -171,6 +172,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
         redirect_slashes=False,
+        default_response_class=JSONResponse,  # pydantic would write floats another way: 1e-6 for 1e-06
         dependencies=[Depends(check_scope)],
     )
     app.add_middleware(AuthMiddleware)

@@ -70,9 +70,9 @@ class Annotation(TypedDict):
 class AnnotationList(TypedDict):
     """A page of annotations, in the order in which they were first given."""
 
+    data: list[Annotation]
     has_more: bool
     next_cursor: str | None
-    data: list[Annotation]
 
 
 class FormerKey(TypedDict):
@@ -149,9 +149,9 @@ class ApiKeyIn(TypedDict):
 class ApiKeyList(TypedDict):
     """A page of keys, newest first."""
 
+    data: list[ApiKey]
     has_more: bool
     next_cursor: str | None
-    data: list[ApiKey]
 
 
 class RcAtom(TypedDict):
@@ -718,9 +718,9 @@ class Delivery(TypedDict):
 class DeliveryList(TypedDict):
     """A page of messages, newest first."""
 
+    data: list[Delivery]
     has_more: bool
     next_cursor: str | None
-    data: list[Delivery]
 
 
 class DimensionAnswer(TypedDict):
@@ -1220,9 +1220,9 @@ class JobIn(TypedDict):
 class JobList(TypedDict):
     """A page of jobs, newest first."""
 
+    data: list[Job]
     has_more: bool
     next_cursor: str | None
-    data: list[Job]
 
 
 class JudgesDistances(TypedDict):
@@ -1587,9 +1587,9 @@ class PersonaSetSummary(TypedDict):
 class PersonaSetList(TypedDict):
     """A page of persona sets, newest first."""
 
+    data: list[PersonaSetSummary]
     has_more: bool
     next_cursor: str | None
-    data: list[PersonaSetSummary]
 
 
 class PlanStage(TypedDict):
@@ -1715,9 +1715,9 @@ class QuestionSetSummary(TypedDict):
 class QuestionSetList(TypedDict):
     """A page of question sets, newest first."""
 
+    data: list[QuestionSetSummary]
     has_more: bool
     next_cursor: str | None
-    data: list[QuestionSetSummary]
 
 
 class ResponseUsage(TypedDict):
@@ -1801,9 +1801,9 @@ class ResponseAnswer(TypedDict):
 class ResponseList(TypedDict):
     """A page of responses."""
 
+    data: list[ResponseAnswer]
     has_more: bool
     next_cursor: str | None
-    data: list[ResponseAnswer]
 
 
 class SuspicionCounts(TypedDict):
@@ -2012,6 +2012,6 @@ class WebhookIn(TypedDict):
 class WebhookList(TypedDict):
     """A page of webhooks, newest first."""
 
+    data: list[Webhook]
     has_more: bool
     next_cursor: str | None
-    data: list[Webhook]

@@ -86,6 +86,9 @@ def declared_answer(method: str, path: str, status: int) -> type[BaseModel] | No
         return Problem
     for route in ROUTES:
         if method in (route.methods or ()) and route.path_regex.match(path):
+            if route.response_model is not None and status == (route.status_code or 200):
+                model: type[BaseModel] = route.response_model
+                return model
             declared = route.responses.get(status)
             assert declared is not None or status == 204, f"{method} {path} does not declare {status}"
             return None if declared is None else declared.get("model")

@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("app", "persona_assay", "persona_assay_server", "workers", "simulator", "embedded", "migrations")
 
 SCIENCE = {"numpy", "scipy", "nltk"}
+CONTRACT = {"pydantic", "pydantic_core", "annotated_types"}
+"""What the HTTP contract's models are made with: they check values and do no input or output."""
 INPUT_OUTPUT = {"asyncio", "http", "io", "logging", "os", "pathlib", "shutil", "socket", "sqlite3", "ssl"} | {
     *("subprocess", "tempfile", "threading", "time", "urllib")
 }
@@ -36,8 +38,10 @@ def imported(path: Path) -> Iterator[tuple[str, str]]:
 
 class TestDomain:
     @pytest.mark.parametrize("path", sources("app/domain"), ids=lambda path: path.stem)
-    def test_it_is_pure_and_needs_only_the_sciences(self, path: Path) -> None:
-        allowed = (sys.stdlib_module_names - INPUT_OUTPUT) | SCIENCE | {"app"}
+    def test_it_is_pure_and_needs_only_the_sciences_and_what_its_models_are_made_with(
+        self, path: Path
+    ) -> None:
+        allowed = (sys.stdlib_module_names - INPUT_OUTPUT) | SCIENCE | CONTRACT | {"app"}
         used = {module.split(".")[0] for module, _ in imported(path)}
         assert used <= allowed
 

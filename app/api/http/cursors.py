@@ -9,6 +9,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 from fastapi import Query
 
 from app.api.http.problems import ProblemError, wrong_field
+from app.domain.contract import Page
 
 T = TypeVar("T")
 
@@ -25,7 +26,7 @@ class Entry(Protocol):
         """When it was made."""
 
 
-Made = TypeVar("Made", bound=Entry)
+Kind = TypeVar("Kind", bound=Page[Any])
 
 PageLimit = Annotated[int, Query(ge=1, le=500)]
 """How many entries a page has at most."""
@@ -49,9 +50,21 @@ def page(
     return {"data": [show(entry) for entry in shown], "has_more": more, "next_cursor": following}
 
 
-def newest_first(found: Sequence[Made], limit: int, show: Callable[[Made], dict[str, Any]]) -> dict[str, Any]:
-    """A page of a list that is ordered by creation; see :func:`page`."""
-    return page(found, limit, show, lambda entry: of_moment(entry.created_at, entry.id))
+def newest_first(kind: type[Kind], found: Sequence[Entry], limit: int) -> Kind:
+    """A page of a list that is ordered by creation.
+
+    Args:
+        kind: What the page is.
+        found: Its entries, and one more if there is another page.
+        limit: How many entries it has at most.
+    """
+    shown, more = found[:limit], len(found) > limit
+    return kind(data=shown, has_more=more, next_cursor=behind(shown[-1]) if more else None)
+
+
+def behind(entry: Entry) -> str:
+    """The cursor behind an entry of a list that is ordered by creation."""
+    return of_moment(entry.created_at, entry.id)
 
 
 def encoded(values: list[Any]) -> str:

@@ -11,11 +11,11 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.api.http.answer import Answer
 from app.api.http.dependencies import Services, ServicesDep
 from app.api.http.openapi import UNREAD, answers_with
 from app.db.health import why_unreachable, within
 from app.db.revision import SchemaState, schema_state
+from app.domain.contract import Answer
 from app.redis_server import reason as redis_reason
 
 router = APIRouter(tags=["health"], responses=UNREAD)

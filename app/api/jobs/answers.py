@@ -1,12 +1,12 @@
-"""Schemas of answers about jobs and their plans; see :mod:`app.api.http.answer`."""
+"""Schemas of answers about jobs and their plans."""
 
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import Field
 
-from app.api.http.answer import Answer, Page
 from app.api.jobs.reuse_answers import ReuseAnswer
+from app.domain.contract import Answer, Page
 from app.domain.jobs.priority import Priority
 from app.domain.jobs.status import JobStatus
 
@@ -161,10 +161,8 @@ class JobDetail(Job):
     batches: BatchProgress | None = Field(description="`null` for a job whose calls are direct.")
 
 
-class JobList(Page):
+class JobList(Page[Job]):
     """A page of jobs, newest first."""
-
-    data: list[Job]
 
 
 class PlanStage(Answer):

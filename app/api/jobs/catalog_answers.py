@@ -1,10 +1,10 @@
-"""Schemas of answers about what is built in or configured; see :mod:`app.api.http.answer`."""
+"""Schemas of answers about what is built in or configured."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from app.api.http.answer import Answer
+from app.domain.contract import Answer
 
 
 class Trait(Answer):

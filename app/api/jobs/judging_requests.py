@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from app.api.http.bodies import Body
+from app.domain.contract import Body
 from app.domain.jobs.draft import GroupingDraft
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 

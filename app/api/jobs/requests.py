@@ -13,8 +13,8 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
-from app.api.http.bodies import Body, in_parts
 from app.api.jobs.judging_requests import JudgingIn, VersionsIn
+from app.domain.contract import Body, Identifier, Line, Prose, Text, check_storable, in_parts
 from app.domain.jobs.budget import Budget
 from app.domain.jobs.draft import (
     DimensionDraft,
@@ -37,25 +37,15 @@ MAX_RUN = 32_766
 MAX_DEPTH = 16
 
 
-def _storable(text: str) -> str:
-    if "\x00" in text:
-        raise ValueError("must not contain the character U+0000")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("must not contain lone surrogates") from None
-    return text
-
-
 def _plain(value: object, depth: int = 0) -> None:
     """Checks what is passed on as it is: Postgres and the provider must be able to take it."""
     if depth > MAX_DEPTH:
         raise ValueError(f"must not be nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, str):
-        _storable(value)
+        check_storable(value)
     elif isinstance(value, dict):
         for key, member in value.items():
-            _storable(key)
+            check_storable(key)
             _plain(member, depth + 1)
     elif isinstance(value, list):
         for member in value:
@@ -72,11 +62,7 @@ def _threshold(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_storable)]
-Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=100)]
-Line = Annotated[Text, Field(min_length=1, max_length=300, pattern=r"^[^\r\n]*$")]
 ThresholdText = Annotated[Text, Field(max_length=500), AfterValidator(_threshold)]
-Prose = Annotated[Text, Field(min_length=1, max_length=20_000, pattern=r"\S")]
 
 
 class PersonaIn(Body):

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.http.answer import Answer
+from app.domain.contract import Answer
 
 Origin = Literal["same_job", "other_job"]
 

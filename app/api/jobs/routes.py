@@ -124,7 +124,7 @@ async def list_(
             status=status,
             metadata=metadata,
         )
-    return JSONResponse(cursors.newest_first(found, limit, job_json))
+    return JSONResponse(cursors.page(found, limit, job_json, cursors.behind))
 
 
 @router.get(

@@ -1,11 +1,11 @@
-"""Schemas of answers about API keys; see :mod:`app.api.http.answer`."""
+"""Schemas of answers about API keys."""
 
 from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
 
-from app.api.http.answer import Answer, Page
+from app.domain.contract import Answer, Page
 
 
 class FormerKey(Answer):
@@ -53,7 +53,5 @@ class NewApiKey(ApiKey):
     )
 
 
-class ApiKeyList(Page):
+class ApiKeyList(Page[ApiKey]):
     """A page of keys, newest first."""
-
-    data: list[ApiKey]

@@ -6,8 +6,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from app.api.http.bodies import Body
-from app.api.jobs.requests import Line
+from app.domain.contract import Body, Line
 from app.domain.keys.api_key import Scope
 from app.services.keys.api_keys import OVERLAP_SECONDS, KeyChanges, KeyDraft
 

@@ -68,7 +68,7 @@ async def list_(
     """Keys, newest first; ended ones too."""
     async with services.engine.connect() as connection:
         found = await api_keys.list_keys(connection, tenant, limit=limit + 1, after=cursors.beginning(after))
-    return JSONResponse(cursors.newest_first(found, limit, key_json))
+    return JSONResponse(cursors.page(found, limit, key_json, cursors.behind))
 
 
 @router.get("/{key_id}", responses=answers_with(key_answers.ApiKey) | NOT_FOUND, summary="Read a key")

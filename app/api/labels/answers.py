@@ -1,12 +1,12 @@
-"""Schemas of answers about what people say of sentences and responses; see :mod:`app.api.http.answer`."""
+"""Schemas of answers about what people say of sentences and responses."""
 
 from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
 
-from app.api.http.answer import Answer, Page
 from app.api.results.metric_answers import Metric
+from app.domain.contract import Answer, Page
 
 
 class KeptAnnotations(Answer):
@@ -34,10 +34,8 @@ class Annotation(Answer):
     updated_at: datetime
 
 
-class AnnotationList(Page):
+class AnnotationList(Page[Annotation]):
     """A page of annotations, in the order in which they were first given."""
-
-    data: list[Annotation]
 
 
 class WeightedWithJudge(Answer):

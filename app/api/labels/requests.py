@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from app.api.http.bodies import Body
-from app.api.jobs.requests import Identifier, Text
+from app.domain.contract import Body, Identifier, Text
 from app.domain.labels.annotation import MOST_ROWS, Answer
 from app.domain.labels.annotation_file import AnnotationDraft
 from app.domain.labels.rounds import MOST_THINGS, LabellingKind

@@ -1,11 +1,11 @@
-"""Schemas of answers about connections that were made over the API; see :mod:`app.api.http.answer`."""
+"""Schemas of answers about connections that were made over the API."""
 
 from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
 
-from app.api.http.answer import Answer
+from app.domain.contract import Answer
 from app.llm.connections.connections import ConnectionKind
 
 

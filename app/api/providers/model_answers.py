@@ -1,11 +1,11 @@
-"""Schemas of answers about models; see :mod:`app.api.http.answer`."""
+"""Schemas of answers about models."""
 
 from typing import Any, Literal
 
 from pydantic import Field
 
-from app.api.http.answer import Answer
 from app.api.jobs.answers import NotSent
+from app.domain.contract import Answer
 
 
 class CheckedReply(Answer):

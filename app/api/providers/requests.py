@@ -5,8 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr, model_validator
 from pydantic.config import JsonDict
 
-from app.api.http.bodies import Body
-from app.api.jobs.requests import Line, Text
+from app.domain.contract import Body, Line, Text
 from app.llm.connections.connections import BATCH_SHARE, ConnectionKind, base_url_of, key_of
 
 LONGEST_KEY = 500

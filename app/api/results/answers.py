@@ -1,11 +1,10 @@
-"""Schemas of answers about results; see :mod:`app.api.http.answer`."""
+"""Schemas of answers about results."""
 
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.api.http.answer import Answer
 from app.api.jobs.answers import Completeness, Cost, FailedCalls, JobUsage
 from app.api.jobs.reuse_answers import ReuseAnswer
 from app.api.labels.answers import HumanAgreement
@@ -19,6 +18,7 @@ from app.api.results.metric_answers import (
     Metric,
 )
 from app.api.results.prompt_injection_answers import SuspicionSummary
+from app.domain.contract import Answer
 
 
 class UnitCounts(Answer):

@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from app.api.http.answer import Answer
 from app.api.jobs.answers import Completeness
 from app.api.results.metric_answers import CellMetrics, Correlation, GroupKeys, Metric
+from app.domain.contract import Answer
 
 
 class BaselineSource(Answer):

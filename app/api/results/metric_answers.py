@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from app.api.http.answer import Answer
+from app.domain.contract import Answer
 
 
 class Metric(BaseModel):

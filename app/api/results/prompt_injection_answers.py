@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.api.http.answer import Answer
+from app.domain.contract import Answer
 
 SuspicionAnswer = Annotated[
     Literal["text", "reply", "both"] | None,

@@ -5,8 +5,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from app.api.http.bodies import Body
-from app.api.jobs.requests import Line
+from app.domain.contract import Body, Line
 
 
 class SideIn(Body):

@@ -1,12 +1,12 @@
-"""Schemas of answers about responses, their sentences and verdicts; see :mod:`app.api.http.answer`."""
+"""Schemas of answers about responses, their sentences and verdicts."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from app.api.http.answer import Answer, Page
 from app.api.jobs.reuse_answers import Origin
 from app.api.results.prompt_injection_answers import SuspicionAnswer
+from app.domain.contract import Answer, Page
 
 FinishedBy = Literal["stop", "length", "content_filter", "refusal", "unstated", "other"]
 """Why a model stopped; ``unstated`` where its provider does not say."""
@@ -110,7 +110,5 @@ class ResponseAnswer(Answer):
     reused: Origin | None = Field(description="Which job's text it is, if no call was made for it.")
 
 
-class ResponseList(Page):
+class ResponseList(Page[ResponseAnswer]):
     """A page of responses."""
-
-    data: list[ResponseAnswer]

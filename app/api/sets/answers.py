@@ -1,12 +1,12 @@
-"""Schemas of answers about question sets and persona sets; see :mod:`app.api.http.answer`."""
+"""Schemas of answers about question sets and persona sets."""
 
 from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
 
-from app.api.http.answer import Answer, Page
 from app.api.results.answers import DiversityAnswer
+from app.domain.contract import Answer, Page
 
 
 class QuestionSet(Answer):
@@ -31,10 +31,8 @@ class QuestionSetSummary(Answer):
     questions: int
 
 
-class QuestionSetList(Page):
+class QuestionSetList(Page[QuestionSetSummary]):
     """A page of question sets, newest first."""
-
-    data: list[QuestionSetSummary]
 
 
 class SetMember(Answer):
@@ -66,7 +64,5 @@ class PersonaSetSummary(Answer):
     personas: int
 
 
-class PersonaSetList(Page):
+class PersonaSetList(Page[PersonaSetSummary]):
     """A page of persona sets, newest first."""
-
-    data: list[PersonaSetSummary]

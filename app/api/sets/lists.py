@@ -26,4 +26,4 @@ async def list_kept(
         "question_sets" if kind == "question_set" else "persona_sets"
     )
     found = await list_sets(services.engine, table, tenant, limit=limit + 1, after=cursors.beginning(after))
-    return JSONResponse(cursors.newest_first(found, limit, lambda one: summary_json(kind, one)))
+    return JSONResponse(cursors.page(found, limit, lambda one: summary_json(kind, one), cursors.behind))

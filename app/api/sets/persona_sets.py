@@ -17,11 +17,11 @@ from app.api.http.path_ids import id_check
 from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.jobs import answers as job_answers
-from app.api.jobs.requests import Line
 from app.api.jobs.routes import POLL_SECONDS, IdempotencyKey
 from app.api.sets import answers as set_answers
 from app.api.sets.lists import list_kept
 from app.api.sets.requests import GenerateIn, PersonaSetIn
+from app.domain.contract import Line
 from app.domain.jobs.imports import PersonaFormat
 from app.domain.keys.api_key import Scope
 from app.services.jobs.submit import Submission, submit_job

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
-from app.api.http.bodies import Body
-from app.api.jobs.requests import Line, ModelRef, QuestionsByPersona, model_draft
+from app.api.jobs.requests import ModelRef, QuestionsByPersona, model_draft
+from app.domain.contract import Body, Line
 from app.domain.instruments.persona import MAX_PERSONAS
 from app.domain.jobs.draft import PersonaGenerationDraft
 from app.domain.personagym.generation import MOST_PERSONAS

@@ -4,33 +4,36 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
-from fastapi.responses import JSONResponse
 from pydantic import AfterValidator
 
 from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, TOO_OFTEN, answers_with
+from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, TOO_OFTEN
 from app.api.http.path_ids import id_check
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.jobs.routes import IdempotencyKey
-from app.api.webhooks import answers as webhook_answers
-from app.api.webhooks.requests import WebhookChangeIn, WebhookIn
 from app.db.webhooks import webhooks
 from app.domain.keys.api_key import Scope
+from app.domain.webhooks.contract import (
+    Delivery,
+    DeliveryList,
+    NewWebhook,
+    Webhook,
+    WebhookChangeIn,
+    WebhookIn,
+    WebhookList,
+)
 from app.services.idempotency import ClientKey
 from app.services.identifiers import id_form
 from app.services.webhooks.webhooks import (
-    WebhookDraft,
     change_webhook,
     create_webhook,
     delete_webhook,
-    delivery_json,
     find_webhook,
     rotate_secret,
     send_test,
-    webhook_json,
 )
 
 router = APIRouter(
@@ -46,17 +49,16 @@ WebhookId = Annotated[
 ]
 
 
-@router.post(
-    "", status_code=201, responses=answers_with(webhook_answers.NewWebhook, 201), summary="Make a webhook"
-)
+@router.post("", status_code=201, summary="Make a webhook")
 @needs(Scope.ADMIN)
 async def create(
     request: StrictRequest,
     body: WebhookIn,
     services: ServicesDep,
     tenant: TenantDep,
+    response: Response,
     idempotency_key: IdempotencyKey = None,
-) -> Response:
+) -> NewWebhook:
     """Has messages posted to a URL when jobs are completed, failed, cancelled or paused.
 
     A message is `{"type", "timestamp", "data"}`; `data` has the job's id, status and labels, the rest is at `links.self`. It
@@ -65,42 +67,38 @@ async def create(
     the webhook off. No redirect is followed.
     """
     key = ClientKey.of(idempotency_key, await request.sent())
-    draft = WebhookDraft(body.url, body.events, body.description, key)
-    made = await create_webhook(services.webhooks, tenant, draft)
-    return JSONResponse(made, HTTPStatus.CREATED, {"Location": f"/v1/webhooks/{made['id']}"})
+    made = await create_webhook(services.webhooks, tenant, body, key)
+    response.headers["Location"] = f"/v1/webhooks/{made.id}"
+    return made
 
 
-@router.get("", responses=answers_with(webhook_answers.WebhookList), summary="List webhooks")
+@router.get("", summary="List webhooks")
 @needs(Scope.READ)
 async def list_(
     services: ServicesDep, tenant: TenantDep, limit: PageLimit = 20, after: After = None
-) -> Response:
+) -> WebhookList:
     """Webhooks, newest first."""
     async with services.engine.connect() as connection:
         found = await webhooks.list_webhooks(
             connection, tenant, limit=limit + 1, after=cursors.beginning(after)
         )
-    return JSONResponse(cursors.newest_first(found, limit, webhook_json))
+    return cursors.newest_first(WebhookList, found, limit)
 
 
-@router.get(
-    "/{webhook_id}", responses=answers_with(webhook_answers.Webhook) | NOT_FOUND, summary="Read a webhook"
-)
+@router.get("/{webhook_id}", responses=NOT_FOUND, summary="Read a webhook")
 @needs(Scope.READ)
-async def get(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def get(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Webhook:
     """A webhook, without its secret."""
-    return JSONResponse(await find_webhook(services.engine, tenant, webhook_id))
+    return await find_webhook(services.engine, tenant, webhook_id)
 
 
-@router.patch(
-    "/{webhook_id}", responses=answers_with(webhook_answers.Webhook) | NOT_FOUND, summary="Change a webhook"
-)
+@router.patch("/{webhook_id}", responses=NOT_FOUND, summary="Change a webhook")
 @needs(Scope.ADMIN)
 async def change(
     webhook_id: WebhookId, body: WebhookChangeIn, services: ServicesDep, tenant: TenantDep
-) -> Response:
+) -> Webhook:
     """Changes what is named; `/rotate-secret` changes the secret."""
-    return JSONResponse(await change_webhook(services.webhooks, tenant, webhook_id, body.changes()))
+    return await change_webhook(services.webhooks, tenant, webhook_id, body)
 
 
 @router.delete("/{webhook_id}", status_code=204, responses=NOT_FOUND, summary="Delete a webhook")
@@ -113,37 +111,37 @@ async def delete(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep
 
 @router.post(
     "/{webhook_id}/rotate-secret",
-    responses=answers_with(webhook_answers.NewWebhook) | NOT_FOUND,
+    responses=NOT_FOUND,
     summary="Replace a webhook's secret",
 )
 @needs(Scope.ADMIN)
-async def rotate(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def rotate(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> NewWebhook:
     """Gives it a new `secret`, which only this answer shows.
 
     For 24 hours messages carry two signatures, by the new secret and by the one before: a receiver that knows either
     takes them. An older one than that is over at once.
     """
-    return JSONResponse(await rotate_secret(services.webhooks, tenant, webhook_id))
+    return await rotate_secret(services.webhooks, tenant, webhook_id)
 
 
 @router.post(
     "/{webhook_id}/test",
     status_code=202,
-    responses=answers_with(webhook_answers.Delivery, 202) | NOT_FOUND | CONFLICT | TOO_OFTEN,
+    responses=NOT_FOUND | CONFLICT | TOO_OFTEN,
     summary="Send a test message",
 )
 @needs(Scope.ADMIN)
-async def send_test_message(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def send_test_message(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Delivery:
     """Has a message `webhook.test` delivered like any other; `/deliveries` says what became of it.
 
     Ten a minute at most, and none to a webhook that is off.
     """
-    return JSONResponse(await send_test(services.engine, tenant, webhook_id), HTTPStatus.ACCEPTED)
+    return await send_test(services.engine, tenant, webhook_id)
 
 
 @router.get(
     "/{webhook_id}/deliveries",
-    responses=answers_with(webhook_answers.DeliveryList) | NOT_FOUND,
+    responses=NOT_FOUND,
     summary="See what became of messages",
 )
 @needs(Scope.READ)
@@ -153,11 +151,11 @@ async def list_deliveries(
     tenant: TenantDep,
     limit: PageLimit = 20,
     after: After = None,
-) -> Response:
+) -> DeliveryList:
     """A webhook's messages, newest first: waiting, delivered or given up. Ended ones are kept for 30 days."""
     await find_webhook(services.engine, tenant, webhook_id)
     async with services.engine.connect() as connection:
         found = await webhooks.list_deliveries(
             connection, tenant, webhook_id, limit=limit + 1, after=cursors.beginning(after)
         )
-    return JSONResponse(cursors.newest_first(found, limit, delivery_json))
+    return cursors.newest_first(DeliveryList, found, limit)

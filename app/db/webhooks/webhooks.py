@@ -5,47 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, text, tuple_, update
+from sqlalchemy import case, delete, func, insert, select, text, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.webhooks.tables import Webhook, WebhookDelivery
 from app.domain.jobs.status import JobStatus
+from app.domain.webhooks import contract
 from app.domain.webhooks.webhook import EVENT_OF, TEST_EVENT
 
 SWITCHED_OFF = "switched off"
 """Why a message is given up whose webhook is off."""
-
-
-@dataclass(frozen=True, slots=True)
-class WebhookRow:
-    """A row of ``webhooks`` without its secrets."""
-
-    id: str
-    url: str
-    description: str | None
-    events: list[str]
-    former_secret_until: datetime | None
-    disabled_reason: str | None
-    created_at: datetime
-    updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryRow:
-    """A row of ``webhook_deliveries`` without its payload."""
-
-    id: str
-    webhook_id: str
-    event: str
-    job_id: str | None
-    state: str
-    attempts: int
-    due_at: datetime
-    created_at: datetime
-    attempted_at: datetime | None
-    ended_at: datetime | None
-    http_status: int | None
-    error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +41,19 @@ class DueDelivery:
         return f"DueDelivery({self.id!r}, {self.attempt!r})"  # no secret in a log or a traceback
 
 
-_WEBHOOK = [getattr(Webhook, name) for name in WebhookRow.__slots__]
-_DELIVERY = [getattr(WebhookDelivery, name) for name in DeliveryRow.__slots__]
+_WEBHOOK = [
+    *(Webhook.id, Webhook.url, Webhook.description, Webhook.events, Webhook.disabled_reason),
+    *(Webhook.former_secret_until, Webhook.created_at, Webhook.updated_at),
+    Webhook.disabled_reason.is_(None).label("enabled"),
+]
+_DELIVERY = [
+    *(WebhookDelivery.id, WebhookDelivery.event, WebhookDelivery.state, WebhookDelivery.attempts),
+    *(WebhookDelivery.http_status, WebhookDelivery.error, WebhookDelivery.created_at),
+    *(WebhookDelivery.attempted_at, WebhookDelivery.ended_at),
+    WebhookDelivery.webhook_id.label("webhook"),
+    WebhookDelivery.job_id.label("job"),
+    case((WebhookDelivery.state == "waiting", WebhookDelivery.due_at)).label("next_attempt_at"),
+]
 
 
 async def note_status(connection: AsyncConnection, job_id: str, status: JobStatus) -> None:
@@ -111,22 +91,26 @@ async def count_webhooks(connection: AsyncConnection, tenant: str) -> int:
 
 async def list_webhooks(
     connection: AsyncConnection, tenant: str, *, limit: int, after: tuple[datetime, str] | None
-) -> list[WebhookRow]:
+) -> list[contract.Webhook]:
     """A tenant's webhooks, newest first; ``after`` is (created_at, id) of the last one of the page before."""
     query = select(*_WEBHOOK).where(Webhook.tenant == tenant)
     if after is not None:
         query = query.where(tuple_(Webhook.created_at, Webhook.id) < after)
     query = query.order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(limit)
-    return [WebhookRow(*row) for row in await connection.execute(query)]
+    return [_shown(row) for row in await connection.execute(query)]
 
 
-async def get_webhook(connection: AsyncConnection, tenant: str, webhook_id: str) -> WebhookRow | None:
+async def get_webhook(connection: AsyncConnection, tenant: str, webhook_id: str) -> contract.Webhook | None:
     """A tenant's webhook, if there is one of that id."""
     rows = await connection.execute(
         select(*_WEBHOOK).where(Webhook.tenant == tenant, Webhook.id == webhook_id)
     )
     row = rows.first()
-    return None if row is None else WebhookRow(*row)
+    return None if row is None else _shown(row)
+
+
+def _shown(row: object) -> contract.Webhook:
+    return contract.Webhook.model_validate(row, from_attributes=True)
 
 
 async def secret_of(connection: AsyncConnection, tenant: str, webhook_id: str) -> str | None:
@@ -175,14 +159,14 @@ async def delete_webhook(connection: AsyncConnection, tenant: str, webhook_id: s
 
 async def insert_delivery(
     connection: AsyncConnection, tenant: str, webhook_id: str, message_id: str, event: str, payload: str
-) -> DeliveryRow:
+) -> contract.Delivery:
     """Writes a message that is about no job."""
     rows = await connection.execute(
         insert(WebhookDelivery)
         .values(id=message_id, tenant=tenant, webhook_id=webhook_id, event=event, payload=payload)
         .returning(*_DELIVERY)
     )
-    return DeliveryRow(*rows.one())
+    return contract.Delivery.model_validate(rows.one(), from_attributes=True)
 
 
 async def list_deliveries(
@@ -192,14 +176,15 @@ async def list_deliveries(
     *,
     limit: int,
     after: tuple[datetime, str] | None,
-) -> list[DeliveryRow]:
+) -> list[contract.Delivery]:
     """A webhook's messages, newest first; ``after`` is (created_at, id) of the last one of the page before."""
     delivery = WebhookDelivery
     query = select(*_DELIVERY).where(delivery.tenant == tenant, delivery.webhook_id == webhook_id)
     if after is not None:
         query = query.where(tuple_(delivery.created_at, delivery.id) < after)
     query = query.order_by(delivery.created_at.desc(), delivery.id.desc()).limit(limit)
-    return [DeliveryRow(*row) for row in await connection.execute(query)]
+    rows = await connection.execute(query)
+    return [contract.Delivery.model_validate(row, from_attributes=True) for row in rows]
 
 
 async def claim_due(

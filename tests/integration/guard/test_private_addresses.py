@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.errors import InvalidJobError
 from app.domain.providers.model import ChatRequest, Model
+from app.domain.webhooks.contract import WebhookIn
 from app.domain.webhooks.webhook import JobEvent
 from app.guard.targets import Guard
 from app.llm.batches.anthropic import AnthropicBatches
@@ -24,7 +25,7 @@ from app.services.providers.connections import (
     create_connection,
     list_connections,
 )
-from app.services.webhooks.webhooks import WebhookDependencies, WebhookDraft, create_webhook
+from app.services.webhooks.webhooks import WebhookDependencies, create_webhook
 from app.vault.secret_cipher import SecretCipher
 from app.webhooks.sender import HttpWebhookSender
 from tests.addresses import HOSTS, answers
@@ -159,7 +160,8 @@ async def test_no_spelling_of_a_private_address_can_be_saved_as_a_webhook(
 ) -> None:
     deps = WebhookDependencies(engine, Guard(), SecretCipher(()))
     for host in HOSTS:
-        draft = WebhookDraft(f"https://{host}:{listener.port}/", [JobEvent.PAUSED], None)
+        # As if its form, which allows no such letters, had let it by.
+        draft = WebhookIn.model_construct(url=f"https://{host}:{listener.port}/", events=[JobEvent.PAUSED])
         with pytest.raises(InvalidJobError) as refused:
             await create_webhook(deps, TENANT, draft)
         assert refused.value.errors[0].pointer == "/url"

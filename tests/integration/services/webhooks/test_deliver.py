@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from app.db.jobs import jobs
 from app.db.webhooks import webhooks
 from app.domain.jobs.status import JobStatus
+from app.domain.webhooks.contract import NewWebhook, WebhookChangeIn, WebhookIn
 from app.domain.webhooks.webhook import MOST_ATTEMPTS, JobEvent
 from app.guard.targets import Guard
 from app.services.jobs.view import view_job
@@ -23,7 +24,6 @@ from app.services.webhooks.deliver import delivering
 from app.services.webhooks.secrets import reseal_secrets
 from app.services.webhooks.webhooks import (
     WebhookDependencies,
-    WebhookDraft,
     change_webhook,
     create_webhook,
     rotate_secret,
@@ -40,7 +40,6 @@ LOCAL = Guard(hosts={"127.0.0.1"})
 OLD, NEW = bytes(32), bytes(range(32))
 RING = SecretCipher([OLD])
 ALL = tuple(JobEvent)
-Json = dict[str, Any]
 
 
 @pytest.fixture
@@ -48,8 +47,8 @@ def deps(engine: AsyncEngine) -> WebhookDependencies:
     return WebhookDependencies(engine, LOCAL, RING)
 
 
-async def make(deps: WebhookDependencies, url: str, events: tuple[JobEvent, ...] = ALL) -> Json:
-    return await create_webhook(deps, TENANT, WebhookDraft(url, events, None))
+async def make(deps: WebhookDependencies, url: str, events: Sequence[JobEvent] = ALL) -> NewWebhook:
+    return await create_webhook(deps, TENANT, WebhookIn(url=url, events=list(events)))
 
 
 @contextlib.asynccontextmanager
@@ -91,10 +90,10 @@ class TestTurns:
         self, engine: AsyncEngine, deps: WebhookDependencies
     ) -> None:
         hooks = [await make(deps, "http://127.0.0.1:9/") for _ in range(6)]
-        theirs = await create_webhook(deps, "other", WebhookDraft("http://127.0.0.1:9/", ALL, None))
+        theirs = await create_webhook(deps, "other", WebhookIn(url="http://127.0.0.1:9/"))
         for hook in hooks:
-            await send_test(engine, TENANT, hook["id"])
-        await send_test(engine, "other", theirs["id"])
+            await send_test(engine, TENANT, hook.id)
+        await send_test(engine, "other", theirs.id)
 
         async def claim(busy: list[str]) -> set[str]:
             async with engine.begin() as connection:
@@ -102,9 +101,9 @@ class TestTurns:
             return {each.webhook_id for each in due}
 
         first = await claim([])
-        assert first == {*(hook["id"] for hook in hooks[:4]), theirs["id"]}
+        assert first == {*(hook.id for hook in hooks[:4]), theirs.id}
         assert await claim(sorted(first)) == set()
-        assert await claim([hooks[0]["id"], hooks[1]["id"]]) == {hook["id"] for hook in hooks[4:]}
+        assert await claim([hooks[0].id, hooks[1].id]) == {hook.id for hook in hooks[4:]}
 
 
 class TestOutbox:
@@ -122,7 +121,7 @@ class TestOutbox:
         assert [seen.json()["type"] for seen in receiver.seen] == ["job.paused", "job.completed"]
         for seen in receiver.seen:
             assert seen.line == "POST /hook?key=1 HTTP/1.1"
-            Webhook(hook["secret"]).verify(seen.body.decode(), dict(seen.headers))
+            Webhook(hook.secret).verify(seen.body.decode(), dict(seen.headers))
         data = receiver.seen[0].json()["data"]
         assert data == {
             "id": job.id,
@@ -168,7 +167,7 @@ class TestOutbox:
         made = await make(deps, "http://127.0.0.1:1/x")
         job = await new_job(engine)
         async with engine.begin() as connection:
-            await webhooks.delete_webhook(connection, TENANT, made["id"])
+            await webhooks.delete_webhook(connection, TENANT, made.id)
             moving = asyncio.create_task(move(engine, job.id, JobStatus.PAUSED))
             await asyncio.wait({moving}, timeout=0.2)
         await moving
@@ -181,11 +180,11 @@ class TestOutbox:
         wants = await make(deps, "http://127.0.0.1:9/", (JobEvent.FAILED,))
         await make(deps, "http://127.0.0.1:9/", (JobEvent.COMPLETED,))
         off = await make(deps, "http://127.0.0.1:9/")
-        await change_webhook(deps, TENANT, off["id"], {"enabled": False})
+        await change_webhook(deps, TENANT, off.id, WebhookChangeIn(enabled=False))
         job = await new_job(engine)
         await move(engine, job.id, JobStatus.FAILED)
         rows = await until(engine, bool)
-        assert [row.webhook_id for row in rows] == [wants["id"]]
+        assert [row.webhook_id for row in rows] == [wants.id]
 
     async def test_what_waits_for_one_that_is_switched_off_is_given_up(
         self, engine: AsyncEngine, deps: WebhookDependencies
@@ -193,18 +192,18 @@ class TestOutbox:
         off, on = [await make(deps, "http://127.0.0.1:9/") for _ in range(2)]
         job = await new_job(engine)
         await move(engine, job.id, JobStatus.PAUSED)
-        await change_webhook(deps, TENANT, off["id"], {"enabled": False})
+        await change_webhook(deps, TENANT, off.id, WebhookChangeIn(enabled=False))
         # As if it had come while that was going on.
         await execute(
             engine,
             "UPDATE webhook_deliveries SET state = 'waiting', ended_at = NULL, error = NULL, event = 'job.failed'"
             " WHERE webhook_id = :off",
-            off=off["id"],
+            off=off.id,
         )
         async with engine.begin() as connection:
             await webhooks.forget_ended(connection, 30)
         found = {row.webhook_id: (row.state, row.error) for row in await until(engine, bool)}
-        assert found == {off["id"]: ("given_up", "switched off"), on["id"]: ("waiting", None)}
+        assert found == {off.id: ("given_up", "switched off"), on.id: ("waiting", None)}
 
 
 class TestSecrets:
@@ -213,19 +212,19 @@ class TestSecrets:
     ) -> None:
         async with StubProvider(Answer(204, b"")) as receiver:
             hook = await make(deps, receiver.url)
-            new = await rotate_secret(deps, TENANT, hook["id"])
+            new = await rotate_secret(deps, TENANT, hook.id)
             async with delivered_by(engine):
-                await send_test(engine, TENANT, hook["id"])
+                await send_test(engine, TENANT, hook.id)
                 await until(engine, ended)
                 await execute(engine, "UPDATE webhooks SET former_secret_until = now()")
-                await send_test(engine, TENANT, hook["id"])
+                await send_test(engine, TENANT, hook.id)
                 await until(engine, ended)
         both, alone = receiver.seen
-        for secret in (hook["secret"], new["secret"]):
+        for secret in (hook.secret, new.secret):
             Webhook(secret).verify(both.body.decode(), dict(both.headers))
-        Webhook(new["secret"]).verify(alone.body.decode(), dict(alone.headers))
+        Webhook(new.secret).verify(alone.body.decode(), dict(alone.headers))
         with pytest.raises(WebhookVerificationError):
-            Webhook(hook["secret"]).verify(alone.body.decode(), dict(alone.headers))
+            Webhook(hook.secret).verify(alone.body.decode(), dict(alone.headers))
         async with engine.begin() as connection:
             await webhooks.forget_ended(connection, 30)
         assert await scalar(engine, "SELECT former_secret FROM webhooks") is None
@@ -247,7 +246,7 @@ class TestReceivers:
     ) -> None:
         async with StubProvider(answer, Answer(200)) as receiver:
             hook = await make(deps, receiver.url)
-            await send_test(engine, TENANT, hook["id"])
+            await send_test(engine, TENANT, hook.id)
             async with delivered_by(engine, seconds=2):
                 (row,) = await until(engine, attempted)
                 assert (row.state, row.attempts, row.error) == ("waiting", 1, error)
@@ -262,7 +261,7 @@ class TestReceivers:
         self, engine: AsyncEngine, deps: WebhookDependencies
     ) -> None:
         hook = await make(deps, "http://127.0.0.1:9/")
-        await send_test(engine, TENANT, hook["id"])
+        await send_test(engine, TENANT, hook.id)
         async with delivered_by(engine):
             await until(engine, attempted)
             await execute(
@@ -279,13 +278,13 @@ class TestReceivers:
         async with StubProvider(Answer(410)) as receiver:
             hook = await make(deps, receiver.url)
             for _ in range(3):
-                await send_test(engine, TENANT, hook["id"])
+                await send_test(engine, TENANT, hook.id)
             async with delivered_by(engine):
                 rows = await until(engine, ended)
         assert [row.state for row in rows] == ["given_up"] * 3
         assert len(receiver.seen) == 1
         async with engine.connect() as connection:
-            known = await webhooks.get_webhook(connection, TENANT, hook["id"])
+            known = await webhooks.get_webhook(connection, TENANT, hook.id)
         assert known is not None
         assert known.disabled_reason == "gone"
 
@@ -294,7 +293,7 @@ class TestReceivers:
             for receiver, messages in ((slow, 8), (quick, 3)):
                 hook = await make(deps, receiver.url)
                 for _ in range(messages):
-                    await send_test(engine, TENANT, hook["id"])
+                    await send_test(engine, TENANT, hook.id)
             async with delivered_by(engine):
                 await until(engine, lambda rows: sum(row.state == "delivered" for row in rows) == 3, 10.0)
         assert len(slow.seen) == 1
@@ -306,7 +305,7 @@ class TestReceivers:
         async with StubProvider(Answer(200)) as receiver:
             port = receiver.url.rpartition(":")[2]
             hook = await make(WebhookDependencies(engine, rebound, RING), f"https://example.com:{port}/")
-            await send_test(engine, TENANT, hook["id"])
+            await send_test(engine, TENANT, hook.id)
             async with delivered_by(engine, rebound):
                 (row,) = await until(engine, attempted)
         assert row.error.startswith("refused: its name stands for addresses that are not allowed")
@@ -317,7 +316,7 @@ class TestReceivers:
     ) -> None:
         async with StubProvider(Answer(200)) as receiver:
             hook = await make(deps, receiver.url)
-            await send_test(engine, TENANT, hook["id"])
+            await send_test(engine, TENANT, hook.id)
             async with delivered_by(engine, Guard()):
                 (row,) = await until(engine, attempted)
         assert row.error.startswith("refused: only https")
@@ -335,20 +334,20 @@ class TestSecretsAtRest:
             assert await reseal_secrets(engine, SecretCipher([NEW, OLD])) == 0
             assert "whsec_" not in str(await execute(engine, "SELECT secret FROM webhooks"))
             for each in (hook, unsealed):
-                await send_test(engine, TENANT, each["id"])
+                await send_test(engine, TENANT, each.id)
             async with delivered_by(engine, ring=SecretCipher([NEW])):
                 await until(engine, ended)
         assert len(receiver.seen) == 2
         for seen in receiver.seen:
-            signer = hook if hook["id"] in seen.body.decode() else unsealed
-            Webhook(signer["secret"]).verify(seen.body, dict(seen.headers))
+            signer = hook if hook.id in seen.body.decode() else unsealed
+            Webhook(signer.secret).verify(seen.body, dict(seen.headers))
 
     async def test_one_that_cannot_be_read_is_the_reason_of_a_failed_attempt(
         self, engine: AsyncEngine, deps: WebhookDependencies
     ) -> None:
         async with StubProvider(Answer(204, b"")) as receiver:
             hook = await make(deps, receiver.url)
-            await send_test(engine, TENANT, hook["id"])
+            await send_test(engine, TENANT, hook.id)
             async with delivered_by(engine, ring=SecretCipher([NEW])):
                 (row,) = await until(engine, attempted)
         assert row.error.startswith("its secret can't be read")
@@ -361,7 +360,7 @@ class TestDeaths:
     ) -> None:
         async with StubProvider(Answer(delay=600.0), Answer(200)) as receiver:
             hook = await make(deps, receiver.url)
-            await send_test(engine, TENANT, hook["id"])
+            await send_test(engine, TENANT, hook.id)
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "workers.sweeper"),
                 env={
@@ -392,7 +391,7 @@ class TestDeaths:
         self, engine: AsyncEngine, deps: WebhookDependencies
     ) -> None:
         hook = await make(deps, "http://127.0.0.1:9/")
-        await send_test(engine, TENANT, hook["id"])
+        await send_test(engine, TENANT, hook.id)
         claims = []
         for _ in range(2):
             async with engine.begin() as connection:

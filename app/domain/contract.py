@@ -1,23 +1,74 @@
-"""What all request bodies share, and what bounds the work on wrong ones."""
+"""What all requests and answers of the HTTP contract share, and what bounds the work on wrong requests.
+
+Each noun's own are in its folder: models that are what a client sends and is answered, what the services work with, and what
+the OpenAPI document and the client's types are made of.
+"""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any, Generic, TypeVar
 
 from annotated_types import MaxLen
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
+    Field,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     model_validator,
 )
+from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticKnownError
+
+Listed = TypeVar("Listed")
 
 UNKNOWN_TOLD = 20
 """Unknown fields of an object that are told, each as an error."""
+
+
+def _name_the_kind(schema: JsonDict) -> None:
+    """Says that ``object`` is always there, which whoever makes an answer need not give."""
+    properties = schema["properties"]
+    kind = properties.get("object") if isinstance(properties, dict) else None
+    if isinstance(kind, dict) and kind.pop("default", None):
+        required = schema.setdefault("required", [])
+        assert isinstance(required, list)  # noqa: S101 - of a JSON schema
+        required.append("object")
+
+
+class Answer(BaseModel):
+    """Base of all answers."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_name_the_kind)
+
+
+class Page(Answer, Generic[Listed]):
+    """Base of lists that are read page by page."""
+
+    data: list[Listed]
+    has_more: bool
+    next_cursor: str | None
+
+
+def check_storable(text: str) -> str:
+    """The text, if it can be stored and sent; raises ``ValueError`` otherwise."""
+    if "\x00" in text:
+        raise ValueError("must not contain the character U+0000")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("must not contain lone surrogates") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(check_storable)]
+"""A text that Postgres and a provider can take."""
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=100)]
+Line = Annotated[Text, Field(min_length=1, max_length=300, pattern=r"^[^\r\n]*$")]
+Prose = Annotated[Text, Field(min_length=1, max_length=20_000, pattern=r"\S")]
 
 
 class Body(BaseModel):

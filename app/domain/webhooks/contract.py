@@ -1,0 +1,109 @@
+"""Webhooks as clients ask for them and are shown them."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
+
+from app.domain.contract import Answer, Body, Line, Page, Text
+from app.domain.webhooks.webhook import JobEvent
+
+Url = Annotated[Text, Field(min_length=1, max_length=2000, pattern=r"^[\x21-\x7e]+$")]
+Event = Annotated[JobEvent, Field(strict=False)]
+Events = Annotated[list[Event], Field(min_length=1, max_length=20, description="What to tell of.")]
+
+WEBHOOK_EXAMPLE: JsonDict = {
+    "url": "https://ci.example.com/hooks/persona-assay",
+    "events": ["job.completed", "job.failed"],
+    "description": "nightly runs",
+}
+
+
+class WebhookIn(Body):
+    """A receiver of messages about jobs."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [WEBHOOK_EXAMPLE]})
+
+    url: Url = Field(
+        description="Where to post. `https` and a public address, unless the operator allows the host."
+    )
+    events: Events = Field(default_factory=lambda: list(JobEvent))
+    description: Line | None = Field(None, description="For people.")
+
+
+class WebhookChangeIn(Body):
+    """What to change of a webhook; what is left out stays."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"enabled": True}]})
+
+    url: Url = Field("", validate_default=False)
+    events: Events = Field(default_factory=list, validate_default=False)
+    description: Line | None = None
+    enabled: bool = Field(
+        True,
+        description="A webhook that is off is told nothing; events meanwhile are not kept, nor what waits when it is switched off.",
+    )
+
+    @model_validator(mode="after")
+    def _something(self) -> "WebhookChangeIn":
+        if not self.model_fields_set:
+            raise ValueError("name at least one of url, events, description, enabled")
+        return self
+
+
+class Webhook(Answer):
+    """A receiver of messages about jobs."""
+
+    id: str = Field(examples=["whk_01kxyz0abcdefghjkmnpqrstvw"])
+    object: Literal["webhook"] = "webhook"
+    url: str
+    description: str | None
+    events: list[str] = Field(examples=[["job.completed", "job.failed"]])
+    enabled: bool
+    disabled_reason: Literal["by_user", "gone"] | None = Field(
+        description="`gone`: the receiver answered 410. `enabled: true` switches it on again."
+    )
+    former_secret_until: datetime | None = Field(
+        description="Until then messages are signed with the secret before this one as well; `null` where none was replaced."
+    )
+    created_at: datetime
+    updated_at: datetime
+
+
+class NewWebhook(Webhook):
+    """A webhook with a secret that was just made."""
+
+    secret: str = Field(
+        description="Signs the messages (Standard Webhooks, `v1`). Shown now and never again.",
+        examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="],
+    )
+
+
+class WebhookList(Page[Webhook]):
+    """A page of webhooks, newest first."""
+
+
+class Delivery(Answer):
+    """A message to a webhook, and how its delivery goes."""
+
+    id: str = Field(
+        description="The message's id, its header `webhook-id`: the same in every attempt.",
+        examples=["msg_8f14e45fceea467a9b1c2d3e4f5a6b7c"],
+    )
+    object: Literal["webhook_delivery"] = "webhook_delivery"
+    webhook: str
+    event: str = Field(examples=["job.completed"])
+    job: str | None = Field(description="`null` in a test.")
+    state: Literal["waiting", "delivered", "given_up"]
+    attempts: int
+    http_status: int | None = Field(description="What the receiver last answered, if it did.")
+    error: str | None = Field(description="Why the last attempt failed.")
+    created_at: datetime
+    attempted_at: datetime | None
+    next_attempt_at: datetime | None
+    ended_at: datetime | None
+
+
+class DeliveryList(Page[Delivery]):
+    """A page of messages, newest first."""
