@@ -57,9 +57,10 @@ def settings_page() -> str:
         field = Settings.model_fields[name]
         default = "–" if field.default in {None, ""} else f"`{field.default}`"
         bounds = [text for each in field.metadata for text in _bounds(each)]
-        allowed = ", ".join([*_values(field.annotation), *bounds]) or "–"
-        rows.append((f"`{variable}`", default, allowed, words[name]))
-    return _page(SETTINGS_INTRODUCTION, _table(("variable", "default", "values", "meaning"), rows))
+        allowed = ", ".join([*_values(field.annotation), *bounds])
+        meaning = f"{words[name]} Values: {allowed}." if allowed else words[name]
+        rows.append((f"`{variable}`", default, meaning))
+    return _page(SETTINGS_INTRODUCTION, _table(("variable", "default", "meaning"), rows))
 
 
 def _docstrings() -> dict[str, str]:
@@ -200,10 +201,7 @@ def api_page() -> str:
 
 
 def _operation(title: str, operation: Json, common: set[str]) -> str:
-    parts = [
-        f"## `{title}`",
-        f"**{operation['summary']}.** {_marked(operation.get('description', ''))}".strip(),
-    ]
+    parts = [f"## {operation['summary']}", f"`{title}`", _marked(operation.get("description", ""))]
     if parameters := operation.get("parameters"):
         rows = [
             (f"`{each['name']}`", each["in"], _type(each["schema"]), each.get("description", ""))
@@ -215,7 +213,7 @@ def _operation(title: str, operation: Json, common: set[str]) -> str:
     answers = operation["responses"]
     own = [f"{status} {_contents(answers[status])}".strip() for status in sorted({*answers} - common)]
     parts.append(f"Answers {'; '.join(own)}.")
-    return "\n\n".join(parts)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _contents(of: Json) -> str:

@@ -16,12 +16,8 @@ def test_a_page_is_what_the_code_says(page: str) -> None:
 
 def test_every_setting_has_its_variable_its_default_and_its_meaning() -> None:
     text = (PAGES / "settings.md").read_text("utf-8")
-    rows = {
-        name: (default, meaning)
-        for name, default, meaning in re.findall(
-            r"^\| `(\w+)` \| (\S+) \| .* \| (.*) \|$", text, re.MULTILINE
-        )
-    }
+    found = re.findall(r"^\| `(\w+)` \| (\S+) \| (.*) \|$", text, re.MULTILINE)
+    rows = {name: (default, meaning) for name, default, meaning in found}
     assert rows.keys() == set(variables().values())
     assert [name for name, (_, meaning) in rows.items() if len(meaning.split()) < 3] == []
     assert {variable: rows[variable][0].strip("`–") for variable in variables().values()} == {
