@@ -153,7 +153,7 @@ def adapters(connections: Connections) -> list[str]:
 
 
 def _adapter(kind: ConnectionKind) -> str:
-    return f"{__package__}.{kind}_chat"
+    return f"{__package__}.formats.{kind}"
 
 
 def _chat(connection: Connection, transport: TransportKind) -> "Chat":

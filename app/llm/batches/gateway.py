@@ -50,7 +50,7 @@ class BatchGateway:
                 found = self._connections.usable(connection, tenant)
                 if found is None:
                     found = await fetch_connection(connection, tenant, self._fetch)
-                await asyncio.to_thread(importlib.import_module, f"{__package__}.{found.kind}_batches")
+                await asyncio.to_thread(importlib.import_module, f"{__package__}.{found.kind}")
                 if connection in self._endpoints:
                     self._retired.add(self._endpoints[connection])
                 self._endpoints[connection] = _endpoints(found)
