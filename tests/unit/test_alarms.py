@@ -13,7 +13,8 @@ from app.services.ops_metrics import figures_of
 from app.telemetry.exposition import render, snapshot
 from app.telemetry.metrics import REGISTRY
 
-PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "operations.md").read_text("utf-8")
 [RULES] = re.findall(r"^```yaml\n(groups:.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -42,6 +43,15 @@ class TestPage:
         alarms = [rule["alert"] for group in yaml.safe_load(RULES)["groups"] for rule in group["rules"]]
         assert alarms
         assert [alarm for alarm in alarms if f"| `{alarm}` |" not in PAGE] == []
+
+    def test_names_only_events_that_are_logged(self) -> None:
+        table = PAGE.partition("## Logs\n")[2].partition("\n## ")[0]
+        cells = re.findall(r"^\| (`[^|]+`[^|]*) \|", table, re.MULTILINE)
+        events = {event.removesuffix("; …") for cell in cells for event in re.findall(r"`([^`]+)`", cell)}
+        assert len(events) > 30
+        files = [*(ROOT / "app").rglob("*.py"), *(ROOT / "workers").rglob("*.py")]
+        code = "".join(path.read_text("utf-8") for path in files)
+        assert {event for event in events if f'"{event}' not in code} == set()
 
 
 def is_held_back(tmp_path: Path, pauses_a_minute: int) -> bool:
