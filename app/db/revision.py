@@ -12,6 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 _LINE = re.compile(r"^(revision|down_revision)\b[^=]*= *(?:'(\w+)'|\"(\w+)\"|None)", re.MULTILINE)
 
+_DATED = re.compile(r"\d{8}_\d{4}")
+"""How revisions are named, so that a later one is known as such."""
+
 
 class SchemaState(Enum):
     """How the database's tables stand to this release; the value is what an operator reads."""
@@ -20,6 +23,7 @@ class SchemaState(Enum):
     NEWER = "newer than this release"
     BEHIND = "behind this release: run `assay migrate`"
     EMPTY = "without tables: run `assay migrate`"
+    FOREIGN = "of before the first release, or not of this service: this release can't migrate them"
 
     @property
     def usable(self) -> bool:
@@ -52,7 +56,9 @@ def state_of(found: str | None) -> SchemaState:
         return SchemaState.EMPTY
     if found == revisions()[-1]:
         return SchemaState.CURRENT
-    return SchemaState.BEHIND if found in revisions() else SchemaState.NEWER
+    if found in revisions():
+        return SchemaState.BEHIND
+    return SchemaState.NEWER if _DATED.fullmatch(found) and found > revisions()[-1] else SchemaState.FOREIGN
 
 
 def lacks_tables(error: DBAPIError) -> bool:

@@ -1,6 +1,12 @@
+from hashlib import sha256
+from pathlib import Path
+
 from alembic import command
 
 from app.db.migration.migrate import alembic_config, check, upgrade
+from app.db.revision import revisions
+
+ROOT = Path(__file__).parents[2]
 
 
 class TestMigrations:
@@ -11,7 +17,13 @@ class TestMigrations:
         upgrade(database_url)
         check(database_url)
 
-    def test_keeping_tenants_apart_can_be_taken_back(self, database_url: str) -> None:
-        command.downgrade(alembic_config(database_url), "20261123_0770")
+    def test_what_came_after_the_base_can_be_taken_back(self, database_url: str) -> None:
+        command.downgrade(alembic_config(database_url), revisions()[0])
         upgrade(database_url)
         check(database_url)
+
+    def test_a_revision_that_others_may_have_applied_is_never_edited(self) -> None:
+        """What ``sha256sum`` prints in ``migrations/versions``; a new revision adds its line."""
+        files = sorted((ROOT / "migrations" / "versions").glob("2*.py"))
+        found = [f"{sha256(file.read_bytes()).hexdigest()}  {file.name}" for file in files]
+        assert found == (ROOT / "migrations" / "versions.sha256").read_text("utf-8").splitlines()

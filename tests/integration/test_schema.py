@@ -20,7 +20,7 @@ from tests.api.service import job_body, serving
 from tests.databases import OWNER, Databases, libpq_url
 from tests.integration.processes import started_alone
 
-OLD = "20261123_0780"
+OLD = "20261124_0800"
 NOWHERE_REDIS = "redis://127.0.0.1:9/0"
 
 
@@ -46,9 +46,21 @@ class TestState:
         upgrade(empty_database)
         assert await state(empty_database) is SchemaState.CURRENT
         with psycopg.connect(libpq_url(empty_database)) as connection:
-            connection.execute("UPDATE alembic_version SET version_num = 'of_later'")
+            connection.execute("UPDATE alembic_version SET version_num = '20991231_0000'")
         assert await state(empty_database) is SchemaState.NEWER
         assert SchemaState.NEWER.usable  # a migration only adds
+
+    @pytest.mark.parametrize("revision", ["b1ac01b2d8ec", "20261123_0780", "made_by_hand"])
+    async def test_one_of_before_the_base_is_refused_in_words(
+        self, empty_database: str, revision: str
+    ) -> None:
+        upgrade(empty_database)
+        with psycopg.connect(libpq_url(empty_database)) as connection:
+            connection.execute("UPDATE alembic_version SET version_num = %s", (revision,))
+        assert await state(empty_database) is SchemaState.FOREIGN
+        assert not SchemaState.FOREIGN.usable
+        with pytest.raises(MigrationError, match=f"none that this release can migrate.*{revision}"):
+            upgrade(empty_database)
 
     def test_the_revisions_are_alembics(self) -> None:
         from alembic.script import ScriptDirectory
@@ -104,7 +116,7 @@ class TestMigrating:
         upgrade(empty_database)
 
     def test_an_unknown_revision_is_refused(self, empty_database: str) -> None:
-        with pytest.raises(MigrationError, match="no revision 2099; its revisions: b1ac01b2d8ec"):
+        with pytest.raises(MigrationError, match="no revision 2099; its revisions: 20261124_0800"):
             migrate_to(empty_database, "2099")
 
     @pytest.mark.parametrize(
@@ -134,7 +146,7 @@ class TestMigrating:
         migrate_to(empty_database, OLD)
         told: list[str] = []
         with psycopg.connect(libpq_url(empty_database)) as busy:
-            busy.execute("LOCK TABLE batches")
+            busy.execute("LOCK TABLE calls")
             moving = threading.Thread(target=upgrade, args=(empty_database,), kwargs={"tell": told.append})
             moving.start()
             deadline = time.monotonic() + 60
@@ -155,11 +167,11 @@ class TestMigrating:
         monkeypatch.setattr(migrate, "FIRST_PAUSE_SECONDS", 0.1)
         with psycopg.connect(libpq_url(empty_database), user="postgres") as worker:
             worker.execute("SET deadlock_timeout = '1h'")
-            worker.execute("LOCK TABLE batch_calls IN ROW EXCLUSIVE MODE")  # as an UPDATE does
+            worker.execute("LOCK TABLE verdicts IN ROW EXCLUSIVE MODE")  # as an UPDATE does
             moving = threading.Thread(target=upgrade, args=(empty_database,), kwargs={"tell": told.append})
             moving.start()
-            _wait_for_lock(empty_database, "batch_calls")
-            worker.execute("LOCK TABLE batches IN ROW EXCLUSIVE MODE")
+            _wait_for_lock(empty_database, "verdicts")
+            worker.execute("LOCK TABLE calls IN ROW EXCLUSIVE MODE")
             worker.commit()
         moving.join(60)
         assert current_revision(empty_database) == revisions()[-1]

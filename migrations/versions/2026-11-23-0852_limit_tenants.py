@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.tenant_wall import enable_rls
+from migrations.rls import enable_rls
 
 revision: str = '20261126_0200'
 down_revision: str | None = '20261125_0930'

@@ -14,7 +14,7 @@ def enable_rls(table: str) -> None:
     )
 
 
-def let_tenants_mix(table: str) -> None:
+def disable_rls(table: str) -> None:
     """Takes that back."""
     op.execute(f"DROP POLICY tenant ON {table}")
     op.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
