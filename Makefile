@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test test-deploy lint demo up docs bench bench-personagym bench-peers test-litellm test-providers test-pythons faults schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-chart test-chart clean
+.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-peers test-litellm test-providers test-pythons schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-chart test-chart clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -21,8 +21,31 @@ $(READY): pyproject.toml packages/client/pyproject.toml requirements.lock requir
 	@.ci/setup $(PYTHONS)
 	@touch $@
 
-test: lint  ## everything that has to pass before a commit
-	$(BIN)/pytest --numprocesses 3 --dist loadfile
+# A module's tests stay together, as they share what it starts. What Hypothesis draws is the same each time, and new at night.
+DRAWS := fixed
+PYTEST := $(BIN)/pytest --numprocesses 3 --dist loadfile --hypothesis-profile $(DRAWS)
+SLOW := tests/browser tests/faults tests/fuzz tests/packaging
+
+check: lint  ## within a minute: lint, and the unit tests
+	$(PYTEST) tests/unit
+
+test: lint  ## what has to pass before a commit: lint; unit, integration, API and end-to-end tests
+	$(PYTEST)
+
+test-slow: setup  ## the pages in a browser, the distributions, the short forms of the fault tests
+	$(PYTEST) $(SLOW)
+
+# They mostly wait, for replies and for leases, so that more of them than there are cores run side by side, each handed out by itself.
+test-long: setup  ## tests of minutes to hours, four at a time: long forms of the fault tests, benchmarks; ARGS="-k kills" picks some
+	$(BIN)/pytest -m long --numprocesses 4 --maxschedchunk 1 --durations 0 --durations-min 1 tests $(ARGS)
+
+test-all:  ## for the night: all of these, and what test-chart and test-providers add; goes on after a failure
+	$(MAKE) --keep-going DRAWS=random test test-slow test-chart test-providers test-long
+
+RUNS ?= 20
+test-busy: setup  ## the tests of `make test` RUNS times, 20 unless set, beside four processes that do nothing but keep the machine busy
+	@for n in 1 2 3 4; do while :; do :; done & loops="$$loops $$!"; done; trap "kill $$loops" EXIT; trap "exit 1" INT TERM; \
+	for run in $$(seq $(RUNS)); do echo "run $$run of $(RUNS)"; $(PYTEST) || exit; done
 
 lint: setup  ## format, rules, types, layers, deployment files
 	$(BIN)/ruff format --check .
@@ -39,7 +62,7 @@ demo: setup  ## a whole job on simulated models, with live progress; ends by its
 up: setup  ## the service, until Ctrl-C
 	@$(BIN)/assay up
 
-# Not part of `make test`: the unit tests of one Python take minutes, and most machines have one.
+# Not part of `make test-all`: most machines have one Python.
 test-pythons: setup  ## unit tests and demo on each Python that is here; PYTHONS="python3.13 /path/to/python3.14" for others
 	.ci/test-pythons $(PYTHONS)
 
@@ -48,10 +71,6 @@ bench: setup  ## what the service can do on this machine
 
 bench-personagym: setup  ## the same with PersonaGym at the size of its paper
 	$(BIN)/python -m benchmarks.personagym_job
-
-# They mostly wait, for replies and for leases, so that more of them than there are cores run side by side, each handed out by itself.
-faults: setup  ## the long form of the fault tests, four at a time; ARGS="-k kills" picks some
-	$(BIN)/pytest -m long --numprocesses 4 --maxschedchunk 1 --durations 0 --durations-min 1 $(ARGS)
 
 fuzz: setup  ## a million judges' replies and instrument files at random; ARGS="--seed 7" for others
 	$(BIN)/python -m tests.fuzz $(ARGS)
@@ -88,10 +107,10 @@ build/peers/ready: $(PEERS).lock | setup
 	@touch $@
 
 test-litellm: build/providers/litellm/ready  ## whole jobs through LiteLLM's proxy
-	$(BIN)/pytest -m providers tests/providers/test_litellm.py $(ARGS)
+	$(BIN)/pytest tests/providers/test_litellm.py $(ARGS)
 
 test-providers: build/providers/litellm/ready build/providers/llama-cpp/ready  ## the same, and with llama.cpp's server
-	$(BIN)/pytest -m providers tests/providers $(ARGS)
+	$(BIN)/pytest tests/providers $(ARGS)
 
 # Environments of their own, 600 MB and 100 MB, so that none of it comes beside the service. llama.cpp is compiled: some minutes.
 SERVERS := tests/providers/requirements

@@ -1,6 +1,6 @@
 """Parts of a whole service die, freeze and come back in mid-job; its job ends as if they had not.
 
-Each test has a short form and a long one (`-m long`, `make faults`); both write what they measured into `build/faults.json`.
+Each test has a short form and a long one (`make test-long`); both write what they measured into `build/faults.json`.
 """
 
 import signal
@@ -58,7 +58,7 @@ pytestmark = pytest.mark.timeout(900)  # for a busy machine
 ANSWER_SECONDS = 5.0
 RESUMED_SECONDS = 30.0
 SLACK = 6.0
-"""A short form runs wherever `make test` does, so that its clocks are this much more patient than the promise."""
+"""A short form runs wherever `make test-slow` does, so that its clocks are this much more patient than the promise."""
 
 
 @pytest.fixture(scope="module")

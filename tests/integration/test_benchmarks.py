@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.long
+
 
 def run_benchmark(name: str, *arguments: str, directory: Path = ROOT) -> dict[str, Any]:
     """What a benchmark prints, run in a directory that may have no peers' environment."""
@@ -67,7 +69,6 @@ class TestWrittenRows:
         assert found["mib_after_vacuum"] < 0.5  # of 0.9 before
 
 
-@pytest.mark.long
 class TestWholeService:
     def test_holds_a_limit(self) -> None:
         found = run_benchmark("rate_limited", "--calls", "300", "--per-second", "100")

@@ -10,8 +10,6 @@ from tests.e2e.stack import TERMINAL, Json, Stack
 from tests.integration.simulator.conftest import RunningSimulator
 from tests.providers.servers import Server
 
-pytestmark = pytest.mark.providers
-
 
 def atomic_job(model: str, judge: str, **more: object) -> Json:
     return {

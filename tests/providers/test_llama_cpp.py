@@ -2,12 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.e2e.stack import Json, Stack
 from tests.providers.servers import Server
-
-pytestmark = pytest.mark.providers
 
 TINY = {"model": "llama/tiny", "max_tokens": 60}
 JOB: Json = {

@@ -101,7 +101,9 @@ class TestHints:
         text = data.draw(st.from_regex(PATTERNS[name], alphabet=st.characters(codec="ascii"))).lower()
         assume(PATTERNS[name].search(text))
         assume("one" not in text)  # "pick one." is said by everybody, so it takes more than that
-        assume(not re.search(r"[a-z](?:from|for)\b", text))  # a pattern also takes "rubricfrom", which nobody writes
+        assume(
+            not re.search(r"[a-z](?:from|for)\b", text)
+        )  # a pattern also takes "rubricfrom", which nobody writes
         assert has_hints(text)
 
     def test_are_in_an_order_to_mark_with_the_lowest_number(self) -> None:
