@@ -47,7 +47,7 @@ from app.bootstrap import (
     load_key_ring,
     load_operator_connections,
 )
-from app.db.engine import connect
+from app.db.engine import STATEMENT_SECONDS, connect
 from app.db.health import is_away
 from app.db.reasons import reason
 from app.db.row_level_security import WalledEngine, act_for
@@ -236,6 +236,7 @@ def _services(settings: Settings) -> Services:
         max_overflow=2,
         application_name="assay api, every tenant",
         pooler=settings.database_pooler,
+        statement_seconds=STATEMENT_SECONDS,
     )
     server = settings.require_redis()
     redis = server.client(REDIS_SECONDS)

@@ -27,6 +27,9 @@ _OPTIONS = " ".join(
         "tcp_keepalives_count=3",
     )
 )
+STATEMENT_SECONDS = 300
+"""How long a statement of a request may run: its client has gone by then."""
+
 UNPREPARED: dict[str, None] = {"prepare_threshold": None}
 """Arguments of a connection that prepares no statement."""
 
@@ -49,6 +52,7 @@ def connect(
     application_name: str = "assay",
     begins_itself: bool = False,
     pooler: Pooler = "none",
+    statement_seconds: int = 0,
 ) -> AsyncEngine:
     """An engine for one event loop; build it after the fork, on the loop that uses it.
 
@@ -63,6 +67,7 @@ def connect(
         begins_itself: Whether a listener begins the transactions, and the driver does not.
         pooler: What pools connections before Postgres. Such a one refuses time limits given to a connection, and in transaction mode
             another server connection does not know what was prepared on this one.
+        statement_seconds: When the server ends a statement; 0 for never. Behind a pooler, set ``statement_timeout`` for the role.
     """
     engine = create_async_engine(
         database_url,
@@ -78,7 +83,7 @@ def connect(
             "connect_timeout": 5,
         }
         | _KEEPALIVES
-        | ({"options": _OPTIONS} if pooler == "none" else {})
+        | ({"options": f"{_OPTIONS} -c statement_timeout={statement_seconds}s"} if pooler == "none" else {})
         | (UNPREPARED if pooler == "transaction" else {}),
     )
     _try_after_a_rest(engine)

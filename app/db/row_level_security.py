@@ -27,7 +27,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from app.db.engine import UNPREPARED, Pooler, connect
+from app.db.engine import STATEMENT_SECONDS, UNPREPARED, Pooler, connect
 
 log = structlog.get_logger(__name__)
 
@@ -108,6 +108,7 @@ class WalledEngine:
             application_name=application_name,
             begins_itself=True,
             pooler=pooler,
+            statement_seconds=STATEMENT_SECONDS,
         )
         self.stands: bool | None = None
         event.listen(self.engine.sync_engine, "connect", self._look_for_role)

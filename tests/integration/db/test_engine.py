@@ -8,6 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db import engine as engine_module
 from app.db.engine import connect, single_statements
 from app.db.health import is_away
+from app.db.reasons import reason
+from app.db.row_level_security import WalledEngine
 
 
 async def backend(engine: AsyncEngine) -> int:
@@ -58,6 +60,33 @@ class TestConnect:
             assert [await backend(engine) for _ in range(3)] == [used] * 3
         finally:
             await engine.dispose()
+
+    async def test_a_statement_that_runs_too_long_is_ended_by_the_server_and_the_same_may_be_asked_again(
+        self, database_url: str
+    ) -> None:
+        engine = connect(database_url, pool_size=1, max_overflow=0, statement_seconds=1)
+        try:
+            with pytest.raises(OperationalError) as raised:
+                async with engine.connect() as connection:
+                    await connection.execute(text("SELECT pg_sleep(60)"))
+            assert is_away(raised.value)
+            assert reason(raised.value) == "the statement was cancelled"
+            assert await backend(engine)
+        finally:
+            await engine.dispose()
+
+    async def test_requests_have_such_a_limit_and_workers_none(self, database_url: str) -> None:
+        wall = WalledEngine(database_url, pool_size=1, application_name="assay api")
+        unlimited = connect(database_url)
+        try:
+            asked = text("SELECT current_setting('statement_timeout')")
+            async with wall.engine.connect() as connection:
+                assert await connection.scalar(asked) == "5min"
+            async with unlimited.connect() as connection:
+                assert await connection.scalar(asked) == "0"
+        finally:
+            await wall.engine.dispose()
+            await unlimited.dispose()
 
 
 class TestSingleStatements:
