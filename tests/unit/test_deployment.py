@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from app.settings import WRITING_SECONDS, Settings, variables
+from app.settings import WRITING_SECONDS, Settings, load_settings, variables
 from embedded.services import StackConfig, StackUrls, migration_command, module_command, service_commands
 
 ROOT = Path(__file__).parents[2]
@@ -175,6 +175,50 @@ class TestVariables:
         for name in ("api", "worker", "sweeper", "migrate", "preflight"):
             assert "://assay_service:" in service(name)["environment"]["DATABASE_URL"]
         assert f"://{superuser}:" in service("migrate")["environment"]["ASSAY_OWNER_DATABASE_URL"]
+
+
+class _Loader(yaml.SafeLoader):
+    """Knows Compose's tag for a value that an override takes away."""
+
+
+_Loader.add_constructor("!reset", lambda _loader, _node: None)
+SECRETS: dict[str, Any] = yaml.load((ROOT / "deploy" / "compose.secrets.yml").read_text("utf-8"), _Loader)
+
+
+class TestSecretsAsFiles:
+    @pytest.mark.parametrize("name", ["api", "worker", "sweeper", "migrate", "preflight"])
+    def test_each_process_reads_from_files_the_secrets_that_it_needs(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        part = SECRETS["services"][name]
+        assert part["environment"].keys() - service(name)["environment"].keys() <= {
+            f"{secret}_FILE" for secret in part["environment"]
+        }
+        for variable, value in part["environment"].items():
+            place = value.replace("/run/secrets", str(tmp_path))
+            monkeypatch.setenv(variable, place)
+            if value:
+                assert Path(value).name in part["secrets"]
+                Path(place).write_text(f"postgresql://u:secret-of-{Path(value).name}@h/d\n", "utf-8")
+        settings = load_settings()
+        assert "secret-of-database_url" in settings.require_database_url()
+        if name == "migrate":
+            assert "secret-of-owner_database_url" in (settings.owner_database_url or "")
+        if name in {"api", "preflight"}:
+            assert b"secret-of-key_pepper" in (settings.read_key_pepper() or b"")
+
+    def test_none_stands_in_the_environment_and_each_file_is_declared(self) -> None:
+        services = SECRETS["services"].values()
+        for each in services:
+            assert all(
+                not value or value.startswith("/run/secrets/") for value in each["environment"].values()
+            )
+        assert {secret for each in services for secret in each["secrets"]} == SECRETS["secrets"].keys()
+        assert {Path(secret["file"]).name for secret in SECRETS["secrets"].values()} == SECRETS[
+            "secrets"
+        ].keys()
+        ignored = (ROOT / ".gitignore").read_text("utf-8").splitlines()
+        assert "/secrets/" in ignored
 
 
 WITHOUT = """
