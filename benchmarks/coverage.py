@@ -17,11 +17,12 @@ import numpy as np
 from app.domain.instruments.dimension import Scale
 from app.domain.metrics.cell import measure
 from app.domain.metrics.metric import FloatArray
+from app.domain.metrics.registry import names, range_of
 from app.domain.metrics.scores import CellScores
-from app.domain.statistics.cells import RANGES, estimate_cell
+from app.domain.statistics.cells import estimate_cell
 from app.domain.statistics.groups import Member, PersonaSample, stratified_interval
 
-METRICS = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom")
+METRICS = names()
 OVER_RUNS = ("mean", "acc_atom")
 """Metrics whose truth for given personas can be computed by hand."""
 RUNS = (5, 10, 30)
@@ -77,13 +78,14 @@ def cell_coverage(
 ) -> dict[str, float]:
     """How often each metric's interval covers its truth, 0–1."""
     many = [measure(simulated_cell(draws, design, runs)) for _ in range(TRUTH_REPETITIONS)]
-    truths = {name: float(np.mean([getattr(each, name).value for each in many])) for name in METRICS}
+    truths = {name: float(np.mean([each[name].value for each in many])) for name in METRICS}
     hits: dict[str, list[bool]] = defaultdict(list)
     for repetition in range(repetitions):
         scores = {"judge": simulated_cell(draws, design, runs)}
         metrics = estimate_cell(scores, np.arange(runs), repetition, ("m", "p", "t")).metrics
         for name in METRICS:
-            hits[name].append(_covers(getattr(metrics, name).interval.ends, truths[name]))
+            interval = metrics[name].interval
+            hits[name].append(_covers(None if interval is None else interval.ends, truths[name]))
     return _shares(hits)
 
 
@@ -94,7 +96,7 @@ def total_coverage(draws: np.random.Generator, personas: int, repetitions: int) 
     """
     design, names = DESIGNS["mixed"], [f"p{n}" for n in range(personas)]
     many = [measure(_of_a_persona(draws, design)[0]) for _ in range(4 * TRUTH_REPETITIONS)]
-    truths = {name: float(np.mean([getattr(each, name).value for each in many])) for name in METRICS}
+    truths = {name: float(np.mean([each[name].value for each in many])) for name in METRICS}
     hits: dict[str, list[bool]] = defaultdict(list)
     for repetition in range(repetitions):
         cells, shares = zip(*(_of_a_persona(draws, design) for _ in names), strict=True)
@@ -104,12 +106,12 @@ def total_coverage(draws: np.random.Generator, personas: int, repetitions: int) 
         ]
         sample = PersonaSample(names, repetition)
         for metric in METRICS:
-            values = [getattr(each.metrics, metric).value for each in found]
+            values = [value for each in found if (value := each.metrics[metric].value) is not None]
             members = [
                 Member(("m", name, "t"), name, value, each.influences.get(metric))
                 for name, value, each in zip(names, values, found, strict=True)
             ]
-            mean, bounds = float(np.mean(values)), RANGES.get(metric, (1.0, 5.0))
+            mean, bounds = float(np.mean(values)), range_of(metric, (1.0, 5.0))
             hits[metric].append(_covers(sample.over_cells(mean, members, bounds).ends, truths[metric]))
             if metric in OVER_RUNS:
                 own = float(np.mean([_expected(metric, share) for share in shares]))

@@ -15,12 +15,13 @@ import numpy as np
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.cell import measure
+from app.domain.metrics.registry import range_of
 from app.domain.metrics.scores import CellScores
-from app.domain.results.comparison import ATOMIC_METRICS, Figure, Place, compare, figures_of
+from app.domain.results.comparison import METRICS, Figure, Place, compare, figures_of
 from app.domain.results.results import CellResult
 from app.domain.results.totals import summarize
 from app.domain.results.verdict_agreement import JointScores, verdict_agreement
-from app.domain.statistics.cells import RANGES, estimate_cell
+from app.domain.statistics.cells import estimate_cell
 from app.domain.statistics.groups import PersonaSample
 from app.services.results.baselines import BaselineFilter, baselines
 
@@ -144,9 +145,9 @@ def _item_figures(scores: list[tuple[Key, CellScores]], model: str) -> dict[tupl
                 )
             )
             place = Place(persona, task, dimension, level, str(item))
-            for name in ATOMIC_METRICS:
-                metric = getattr(metrics, name)
-                found[name, place] = Figure(metric.value, metric.reason, RANGES.get(name, (1.0, 5.0)))
+            for name in METRICS:
+                metric = metrics[name]
+                found[name, place] = Figure(metric.value, metric.reason, range_of(name, (1.0, 5.0)))
     return found
 
 

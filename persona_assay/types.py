@@ -155,7 +155,7 @@ class ApiKeyList(TypedDict):
 
 
 class RcAtom(TypedDict):
-    """RC_atom, and its two parts: over the pairs of runs that share the persona instruction, and over those that do not."""
+    """RC_atom, and its parts: within_instruction, across_instructions."""
 
     value: float | None
     n: int
@@ -187,14 +187,20 @@ class RcAtom(TypedDict):
 
 
 class CellMetrics(TypedDict):
-    """The six metrics of a cell or total."""
+    """The metrics of a cell or total."""
 
     mean: Metric
+    """MEAN. The mean score of a response’s sentences. It is good where it lies in the persona’s level. Atomic paper, Table 5."""
     acc: Metric
+    """ACC. The share of responses whose mean score lies in the persona’s level. Atomic paper, section 4.2; Wang et al. (2024)."""
     rc: Metric
+    """RC. Retest consistency of whole runs: 1 − 2σ ÷ the scale’s width, σ the standard deviation of the runs’ scores. Atomic paper, section 4.2; Wang et al. (2024)."""
     acc_atom: Metric
+    """ACC_atom. The share of a response’s scored sentences that lie in the persona’s level. Atomic paper, section 3."""
     ic_atom: Metric
+    """IC_atom. Internal consistency: 1 − 2σ ÷ the scale’s width, σ the standard deviation of one response’s scores. Needs two scored sentences. Atomic paper, section 3."""
     rc_atom: RcAtom
+    """RC_atom. Retest consistency: how alike the distributions of scores of two runs are (Wasserstein distance), averaged over all pairs of runs. Atomic paper, section 3."""
 
 
 class BaselineCell(TypedDict):

@@ -24,7 +24,14 @@ from app.reports.views.level_bounds import Targets
 from app.reports.views.persona_scores import PersonaScores, persona_scores, score_step
 from app.reports.views.response_sample import Selection
 from app.reports.views.run_matrices import run_matrices, varying_cells
-from app.reports.views.summary import HEAT_METRICS, HEAT_ROWS, HEAT_TASKS, ModelRow, Summary
+from app.reports.views.summary import (
+    HEAT_METRICS,
+    HEAT_ROWS,
+    HEAT_TASKS,
+    SUMMARY_METRICS,
+    ModelRow,
+    Summary,
+)
 from app.reports.views.top_comparison import ACC_ATOM, PERSONA_SCORE, Lead, lead, too_little_of
 from app.web.templates import make_environment, source, style_sheet
 
@@ -124,6 +131,8 @@ def render(material: Material) -> bytes:
         styles=Markup(styles),  # noqa: S704 - our own files
         script=Markup(script),  # noqa: S704
         models=models,
+        summary_metrics=SUMMARY_METRICS,
+        heat_metrics=HEAT_METRICS,
         gym=gym,
         lead=_lead(results, models, gym),
         doubtful=_doubtful(results, models, gym),
@@ -168,7 +177,8 @@ def _heat(results: Json, summary: Summary, models: Sequence[ModelRow]) -> Markup
     rows = max(FEWEST_HEAT_ROWS, min(HEAT_ROWS, HEAT_SQUARES // columns))
     maps = summary.heat_maps((row.model for row in models), rows)
     # The template escapes what it is given; its result must not be escaped again.
-    return Markup(_template("sections/heat_map.html.j2").render(heat_maps=maps, job=results["job"]))  # noqa: S704
+    page = _template("sections/heat_map.html.j2")
+    return Markup(page.render(heat_maps=maps, heat_metrics=HEAT_METRICS, job=results["job"]))  # noqa: S704
 
 
 def _figures(

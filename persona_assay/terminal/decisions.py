@@ -12,7 +12,7 @@ from rich.text import Text
 from persona_assay.terminal.consoles import printable
 from persona_assay.terminal.fitted import INDENT, Fitted
 from persona_assay.terminal.quantities import counted
-from persona_assay.terminal.results_tables import NAMES
+from persona_assay.terminal.results_tables import metric_label
 
 Json = Mapping[str, Any]
 
@@ -24,7 +24,7 @@ LEGEND = (
     f"{SURE} p is below {SIGNIFICANT} and the interval, over personas, does not hold 0. p is corrected (Holm) within all"
     " tasks together and within single tasks. Detectable is the true difference that would be found in 80 % of cases."
 )
-_NAMES = NAMES | {"persona_score": "PersonaScore", "task_score": "task score"}
+_SCORES = {"persona_score": "PersonaScore", "task_score": "task score"}
 _MARKS = {
     "pass": ("✓ pass", "green"),
     "fail": ("✗ fail", "red"),
@@ -50,7 +50,7 @@ def comparison_view(found: Json) -> RenderableType:
     for row in found["differences"]:
         sure = is_shown(row)
         table.add_row(
-            _NAMES[row["metric"]],
+            _SCORES.get(row["metric"]) or metric_label(row["metric"]),
             printable(row["task"] or "all").replace("_", " "),
             f"{row['a']:.2f}",
             f"{row['b']:.2f}",

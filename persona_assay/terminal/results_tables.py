@@ -15,18 +15,9 @@ from persona_assay.terminal.quantities import counted, dollars
 Json = Mapping[str, Any]
 
 MISSING = "–"
-NAMES = {
-    "mean": "MEAN",
-    "acc": "ACC",
-    "rc": "RC",
-    "acc_atom": "ACC_atom",
-    "ic_atom": "IC_atom",
-    "rc_atom": "RC_atom",
-}
-OVERVIEW = ("acc", "rc", "acc_atom", "ic_atom", "rc_atom")
-DETAIL = ("mean", "acc_atom", "ic_atom", "rc_atom")
-SHORT_NAMES = {"mean": "MEAN", "acc_atom": "ACCa", "ic_atom": "ICa", "rc_atom": "RCa"}
-INTERVALS = ("acc_atom", "ic_atom", "rc_atom", "acc", "rc")
+MEAN, ATOMIC = "mean", "_atom"
+"""The metrics and their order are those of the results, which a newer service may have more of: MEAN, then those of whole
+responses, then the atomic ones, which end alike."""
 INTERVAL = 15
 """Width of an interval: two figures, brackets, comma, and the gap to the next."""
 FIELD = 6
@@ -188,12 +179,13 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
     """One line a model: its figures and, beside them or in a table of their own, what they were taken over."""
     totals = _totals(results, ("model",))
     names = [_model_name(total) for total in totals]
+    atomic, others = _metrics(results)
     figures = {
-        NAMES[metric].replace("_", "\n"): [
+        metric_label(metric).replace("_", "\n"): [
             Text.assemble(*_figure(metric, total["metrics"][metric], notes, cells=total["cells"]))
             for total in totals
         ]
-        for metric in OVERVIEW
+        for metric in (*others, *atomic)
     }
     counts = {
         "cells\n(n)": [Text(f"{total['cells']:,}") for total in totals],
@@ -206,7 +198,7 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
     else:
         yield _by_model("Fidelity by model", names, figures)
         yield _by_model("Taken over", names, counts)
-    yield from _intervals(totals, names, width)
+    yield from _intervals(totals, names, (*atomic, *others), width)
 
 
 def _covered(total: Json) -> str:
@@ -217,13 +209,16 @@ def _covered(total: Json) -> str:
     return f"{100 * found['share']:.1f} %"
 
 
-def _intervals(totals: Sequence[Json], names: Sequence[Text], width: int) -> Iterator[Table]:
+def _intervals(
+    totals: Sequence[Json], names: Sequence[Text], metrics: Sequence[str], width: int
+) -> Iterator[Table]:
     """One line a model: the intervals over personas, ACC_atom's first, as many as there is room for."""
     room = max(1, (width - max(map(len, names), default=0)) // INTERVAL)
-    known = [m for m in INTERVALS if any(total["metrics"][m].get("ci95") for total in totals)][:room]
+    known = [m for m in metrics if any(total["metrics"][m].get("ci95") for total in totals)][:room]
     if known:
         columns = {
-            NAMES[metric]: [Text(_interval(total["metrics"][metric])) for total in totals] for metric in known
+            metric_label(metric): [Text(_interval(total["metrics"][metric])) for total in totals]
+            for metric in known
         }
         yield _by_model("95 % intervals", names, columns)
 
@@ -313,7 +308,7 @@ def _table(title: Text) -> Table:
 def _model_tables(results: Json, model: str, width: int, notes: Footnotes) -> Iterator[Table]:
     """Level × task of one model, with as many tasks side by side as there is room for."""
     tasks = _ordered((cell["task"] for cell in results["cells"] if cell["model"] == model), TASKS)
-    side_by_side = max(1, (width - LEVEL_WIDTH) // (len(DETAIL) * FIELD + 2))
+    side_by_side = max(1, (width - LEVEL_WIDTH) // (len(_shown_by_level(results)) * FIELD + 2))
     simulated = any(cell["simulated"] for cell in results["cells"] if cell["model"] == model)
     title = _model_name({"model": model, "simulated": simulated})
     for first in range(0, len(tasks), side_by_side):
@@ -322,9 +317,10 @@ def _model_tables(results: Json, model: str, width: int, notes: Footnotes) -> It
 
 def _level_table(results: Json, title: Text, model: str, tasks: Sequence[str], notes: Footnotes) -> Table:
     table = _table(title)
+    shown = _shown_by_level(results)
     table.add_column("level", overflow="fold", max_width=LEVEL_WIDTH)
     for task in tasks:
-        names = "".join(f"{SHORT_NAMES[metric]:>{FIELD - 1}} " for metric in DETAIL)
+        names = "".join(f"{_short_label(metric):>{FIELD - 1}} " for metric in shown)
         table.add_column(f"{_words(task)}\n{names}", no_wrap=True)
     by_level = {
         (total["level"], total["task"]): total
@@ -334,22 +330,24 @@ def _level_table(results: Json, title: Text, model: str, tasks: Sequence[str], n
     whole = {t["task"]: t for t in _totals(results, ("model", "task")) if t["model"] == model}
     scale = next(cell["scale"] for cell in results["cells"] if cell["model"] == model)
     for level in _ordered((level for level, _ in by_level), LEVELS):
-        row = [_figures(by_level.get((level, task)), level, scale, notes) for task in tasks]
+        row = [_figures(by_level.get((level, task)), level, shown, scale, notes) for task in tasks]
         table.add_row(printable(level), *row)
     table.add_section()
-    table.add_row("total", *(_figures(whole.get(task), None, scale, notes) for task in tasks))
+    table.add_row("total", *(_figures(whole.get(task), None, shown, scale, notes) for task in tasks))
     return table
 
 
-def _figures(total: Json | None, level: str | None, scale: Json, notes: Footnotes) -> Text:
+def _figures(
+    total: Json | None, level: str | None, metrics: Sequence[str], scale: Json, notes: Footnotes
+) -> Text:
     """One group's figures side by side; the mean over all levels says nothing and is left out."""
     line = Text()
-    for metric in DETAIL:
-        if total is None or (metric == "mean" and level is None):
+    for metric in metrics:
+        if total is None or (metric == MEAN and level is None):
             line.append(" " * FIELD)
             continue
         figure, mark = _figure(metric, total["metrics"][metric], notes, cells=total["cells"])
-        if metric == "mean" and _is_out_of_level(total["metrics"][metric]["value"], level, scale):
+        if metric == MEAN and _is_out_of_level(total["metrics"][metric]["value"], level, scale):
             figure.stylize("bold")
             mark = OUT_OF_LEVEL + mark
         line += Text(" " * (FIELD - 1 - len(figure))) + figure + Text(mark.ljust(1))
@@ -360,8 +358,8 @@ def _figure(metric: str, measured: Json, notes: Footnotes, *, cells: int) -> tup
     """A figure, coloured by its value, and the mark of a remark if it is missing or over fewer cells than there are."""
     value = measured["value"]
     if value is None:
-        return Text(MISSING), notes.mark(f"{NAMES[metric]} is missing: {_reason(measured)}")
-    figure = Text(f"{value:.2f}", style="" if metric == "mean" else heat(value))
+        return Text(MISSING), notes.mark(f"{metric_label(metric)} is missing: {_reason(measured)}")
+    figure = Text(f"{value:.2f}", style="" if metric == MEAN else heat(value))
     if measured["n"] < cells:
         remark = f"over {measured['n']:,} of {counted(cells, 'cell')}; the others do not have the metric"
         return figure, notes.mark(remark)
@@ -392,7 +390,7 @@ def _legend(results: Json) -> Iterator[Text]:
         if not results["persona_scores"] and not results.get("persona_set"):
             yield Text("There are no cells yet.", style="hint")
         return
-    short = ", ".join(f"{SHORT_NAMES[m]} {NAMES[m]}" for m in DETAIL[1:])
+    short = ", ".join(f"{_short_label(m)} {metric_label(m)}" for m in _metrics(results)[0])
     yield Text(
         f"{short}. Totals are unweighted means over cells. RC_atom lies in [-1, 1], the others in [0, 1], MEAN on the"
         f" scale. Intervals are over personas. {OUT_OF_LEVEL} MEAN outside the persona's level.",
@@ -418,6 +416,27 @@ def _ordered(names: Iterable[str], first: Sequence[str]) -> list[str]:
 
 def _words(identifier: str) -> str:
     return printable(identifier).replace("_", " ")
+
+
+def metric_label(name: str) -> str:
+    """A metric as the papers write it: ``IC_atom`` for ``ic_atom``."""
+    head, _, tail = printable(name).partition("_")
+    return f"{head.upper()}_{tail}" if tail else head.upper()
+
+
+def _short_label(name: str) -> str:
+    return metric_label(name).replace(ATOMIC, "a")
+
+
+def _metrics(results: Json) -> tuple[list[str], list[str]]:
+    """The atomic metrics, and those of whole responses."""
+    names = list(results["totals"][0]["metrics"]) if results["totals"] else []
+    atomic = [name for name in names if name.endswith(ATOMIC)]
+    return atomic, [name for name in names if name != MEAN and name not in atomic]
+
+
+def _shown_by_level(results: Json) -> list[str]:
+    return [MEAN, *_metrics(results)[0]]
 
 
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"

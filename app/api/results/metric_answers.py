@@ -1,8 +1,12 @@
 """Schemas of figures: metrics with their intervals, and what goes with what."""
 
-from pydantic import BaseModel, Field
+from typing import Any
+
+from pydantic import BaseModel, Field, create_model
 
 from app.domain.contract import Answer
+from app.domain.metrics.definition import MetricDefinition
+from app.domain.metrics.registry import METRICS
 
 
 class Metric(BaseModel):
@@ -24,34 +28,33 @@ class Metric(BaseModel):
     left_out: int | None = Field(None, description="In totals: cells, or personas, that lack the metric.")
 
 
-class RcAtom(Metric):
-    """RC_atom, and its two parts: over the pairs of runs that share the persona instruction, and over those that do not."""
-
-    within_instruction: float | None
-    within_instruction_n: int
-    within_instruction_reason: str | None = None
-    within_instruction_ci95: tuple[float, float] | None = None
-    within_instruction_ci95_reason: str | None = None
-    within_instruction_ci95_runs: tuple[float, float] | None = None
-    within_instruction_ci95_runs_reason: str | None = None
-    across_instructions: float | None
-    across_instructions_n: int
-    across_instructions_reason: str | None = None
-    across_instructions_ci95: tuple[float, float] | None = None
-    across_instructions_ci95_reason: str | None = None
-    across_instructions_ci95_runs: tuple[float, float] | None = None
-    across_instructions_ci95_runs_reason: str | None = None
+def _schema_of(metric: MetricDefinition) -> type[Metric]:
+    """A metric's schema: of one with parts these beside it, each with all that a metric has but ``left_out``."""
+    if not metric.parts:
+        return Metric
+    fields: dict[str, Any] = {}
+    for part in metric.parts:
+        fields |= {part: (float | None, ...), f"{part}_n": (int, ...), f"{part}_reason": (str | None, None)}
+        for interval in ("ci95", "ci95_runs"):
+            fields[f"{part}_{interval}"] = (tuple[float, float] | None, None)
+            fields[f"{part}_{interval}_reason"] = (str | None, None)
+    name = metric.name.title().replace("_", "")
+    words = f"{metric.label}, and its parts: {', '.join(metric.parts)}."
+    return create_model(name, __base__=Metric, __doc__=words, **fields)
 
 
-class CellMetrics(BaseModel):
-    """The six metrics of a cell or total."""
+_ALL: dict[str, Any] = {
+    metric.name: (
+        _schema_of(metric),
+        Field(description=f"{metric.label}. {metric.definition} {metric.source}."),
+    )
+    for metric in METRICS
+}
+_Metrics: type[BaseModel] = create_model("_Metrics", **_ALL)
 
-    mean: Metric
-    acc: Metric
-    rc: Metric
-    acc_atom: Metric
-    ic_atom: Metric
-    rc_atom: RcAtom
+
+class CellMetrics(_Metrics):
+    """The metrics of a cell or total."""
 
 
 class Coverage(Answer):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from app.domain.metrics.definition import Estimate, Family, MetricDefinition
 from app.domain.metrics.levels import level_indices
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.scores import NO_SCORED_UNIT, CellScores, RunValues
@@ -24,3 +25,16 @@ def run_hits(scores: CellScores) -> RunValues:
     levels = level_indices(scores.scale, scores.totals[scored], scores.counts[scored])
     hits = (levels == scores.level).astype(np.float64)
     return scores.run_means(hits, scored)
+
+
+ACC = MetricDefinition(
+    name="acc",
+    label="ACC",
+    summary="by whole response",
+    definition="The share of responses whose mean score lies in the persona’s level.",
+    source="Atomic paper, section 4.2; Wang et al. (2024)",
+    family=Family.RESPONSE,
+    estimate=Estimate.MEAN,
+    compute=acc,
+    by_run=run_hits,
+)

@@ -6,13 +6,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from app.domain.judging.verdict import VerdictStatus
-from app.domain.metrics.acc import acc
-from app.domain.metrics.acc_atom import acc_atom
-from app.domain.metrics.ic_atom import ic_atom
-from app.domain.metrics.mean import mean
 from app.domain.metrics.metric import Metric, MetricSet, values_of
-from app.domain.metrics.rc import rc
-from app.domain.metrics.rc_atom import rc_atom
+from app.domain.metrics.registry import METRICS
 from app.domain.metrics.scores import CellScores
 
 
@@ -78,34 +73,31 @@ class RunCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class CellMetrics(MetricSet):
-    """A cell's metrics and what was counted and left out on the way to them.
+class CellMetrics:
+    """A cell's metrics, which are read by name, and what was counted and left out on the way to them.
 
     Attributes:
+        metrics: The metrics and their parts.
         units: Units by status.
         responses: Responses with and without what the metrics need.
         runs: Runs with and without a scored unit.
         scores: How many units got each score of the scale, lowest score first; empty where that is not known.
     """
 
+    metrics: MetricSet
     units: UnitCounts = UnitCounts()
     responses: ResponseCounts = ResponseCounts()
     runs: RunCounts = RunCounts()
     scores: tuple[int, ...] = ()
 
+    def __getitem__(self, name: str) -> Metric:
+        return self.metrics[name]
+
 
 def measure(scores: CellScores) -> CellMetrics:
     """All metrics of one cell by one judge."""
-    retest = rc_atom(scores)
     return CellMetrics(
-        mean=mean(scores),
-        acc=acc(scores),
-        rc=rc(scores),
-        acc_atom=acc_atom(scores),
-        ic_atom=ic_atom(scores),
-        rc_atom=retest.overall,
-        rc_atom_within_instruction=retest.within_instruction,
-        rc_atom_across_instructions=retest.across_instructions,
+        metrics={name: found for metric in METRICS for name, found in metric.measure(scores).items()},
         units=UnitCounts(
             scored=int(scores.counts.sum()),
             not_applicable=scores.excluded.get(VerdictStatus.NOT_APPLICABLE, 0),
@@ -149,10 +141,7 @@ def combine_judges(judges: Sequence[CellMetrics]) -> CellMetrics:
         return judges[0]
     responses = [judge.responses for judge in judges]
     return CellMetrics(
-        **{
-            field.name: _over_judges([getattr(judge, field.name) for judge in judges])
-            for field in fields(MetricSet)
-        },
+        metrics={name: _over_judges([judge[name] for judge in judges]) for name in judges[0].metrics},
         units=UnitCounts.sum([judge.units for judge in judges]),
         responses=ResponseCounts(
             total=sum(count.total for count in responses),

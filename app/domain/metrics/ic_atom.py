@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from app.domain.metrics.definition import Estimate, Family, MetricDefinition
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.scores import CellScores, RunValues
 
@@ -31,3 +32,17 @@ def run_consistencies(scores: CellScores) -> RunValues:
     numerators = counts * (histograms @ offsets**2) - (histograms @ offsets) ** 2
     values = 1.0 - 2.0 * np.sqrt(numerators / counts**2) / scores.scale.width
     return scores.run_means(values, several)
+
+
+IC_ATOM = MetricDefinition(
+    name="ic_atom",
+    label="IC_atom",
+    summary="coherent within a text",
+    definition="Internal consistency: 1 − 2σ ÷ the scale’s width, σ the standard deviation of one response’s scores. Needs two"
+    " scored sentences.",
+    source="Atomic paper, section 3",
+    family=Family.ATOMIC,
+    estimate=Estimate.MEAN,
+    compute=ic_atom,
+    by_run=run_consistencies,
+)

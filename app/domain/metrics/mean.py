@@ -1,5 +1,6 @@
 """MEAN: the average score."""
 
+from app.domain.metrics.definition import Estimate, Family, MetricDefinition
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.scores import NO_SCORED_UNIT, CellScores, RunValues
 
@@ -23,3 +24,17 @@ def mean(scores: CellScores) -> Metric:
         Between the scale's minimum and maximum; n = runs with a scored unit.
     """
     return Metric.average(run_scores(scores).values, NO_SCORED_UNIT)
+
+
+MEAN = MetricDefinition(
+    name="mean",
+    label="MEAN",
+    summary="by sentence",
+    definition="The mean score of a response’s sentences. It is good where it lies in the persona’s level.",
+    source="Atomic paper, Table 5",
+    family=Family.SCORE,
+    estimate=Estimate.MEAN,
+    compute=mean,
+    by_run=run_scores,
+    range=None,
+)

@@ -1,8 +1,9 @@
-"""A metric's value with what it was taken over, and the set of metrics that a cell or a total has."""
+"""A metric's value with what it was taken over, and the metrics that a cell or a total has."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,29 +59,16 @@ class Metric:
         return cls(float(values.mean()), len(values)) if len(values) else cls.missing(reason)
 
 
-@dataclass(frozen=True, slots=True)
-class MetricSet:
-    """The metrics of a cell, or their means over cells.
+MetricSet = Mapping[str, Metric]
+"""The metrics of a cell, or their means over cells, and the metrics' parts, by name."""
 
-    Attributes:
-        mean: MEAN, on the dimension's scale.
-        acc: ACC, 0–1.
-        rc: RC, 0–1.
-        acc_atom: ACC_atom, 0–1.
-        ic_atom: IC_atom, 0–1.
-        rc_atom: RC_atom over all pairs of runs, −1–1.
-        rc_atom_within_instruction: RC_atom over the pairs that share the persona instruction: true retest.
-        rc_atom_across_instructions: RC_atom over the pairs that do not: sensitivity to wording.
-    """
 
-    mean: Metric
-    acc: Metric
-    rc: Metric
-    acc_atom: Metric
-    ic_atom: Metric
-    rc_atom: Metric
-    rc_atom_within_instruction: Metric
-    rc_atom_across_instructions: Metric
+NOT_COMPUTED: Mapping[str, Any] = {
+    "value": None,
+    "n": 0,
+    "reason": "not_counted: the results are from before it was computed",
+}
+"""A metric that results do not know yet, in their form."""
 
 
 def metric_json(metric: Metric) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from app.domain.metrics.definition import Estimate, Family, MetricDefinition
 from app.domain.metrics.mean import run_scores
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.scores import CellScores
@@ -23,3 +24,16 @@ def rc(scores: CellScores) -> Metric:
         )
     # Rounding can carry σ of two opposite extremes past half the scale by one unit in the last place.
     return Metric(max(0.0, 1.0 - 2.0 * float(np.std(values)) / scores.scale.width), len(values))
+
+
+RC = MetricDefinition(
+    name="rc",
+    label="RC",
+    summary="by whole response",
+    definition="Retest consistency of whole runs: 1 − 2σ ÷ the scale’s width, σ the standard deviation of the runs’ scores.",
+    source="Atomic paper, section 4.2; Wang et al. (2024)",
+    family=Family.RESPONSE,
+    estimate=Estimate.SPREAD,
+    compute=rc,
+    by_run=run_scores,
+)

@@ -1,15 +1,15 @@
 """RC_atom: atomic-level retest consistency, whole and in its two parts."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from app.domain.metrics.definition import Estimate, Family, MetricDefinition
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
 
 
-@dataclass(frozen=True, slots=True)
-class RetestConsistency:
+class RetestConsistency(NamedTuple):
     """RC_atom over three sets of pairs of runs; each n counts pairs.
 
     Attributes:
@@ -104,3 +104,19 @@ def _normalized(distances: float, pairs: int, width: int, reason: str) -> Metric
         return Metric.missing(reason)
     distance = min(distances / pairs, float(width))  # rounding must not carry it past the greatest distance
     return Metric((1.0 - distance / width) * 2.0 - 1.0, pairs)
+
+
+RC_ATOM = MetricDefinition(
+    name="rc_atom",
+    label="RC_atom",
+    summary="the same when repeated",
+    definition="Retest consistency: how alike the distributions of scores of two runs are (Wasserstein distance), averaged over"
+    " all pairs of runs.",
+    source="Atomic paper, section 3",
+    family=Family.ATOMIC,
+    estimate=Estimate.DISTANCES,
+    compute=rc_atom,
+    range=(-1.0, 1.0),
+    n=("pair of runs", "pairs of runs"),
+    parts=("within_instruction", "across_instructions"),
+)

@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from app.domain.metrics.definition import Family
+from app.domain.metrics.registry import names, range_of
 from app.domain.personagym.scores import SCORES
-from app.domain.statistics.cells import RANGES
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.paired import PairedDifference, holm, paired_difference
 
 Json = Mapping[str, Any]
 
-ATOMIC_METRICS = ("acc_atom", "ic_atom", "rc_atom", "acc", "rc", "mean")
+METRICS = names(Family.ATOMIC, Family.RESPONSE, Family.SCORE)
+"""Of cells, the ones that matter most first."""
 PERSONA_SCORE, TASK_SCORE = "persona_score", "task_score"
 SEED = 0
 
@@ -101,8 +103,9 @@ def figures_of(results: Json, model: str) -> dict[tuple[str, Place], Figure]:
             continue
         scale = (float(cell["scale"]["minimum"]), float(cell["scale"]["maximum"]))
         place = Place(cell["persona"], cell["task"], cell["dimension"], cell["level"])
-        for name in ATOMIC_METRICS:
-            found[name, place] = _figure(cell["metrics"][name], RANGES.get(name, scale))
+        for name in METRICS:
+            if name in cell["metrics"]:
+                found[name, place] = _figure(cell["metrics"][name], range_of(name, scale))
     for row in results["persona_scores"]:
         if row["model"] != model:
             continue
@@ -139,7 +142,7 @@ def compare(a: Figures, b: Figures) -> Comparison:
         if any(place.item for _, place in pairs)
         else None,
     )
-    names = [name for name in (PERSONA_SCORE, *ATOMIC_METRICS) if any(metric == name for metric, _ in pairs)]
+    names = [name for name in (PERSONA_SCORE, *METRICS) if any(metric == name for metric, _ in pairs)]
     overall = [_row(name, None, pairs, samples) for name in names]
     single = [
         _row(metric, task, pairs, samples)

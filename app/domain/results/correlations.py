@@ -1,17 +1,30 @@
 """What goes with what over cells: the metrics with each other, and with the length of responses."""
 
 from collections.abc import Callable, Sequence
+from itertools import combinations, product
 
 import numpy as np
 
+from app.domain.metrics.definition import Family
 from app.domain.metrics.metric import FloatArray
+from app.domain.metrics.registry import names
 from app.domain.results.results import CellResult, Correlation, LengthEffect
 from app.domain.statistics.correlation import pearson
 from app.domain.statistics.groups import PersonaSample
 
-TABLE_4 = tuple((earlier, ours) for earlier in ("acc", "rc") for ours in ("acc_atom", "rc_atom", "ic_atom"))
-TABLE_8 = (("acc_atom", "ic_atom"), ("acc_atom", "rc_atom"), ("ic_atom", "rc_atom"))
-LENGTH_METRICS = ("ic_atom", "acc_atom", "rc_atom")
+RESPONSE, ATOMIC = names(Family.RESPONSE), names(Family.ATOMIC)
+
+
+def in_order_of(table: Sequence[str]) -> tuple[str, ...]:
+    """The atomic metrics, those of one of the paper's tables first and in its order."""
+    return *table, *(name for name in ATOMIC if name not in table)
+
+
+COLUMNS = in_order_of(("acc_atom", "rc_atom", "ic_atom"))
+"""Table 4's."""
+LENGTH_METRICS = in_order_of(("ic_atom", "acc_atom", "rc_atom"))
+"""Section 6's."""
+TABLE_4, TABLE_8 = tuple(product(RESPONSE, COLUMNS)), tuple(combinations(ATOMIC, 2))
 
 _Figure = Callable[[CellResult], float | None]
 
@@ -69,11 +82,7 @@ def _pairs(
 
 
 def _value(name: str) -> _Figure:
-    def value(cell: CellResult) -> float | None:
-        found: float | None = getattr(cell.metrics, name).value
-        return found
-
-    return value
+    return lambda cell: cell.metrics[name].value
 
 
 def _units(cell: CellResult) -> float | None:

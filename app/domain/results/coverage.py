@@ -114,7 +114,9 @@ def coverage_of_total(total: Json, metric: str = "acc_atom") -> float | None:
     counts = total.get("coverage")
     if not counts or not counts["planned"]:
         return None
-    found = total["corrected"][COMPOSITE] if metric == COMPOSITE else total["metrics"][metric]
+    found = total["corrected"][COMPOSITE] if metric == COMPOSITE else total["metrics"].get(metric)
+    if found is None:
+        return None
     counted = counts["counted"] + (counts["refused"] if metric == COMPOSITE else 0)
     return float(min(counted / counts["planned"], found["n"] / total["cells"]))
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
+from app.domain.metrics.metric import NOT_COMPUTED
+from app.domain.metrics.registry import names
 from app.domain.results.coverage import COMPOSITE, MINIMUM_COVERAGE, coverage_of_total
 from app.domain.results.refusal_rate import atomic_refusal_rates
 from app.domain.results.totals import GROUPINGS
@@ -13,7 +15,7 @@ from app.domain.results.totals import GROUPINGS
 Json = Mapping[str, Any]
 IntervalKind = Literal["personas", "runs"]
 
-ATOMIC = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom", COMPOSITE)
+ATOMIC = (*names(), COMPOSITE)
 PERSONA_SCORE, REFUSAL_RATE = "persona_score", "refusal_rate"
 METRICS = (*ATOMIC, PERSONA_SCORE, REFUSAL_RATE)
 KEYS = ("model", "task", "level", "dimension", "persona")
@@ -24,9 +26,6 @@ CALLS_MISSING = "calls_missing"
 UNCOUNTED = "the results are from before coverage was counted; minimum_coverage=0 judges them without"
 INTERVAL_FIELDS: Mapping[IntervalKind, str] = {"personas": "ci95", "runs": "ci95_runs"}
 
-_UNKNOWN_COMPOSITE: Json = {
-    COMPOSITE: {"value": None, "n": 0, "reason": "not_counted: the results are from before it was computed"}
-}
 _FORM = re.compile(r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)")
 
 
@@ -202,9 +201,8 @@ def _too_little(coverage: float | None, minimum: float) -> str | None:
 
 
 def _metric_of(name: str, total: Json) -> Json:
-    if name != COMPOSITE:
-        return cast("Json", total["metrics"][name])
-    return cast("Json", (total.get("corrected") or _UNKNOWN_COMPOSITE)[COMPOSITE])
+    of = (total.get("corrected") or {}) if name == COMPOSITE else total["metrics"]
+    return cast("Json", of.get(name, NOT_COMPUTED))
 
 
 def _figures(results: Json, threshold: Threshold) -> list[tuple[dict[str, str], Json, float | None]]:

@@ -6,6 +6,7 @@ from dataclasses import asdict, astuple, dataclass, field
 from app.domain.instruments.dimension import Scale
 from app.domain.metrics.cell import CellMetrics, UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet, interval_json, metric_json
+from app.domain.metrics.registry import METRICS
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
 from app.domain.statistics.groups import Influence
@@ -257,7 +258,7 @@ class Results:
 
 def _cell_metrics_json(metrics: CellMetrics, scale: Scale) -> Json:
     return {
-        "metrics": _metrics_json(metrics),
+        "metrics": _metrics_json(metrics.metrics),
         "units": _units_json(metrics.units),
         "responses": {
             "total": metrics.responses.total,
@@ -289,31 +290,27 @@ def _units_json(units: UnitCounts) -> Json:
 
 
 def _metrics_json(metrics: MetricSet, cells: int | None = None) -> Json:
-    """The six metrics by name.
+    """All metrics by name, each with its parts.
 
     Args:
         metrics: The metrics.
         cells: For a total, how many cells it has: each metric then says how many of them it left out.
     """
-    six = {
-        "mean": metrics.mean,
-        "acc": metrics.acc,
-        "rc": metrics.rc,
-        "acc_atom": metrics.acc_atom,
-        "ic_atom": metrics.ic_atom,
-        "rc_atom": metrics.rc_atom,
-    }
-    found: dict[str, Json] = {name: metric_json(metric) for name, metric in six.items()}
-    if cells is not None:
-        for name, metric in six.items():
-            found[name]["left_out"] = cells - metric.n
-    for part, metric in (
-        ("within_instruction", metrics.rc_atom_within_instruction),
-        ("across_instructions", metrics.rc_atom_across_instructions),
-    ):
-        found["rc_atom"] |= {part: metric.value, f"{part}_n": metric.n}
-        found["rc_atom"] |= interval_json(f"{part}_ci95", metric.interval)
-        found["rc_atom"] |= interval_json(f"{part}_ci95_runs", metric.runs_interval)
-        if metric.reason is not None:
-            found["rc_atom"][f"{part}_reason"] = metric.reason
-    return {**found}
+    found: dict[str, object] = {}
+    for metric in METRICS:
+        own = metric_json(metrics[metric.name])
+        if cells is not None:
+            own["left_out"] = cells - metrics[metric.name].n
+        for part, name in zip(metric.parts, metric.names[1:], strict=True):
+            own |= _part_json(part, metrics[name])
+        found[metric.name] = own
+    return found
+
+
+def _part_json(name: str, part: Metric) -> Json:
+    return (
+        {name: part.value, f"{name}_n": part.n}
+        | interval_json(f"{name}_ci95", part.interval)
+        | interval_json(f"{name}_ci95_runs", part.runs_interval)
+        | ({} if part.reason is None else {f"{name}_reason": part.reason})
+    )

@@ -2,19 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import groupby
 from statistics import fmean
 
 import numpy as np
 
 from app.domain.metrics.cell import UnitCounts
-from app.domain.metrics.metric import Metric, MetricSet
+from app.domain.metrics.definition import UNIT_RANGE
+from app.domain.metrics.metric import Metric
+from app.domain.metrics.registry import METRICS, range_of
 from app.domain.results.correlations import correlations, length_effects
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
 from app.domain.results.results import CellResult, JudgeResult, ResponseStatuses, Results, Total
-from app.domain.statistics.cells import RANGES, UNIT_RANGE
 from app.domain.statistics.groups import Member, PersonaSample, stratified_interval
 
 GROUPINGS = (
@@ -64,7 +65,7 @@ def _matched(
     A model without a figure where personas are hard to play has the higher mean of what is left. A metric that no model has
     somewhere, as RC of one run, favours none.
     """
-    lacking = {field.name: _of_some_models(field.name, cells) for field in fields(MetricSet)}
+    lacking = {name: _of_some_models(name, cells) for metric in METRICS for name in metric.names}
     for total in found:
         if total.by != ("model",) or not any(lacking.values()):
             yield total
@@ -76,13 +77,13 @@ def _matched(
         }
         if _mixes_scales(own):
             metrics["mean"] = Metric.missing(MIXED_SCALES)
-        yield replace(total, matched=MetricSet(**metrics))
+        yield replace(total, matched=metrics)
 
 
 def _of_some_models(name: str, cells: Sequence[CellResult]) -> set[tuple[str, ...]]:
     """The places at which some models have a metric and others do not."""
     models = {cell.model for cell in cells}
-    having = Counter(cell.key[1:] for cell in cells if getattr(cell.metrics, name).value is not None)
+    having = Counter(cell.key[1:] for cell in cells if cell.metrics[name].value is not None)
     return {place for place, count in having.items() if count < len(models)}
 
 
@@ -132,13 +133,13 @@ def _grouped(cells: Sequence[CellResult], by: tuple[str, ...], sample: PersonaSa
 
 
 def _total(keys: dict[str, str], cells: list[CellResult], sample: PersonaSample | None) -> Total:
-    metrics = {field.name: _over_cells(field.name, cells, sample) for field in fields(MetricSet)}
+    metrics = {name: _over_cells(name, cells, sample) for metric in METRICS for name in metric.names}
     if _mixes_scales(cells):
         metrics["mean"] = Metric.missing(MIXED_SCALES)
     texts = {(cell.model, cell.persona, cell.task): cell.statuses for cell in cells}
     return Total(
         keys=keys,
-        metrics=MetricSet(**metrics),
+        metrics=metrics,
         cells=len(cells),
         units=UnitCounts.sum([cell.metrics.units for cell in cells]),
         simulated=any(cell.simulated for cell in cells),
@@ -180,11 +181,11 @@ def _over_cells(
     if not cells:
         return Metric.missing(reason)
     scale = cells[0].scale
-    bounds = RANGES.get(name, (float(scale.minimum), float(scale.maximum)))
+    bounds = range_of(name, (float(scale.minimum), float(scale.maximum)))
     members = [
         Member((cell.model, cell.persona, cell.task), cell.persona, value, cell.influences.get(name))
         for cell in cells
-        if (value := getattr(cell.metrics, name).value) is not None
+        if (value := cell.metrics[name].value) is not None
     ]
     return _mean(members, bounds, sample, reason)
 

@@ -1,21 +1,19 @@
 """A cell's metrics with their intervals: runs are resampled, all judges' alike."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from app.domain.metrics.acc import run_hits
-from app.domain.metrics.acc_atom import run_shares
 from app.domain.metrics.cell import CellMetrics, combine_judges, measure
-from app.domain.metrics.ic_atom import run_consistencies
+from app.domain.metrics.definition import UNIT_RANGE, Estimate
 from app.domain.metrics.interval import Interval
-from app.domain.metrics.mean import run_scores
-from app.domain.metrics.metric import FloatArray, IntArray, Metric, MetricSet
+from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.metrics.rc_atom import distributions
+from app.domain.metrics.registry import METRICS, range_of
 from app.domain.metrics.scores import NO_SCORED_UNIT, UNKNOWN_INSTRUCTION, CellScores, RunValues
 from app.domain.statistics.groups import Influence
 from app.domain.statistics.pair_sums import (
@@ -45,18 +43,7 @@ from app.domain.statistics.variation import (
     transformed,
 )
 
-UNIT_RANGE = (0.0, 1.0)
-RANGES = dict.fromkeys(("acc", "rc", "acc_atom", "ic_atom"), UNIT_RANGE) | dict.fromkeys(
-    ("rc_atom", "rc_atom_within_instruction", "rc_atom_across_instructions"), (-1.0, 1.0)
-)
-"""The least and greatest value of each metric but MEAN, whose range is the scale."""
-
-_MEANS: Mapping[str, Callable[[CellScores], RunValues]] = {
-    "mean": run_scores,
-    "acc": run_hits,
-    "acc_atom": run_shares,
-    "ic_atom": run_consistencies,
-}
+_ESTIMATES = {name: metric.estimate for metric in METRICS for name in metric.names}
 VALUES_AT_ONCE = 2**18
 """Of runs times resamples: 2 MiB an array, of which there are a dozen, however many runs a cell has."""
 
@@ -91,12 +78,12 @@ def estimate_cell(
         key: Model, persona and task; traits that share a text share its resamples.
     """
     scale = next(iter(by_judge.values())).scale
-    ranges = RANGES | {"mean": (float(scale.minimum), float(scale.maximum))}
+    ends = (float(scale.minimum), float(scale.maximum))
     metrics = {judge: measure(scores) for judge, scores in by_judge.items()}
     varied, combined = _vary(by_judge, runs, cluster_counts(seed, ("runs", *key), len(runs)))
     return CellEstimate(
-        metrics=_with_intervals(combine_judges(list(metrics.values())), combined, ranges),
-        by_judge={judge: _with_intervals(found, varied[judge], ranges) for judge, found in metrics.items()},
+        metrics=_with_intervals(combine_judges(list(metrics.values())), combined, ends),
+        by_judge={judge: _with_intervals(found, varied[judge], ends) for judge, found in metrics.items()},
         influences={
             name: (found.scaled_influence, found.runs) for name, found in combined.items() if found.runs > 1
         },
@@ -145,15 +132,15 @@ def _vary(
         for judge, found in varying.items():
             for name, variation in found.items():
                 own[judge].setdefault(name, []).append(variation.varied(weights))
-        for field in fields(MetricSet):
-            of_judges = [found[field.name] for found in varying.values() if field.name in found]
+        for name in _ESTIMATES:
+            of_judges = [found[name] for found in varying.values() if name in found]
             if len(of_judges) > 1:
-                together.setdefault(field.name, []).append(mean_of(of_judges).varied(weights))
+                together.setdefault(name, []).append(mean_of(of_judges).varied(weights))
     varied = {judge: _joined(found) for judge, found in own.items()}
     combined = _joined(together)
     for found_alone in varied.values():
         combined = found_alone | combined  # what only one judge has is the same over all
-    return varied, {field.name: combined[field.name] for field in fields(MetricSet) if field.name in combined}
+    return varied, {name: combined[name] for name in _ESTIMATES if name in combined}
 
 
 def _joined(found: Mapping[str, Sequence[Varied]]) -> dict[str, Varied]:
@@ -165,14 +152,14 @@ class _Measured(NamedTuple):
 
     Attributes:
         width: The scale's.
-        means: By metric that is a mean over runs: its values, and where their runs stand among the K.
+        values: By metric that is a mean or a spread of runs' values: these, and where their runs stand among the K.
         cdfs: As from :func:`distributions`, like ``instructions``.
         instructions: Of the same runs.
         places: Where those stand among the K.
     """
 
     width: int
-    means: Mapping[str, RunValues]
+    values: Mapping[str, RunValues]
     cdfs: FloatArray
     instructions: IntArray
     places: IntArray
@@ -180,11 +167,12 @@ class _Measured(NamedTuple):
 
 def _measured(scores: CellScores, runs: IntArray) -> _Measured:
     places = np.searchsorted(runs, scores.run_ids)
-    means = {name: by_run(scores) for name, by_run in _MEANS.items()}
+    by_run = {metric.by_run: metric.by_run(scores) for metric in METRICS if metric.by_run is not None}
+    of_metrics = {metric.name: by_run[metric.by_run] for metric in METRICS if metric.by_run is not None}
     cdfs, instructions, used = distributions(scores)
     return _Measured(
         width=scores.scale.width,
-        means={name: RunValues(values, places[used]) for name, (values, used) in means.items()},
+        values={name: RunValues(values, places[used]) for name, (values, used) in of_metrics.items()},
         cdfs=cdfs,
         instructions=instructions,
         places=places[used],
@@ -192,17 +180,15 @@ def _measured(scores: CellScores, runs: IntArray) -> _Measured:
 
 
 def _variations(measured: _Measured, weights: FloatArray) -> dict[str, Variation]:
-    """How each metric that exists varies; of RC and RC_atom their loss, 1 − metric."""
-    found = {
-        name: of_mean(values, places, weights)
-        for name, (values, places) in measured.means.items()
-        if len(values)
-    }
-    means, places = measured.means["mean"]
-    own = with_unit(weights[places])
-    spread = of_pairs(all_pairs(half_square_sums(means, own), own), places, len(weights))
-    if spread is not None:
-        found["rc"] = _spread_loss(spread, measured.width)
+    """How each metric that exists varies; of spreads and distances their loss, 1 − metric."""
+    found: dict[str, Variation] = {}
+    for name, (values, places) in measured.values.items():
+        if _ESTIMATES[name] is Estimate.MEAN:
+            varying = of_mean(values, places, weights) if len(values) else None
+        else:
+            varying = _spread_loss(values, places, weights, measured.width)
+        if varying is not None:
+            found[name] = varying
     return found | _distance_losses(measured, weights)
 
 
@@ -233,8 +219,12 @@ def _distance_losses(measured: _Measured, weights: FloatArray) -> dict[str, Vari
     return found
 
 
-def _spread_loss(variance: Variation, width: int) -> Variation:
+def _spread_loss(values: FloatArray, places: IntArray, weights: FloatArray, width: int) -> Variation | None:
     """RC's loss 2σ / width from s², the runs' variance with the denominator n − 1; σ² = s² (n − 1) / n."""
+    own = with_unit(weights[places])
+    variance = of_pairs(all_pairs(half_square_sums(values, own), own), places, len(weights))
+    if variance is None:
+        return None
     scale = 2 * math.sqrt((variance.runs - 1) / variance.runs) / width
     roots = np.sqrt(variance.draws)
     slopes = np.divide(scale / 2, roots, out=np.zeros(len(roots)), where=roots > 0)
@@ -243,36 +233,29 @@ def _spread_loss(variance: Variation, width: int) -> Variation:
 
 
 def _with_intervals(
-    metrics: CellMetrics,
-    varied: Mapping[str, Varied],
-    ranges: Mapping[str, tuple[float, float]],
+    metrics: CellMetrics, varied: Mapping[str, Varied], scale: tuple[float, float]
 ) -> CellMetrics:
-    found: dict[str, Metric] = {field.name: getattr(metrics, field.name) for field in fields(MetricSet)}
+    found = dict(metrics.metrics)
     for name, variation in varied.items():
         value = found[name].value
         if value is None:
             continue
-        if name in _MEANS:
-            interval = percentile_interval(value, variation.draws, variation.runs, ranges[name], "runs")
+        estimate, bounds = _ESTIMATES[name], range_of(name, scale)
+        if estimate is Estimate.MEAN:
+            interval = percentile_interval(value, variation.draws, variation.runs, bounds, "runs")
         else:
-            interval = _pair_interval(name, value, variation, ranges[name])
+            interval = _pair_interval(estimate, value, variation, bounds)
         found[name] = found[name].within(interval)
-    return CellMetrics(
-        **found,
-        units=metrics.units,
-        responses=metrics.responses,
-        runs=metrics.runs,
-        scores=metrics.scores,
-    )
+    return replace(metrics, metrics=found)
 
 
-def _pair_interval(name: str, value: float, loss: Varied, bounds: tuple[float, float]) -> Interval:
+def _pair_interval(estimate: Estimate, value: float, loss: Varied, bounds: tuple[float, float]) -> Interval:
     if loss.runs < FEWEST_CLUSTERS or loss.draw_errors is None:
         return too_few(loss.runs, "runs")
     if loss.value < _ALIKE:
         share = likely_share(loss.runs)
         # As many runs as `share` are alike; the rest may be anything: pairs at full distance, or one extreme each.
-        worst = 2 * math.sqrt(share * (1 - share)) if name == "rc" else 2 * (1 - share**2)
+        worst = 2 * math.sqrt(share * (1 - share)) if estimate is Estimate.SPREAD else 2 * (1 - share**2)
         return Interval.around(value, 1 - worst, value, bounds)
     ends = studentized_interval(loss.value, loss.error, loss.draws, loss.draw_errors, loss.runs, "runs")
     return ends if isinstance(ends, Interval) else Interval.around(value, 1 - ends[1], 1 - ends[0], bounds)

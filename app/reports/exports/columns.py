@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.domain.metrics.registry import METRICS
 from app.domain.results.grouping_check import CHECK_METRICS
 
 
@@ -85,8 +86,6 @@ VERDICT_COLUMNS = (
 """One row for each verdict, and for each PersonaGym grade one without dimension and sentence. A response without a sentence (failed, empty) and a sentence without a verdict keep a
 row for each dimension on which they were to be judged, with the fields that do not exist missing."""
 
-METRICS = ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom")
-RC_ATOM_PARTS = ("within_instruction", "across_instructions")
 UNIT_STATUSES = ("total", "scored", "not_applicable", "refused", "unparsed", "failed", "filtered")
 RESPONSE_COUNTS = ("total", "without_scored_unit", "with_one_scored_unit")
 GENERATION_COUNTS = (
@@ -114,8 +113,8 @@ CELL_COLUMNS = (
     Column("scale_maximum", _INTEGER, "Highest score of the dimension."),
     Column("runs", _INTEGER, "Runs planned."),
     Column("runs_used", _INTEGER, "Runs with a scored sentence."),
-    *(column for name in METRICS for column in _metric_columns(name)),
-    *(column for part in RC_ATOM_PARTS for column in _metric_columns(f"rc_atom_{part}")),
+    *(column for metric in METRICS for column in _metric_columns(metric.name)),
+    *(column for metric in METRICS for part in metric.names[1:] for column in _metric_columns(part)),
     *(
         Column(f"units_{name}", _INTEGER, f"Verdicts, one for each sentence and judge: {name}.")
         for name in UNIT_STATUSES

@@ -6,13 +6,12 @@ from typing import Any
 
 from app.domain.judging.judged_response import JudgedResponse, ResponseGrade, UnitVerdict
 from app.domain.judging.prompt_injection import Suspicion
+from app.domain.metrics.registry import METRICS
 from app.domain.providers.reuse import ReplyOrigin
 from app.domain.results.grouping_check import CHECK_METRICS
 from app.reports.exports.columns import (
     GENERATION_COUNTS,
     GRADE_STATUSES,
-    METRICS,
-    RC_ATOM_PARTS,
     RESPONSE_COUNTS,
     RESPONSE_STATUSES,
     UNIT_STATUSES,
@@ -245,10 +244,11 @@ def _cell_row(cell: Mapping[str, Any]) -> Row:
         cell["scale"]["maximum"],
         cell["runs"],
         cell["runs_used"],
-        *(metrics[name].get(key) for name in METRICS for key in ("value", "n", "reason")),
+        *(metrics.get(metric.name, {}).get(key) for metric in METRICS for key in ("value", "n", "reason")),
         *(
-            metrics["rc_atom"].get(key)
-            for part in RC_ATOM_PARTS
+            metrics.get(metric.name, {}).get(key)
+            for metric in METRICS
+            for part in metric.parts
             for key in (part, f"{part}_n", f"{part}_reason")
         ),
         *(cell["units"].get(name) for name in UNIT_STATUSES),

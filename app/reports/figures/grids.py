@@ -7,15 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 
+from app.domain.metrics.registry import BY_NAME
 from app.reports.figures.intervals import CHARACTER, WIDTH
 from app.reports.figures.palette import HEAT, Palette
 from app.reports.figures.plot import canvas, label
 from app.reports.figures.shares import Rect, boxes
 from app.reports.views.run_matrices import RunMatrix
+from app.reports.views.summary import HEAT_METRICS, HeatMap, HeatRow
 from app.reports.views.summary import Figure as Value
-from app.reports.views.summary import HeatMap, HeatRow
 
-HEAT_NAMES = ("MEAN", "ACC_atom", "IC_atom", "RC_atom")
+HEAT_NAMES = [BY_NAME[name].label for name in HEAT_METRICS]
 _ROW, _TOP = 0.24, 0.62
 _MIDDLE = "#191511"
 """Legible on the middle of the colours in both palettes, as the report's style sheet has it."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from app.domain.metrics.definition import Family
+from app.domain.metrics.registry import BY_NAME, names, range_of
 from app.reports.figures.grids import draw_heat_map, draw_runs
 from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
@@ -23,9 +25,8 @@ _CellKey = tuple[tuple[int, str], str, str, str]
 """A row's group, persona and dimension; a cell's task besides."""
 
 ATOMIC_COLUMNS = {
-    "acc_atom": Column("ACC_atom · in character", 0, 1),
-    "ic_atom": Column("IC_atom · coherent within a text", 0, 1),
-    "rc_atom": Column("RC_atom · the same when repeated", -1, 1),
+    name: Column(f"{BY_NAME[name].label} · {BY_NAME[name].summary}", *range_of(name, (0, 1)))
+    for name in names(Family.ATOMIC)
 }
 _GRADES = (1, 5)
 CELL_ROWS, CELL_TASKS = 60, 8

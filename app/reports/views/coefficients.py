@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.domain.results.correlations import ATOMIC, COLUMNS, LENGTH_METRICS, RESPONSE
+
 Json = Mapping[str, Any]
 
-ROWS = ("acc", "rc", "acc_atom", "ic_atom")
-COLUMNS = ("acc_atom", "rc_atom", "ic_atom")
-LENGTH_METRICS = ("ic_atom", "acc_atom", "rc_atom")
+ROWS = (*RESPONSE, *ATOMIC[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,9 @@ class Coefficients:
     """
 
     rows: Sequence[tuple[str, Sequence[Json | None]]]
-    lengths: Sequence[tuple[str | None, Sequence[Json]]]
+    lengths: Sequence[tuple[str | None, Sequence[Json | None]]]
+    columns: Sequence[str] = COLUMNS
+    length_metrics: Sequence[str] = LENGTH_METRICS
 
 
 def coefficients(results: Json) -> Coefficients | None:
@@ -34,14 +36,14 @@ def coefficients(results: Json) -> Coefficients | None:
     lengths: dict[str | None, dict[str, Json]] = defaultdict(dict)
     for found in results["length_effects"]:
         lengths[found["task"]][found["metric"]] = found
-    shown = {("acc_atom", "acc_atom"), ("ic_atom", "acc_atom"), ("ic_atom", "ic_atom")}
     return Coefficients(
         rows=[
-            (row, [None if (row, column) in shown else pairs[frozenset((row, column))] for column in COLUMNS])
-            for row in ROWS
+            # What stands in a row above is left out, as in Table 8; a pair has no r in results from before its metrics.
+            (row, [None if c in ROWS[: place + 1] else pairs.get(frozenset((row, c))) for c in COLUMNS])
+            for place, row in enumerate(ROWS)
         ],
         lengths=[
-            (task, [r for name in LENGTH_METRICS for r in (by[name]["units"], by[name]["scored_units"])])
+            (task, [by.get(name, {}).get(of) for name in LENGTH_METRICS for of in ("units", "scored_units")])
             for task, by in lengths.items()
         ],
     )

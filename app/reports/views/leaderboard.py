@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from app.domain.metrics.definition import Family
+from app.domain.metrics.registry import names
+
 Json = Mapping[str, Any]
 
-ATOMIC_METRICS = ("acc_atom", "ic_atom", "rc_atom")
 PERSONA_SCORE = "persona_score"
 ATOMIC, PERSONAGYM = "atomic", "personagym"
 
@@ -92,7 +94,7 @@ def _atomic(results: Json, baselines: Json, source: Json) -> Standings | None:
         *_over_cells(results["cells"], shared, totals if own == shared else {}, own=True),
         *_over_cells(baselines["cells"], shared, {}, own=False),
     ]
-    return _standings(source, ATOMIC_METRICS, rows, shared=len(shared), in_paper=len(published))
+    return _standings(source, names(Family.ATOMIC), rows, shared=len(shared), in_paper=len(published))
 
 
 def _place(cell: Json) -> tuple[str, str, str, str]:
@@ -112,15 +114,16 @@ def _over_cells(
             model,
             own,
             any(cell["simulated"] for cell in found),
-            {name: _mean(found, name, totals.get(model)) for name in ATOMIC_METRICS},
+            {name: _mean(found, name, totals.get(model)) for name in names(Family.ATOMIC)},
         )
         for model, found in by_model.items()
     ]
 
 
 def _mean(cells: Sequence[Json], name: str, total: Json | None) -> Entry:
-    values = [value for cell in cells if (value := cell["metrics"][name]["value"]) is not None]
-    ends = None if total is None else total["metrics"][name].get("ci95")
+    found = [cell["metrics"][name]["value"] for cell in cells if name in cell["metrics"]]
+    values = [value for value in found if value is not None]
+    ends = None if total is None else total["metrics"].get(name, {}).get("ci95")
     return Entry(fmean(values) if values else None, len(values), None if ends is None else (ends[0], ends[1]))
 
 

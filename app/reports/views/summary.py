@@ -5,19 +5,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.domain.metrics.definition import Family
+from app.domain.metrics.metric import NOT_COMPUTED
+from app.domain.metrics.registry import BY_NAME, names
 from app.reports.exports.columns import GENERATION_COUNTS, UNIT_STATUSES
 from app.reports.views.level_bounds import Targets
 
 Json = Mapping[str, Any]
 
-SUMMARY_METRICS = ("acc_atom", "ic_atom", "rc_atom", "acc", "rc")
-HEAT_METRICS = ("mean", "acc_atom", "ic_atom", "rc_atom")
+SUMMARY_METRICS = names(Family.ATOMIC, Family.RESPONSE)
+HEAT_METRICS = names(Family.SCORE, Family.ATOMIC)
 """Table 5's (atomic paper)."""
 HEAT_STEPS = 10
 HEAT_ROWS, HEAT_TASKS = 60, 8
 """Personas and tasks of a heat map, at most: what somebody can look at, and what is drawn within a second or two."""
-_LOWEST = {"rc_atom": -1.0}
-"""The lowest values of the metrics whose range is not 0–1."""
 _DIMENSIONS = ("O", "C", "E", "A", "N")
 _TASKS = ("questionnaire", "essay", "social_media_post")
 _MISSING = "no such cell in this job"
@@ -309,15 +310,11 @@ def _figures(source: Json, names: Iterable[str], counted: str) -> dict[str, Figu
 
 
 def _figure(source: Json, name: str, counted: str) -> Figure:
-    metric = source["metrics"][name]
+    metric = source["metrics"].get(name, NOT_COMPUTED)
     if metric["value"] is None:
         return Figure(None, metric["reason"].partition(": ")[2] or metric["reason"])
     left_out = f", {metric['left_out']} left out" if metric.get("left_out") else ""
-    one, many = (
-        ("pair of runs", "pairs of runs")
-        if (name, counted) == ("rc_atom", "run")
-        else (counted, f"{counted}s")
-    )
+    one, many = BY_NAME[name].n if counted == "run" else (counted, f"{counted}s")
     n = metric["n"]
     note = f"n = {n} {one if n == 1 else many}{left_out}{_spoken(metric)}"
     ends = metric.get("ci95")
@@ -337,10 +334,11 @@ def _spoken(metric: Json) -> str:
 
 
 def _step(name: str, value: float) -> int | None:
-    if name == "mean":
+    ends = BY_NAME[name].range
+    if ends is None:
         return None
-    lowest = _LOWEST.get(name, 0.0)
-    return min(HEAT_STEPS - 1, max(0, int((value - lowest) / (1 - lowest) * HEAT_STEPS)))
+    lowest, highest = ends
+    return min(HEAT_STEPS - 1, max(0, int((value - lowest) / (highest - lowest) * HEAT_STEPS)))
 
 
 def _best(model: str, figures: Mapping[str, Mapping[str, Figure]]) -> frozenset[str]:

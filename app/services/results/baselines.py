@@ -2,13 +2,15 @@
 
 import json
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from app.domain.metrics.cell import CellMetrics
+from app.domain.metrics.definition import Estimate
 from app.domain.metrics.interval import Interval
-from app.domain.metrics.metric import Metric, MetricSet, metric_json
+from app.domain.metrics.metric import Metric, metric_json
+from app.domain.metrics.registry import METRICS
 from app.domain.personagym.scores import SCORES
 from app.domain.results.correlations import correlations
 from app.domain.results.personagym_results import PAPER_TASKS
@@ -17,7 +19,6 @@ from app.domain.results.totals import totals
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.resampling import student
 from app.instruments.published import (
-    METRICS,
     PublishedCell,
     PublishedScores,
     published_cells,
@@ -50,6 +51,7 @@ NOTE = (
 RUNS, PERSONAS = 30, 200
 """Runs of a cell (atomic paper, section 4.2) and personas of PersonaGym's Table 1."""
 
+_UNKNOWN = Metric.missing("not_published: the paper does not tell it")
 _PARTS = Metric.missing("not_published: the paper does not tell the two parts of RC_atom")
 _NO_INTERVAL = Interval.missing("not_published: the paper gives no runs, only their mean")
 _REMEMBERED = 64
@@ -107,9 +109,12 @@ def baselines(wanted: BaselineFilter) -> str:
 
 
 def _cell(row: PublishedCell) -> CellResult:
-    counts = {"rc_atom": math.comb(RUNS, 2)}
-    known = {name: Metric(row.metrics[name], counts.get(name, RUNS)).within(_NO_INTERVAL) for name in METRICS}
-    metrics: dict[str, Metric] = {field.name: known.get(field.name, _PARTS) for field in fields(MetricSet)}
+    metrics: dict[str, Metric] = {}
+    for metric in METRICS:
+        n = math.comb(RUNS, 2) if metric.estimate is Estimate.DISTANCES else RUNS
+        value = row.metrics.get(metric.name)
+        metrics |= dict.fromkeys(metric.names, _PARTS)
+        metrics[metric.name] = _UNKNOWN if value is None else Metric(value, n).within(_NO_INTERVAL)
     return CellResult(
         model=row.model,
         persona=f"{row.dimension}-{row.level}",
@@ -117,7 +122,7 @@ def _cell(row: PublishedCell) -> CellResult:
         dimension=row.dimension,
         level=row.level,
         runs=RUNS,
-        metrics=CellMetrics(**metrics),  # type: ignore[arg-type]  # the other fields have defaults
+        metrics=CellMetrics(metrics),
     )
 
 

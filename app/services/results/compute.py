@@ -237,7 +237,7 @@ def _incomplete(
 ) -> list[str]:
     """Why results are not complete, each ``"code: words"``; nothing where they are."""
     reasons = [] if called else [f"{CALLS_MISSING}: not every planned response and verdict is there"]
-    empty = sum(cell.metrics.acc_atom.value is None for cell in cells)
+    empty = sum(cell.metrics["acc_atom"].value is None for cell in cells)
     if empty:
         reasons.append(f"{CELLS_WITHOUT_FIGURE}: {empty} of {len(cells)} cells have no scored sentence")
     without = sum(row["persona_score"]["value"] is None for row in persona_scores)

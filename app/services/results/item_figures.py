@@ -13,10 +13,10 @@ from app.db.results import result_queries
 from app.db.results.result_queries import ScoreRow
 from app.domain.jobs.plan import AtomicCell, Cell, gym
 from app.domain.metrics.cell import combine_judges, measure
+from app.domain.metrics.registry import range_of
 from app.domain.personagym.scores import SCORES, Grade, question_scores
 from app.domain.personagym.specification import question_item
-from app.domain.results.comparison import ATOMIC_METRICS, TASK_SCORE, Figure, Place
-from app.domain.statistics.cells import RANGES
+from app.domain.results.comparison import METRICS, TASK_SCORE, Figure, Place
 from app.services.job_context import JobContext
 from app.services.results.compute import cell_scores, read_grades
 
@@ -67,9 +67,9 @@ def item_figures(
         scale = (float(dimension.scale.minimum), float(dimension.scale.maximum))
         level = cell.persona.traits[trait].level
         place = Place(cell.persona.id, cell.task.id, dimension.id, level, _text(cell, item, questions))
-        for name in ATOMIC_METRICS:
-            metric = getattr(metrics, name)
-            found[name, place] = Figure(metric.value, metric.reason, RANGES.get(name, scale))
+        for name in METRICS:
+            metric = metrics[name]
+            found[name, place] = Figure(metric.value, metric.reason, range_of(name, scale))
     return found | _graded(cells, grades, questions)
 
 

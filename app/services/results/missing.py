@@ -71,7 +71,7 @@ def corrected(
     planned = _planned(cell, by_judge, lost, per_run)
     refusals = {(each.run, each.item) for each in lost if each.refused}
     judged = {judge: _judged(cell, trait, rows, refusals) for judge, rows in by_judge.items()}
-    metric = estimate.metrics.acc_atom
+    metric = estimate.metrics["acc_atom"]
     there = [len(found.runs) for found in judged.values()]
     if all(found.complete for found in judged.values()) and min(there) == sum(count for _, count in planned):
         bounds = None if metric.value is None else (metric.value, metric.value)

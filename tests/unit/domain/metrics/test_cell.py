@@ -1,6 +1,5 @@
 """All metrics of a cell: against a plain reference, in their ranges, and over several judges."""
 
-from dataclasses import fields, replace
 from itertools import combinations
 from statistics import fmean, pstdev
 
@@ -12,7 +11,8 @@ from hypothesis import strategies as st
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.cell import ResponseCounts, RunCounts, UnitCounts, combine_judges, measure
-from app.domain.metrics.metric import Metric, MetricSet
+from app.domain.metrics.metric import Metric
+from app.domain.metrics.registry import RANGES
 from app.domain.metrics.scores import CellScores
 from tests.unit.domain.metrics.cells import PAPER, Runs, cell
 
@@ -84,7 +84,7 @@ class TestMeasure:
         scale, level, runs, instructions = case
         metrics = measure(cell(runs, level, scale=scale, instructions=instructions))
         for name, (value, n) in reference(scale, level, runs, instructions).items():
-            found: Metric = getattr(metrics, name)
+            found: Metric = metrics[name]
             assert found.n == n, name
             assert (
                 found.value == pytest.approx(value, abs=1e-9) if value is not None else found.value is None
@@ -94,11 +94,11 @@ class TestMeasure:
     def test_stays_within_the_ranges(self, case: tuple[Scale, str, Runs, list[int]]) -> None:
         scale, level, runs, instructions = case
         metrics = measure(cell(runs, level, scale=scale, instructions=instructions))
-        for field in fields(MetricSet):
-            value = getattr(metrics, field.name).value
-            low = {"mean": scale.minimum}.get(field.name, -1 if field.name.startswith("rc_atom") else 0)
-            high = {"mean": scale.maximum}.get(field.name, 1)
-            assert value is None or low <= value <= high, field.name
+        for name in RANGES:
+            value = metrics[name].value
+            low = {"mean": scale.minimum}.get(name, -1 if name.startswith("rc_atom") else 0)
+            high = {"mean": scale.maximum}.get(name, 1)
+            assert value is None or low <= value <= high, name
 
     @given(case=cases(), seed=st.integers(0, 1000))
     def test_the_order_of_responses_does_not_matter(
@@ -117,8 +117,8 @@ class TestMeasure:
         )
         before, after = measure(scores), measure(shuffled)
         assert (before.units, before.responses, before.runs) == (after.units, after.responses, after.runs)
-        for field in fields(MetricSet):
-            one, other = getattr(before, field.name), getattr(after, field.name)
+        for name in RANGES:
+            one, other = before[name], after[name]
             assert one.n == other.n
             assert one.value is other.value or one.value == pytest.approx(other.value, abs=1e-12)
 
@@ -142,8 +142,8 @@ class TestMeasure:
     @pytest.mark.parametrize("runs", [[], [[[]]], [[[9, 9], [9]], [[9]]]])
     def test_without_a_scored_unit_every_metric_is_missing_with_a_reason(self, runs: Runs) -> None:
         metrics = measure(cell(runs))
-        for field in fields(MetricSet):
-            metric: Metric = getattr(metrics, field.name)
+        for name in RANGES:
+            metric: Metric = metrics[name]
             assert (metric.value, metric.n) == (None, 0)
             assert metric.reason is not None
             assert ": " in metric.reason
@@ -156,10 +156,10 @@ class TestCombineJudges:
         first = measure(cell([[[4]], [[5]]]))
         second = measure(cell([[[3]], [[9]]]))
         combined = combine_judges([first, second])
-        assert combined.mean == Metric(3.75, 1)
-        assert combined.rc == Metric(0.75, 2)
-        assert combined.ic_atom.value is None
-        assert combined.ic_atom.reason == first.ic_atom.reason
+        assert combined["mean"] == Metric(3.75, 1)
+        assert combined["rc"] == Metric(0.75, 2)
+        assert combined["ic_atom"].value is None
+        assert combined["ic_atom"].reason == first["ic_atom"].reason
         assert combined.units == UnitCounts(scored=3, not_applicable=1)
         assert combined.responses == ResponseCounts(total=4, without_scored_unit=1, with_one_scored_unit=3)
         assert combined.runs == RunCounts(total=2, used=1)
@@ -172,8 +172,8 @@ class TestCombineJudges:
     def test_the_order_of_judges_does_not_matter(self) -> None:
         judges = [measure(cell([[[score, 5]], [[score]]])) for score in (1, 2, 4)]
         forward, backward = combine_judges(judges), combine_judges(judges[::-1])
-        assert forward.mean.value == pytest.approx(backward.mean.value)
-        assert replace(forward, mean=backward.mean).units == backward.units
+        assert forward["mean"].value == pytest.approx(backward["mean"].value)
+        assert forward.units == backward.units
 
     def test_needs_a_judge(self) -> None:
         with pytest.raises(ValueError, match="judges must name at least one"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.domain.results.comparison import (
-    ATOMIC_METRICS,
+    METRICS,
     Comparison,
     Figure,
     Place,
@@ -191,11 +191,11 @@ class TestFalseAlarms:
         draws = np.random.default_rng(12)
         rows, any_of_six = [], []
         for _ in range(REPETITIONS):
-            pairs = [simulated(draws, 15, 12) for _ in ATOMIC_METRICS]
+            pairs = [simulated(draws, 15, 12) for _ in METRICS]
             a, b = (
                 {
                     (metric, place): f
-                    for metric, side in zip(ATOMIC_METRICS, sides, strict=True)
+                    for metric, side in zip(METRICS, sides, strict=True)
                     for (_, place), f in side.items()
                 }
                 for sides in zip(*pairs, strict=True)

@@ -99,7 +99,7 @@ class TestPublishedCorrelations:
         root = np.array(
             [1 / np.sqrt(cell.metrics.units.scored / 1000 * answers[cell.task]) for cell in cells]
         )
-        values = np.array([cell.metrics.rc_atom.value for cell in cells])
+        values = np.array([cell.metrics["rc_atom"].value for cell in cells])
         found = {"all": np.corrcoef(root, values)[0, 1]}
         for task in TASKS:
             models = sorted({cell.model for cell in cells})
@@ -136,7 +136,7 @@ class TestLengthEffects:
         posts = [cell for cell in cells if cell.task == "social_media_post"]
         expected = np.corrcoef(
             [cell.metrics.units.total for cell in posts],
-            [cell.metrics.ic_atom.value or 0.0 for cell in posts],
+            [cell.metrics["ic_atom"].value or 0.0 for cell in posts],
         )[0, 1]
         assert found["social_media_post", "ic_atom"].units.value == pytest.approx(expected)
         silent = length_effects(published_cells()[:45], None)[0]

@@ -1,0 +1,77 @@
+"""A sample job's results, report, export, gate, comparison and schema where there is one metric more; prints what it finds.
+
+In a process of its own: what derives from the registry does so when it is imported.
+"""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from app.domain.metrics import registry
+from app.domain.metrics.acc_atom import acc_atom, run_shares
+from app.domain.metrics.definition import Estimate, Family, MetricDefinition
+
+NEW = MetricDefinition(
+    name="xy_atom",
+    label="XY_atom",
+    summary="newly measured",
+    definition="What nobody has measured before.",
+    source="None",
+    family=Family.ATOMIC,
+    estimate=Estimate.MEAN,
+    compute=acc_atom,
+    by_run=run_shares,
+)
+
+
+def found() -> dict[str, Any]:
+    from rich.console import Console
+
+    from app.domain.results.comparison import compare, comparison_json, figures_of
+    from app.domain.results.gate import judge_gate, parse_threshold
+    from app.reports import html
+    from app.reports.exports.csv import cells
+    from app.reports.figures.files import figure_file
+    from app.services.results.baselines import BaselineFilter, baselines
+    from persona_assay.terminal.results_tables import results_view
+    from tests.api.client_types import openapi
+    from tests.unit.reports.page import page_of
+    from tests.unit.reports.sample import sample
+
+    html.APART_CHARACTERS = 10**9  # a process of its own would not know of the new metric
+    job = sample()
+    results = job.results
+    published = json.loads(baselines(BaselineFilter()))
+    models = [figures_of(results, model) for model in ("simulated/steady", "simulated/drifting")]
+    console = Console(width=160, record=True, quiet=True)
+    console.print(results_view(results, 160))
+    drawn = figure_file(
+        results, "models", model="", distances=[], baselines=published, file_format="svg", theme=None
+    )
+    before = json.loads(json.dumps(results))
+    for part in (*before["cells"], *before["totals"]):
+        del part["metrics"][NEW.name]
+    for name, metrics in (("correlations", "metrics"), ("length_effects", "metric")):
+        before[name] = [row for row in before[name] if NEW.name not in row[metrics]]
+    return {
+        "results": results,
+        "gate": judge_gate(results, [parse_threshold("xy_atom>=0.1")], "personas").to_json(),
+        "comparison": comparison_json(compare(*models)),
+        "csv": cells(results).decode().splitlines()[0].split(","),
+        "report": asyncio.run(page_of(job.responses, results)).text,
+        "report_of_results_from_before": asyncio.run(page_of(job.responses, before)).text,
+        "gate_of_results_from_before": judge_gate(
+            before, [parse_threshold("xy_atom>=0.1")], "personas"
+        ).to_json(),
+        "figure": (drawn or b"").decode(),
+        "published": published["cells"][0]["metrics"],
+        "schema": openapi()["components"]["schemas"]["CellMetrics"]["properties"],
+        "terminal": console.export_text(),
+    }
+
+
+if __name__ == "__main__":
+    registry.METRICS += (NEW,)
+    registry.BY_NAME[NEW.name], registry.RANGES[NEW.name] = NEW, NEW.range
+    sys.stdout.write(json.dumps(found()))
