@@ -4,6 +4,7 @@ In a process of its own: what derives from the registry does so when it is impor
 """
 
 import asyncio
+import io
 import json
 import sys
 from typing import Any
@@ -44,7 +45,7 @@ def found() -> dict[str, Any]:
     results = job.results
     published = json.loads(baselines(BaselineFilter()))
     models = [figures_of(results, model) for model in ("simulated/steady", "simulated/drifting")]
-    console = Console(width=160, record=True, quiet=True)
+    console = Console(width=160, file=io.StringIO(), record=True)
     console.print(results_view(results, 160))
     drawn = figure_file(
         results, "models", model="", distances=[], baselines=published, file_format="svg", theme=None
