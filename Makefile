@@ -87,7 +87,7 @@ audit: setup  ## known vulnerabilities of what is locked
 	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip -r requirements-service.lock
 	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip -r requirements.lock
 
-test-deploy:  ## README's deployment on Docker, or on an engine made from Debian's packages (root)
+test-deploy:  ## the documented deployment on Docker, or on an engine made from Debian's packages (root)
 	tests/deploy/engine.sh tests/deploy/readme.sh
 
 schemathesis: setup  ## requests made from the OpenAPI document, 10,000 of them
@@ -131,7 +131,7 @@ build/chart/ready: $(CHART_TOOLS)/helm.lock $(CHART_TOOLS)/schemas.lock | setup
 	@touch $@
 
 docs: setup  ## the documentation as a site, in build/site; a broken link is an error
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -c docs -d build/site-read . build/site
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env -c docs -d build/site-read . build/site
 
 types: setup  ## the client's types, after a change of the API's schemas
 	$(BIN)/python -m tests.api.client_types

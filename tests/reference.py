@@ -31,12 +31,12 @@ for each other's threads in numpy.
 """
 COMMANDS_INTRODUCTION = """# Commands
 
-What `assay COMMAND -h` prints. Exit statuses and use in scripts: [command-line.md](../command-line.md).
+What `assay COMMAND -h` prints. Exit statuses and use in scripts: [continuous integration](../how-to/continuous-integration.md).
 """
 CLIENT_INTRODUCTION = """# The Python client
 
 The methods of `persona_assay.AssayClient`; `AsyncAssayClient` has the same ones to await. Examples, errors and
-repetition: [client.md](../client.md). Types such as `JobIn` are in `persona_assay.types` and have the fields of
+repetition: [how to use it](../how-to/python.md). Types such as `JobIn` are in `persona_assay.types` and have the fields of
 [the API's schemas](api.md#schemas).
 """
 API_INTRODUCTION = """# The HTTP API

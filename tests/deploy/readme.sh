@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs README's section "Deploy" on a container engine, with a job, a killed worker, a change of our code, a backup and its restore, and
+# Runs the commands of docs/how-to/deploying.md on a container engine, with a job, a killed worker, a change of our code, a backup and its restore, and
 # prints what was measured. `make test-deploy` starts it, by way of engine.sh.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -45,8 +45,8 @@ docker compose logs preflight | grep -q 'Make a key first' || fail "preflight do
 [ -z "$(docker compose ps --quiet api worker sweeper)" ] || fail "something runs that has no key"
 
 step "key, start"
-create=$(sed -n '/^## Deploy/,/^## /s/^\(docker compose run .*keys create[^#]*\).*/\1/p' README.md)
-start=$(sed -n '/^## Deploy/,/^## /s/^\(docker compose up[^#]*\).*/\1/p' README.md)
+create=$(sed -n '/^## Containers/,/^## /s/^\(docker compose run .*keys create[^#]*\).*/\1/p' docs/how-to/deploying.md)
+start=$(sed -n '/^## Containers/,/^## /s/^\(docker compose up[^#]*\).*/\1/p' docs/how-to/deploying.md)
 key=$($create 2>/dev/null | grep -o 'assay_[0-9A-Za-z]\{50\}')
 docker compose stop >/dev/null 2>&1
 seconds $start

@@ -1,4 +1,4 @@
-"""Rules of docs/architecture.md that an import graph does not show; the others are contracts in pyproject.toml."""
+"""Rules of docs/concepts.md that an import graph does not show; the others are contracts in pyproject.toml."""
 
 import ast
 import re
