@@ -72,7 +72,7 @@ class TestServers:
         simulation = Simulation(Server(512, lambda _: (0.2, 1)))
         assert simulation.run(20).share_used(512, 2, 20) > 0.98
 
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
     @pytest.mark.parametrize("calls", [heavy_tailed, essays_and_judgements])
     def test_without_a_bound_are_used_however_long_their_calls_take(
         self, calls: Callable[[random.Random], tuple[float, int]], seed: int

@@ -3,6 +3,7 @@ from collections.abc import Mapping
 
 import pytest
 from hypothesis import given as drawing
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from app.domain.labels.agreement import AnnotatorAgreement, Sampling, annotation_agreement
@@ -159,6 +160,7 @@ class TestWeighted:
         (group,) = annotation_agreement(found, TASKS, {"judge": given}, 0, drawn)
         return group
 
+    @settings(max_examples=25)
     @drawing(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=3, max_size=12), st.data())
     def test_is_the_agreement_of_a_population_in_which_each_is_as_often_as_it_stands_for(
         self, scores: list[tuple[int, int]], data: st.DataObject

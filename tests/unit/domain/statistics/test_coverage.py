@@ -16,12 +16,13 @@ def chance(repetitions: int) -> float:
     return float(2 * (0.95 * 0.05 / repetitions) ** 0.5)
 
 
-def test_a_cells_intervals_cover_what_can_be_computed_by_hand() -> None:
+@pytest.mark.parametrize("repetitions", [100, pytest.param(LONG, marks=pytest.mark.long)])
+def test_a_cells_intervals_cover_what_can_be_computed_by_hand(repetitions: int) -> None:
     # Scores 1 to 5 have the shares 0.05, 0.1, 0.15, 0.3 and 0.4; level high is 4 and 5.
     truths = {"mean": 0.05 + 0.2 + 0.45 + 1.2 + 2.0, "acc_atom": 0.7}
     assert truths["mean"] == pytest.approx(sum(n * share for n, share in enumerate(MIXED.shares, 1)))
     draws = np.random.default_rng(4)
-    repetitions, runs = 300, 30
+    runs = 30
     hits = dict.fromkeys(truths, 0)
     for seed in range(repetitions):
         scores = {"judge": simulated_cell(draws, MIXED, runs)}
