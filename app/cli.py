@@ -1,6 +1,6 @@
-"""The commands of whoever runs the service, with the client's beside them (:mod:`persona_assay.terminal.main`).
+"""The operator's commands, together with the client's (:mod:`persona_assay.terminal.main`).
 
-Imports of weight stand in the commands that need them, so that every command starts fast.
+Heavy imports happen inside the commands that need them, so that every command starts fast.
 """
 
 import contextlib
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 PEPPER_FILE = "key-pepper"
-"""In the data directory: what `assay up` hashes API keys with, unless a setting says otherwise."""
+"""File in the data directory with the secret that `assay up` hashes API keys with, unless a setting names another."""
 DEMO_SIMULATOR = ("--latency-ms", "50", "--jitter-ms", "20")
 
 app = command_line(Commands)
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Run the command line."""
     run(app)
 
 
@@ -49,17 +49,19 @@ def main() -> None:
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where data and logs are kept. [ASSAY_DATA_DIR or .assay]",
+    help="Directory for data and logs. [ASSAY_DATA_DIR or .assay]",
 )
-@click.option("--workers", type=click.IntRange(1, 64), help="Worker processes. [ASSAY_WORKERS or 1]")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), help="Number of worker processes. [ASSAY_WORKERS or 1]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the URL as JSON when ready.")
 def up(
     host: str | None, port: int | None, data_dir: Path | None, workers: int | None, *, as_json: bool
 ) -> None:
-    """Runs the whole service on this machine until Ctrl-C.
+    """Run the whole service on this machine until Ctrl-C.
 
-    Postgres, Valkey, the API, workers and a simulated provider. With DATABASE_URL or REDIS_URL set, those are used
-    instead of the embedded servers.
+    Starts Postgres, Valkey, the API, workers and a simulated provider. If DATABASE_URL or REDIS_URL is set, that
+    server is used instead of the embedded one.
     """
     with told_errors():
         given = {"host": host, "port": port, "data_dir": data_dir, "workers": workers}
@@ -68,29 +70,29 @@ def up(
 
         from embedded.supervisor import Supervisor  # noqa: PLC0415
 
-        say(f"starting in {settings.data_dir} …")
+        say(f"Starting in {settings.data_dir} …")
         with _stack_errors():
             Supervisor(_stack_config(_with_pepper(settings))).run(
                 lambda url: _say_ready(url, settings, as_json=as_json)
             )
-        say("stopped")
+        say("Stopped")
 
 
 @app.command()
-@click.option("--url", help="A service to use, with a simulated provider; else one is started.")
+@click.option("--url", help="A running service with a simulated provider; without it, one is started.")
 @click.option(
     "--output",
     "-o",
     type=click.Path(dir_okay=False, path_type=Path),
     default="assay-demo-report.html",
-    help="Where the HTML report is written.",
+    help="File for the HTML report.",
 )
 @AS_JSON
 def demo(url: str | None, output: Path, *, as_json: bool) -> None:
-    """Runs a job on simulated models and shows its results and report."""
+    """Run a job on simulated models and show its results and report."""
     with told_errors():
         if not output.absolute().parent.is_dir():
-            raise CommandError(f"cannot write {output}: there is no directory {output.absolute().parent}")
+            raise CommandError(f"cannot write {output}: directory {output.absolute().parent} does not exist")
         with _demo_service(url) as service, client_of(service) as client:
             _run_demo(client, output, as_json=as_json, outlives_us=url is not None)
 
@@ -99,28 +101,31 @@ def demo(url: str | None, output: Path, *, as_json: bool) -> None:
 @click.option(
     "--to",
     metavar="REVISION",
-    help="Migrate to this revision; back from a later one, which removes what it added.",
+    help="Migrate to this revision; an older one removes what later revisions added.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def migrate(to: str | None, *, as_json: bool) -> None:
-    """Brings the tables of DATABASE_URL up to date."""
+    """Bring the schema of DATABASE_URL up to date."""
     with told_errors():
         settings = _settings({})
         if settings.database_url is None:
-            raise CommandError(
-                "DATABASE_URL is not set: it names the database whose tables are brought up to date"
-            )
+            raise CommandError("DATABASE_URL is not set: it names the database to migrate")
 
         owner = settings.owner_database_url or settings.database_url
         left_to_do = _migrate(owner, to, service_url=settings.database_url)
         if as_json:
-            print_json({"migrated": True, "tenant_wall": left_to_do is None})
+            isolated = left_to_do is None
+            print_json({"migrated": True, "row_level_security": isolated, "tenant_wall": isolated})
         else:
-            say("the tables are up to date" if to is None else f"the tables are those of revision {to}")
+            say(
+                "The database schema is up to date"
+                if to is None
+                else f"The database schema is at revision {to}"
+            )
         if left_to_do is not None:
             say(
-                "the database does not keep tenants apart yet: this user may make no roles."
-                f" Have one who may run `{left_to_do}`, then migrate once more"
+                "Row-level security is not installed: this database user may not create roles."
+                f" Ask an administrator to run `{left_to_do}`, then run `assay migrate` again"
             )
 
 
@@ -131,10 +136,10 @@ for command in COMMANDS:
 
 
 def _settings(given: Json) -> "Settings":
-    """The settings of the environment, with what the command line says in their place.
+    """The environment's settings, overridden by the command line's.
 
     Raises:
-        CommandError: One is wrong; the message names it.
+        CommandError: A setting is invalid; the message names it.
     """
     from app.settings import StartError, load_settings  # noqa: PLC0415
 
@@ -145,10 +150,10 @@ def _settings(given: Json) -> "Settings":
 
 
 def _migrate(database_url: str, revision: str | None = None, *, service_url: str | None = None) -> str | None:
-    """Brings a database's tables up to date, or to a revision; what is left to do is that of :func:`app.db.migration.migrate.upgrade`.
+    """Migrate a database to the newest or a given revision; returns the same as :func:`app.db.migration.migrate.upgrade`.
 
     Raises:
-        CommandError: It can't be done now.
+        CommandError: It can't be migrated now.
     """
     from app.db.migration.migrate import MigrationError, migrate_to, upgrade  # noqa: PLC0415
 
@@ -180,7 +185,7 @@ def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) ->
 
 
 def _with_pepper(settings: "Settings") -> "Settings":
-    """The settings with something to hash API keys with: where none is set, what the data directory keeps."""
+    """The settings with a pepper: if none is set, the data directory's own."""
     if settings.key_pepper is not None or settings.key_pepper_file is not None:
         return settings
     from embedded.directories import make_directory, make_secret  # noqa: PLC0415
@@ -194,7 +199,7 @@ def _with_pepper(settings: "Settings") -> "Settings":
 
 @contextlib.contextmanager
 def _key_store() -> Iterator[KeyStore]:
-    """The keys of the service that these settings are for: in DATABASE_URL, or in the data directory's own database."""
+    """The keys of the configured service: in DATABASE_URL, or in the data directory's own database."""
     settings = _settings({})
     database_url = settings.database_url
     if database_url is not None:
@@ -221,10 +226,10 @@ def _pepper(settings: "Settings") -> bytes | None:
 
 
 def _require_keys_off_loopback(settings: "Settings") -> None:
-    """Does not start a service without keys for other machines.
+    """Refuse to serve other machines without API keys.
 
     Raises:
-        CommandError: There are none.
+        CommandError: There are no keys.
     """
     if is_loopback(settings.host):
         return
@@ -238,9 +243,9 @@ def _require_keys_off_loopback(settings: "Settings") -> None:
 
 @contextlib.contextmanager
 def _demo_service(url: str | None) -> Iterator[str]:
-    """The URL of the service that a demo uses: a given one, or a stack of its own.
+    """The URL of the demo's service: the given one, or a stack of its own.
 
-    The stack leaves nothing behind, except its logs when something goes wrong.
+    The stack leaves nothing behind, except its logs after an error.
     """
     if url is not None:
         yield url
@@ -253,7 +258,7 @@ def _demo_service(url: str | None) -> Iterator[str]:
     try:
         with _sigterm_interrupts(), _demo_stack(data_dir) as api:
             yield api
-            say("stopping …")
+            say("Stopping …")
     except Exception:
         say(f"Logs are in {data_dir / 'logs'}")
         raise
@@ -265,21 +270,21 @@ def _demo_service(url: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _demo_stack(data_dir: Path) -> Iterator[str]:
-    """A running stack with databases of its own, whatever DATABASE_URL says; gives its URL."""
+    """A running stack with its own databases, whatever DATABASE_URL says; yields its URL."""
     settings = _settings({"host": "127.0.0.1", "port": 0, "data_dir": data_dir})
     own = settings.model_copy(update={"database_url": None, "redis_url": None})
     with _stack_errors():
         from embedded.supervisor import Supervisor  # noqa: PLC0415
 
-        say("starting Postgres, Valkey, the API, a worker and the simulated provider …")
+        say("Starting Postgres, Valkey, the API, a worker and the simulated provider …")
         with Supervisor(_stack_config(own, DEMO_SIMULATOR)) as stack:
-            say(f"ready at {stack.urls.api}")
+            say(f"Ready at {stack.urls.api}")
             yield stack.urls.api
 
 
 @contextlib.contextmanager
 def _stack_errors() -> Iterator[None]:
-    """Makes what the stack says of its failures an error that is told."""
+    """Turn the stack's errors into command errors."""
     from embedded.process import StackError  # noqa: PLC0415
 
     try:
@@ -290,7 +295,7 @@ def _stack_errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _sigterm_interrupts() -> Iterator[None]:
-    """Has SIGTERM unwind like Ctrl-C, so that whatever was started is stopped."""
+    """Handle SIGTERM like Ctrl-C, so that everything started is stopped."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -323,10 +328,10 @@ def _say_ready(url: str, settings: "Settings", *, as_json: bool) -> None:
         return
     click.echo(f"ready: {url}")
     elsewhere = "" if url == DEFAULT_URL else f" --url {url}"
-    say(f"  documentation  {url}/docs")
-    say(f"  a first job    assay demo --url {url}")
-    say(f"  its results    assay jobs{elsewhere}, assay results JOB{elsewhere}")
-    say("  Ctrl-C stops everything; data and logs stay in " + str(settings.data_dir))
+    say(f"  API docs    {url}/docs")
+    say(f"  First job   assay demo --url {url}")
+    say(f"  Results     assay jobs{elsewhere}, assay results JOB{elsewhere}")
+    say(f"  Stop        Ctrl-C; data and logs stay in {settings.data_dir}")
 
 
 app.add_command(keys.group(_key_store))

@@ -1,6 +1,6 @@
-"""`assay keys`: makes, lists, rotates and revokes API keys, straight on the database, for whoever runs the service.
+"""`assay keys`: creates, lists, rotates and revokes API keys directly in the database, for the service's operator.
 
-The first key can be made in no other way. Keys are also managed over the service, with a key that has the scope `admin`.
+This is the only way to create the first key. A key with the scope `admin` can manage keys over the API too.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ HOUR_SECONDS = 3600
 
 @dataclass(frozen=True, slots=True)
 class KeyStore:
-    """Where keys are.
+    """The database of keys.
 
     Attributes:
         database_url: The database.
-        pepper: What they are hashed with.
-        pooler: What stands before the database; see :func:`app.db.engine.connect`.
+        pepper: The secret that keys are hashed with.
+        pooler: The connection pooler in front of the database; see :func:`app.db.engine.connect`.
     """
 
     database_url: str
@@ -47,7 +47,7 @@ class KeyStore:
 Opened = Callable[[], AbstractContextManager[KeyStore]]
 
 KEY = click.argument("key", metavar="KEY")
-TENANT = click.option("--tenant", default="default", help="Whose keys.")
+TENANT = click.option("--tenant", default="default", help="Tenant that owns the keys.")
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
@@ -57,22 +57,22 @@ def group(opened: Opened) -> click.Group:
     Args:
         opened: Gives access to the keys within a block.
     """
-    keys = Commands(name="keys", help="API keys.", no_args_is_help=True)
+    keys = Commands(name="keys", help="Manage API keys.", no_args_is_help=True)
 
     @keys.command()
-    @click.option("--name", required=True, help="Who or what uses it.")
+    @click.option("--name", required=True, help="Who or what uses the key.")
     @click.option(
         "--scope",
         "scopes",
         type=click.Choice([scope.value for scope in Scope]),
         multiple=True,
         default=[Scope.SUBMIT.value],
-        help="What it may do; any number of them.",
+        help="What the key may do; repeatable.",
     )
     @TENANT
-    @click.option("--days", type=click.IntRange(1, 36_500), help="Days until it ends.")
-    @click.option("--requests-per-minute", type=click.IntRange(min=1), help="How often it may ask.")
-    @click.option("--usd", type=float, help="What its jobs may spend together.")
+    @click.option("--days", type=click.IntRange(1, 36_500), help="Days until the key expires.")
+    @click.option("--requests-per-minute", type=click.IntRange(min=1), help="Rate limit of the key.")
+    @click.option("--usd", type=float, help="Spending cap for all jobs of the key, in US dollars.")
     @AS_JSON
     def create(
         name: str,
@@ -84,9 +84,9 @@ def group(opened: Opened) -> click.Group:
         *,
         as_json: bool,
     ) -> None:
-        """Makes a key and prints it, once.
+        """Create a key (shown only once).
 
-        With the first one, nobody is let in without a key any more.
+        After the first key, every request needs one.
         """
         from app.services.keys.api_keys import KeyDraft, create_key  # noqa: PLC0415
 
@@ -101,7 +101,7 @@ def group(opened: Opened) -> click.Group:
     @TENANT
     @AS_JSON
     def list_(tenant: str, *, as_json: bool) -> None:
-        """Lists keys, newest first."""
+        """List keys, newest first."""
         with told_errors():
             found = done(opened, lambda deps: _list(deps, tenant))
             if as_json:
@@ -115,12 +115,12 @@ def group(opened: Opened) -> click.Group:
     @keys.command()
     @KEY
     @click.option(
-        "--overlap-hours", type=click.FloatRange(min=0), default=24, help="How long the former one is taken."
+        "--overlap-hours", type=click.FloatRange(min=0), default=24, help="How long the old key stays valid."
     )
     @TENANT
     @AS_JSON
     def rotate(key: str, overlap_hours: float, tenant: str, *, as_json: bool) -> None:
-        """Makes another key in a key's place, and prints it, once."""
+        """Replace a key with a new one (shown only once)."""
         from app.services.keys.api_keys import rotate_key  # noqa: PLC0415
 
         with told_errors():
@@ -133,7 +133,7 @@ def group(opened: Opened) -> click.Group:
     @TENANT
     @AS_JSON
     def revoke(key: str, tenant: str, *, as_json: bool) -> None:
-        """Ends a key for good, within a second."""
+        """Revoke a key permanently, within a second."""
         from app.services.keys.api_keys import revoke_key  # noqa: PLC0415
 
         with told_errors():
@@ -141,16 +141,16 @@ def group(opened: Opened) -> click.Group:
             if as_json:
                 print_json(revoked)
             else:
-                click.echo(f"{key} is revoked")
+                click.echo(f"{key} revoked")
 
     return keys
 
 
 def have_been_made(opened: Opened) -> bool:
-    """Whether there ever was a key, so that nobody is let in without one.
+    """Whether any key was ever created, so that every request needs one.
 
     Raises:
-        CommandError: The database can't be asked.
+        CommandError: The database can't be used.
     """
     return bool(done(opened, _any_exist))
 
@@ -162,11 +162,11 @@ async def _any_exist(deps: "KeyDependencies") -> bool:
         return await any_exist(connection)
 
 
-def done(opened: Opened, deed: "Callable[[KeyDependencies], Awaitable[Any]]") -> Any:
-    """What a deed gives on the service's database.
+def done(opened: Opened, operation: "Callable[[KeyDependencies], Awaitable[Any]]") -> Any:
+    """Run an operation on the service's database and return its result.
 
     Raises:
-        CommandError: It can't be done.
+        CommandError: It failed for an expected reason.
     """
     from app.db.health import is_away  # noqa: PLC0415
     from app.db.reasons import reason  # noqa: PLC0415
@@ -176,7 +176,7 @@ def done(opened: Opened, deed: "Callable[[KeyDependencies], Awaitable[Any]]") ->
 
     with opened() as store:
         try:
-            return asyncio.run(_with(store, deed))
+            return asyncio.run(_with(store, operation))
         except NotFoundError as error:
             raise CommandError(f"there is no {error}") from error
         except NoPepperError as error:
@@ -189,7 +189,7 @@ def done(opened: Opened, deed: "Callable[[KeyDependencies], Awaitable[Any]]") ->
             raise
 
 
-async def _with(store: KeyStore, deed: "Callable[[KeyDependencies], Awaitable[Any]]") -> Any:
+async def _with(store: KeyStore, operation: "Callable[[KeyDependencies], Awaitable[Any]]") -> Any:
     from app.db.engine import connect  # noqa: PLC0415
     from app.db.keys.api_keys import are_kept  # noqa: PLC0415
     from app.services.keys.api_keys import KeyDependencies  # noqa: PLC0415
@@ -198,8 +198,8 @@ async def _with(store: KeyStore, deed: "Callable[[KeyDependencies], Awaitable[An
     try:
         async with engine.connect() as connection:
             if not await are_kept(connection):
-                raise CommandError("the tables are not up to date: run assay migrate first")
-        return await deed(KeyDependencies(engine, store.pepper))
+                raise CommandError("the database schema is not up to date: run `assay migrate` first")
+        return await operation(KeyDependencies(engine, store.pepper))
     finally:
         await engine.dispose()
 
@@ -215,9 +215,9 @@ async def _list(deps: "KeyDependencies", tenant: str) -> list[Json]:
 
 def _check(name: str, tenant: str, usd: float | None) -> None:
     if not name.strip() or not name.isprintable():
-        raise CommandError("--name is what people know the key by: a line of text")
+        raise CommandError("--name must be one line of text")
     if not tenant.strip() or not tenant.isprintable():
-        raise CommandError("--tenant is a line of text")
+        raise CommandError("--tenant must be one line of text")
     check_usd(usd)
 
 
@@ -225,16 +225,16 @@ def check_usd(usd: float | None) -> None:
     """Checks a spending cap.
 
     Raises:
-        CommandError: It is none.
+        CommandError: It is out of range.
     """
     if usd is not None and not 0 < usd <= MOST_USD:
-        raise CommandError("--usd is above 0, and at most a billion")
+        raise CommandError("--usd must be above 0 and at most 1 billion")
 
 
 def _show_new(made: Json, *, as_json: bool) -> None:
-    """Prints a key: alone on standard output, so that a script can take it."""
+    """Print a key, alone on standard output for scripts."""
     if as_json:
         print_json(made)
         return
-    say(f"{made['id']} · {made['name']} · {', '.join(made['scopes'])}. It is shown now and never again:")
+    say(f"{made['id']} · {made['name']} · {', '.join(made['scopes'])}. It is shown only this once:")
     click.echo(made["key"])

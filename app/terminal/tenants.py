@@ -1,6 +1,6 @@
-"""`assay tenants`: what tenants may spend and which models they may use, straight on the database, for whoever runs the service.
+"""`assay tenants`: tenants' spending caps and allowed models, set directly in the database by the service's operator.
 
-No key sets these limits, whatever its scopes; they hold for every key of the tenant.
+No API key can set these limits, whatever its scopes; they apply to every key of the tenant.
 """
 
 import re
@@ -26,20 +26,22 @@ def group(opened: Opened) -> click.Group:
     Args:
         opened: Gives access to the database within a block.
     """
-    tenants = Commands(name="tenants", help="What tenants may spend and use.", no_args_is_help=True)
+    tenants = Commands(
+        name="tenants", help="Manage tenants' spending caps and allowed models.", no_args_is_help=True
+    )
 
     @tenants.command()
     @click.argument("tenant")
-    @click.option("--usd", type=float, help="What its jobs may spend together.")
-    @click.option("--no-cap", is_flag=True, help="Take its spending cap away.")
+    @click.option("--usd", type=float, help="Spending cap for all jobs of the tenant, in US dollars.")
+    @click.option("--no-cap", is_flag=True, help="Remove the spending cap.")
     @click.option(
         "--model",
         "models",
         metavar="CONNECTION/MODEL",
         multiple=True,
-        help="A model that it may use; CONNECTION/* for all.",
+        help="An allowed model; CONNECTION/* for all of a connection; repeatable.",
     )
-    @click.option("--all-models", is_flag=True, help="Let it use all models.")
+    @click.option("--all-models", is_flag=True, help="Allow all models.")
     @AS_JSON
     def limit(
         tenant: str,
@@ -50,9 +52,9 @@ def group(opened: Opened) -> click.Group:
         all_models: bool,
         as_json: bool,
     ) -> None:
-        """Sets a tenant's limits and prints them.
+        """Set a tenant's limits and show them.
 
-        What is not named stays. A cap counts the jobs that are submitted from then on.
+        Limits that are not given stay unchanged. A cap counts jobs submitted from now on.
         """
         from app.services.keys.tenant_limits import LimitChanges, change_limits  # noqa: PLC0415
 
@@ -66,7 +68,7 @@ def group(opened: Opened) -> click.Group:
     @tenants.command(name="list")
     @AS_JSON
     def list_(*, as_json: bool) -> None:
-        """Lists the tenants that have limits, and what they have spent."""
+        """List tenants with limits, and what they have spent."""
         with told_errors():
             found = done(opened, _list)
             if as_json:
@@ -90,15 +92,15 @@ def _check(
     tenant: str, usd: float | None, models: tuple[str, ...], *, no_cap: bool, all_models: bool
 ) -> None:
     if not tenant.strip() or not tenant.isprintable():
-        raise CommandError("TENANT is a line of text")
+        raise CommandError("TENANT must be one line of text")
     check_usd(usd)
     if usd is not None and no_cap:
-        raise CommandError("--usd and --no-cap exclude each other")
+        raise CommandError("use either --usd or --no-cap")
     if models and all_models:
-        raise CommandError("--model and --all-models exclude each other")
+        raise CommandError("use either --model or --all-models")
     for name in models:
         if not _MODEL.fullmatch(name):
-            raise CommandError(f"--model {name!r} is not of the form connection/model or connection/*")
+            raise CommandError(f"--model {name!r} must have the form connection/model or connection/*")
 
 
 def _show(limits: Json, *, as_json: bool) -> None:
@@ -108,13 +110,13 @@ def _show(limits: Json, *, as_json: bool) -> None:
     click.echo(_told(limits))
     if limits["uncapped_jobs"]:
         say(
-            f"unfinished jobs from before there was a cap, which do not count against it: {limits['uncapped_jobs']:,};"
-            " pause or cancel them"
+            f"{limits['uncapped_jobs']:,} unfinished jobs from before the cap do not count against it: pause or cancel them"
+            " to stop their spending"
         )
 
 
 def _told(limits: Json) -> str:
-    """A tenant's limits in a line."""
+    """A tenant's limits in one line."""
     cap = limits["spending"]
     money = (
         "no spending cap" if cap is None else f"${cap['usd_spent']:,.2f} of ${cap['usd_limit']:,.2f} spent"

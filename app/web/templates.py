@@ -71,4 +71,4 @@ def _moment(text: str) -> str:
 
 
 def _grouped(count: int) -> str:
-    return f"{count:,}".replace(",", "\u202f")
+    return f"{count:,}"

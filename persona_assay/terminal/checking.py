@@ -1,4 +1,4 @@
-"""The command that tries a model: `assay check`."""
+"""The command that tests a model: `assay check`."""
 
 from typing import Literal, get_args
 
@@ -19,16 +19,16 @@ Role = Literal["judge", "model", "persona_agent"]
     "as_",
     type=click.Choice(get_args(Role)),
     default="judge",
-    help="As what a job would call it: that decides which parameters it is sent.",
+    help="Role in a job; decides which parameters are sent.",
 )
-@click.option("--family", help="A model of the same family, where the name does not say it.")
-@click.option("--call/--no-call", default=True, help="Make a call, or only say what a job would send.")
+@click.option("--family", help="A model of the same family, if the name does not show it.")
+@click.option("--call/--no-call", default=True, help="Make a call, or only show what a job would send.")
 @URL
 @AS_JSON
 def check(model: str, as_: Role, family: str | None, url: str, *, call: bool, as_json: bool) -> None:
-    """Tries a model with one short call and says what a job would meet.
+    """Test a model with one short call.
 
-    CONNECTION/MODEL is the model, as a job names it. Exit status: 0 if it answered, or was not called, 1 if it did not answer.
+    CONNECTION/MODEL is the model as named in jobs. Exit status: 0 if it answered or was not called, 1 if it did not answer.
     """
     asked: CheckIn = {"model": model, "role": as_, "call": call}
     if family is not None:

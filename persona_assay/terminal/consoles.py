@@ -1,4 +1,4 @@
-"""Where things are written: data to standard output, everything else to standard error."""
+"""Output streams: data to standard output, everything else to standard error."""
 
 import sys
 
@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.theme import Theme
 
 PLAIN_WIDTH = 100
-"""Columns of what is not written to a terminal."""
+"""Width of output that does not go to a terminal."""
 
 THEME = Theme({"warning": "yellow", "error": "bold red", "hint": "dim", "id": "cyan"})
 
@@ -28,5 +28,5 @@ def _console(*, stderr: bool) -> Console:
 
 
 def printable(text: str) -> str:
-    """A text that somebody else wrote, without the control characters that could steer the terminal."""
+    """Untrusted text without control characters."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -14,9 +14,9 @@ from persona_assay.types import JobDetail
 @URL
 @AS_JSON
 def cancel(job_id: str, url: str, *, as_json: bool) -> None:
-    """Cancels a job; what was paid for is kept.
+    """Cancel a job; finished responses and results are kept.
 
-    No call starts after it.
+    No further calls start.
     """
     _act(operations.cancel(job_id), url, as_json=as_json)
 
@@ -26,7 +26,7 @@ def cancel(job_id: str, url: str, *, as_json: bool) -> None:
 @URL
 @AS_JSON
 def pause(job_id: str, url: str, *, as_json: bool) -> None:
-    """Pauses a job: no call starts until it is resumed."""
+    """Pause a job: no calls start until it is resumed."""
     _act(operations.pause(job_id), url, as_json=as_json)
 
 
@@ -35,7 +35,7 @@ def pause(job_id: str, url: str, *, as_json: bool) -> None:
 @URL
 @AS_JSON
 def resume(job_id: str, url: str, *, as_json: bool) -> None:
-    """Lets a paused job go on where it stopped."""
+    """Resume a paused job."""
     _act(operations.resume(job_id), url, as_json=as_json)
 
 
@@ -44,26 +44,26 @@ def resume(job_id: str, url: str, *, as_json: bool) -> None:
 @URL
 @AS_JSON
 def retry(job_id: str, url: str, *, as_json: bool) -> None:
-    """Redoes what failed in a job that is over or paused.
+    """Retry failed parts of a finished or paused job.
 
-    Also what stayed unparsed or has no answer. All the rest is kept.
+    Also retries unparsed replies and missing answers. Everything else is kept.
     """
     _act(operations.retry(job_id), url, as_json=as_json)
 
 
 @click.command()
 @JOB
-@click.option("--usd", type=float, help="US dollars.")
-@click.option("--calls", type=int, help="Attempts.")
-@click.option("--tokens", type=int, help="Input and output.")
+@click.option("--usd", type=float, help="Limit in US dollars.")
+@click.option("--calls", type=int, help="Limit in calls, retries included.")
+@click.option("--tokens", type=int, help="Limit in input and output tokens.")
 @URL
 @AS_JSON
 def budget(
     job_id: str, usd: float | None, calls: int | None, tokens: int | None, url: str, *, as_json: bool
 ) -> None:
-    """Changes limits of a job's budget.
+    """Change the limits of a job's budget.
 
-    A job that paused because of it goes on with `assay resume`.
+    To continue a job that paused because of its budget, use `assay resume`.
     """
     with told_errors(), client_of(url) as client:
         job = client.change_budget(job_id, usd=usd, calls=calls, tokens=tokens)
@@ -82,16 +82,16 @@ def budget(
 @URL
 @AS_JSON
 def delete(job_id: str, url: str, *, as_json: bool) -> None:
-    """Removes a job that is over.
+    """Delete a finished job, including its responses and results.
 
-    Its responses and results go with it. This cannot be undone.
+    This cannot be undone.
     """
     with told_errors(), client_of(url) as client:
         client.delete_job(job_id)
         if as_json:
             print_json({"id": job_id, "deleted": True})
         else:
-            click.echo(f"{job_id} is deleted")
+            click.echo(f"{job_id} deleted")
 
 
 def _act(call: Call[JobDetail], url: str, *, as_json: bool) -> None:
@@ -104,4 +104,4 @@ def _act(call: Call[JobDetail], url: str, *, as_json: bool) -> None:
 
 
 COMMANDS = (cancel, pause, resume, retry, budget, delete)
-"""In the order in which the help lists them."""
+"""In the order of the help."""

@@ -1,4 +1,4 @@
-"""The commands that decide by results: `assay compare` and `assay gate`."""
+"""The commands that test results: `assay compare` and `assay gate`."""
 
 from pathlib import Path
 from typing import TypedDict, get_args
@@ -19,15 +19,15 @@ from persona_assay.types import SideIn
     "--pairing",
     type=click.Choice(get_args(Pairing)),
     default="cells",
-    help="Pair whole cells, or single questions that both have answered.",
+    help="Pair whole cells, or single questions that both models answered.",
 )
 @URL
 @AS_JSON
 def compare(a: str, b: str, pairing: Pairing, url: str, *, as_json: bool) -> None:
-    """Compares two models: paired differences, a - b.
+    """Compare two models by paired differences, A - B.
 
     A and B are each JOB, JOB:MODEL, or baseline:MODEL for a model of the atomic paper.
-    The pairs are the personas, tasks and dimensions that both have; with --pairing items also the questions.
+    Pairs share persona, task and dimension; with --pairing items, also the question.
     """
     with told_errors(), client_of(url) as client:
         found = client.compare(_side(a), _side(b), pairing=pairing)
@@ -48,13 +48,13 @@ def compare(a: str, b: str, pairing: Pairing, url: str, *, as_json: bool) -> Non
     "-t",
     metavar="THRESHOLD",
     multiple=True,
-    help="acc_atom>=0.8, acc_atom@task=essay>=0.7, refusal_rate<=0.02 …; any number of them. [the job's own]",
+    help="acc_atom>=0.8, acc_atom@task=essay>=0.7, refusal_rate<=0.02 …; repeatable. [the job's own thresholds]",
 )
 @click.option(
     "--interval",
     type=click.Choice(get_args(IntervalKind)),
     default="personas",
-    help="Whose interval decides: other personas', or these cells' runs.",
+    help="Which interval decides: across personas, or across the cells' runs.",
 )
 @click.option(
     "--minimum-coverage",
@@ -78,9 +78,9 @@ def gate(
     *,
     as_json: bool,
 ) -> None:
-    """Holds a job's results to thresholds.
+    """Check a job's results against thresholds.
 
-    Exit status: 0 pass, 1 fail, 2 inconclusive, 3 an error. A figure passes only if its whole interval does. What is missing, or of too little of what was planned, is inconclusive: it never passes.
+    Exit status: 0 pass, 1 fail, 2 inconclusive, 3 error. A value passes only if its whole interval meets the threshold. A missing value, or one with too little coverage, is inconclusive.
     """
     with told_errors(), client_of(url) as client:
         asked: GateOptions = {"interval": interval, "minimum_coverage": minimum_coverage}
@@ -99,7 +99,7 @@ def gate(
 
 
 class GateOptions(TypedDict):
-    """How thresholds are judged."""
+    """How thresholds are checked."""
 
     interval: IntervalKind
     minimum_coverage: float | None
@@ -113,7 +113,7 @@ def _save(path: Path, content: bytes) -> None:
 
 
 def _side(text: str) -> SideIn:
-    """What one side of a comparison is."""
+    """One side of a comparison."""
     first, _, rest = text.partition(":")
     if first == "baseline":
         return {"baseline": rest}
@@ -121,4 +121,4 @@ def _side(text: str) -> SideIn:
 
 
 COMMANDS = (compare, gate)
-"""In the order in which the help lists them."""
+"""In the order of the help."""

@@ -1,4 +1,4 @@
-"""Comparisons and gates as tables."""
+"""Comparisons and gates, formatted for a terminal."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,12 +17,12 @@ from persona_assay.terminal.results_tables import metric_label
 Json = Mapping[str, Any]
 
 SIGNIFICANT = 0.05
-"""p-value below which a difference counts as shown, if its interval is on one side of 0 as well."""
+"""p-value below which a difference is significant, if its interval excludes 0 as well."""
 MISSING = "–"
 SURE = "*"
 LEGEND = (
-    f"{SURE} p is below {SIGNIFICANT} and the interval, over personas, does not hold 0. p is corrected (Holm) within all"
-    " tasks together and within single tasks. Detectable is the true difference that would be found in 80 % of cases."
+    f"{SURE} significant: p < {SIGNIFICANT} and the 95 % interval across personas excludes 0. p is Holm-corrected, separately"
+    " for all tasks together and for single tasks. Detectable: smallest difference detectable with 80 % power."
 )
 _SCORES = {"persona_score": "PersonaScore", "task_score": "task score"}
 _MARKS = {
@@ -33,7 +33,7 @@ _MARKS = {
 
 
 def is_shown(row: Json) -> bool:
-    """Whether a difference is more than chance, as one of many; the service's reports say the same."""
+    """Whether a difference is significant; the service's reports use the same rule."""
     ends, p_value = row["ci95"], row["p_value_holm"]
     if p_value is None or ends is None or p_value >= SIGNIFICANT:
         return False
@@ -45,7 +45,7 @@ def comparison_view(found: Json) -> RenderableType:
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     table.add_column("metric", no_wrap=True)
     table.add_column("task", overflow="fold")
-    for header in ("a", "b", "a - b", "95 % interval", "p (Holm)", "detectable", "pairs"):
+    for header in ("A", "B", "A - B", "95 % interval", "p (Holm)", "detectable", "pairs"):
         table.add_column(header, justify="right", no_wrap=True)
     for row in found["differences"]:
         sure = is_shown(row)
@@ -61,8 +61,8 @@ def comparison_view(found: Json) -> RenderableType:
         if (over_items := row["over_items"]) is not None:
             table.add_row("", "over items", "", "", "", *_evidence(over_items), f"{over_items['items']:,}")
     parts: list[RenderableType] = [
-        _side("a", found["a"]),
-        _side("b", found["b"]),
+        _side("A", found["a"]),
+        _side("B", found["b"]),
         "",
         Fitted(table, heads=2),
         "",
@@ -75,14 +75,14 @@ def comparison_view(found: Json) -> RenderableType:
     remarks += [f"{MISSING} {reason.partition(': ')[2]}." for reason in reasons]
     if found["left_out"]:
         remarks.append(
-            f"{counted(len(found['left_out']), 'figure')} without a partner left out; --json lists them."
+            f"{counted(len(found['left_out']), 'value')} left out because only one model has them; --json lists them."
         )
     remarks += found["notes"]
     return Group(*parts, *(Text(printable(remark), style="hint") for remark in remarks))
 
 
 def _evidence(row: Json) -> tuple[str, str, str]:
-    """How sure a difference is: its interval, p and what would be found."""
+    """A difference's interval, p-value and smallest detectable difference."""
     ends = row["ci95"]
     return (
         MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]",
@@ -92,7 +92,7 @@ def _evidence(row: Json) -> tuple[str, str, str]:
 
 
 def gate_view(found: Json) -> RenderableType:
-    """A gate's checks and what came out, for a terminal."""
+    """A gate's checks and verdict."""
     parts: list[RenderableType] = []
     for check in found["checks"]:
         mark, colour = _MARKS[check["verdict"]]

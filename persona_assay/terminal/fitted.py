@@ -1,4 +1,4 @@
-"""Tables that a narrow terminal shows row by row instead of cutting them off."""
+"""Tables that a narrow terminal shows row by row instead of truncating them."""
 
 from collections.abc import Iterator
 
@@ -13,18 +13,18 @@ ANY_WIDTH = 10_000
 
 
 class Fitted:
-    """A table where there is room for it, else its rows one under the other.
+    """A table if it fits, else its rows one below the other.
 
     Args:
         table: The table.
-        heads: How many of its first columns a row is headed by.
+        heads: How many first columns form a row's heading.
     """
 
     def __init__(self, table: Table, heads: int = 1) -> None:
         self._table, self._heads = table, heads
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draws whichever fits."""
+        """Render whichever fits."""
         if _needed(self._table, console, options) <= options.max_width:
             yield self._table
         else:
@@ -43,7 +43,7 @@ class Fitted:
 
 
 def _needed(table: Table, console: Console, options: ConsoleOptions) -> int:
-    """The least width at which no word is cut."""
+    """The smallest width at which no word is truncated."""
     wide = options.update_width(ANY_WIDTH)
     columns = [
         measure_renderables(console, wide, [_text(column.header), *column.cells]) for column in table.columns
@@ -57,7 +57,7 @@ def _needed(table: Table, console: Console, options: ConsoleOptions) -> int:
 
 
 def _named(column: Column, cell: RenderableType) -> Text:
-    """A figure with its name; words speak for themselves."""
+    """A number with its name; text stands alone."""
     name = f"{column.header} " if column.justify == "right" else ""
     return Text.assemble((name, "hint"), _text(cell))
 

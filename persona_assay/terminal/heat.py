@@ -5,7 +5,7 @@ from rich.style import Style
 
 ANCHORS = ((0, 34, 78), (53, 69, 108), (102, 105, 112), (148, 142, 119), (200, 184, 102), (254, 232, 56))
 """Cividis at 0, 0.2 … 1 (Nuñez, Anderton & Renslow 2018, doi:10.1371/journal.pone.0199239): its lightness grows
-evenly, and it looks the same with the common forms of colour blindness."""
+evenly, and it is safe for the common forms of colour blindness."""
 
 WHITE, BLACK = Color.from_rgb(255, 255, 255), Color.from_rgb(0, 0, 0)
 DARK_BELOW = 128.0

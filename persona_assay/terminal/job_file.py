@@ -1,4 +1,4 @@
-"""Job files: YAML or JSON, read strictly enough that nothing in them is lost on the way to the service."""
+"""Job files in YAML or JSON, parsed strictly: nothing in them is silently dropped."""
 
 import json
 from collections.abc import Hashable, Iterator
@@ -15,17 +15,17 @@ from persona_assay.types import JobIn
 
 STANDARD_INPUT = "-"
 MOST_PLACED = 1_000_000
-"""Characters of a file in which the places of errors are looked up: finding them takes a hundred times longer than reading."""
+"""Largest file, in characters, in which errors get line numbers: finding them takes a hundred times longer than parsing."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """A job as somebody wrote it.
+    """A job file.
 
     Attributes:
-        name: What the file is called.
-        text: What stands in it.
-        job: The job that it describes; what it means is for the service to say.
+        name: The file's name, for messages.
+        text: Its content.
+        job: The job; the service validates it.
     """
 
     name: str
@@ -34,7 +34,7 @@ class JobFile:
 
     @contextmanager
     def places(self) -> Iterator[None]:
-        """Has a refusal of the service say at which line each wrong field stands."""
+        """Add line numbers to the fields of the service's validation errors."""
         try:
             yield
         except ProblemError as error:
@@ -47,14 +47,14 @@ class JobFile:
 
 
 def read_job_file(path: str, stdin: TextIO) -> JobFile:
-    """The job that a file describes.
+    """Read a job file.
 
     Args:
         path: A YAML or JSON file, or ``-`` for standard input.
         stdin: Standard input.
 
     Raises:
-        CommandError: The file can't be read, is neither YAML nor JSON, or holds something else than one object.
+        CommandError: The file can't be read, is neither YAML nor JSON, or is not an object.
     """
     name = "standard input" if path == STANDARD_INPUT else path
     try:
@@ -65,14 +65,14 @@ def read_job_file(path: str, stdin: TextIO) -> JobFile:
     except UnicodeDecodeError as error:
         raise CommandError(f"{name} is not UTF-8 text") from error
     except (ValueError, yaml.YAMLError, RecursionError) as error:
-        raise CommandError(f"{name} is neither YAML nor JSON that can be read: {_reason(error)}") from error
+        raise CommandError(f"{name} is not valid YAML or JSON: {_reason(error)}") from error
     if not isinstance(job, dict):
-        raise CommandError(f"{name} must hold one job (an object with personas, tasks, models, judges)")
+        raise CommandError(f"{name} must contain one job (an object with personas, tasks, models, judges)")
     return JobFile(name, text, cast("JobIn", job))
 
 
 def line_of(pointer: str, text: str) -> int | None:
-    """The line, from 1, at which a JSON pointer's field stands in a YAML or JSON text; ``None`` if it stands nowhere."""
+    """The line, from 1, of a JSON pointer's field in a YAML or JSON text; ``None`` if it is not there."""
     node = yaml.compose(text, _Loader)
     line = None
     for token in pointer.split("/")[1:]:
@@ -105,7 +105,7 @@ def _reason(error: Exception) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Whether a text is meant as JSON; YAML could read it too, but a hundred times slower."""
+    """Whether a text is JSON; YAML could parse it too, but a hundred times slower."""
     return text.lstrip().startswith("{")
 
 
@@ -113,13 +113,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"{name!r} is given twice")
+            raise ValueError(f"duplicate key {name!r}")
         found[name] = value
     return found
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML of JSON's types: a date stays the text that it was written as, and no key may come twice."""
+    """YAML limited to JSON's types: dates stay text, duplicate keys are errors."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name and form
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
@@ -132,11 +132,11 @@ class _Loader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} must be text: put it in quotes", key_node.start_mark
+                    None, None, f"key {key!r} must be a string: put it in quotes", key_node.start_mark
                 )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"{key!r} is given twice", key_node.start_mark
+                    None, None, f"duplicate key {key!r}", key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)

@@ -1,4 +1,4 @@
-"""Plans, lists of jobs and refusals of the service as they are shown."""
+"""Plans, job lists and the service's errors, formatted for a terminal."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -19,11 +19,11 @@ from persona_assay.terminal.quantities import counted, dollars, duration
 Json = Mapping[str, Any]
 
 MOST_FAILURES = 5
-"""Kinds of failed calls that are shown of a job."""
+"""Kinds of failed calls shown per job."""
 
 
 def plan_view(plan: Json) -> RenderableType:
-    """What a job would take."""
+    """A job's estimated calls, tokens and cost."""
     about = "about " if plan["estimated"] else ""
     runs = plan["runs_per_cell"]
     size = [counted(plan["cells"], "cell")] + ([f"{counted(runs, 'run')} each"] if runs is not None else [])
@@ -54,11 +54,15 @@ def _plan_stages(plan: Json) -> RenderableType:
 
 def _plan_remarks(plan: Json) -> Iterator[Text]:
     low, high = plan["cost"]["usd_low"], plan["cost"]["usd_high"]
-    yield Text(f"Cost: {dollars(low) if low == high else f'{dollars(low)} to {dollars(high)}'}")
+    cost = dollars(low)
+    if low != high:
+        expected = sum(stage["usd"] or 0.0 for stage in plan["stages"])
+        cost = f"about {dollars(expected)} (likely {dollars(low)} to {dollars(high)})"
+    yield Text(f"Cost: {cost}")
     if plan["shortest_seconds"]:
-        yield Text(f"Shortest time under the rate limits: {duration(plan['shortest_seconds'])}")
+        yield Text(f"Duration: at least {duration(plan['shortest_seconds'])} because of rate limits")
     if plan.get("confirm_calls") is not None:
-        yield Text(f"To submit it, confirm its size: --confirm-calls {plan['confirm_calls']}")
+        yield Text(f"Large job: submit it with --confirm-calls {plan['confirm_calls']}")
     for warning in plan["warnings"]:
         yield Text(f"Note: {printable(warning)}", style="warning")
 
@@ -66,7 +70,7 @@ def _plan_remarks(plan: Json) -> Iterator[Text]:
 def jobs_view(page: Json) -> RenderableType:
     """Jobs, newest first."""
     if not page["data"]:
-        return Text("There are no jobs.", style="hint")
+        return Text("No jobs.", style="hint")
     table = Table(box=SIMPLE_HEAD)
     table.add_column("job", style="id", no_wrap=True)
     table.add_column("status", overflow="fold")
@@ -77,12 +81,12 @@ def jobs_view(page: Json) -> RenderableType:
         if job["simulated"]:
             name.append(" (simulated)", style="warning")
         table.add_row(job["id"], status_words(job), _moment(job["created_at"]), name)
-    more = [Text("There are more: say how many with --limit.", style="hint")] if page["has_more"] else []
+    more = [Text("More jobs: use --limit", style="hint")] if page["has_more"] else []
     return Group(Fitted(table), *more)
 
 
 def job_view(job: Json) -> RenderableType:
-    """Where one job stands."""
+    """One job's status."""
     heading = Text(printable(job["name"] or "") or job["id"], style="bold")
     if job["simulated"]:
         heading.append("  SIMULATED", style="warning")
@@ -103,12 +107,12 @@ def budget_lines(job: Json) -> Iterator[str]:
                 for part in ("spent", "limit", "remaining")
             ]
             unit = "" if name == "usd" else f" {name}"
-            yield "budget: {} of {}{unit} spent, {} left".format(*amounts, unit=unit)
+            yield "budget: {} of {}{unit} spent, {} remaining".format(*amounts, unit=unit)
 
 
 def failure_view(job: Json) -> Text:
-    """Why a job did not end well."""
-    text = Text(f"The job is {status_words(job)}.", style="error")
+    """Why a job did not complete."""
+    text = Text(f"Job {status_words(job)}", style="error")
     error = job["error"]
     if error:
         whose = " in ".join(printable(error[part]) for part in ("model", "stage") if error.get(part))
@@ -116,7 +120,7 @@ def failure_view(job: Json) -> Text:
         text.append(printable(error["detail"]), style="default")
         if error.get("remedy"):
             follow = "resume" if job["status"] == "paused" else "retry"
-            text.append(f"\n{printable(error['remedy'])} Then: assay {follow} {job['id']}", style="hint")
+            text.append(f"\n{printable(error['remedy'])} Then run: assay {follow} {job['id']}", style="hint")
     for line in failure_lines(job):
         text.append(f"\n{line}", style="default")
     return text
@@ -131,16 +135,16 @@ def failure_lines(job: Json) -> list[str]:
     ]
     if len(failures) > MOST_FAILURES:
         lines.append(
-            f"and {len(failures) - MOST_FAILURES:,} more kinds of failures: assay status {job['id']} --json"
+            f"and {len(failures) - MOST_FAILURES:,} more kinds of failure: assay status {job['id']} --json"
         )
     return [printable(line) for line in lines]
 
 
 def problem_view(problem: ProblemError) -> Text:
-    """A refusal of the service, field by field."""
+    """An error of the service, field by field."""
     text = Text(f"Error: {printable(problem.args[0])}", style="error")
     for field in problem.fields:
-        text.append(f"\n  {printable(_place(field.pointer)) or '(the whole)'}", style="id")
+        text.append(f"\n  {printable(_place(field.pointer)) or '(request)'}", style="id")
         text.append(f"  {printable(field.message)}", style="default")
     hint = _hint(problem)
     if hint:
@@ -149,30 +153,30 @@ def problem_view(problem: ProblemError) -> Text:
 
 
 def _place(pointer: str) -> str:
-    """Where at a terminal a value was given: the parameters of a query are options there, of the same names."""
+    """A field's name at the terminal, where query parameters are options of the same name."""
     name, _, position = pointer.removeprefix("/query/").partition("/")
     if not pointer.startswith("/query/"):
         return pointer
-    return f"--{name} (number {int(position) + 1})" if position.isdecimal() else f"--{name}"
+    return f"--{name} #{int(position) + 1}" if position.isdecimal() else f"--{name}"
 
 
 def _hint(problem: ProblemError) -> str:
-    """What to do about a refusal, where the service itself cannot know."""
+    """What to do about an error, where the service itself cannot know."""
     if problem.status == HTTPStatus.UNAUTHORIZED:
-        return "Set ASSAY_API_KEY to a key of this service."
+        return "Set ASSAY_API_KEY to a valid key of this service."
     if problem.status == HTTPStatus.FORBIDDEN:
-        return "The key in ASSAY_API_KEY may not do this."
+        return "The key in ASSAY_API_KEY lacks permission for this."
     if problem.status == HTTPStatus.NOT_FOUND:
         return (
-            "`assay jobs` lists what there is."
+            "List jobs with: assay jobs"
             if problem.code
-            else "Is this Persona Assay? Look at ASSAY_URL."
+            else "Is this a Persona Assay service? Check ASSAY_URL."
         )
     if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR and problem.request_id:
-        return f"The service's logs have more under {printable(problem.request_id)}."
+        return f"Search the service's logs for request ID {printable(problem.request_id)}."
     return ""
 
 
 def _moment(text: str) -> str:
-    """A moment by this machine's clock."""
+    """A time in the local time zone."""
     return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"

@@ -1,9 +1,9 @@
 """`assay`: the command line, a client of the service's HTTP interface.
 
 The commands that run a service are those of the distribution `persona-assay-server`; where that is installed, they are found
-by its entry point. Imports of weight stand in the commands that need them, so that every command starts fast.
-Exit statuses: 0 done, 1 the job failed or was cancelled, or the gate failed, 2 the gate is inconclusive, 3 an error that
-is told on standard error, wrong usage included, 130 interrupted.
+by its entry point. Heavy imports happen inside the commands that need them, so that every command starts fast.
+Exit statuses: 0 done, 1 the job failed or was cancelled, or the gate failed, 2 the gate is inconclusive, 3 an error
+(reported on standard error; includes wrong usage), 130 interrupted.
 """
 
 import sys
@@ -29,7 +29,7 @@ SERVER_GROUP = "persona_assay.commands"
 SERVER_COMMANDS = ("up", "demo", "migrate", "keys", "tenants")
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
-HELP = "Measures how faithfully language models stay in character, sentence by sentence."
+HELP = "Measure how faithfully language models stay in character, sentence by sentence."
 
 
 class ClientCommands(Commands):
@@ -43,7 +43,7 @@ class ClientCommands(Commands):
         return None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All there are."""
+        """All commands, the server's included."""
         return super().list_commands(ctx) if self._server is None else self._server.list_commands(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -54,8 +54,8 @@ class ClientCommands(Commands):
             return self._server.get_command(ctx, cmd_name)
         if cmd_name in SERVER_COMMANDS:
             say(
-                f"Error: `assay {cmd_name}` runs a service, for which persona-assay-server has to be installed"
-                " (pip install persona-assay-server; or uvx persona-assay-server up)"
+                f"Error: `assay {cmd_name}` needs persona-assay-server. Install it with `pip install persona-assay-server`,"
+                " or run `uvx persona-assay-server up`"
             )
             raise Exit(ERROR)
         return None

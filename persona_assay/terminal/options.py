@@ -1,4 +1,4 @@
-"""What many commands are given, and the service that they ask."""
+"""Options that many commands share, and the client for their URL."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 DEFAULT_URL = "http://127.0.0.1:8321"
 
 URL = click.option(
-    "--url", envvar="ASSAY_URL", default=DEFAULT_URL, show_envvar=True, help="Where the service is."
+    "--url", envvar="ASSAY_URL", default=DEFAULT_URL, show_envvar=True, help="URL of the service."
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the service's JSON instead of text.")
 JOB = click.argument("job_id", metavar="JOB")

@@ -1,6 +1,6 @@
-"""How every command speaks and ends: errors as messages, JSON, exit statuses.
+"""Output and exit of every command: error messages, JSON, exit statuses.
 
-Imports of weight stand where they are needed, so that every command starts fast.
+Heavy imports happen where they are needed, so that every command starts fast.
 """
 
 import contextlib
@@ -23,27 +23,27 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 class CommandError(Exception):
-    """The command cannot be done; the message says why, and what to do about it."""
+    """The command failed; the message says why and what to do."""
 
 
 class Commands(click.Group):
-    """The commands in the order in which they were added, of which wrong usage and interrupts end with statuses of their own.
+    """A command group in insertion order, with its own exit statuses for wrong usage and interrupts.
 
-    The usual status of wrong usage, 2, is what "inconclusive" ends with, and a misspelt option must never look like a verdict. That of an
-    interrupt, 1, is a failed job's.
+    click's status for wrong usage, 2, is that of "inconclusive" here, and a misspelt option must never look like a verdict. Its status for
+    an interrupt, 1, is a failed job's.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """In the order in which the help lists them."""
+        """In the order of the help."""
         return list(self.commands)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Reads what stands before the command."""
+        """Parse the options before the command."""
         with _own_statuses():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        """Reads what stands behind the command, and runs it."""
+        """Parse the command's options and run it."""
         with _own_statuses():
             return super().invoke(ctx)
 
@@ -55,14 +55,14 @@ def _own_statuses() -> Iterator[None]:
     except click.UsageError as error:
         vars(error)["exit_code"] = ERROR  # of this error alone, not of its class
         raise
-    except (KeyboardInterrupt, click.Abort):  # what a question makes of the first
-        say("interrupted")
+    except (KeyboardInterrupt, click.Abort):  # click turns Ctrl-C at a prompt into Abort
+        say("Interrupted")
         raise Exit(INTERRUPTED) from None
 
 
 @contextlib.contextmanager
 def told_errors() -> Iterator[None]:
-    """Turns expected errors into a message on standard error and an exit status."""
+    """Turn expected errors into a message on standard error and an exit status."""
     try:
         yield
     except ProblemError as error:
@@ -77,7 +77,7 @@ def told_errors() -> Iterator[None]:
 
 
 def exit_by(job: Json) -> None:
-    """Ends the command with the status that tells how the job ended."""
+    """Exit with the status for the job's outcome."""
     if job["status"] != "completed":
         from persona_assay.terminal.consoles import err  # noqa: PLC0415
         from persona_assay.terminal.listings import failure_view  # noqa: PLC0415
@@ -87,10 +87,10 @@ def exit_by(job: Json) -> None:
 
 
 def print_json(value: Json) -> None:
-    """Prints the service's JSON on standard output."""
+    """Print the service's JSON on standard output."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def say(text: str) -> None:
-    """Says something to the person at the terminal, on standard error."""
+    """Print a message on standard error."""
     click.echo(text, err=True)

@@ -1,4 +1,4 @@
-"""A job's progress, live on a terminal and as a line every few seconds elsewhere."""
+"""A job's progress: a live display on a terminal, a line every few seconds elsewhere."""
 
 import time
 from collections import deque
@@ -22,7 +22,7 @@ REFRESHES_PER_SECOND = 8
 LINE_SECONDS = 5.0
 WINDOW_SECONDS = 8.0
 TRUSTWORTHY_SECONDS = 2.0
-"""A rate over less than this says nothing yet."""
+"""A rate over less than this is too noisy to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Stage:
 
     @property
     def done(self) -> int:
-        """Parts that will not be worked on again."""
+        """Finished parts, succeeded or failed."""
         return self.succeeded + self.failed
 
     @property
@@ -47,7 +47,7 @@ class Stage:
 
 
 def stages_of(job: Json) -> list[Stage]:
-    """A job's stages that have anything to do, in their order."""
+    """A job's stages that have work, in their order."""
     return [
         Stage(name, stage["total"], stage["succeeded"], stage["failed"], stage.get("estimated", False))
         for name, stage in job["progress"].items()
@@ -56,7 +56,7 @@ def stages_of(job: Json) -> list[Stage]:
 
 
 class RateMeter:
-    """How fast a job goes on, over the last few seconds.
+    """A job's speed over the last few seconds.
 
     Args:
         clock: Seconds of a monotonic clock.
@@ -67,17 +67,17 @@ class RateMeter:
         self._samples: deque[tuple[float, int]] = deque()
 
     def add(self, done: int) -> None:
-        """Notes how much is done by now."""
+        """Record how much is done by now."""
         now = self._clock()
         if len(self._samples) == 1 and self._samples[0][1] == done:
-            self._samples.clear()  # waiting for the first call to end is no part of the rate
+            self._samples.clear()  # the wait for the first call does not count
         self._samples.append((now, done))
         while len(self._samples) > 2 and now - self._samples[1][0] >= WINDOW_SECONDS:  # noqa: PLR2004 - a rate needs two
             self._samples.popleft()
 
     @property
     def per_second(self) -> float | None:
-        """Parts done per second; ``None`` until there is something to tell it from."""
+        """Parts finished per second; ``None`` until enough has been recorded."""
         if not self._samples:
             return None
         (then, before), (now, done) = self._samples[0], self._samples[-1]
@@ -85,7 +85,7 @@ class RateMeter:
 
 
 class JobProgress:
-    """What is shown of a job that runs; give it every state with `update`, draw it whenever.
+    """The display of a running job; pass every state to `update`, render at any time.
 
     Args:
         job: The job's first state.
@@ -98,14 +98,14 @@ class JobProgress:
         self.update(job)
 
     def update(self, job: Json) -> None:
-        """Takes in a newer state of the job."""
+        """Update to a newer state of the job."""
         self._job = job
         self._stages = stages_of(job)
         self._meter.add(sum(stage.done for stage in self._stages))
         self._elapsed, self._updated = _elapsed(job), self._clock()
 
     def __rich__(self) -> RenderableType:
-        """The stages' bars over a line of figures."""
+        """The stages' bars above a line of numbers."""
         bars = Table.grid(padding=(0, 2, 0, 0), expand=True)
         bars.add_column(width=12)
         bars.add_column(ratio=1)
@@ -139,19 +139,19 @@ class JobProgress:
         figures += [f"cost {dollars(job['cost']['usd'])}", f"elapsed {duration(self._elapsed + since)}"]
         spared = job.get("reuse")
         if spared:
-            figures.append(f"{spared['same_job'] + spared['other_job']:,} replies used again")
+            figures.append(f"{spared['same_job'] + spared['other_job']:,} reused replies")
         unpriced = job["cost"]["unpriced_calls"]
-        return [*figures, f"+ {counted(unpriced, 'call')} without a known price"] if unpriced else figures
+        return [*figures, f"+ {counted(unpriced, 'call')} of unknown price"] if unpriced else figures
 
     def _rate(self) -> float | None:
-        """Calls per second: lately, or over the whole time once the job has ended."""
+        """Calls per second: recent, or over the whole time once the job has ended."""
         if self._job["finished_at"] is None:
             return self._meter.per_second
         return sum(stage.done for stage in self._stages) / self._elapsed if self._elapsed else None
 
 
 def follow(states: Iterable[Json], console: Console) -> Json:
-    """Shows a job until its states end.
+    """Show a job until its states end.
 
     Args:
         states: The job's states, as they come; at least one.
@@ -192,7 +192,7 @@ def _follow_by_lines(states: Iterable[Json], console: Console) -> Json:
 
 
 def status_words(job: Json) -> str:
-    """Where a job stands, and why."""
+    """A job's status and the reason for it."""
     words = str(job["status"])
     if job["status"] == "completed" and job["completeness"] == "partial":
         words += ", partial"
@@ -201,17 +201,17 @@ def status_words(job: Json) -> str:
 
 
 def _waiting_for(job: Json) -> list[str]:
-    """The batches and models that a job waits for."""
+    """The batches and models that a job is waiting for."""
     waiting = (job.get("batches") or {}).get("open", 0)
     batches = [f"waiting for {counted(waiting, 'batch', 'batches')}"] if waiting else []
     return batches + [_held(found) for found in job.get("held") or ()]
 
 
 def _held(found: Json) -> str:
-    """Such as ``groq/llama held until 14:02 (daily limit of requests used up)``, in the terminal's time zone."""
+    """Such as ``waiting for groq/llama until 14:02 (daily request limit reached)``, in the terminal's time zone."""
     until = datetime.fromisoformat(found["until"]).astimezone()
     why = f" ({found['reason']})" if found["reason"] else ""
-    return printable(f"{found['model']} held until {until:%H:%M}{why}")
+    return printable(f"waiting for {found['model']} until {until:%H:%M}{why}")
 
 
 def _failed(stage: Stage) -> Text:

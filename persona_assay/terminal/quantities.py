@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers formatted for people."""
 
 SECONDS_PER_MINUTE = 60
 MINUTES_PER_HOUR = 60
@@ -13,7 +13,7 @@ def duration(seconds: float) -> str:
 
 
 def dollars(usd: float | None) -> str:
-    """An amount, if it is known; small ones, which are the rule here, to a hundredth of a cent."""
+    """An amount in dollars, or "unknown"; amounts below $1, which are common here, to a hundredth of a cent."""
     if usd is None:
         return "unknown"
     return f"${usd:,.4f}" if 0 < usd < CENTS_BELOW_USD else f"${usd:,.2f}"

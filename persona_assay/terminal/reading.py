@@ -1,4 +1,4 @@
-"""The commands that read what came out: `assay results` and `assay report`."""
+"""The commands that read results: `assay results` and `assay report`."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ STANDARD_OUTPUT = "-"
 
 
 SUFFIXES = {"junit": "xml"}
-"""Of formats whose files are named otherwise."""
+"""File suffixes that differ from the format's name."""
 
 
 @click.command()
@@ -25,7 +25,7 @@ SUFFIXES = {"junit": "xml"}
 @URL
 @AS_JSON
 def results(job_id: str, url: str, *, as_json: bool) -> None:
-    """Prints a job's results, also while it runs."""
+    """Show a job's results, even while it runs."""
     with told_errors(), client_of(url) as client:
         found = client.results(job_id)
         if as_json:
@@ -42,25 +42,25 @@ def results(job_id: str, url: str, *, as_json: bool) -> None:
     "format_",
     type=click.Choice(get_args(ReportFormat)),
     default="html",
-    help="The file's format; junit is the gate of the job's thresholds.",
+    help="File format; junit checks the job's own thresholds.",
 )
-@click.option("--output", "-o", help="The file; - is standard output. [JOB.FORMAT]")
+@click.option("--output", "-o", help="Output file; - for standard output. [JOB.FORMAT]")
 @click.option(
     "--level",
     type=click.Choice(get_args(ReportLevel)),
     default="verdicts",
-    help="csv, jsonl, parquet: what a row is.",
+    help="csv, jsonl, parquet: what each row is.",
 )
 @URL
-@click.option("--json", "as_json", is_flag=True, help="Print the file's path and length as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the file's path and size as JSON.")
 def report(
     job_id: str, format_: ReportFormat, output: str | None, level: ReportLevel, url: str, *, as_json: bool
 ) -> None:
-    """Saves a job's report as a file."""
+    """Save a job's report or export to a file."""
     with told_errors(), client_of(url) as client:
         if output == STANDARD_OUTPUT:
             if as_json:
-                raise CommandError("--json and --output - both want standard output; leave one out")
+                raise CommandError("--json and --output - both write to standard output; use only one")
             for piece in client.report(job_id, format=format_, level=level):
                 sys.stdout.buffer.write(piece)
             return
@@ -79,7 +79,7 @@ def save_report(
     format_: ReportFormat = "html",
     level: ReportLevel = "verdicts",
 ) -> int:
-    """Saves a report.
+    """Save a report.
 
     Returns:
         The file's length in bytes.
@@ -94,7 +94,7 @@ def save_report(
 
 
 def print_results(found: Json) -> None:
-    """Prints results as tables."""
+    """Print results as tables."""
     from persona_assay.terminal.consoles import out  # noqa: PLC0415
     from persona_assay.terminal.results_tables import results_view  # noqa: PLC0415
 
@@ -103,4 +103,4 @@ def print_results(found: Json) -> None:
 
 
 COMMANDS = (results, report)
-"""In the order in which the help lists them."""
+"""In the order of the help."""

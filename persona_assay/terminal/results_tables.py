@@ -1,4 +1,4 @@
-"""Results as tables: one line a model, and model × level × task in the form of the atomic paper's Table 5."""
+"""Results as tables: one row per model, and model × level × task like the atomic paper's Table 5."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,18 +19,18 @@ MEAN, ATOMIC = "mean", "_atom"
 """The metrics and their order are those of the results, which a newer service may have more of: MEAN, then those of whole
 responses, then the atomic ones, which end alike."""
 INTERVAL = 15
-"""Width of an interval: two figures, brackets, comma, and the gap to the next."""
+"""Width of an interval: two numbers, brackets, comma and gap."""
 FIELD = 6
-"""Width of a figure in the detailed tables: sign, digit, point, two decimals, mark."""
+"""Width of a value in the detailed tables: sign, digit, point, two decimals, mark."""
 
 CHECKED = {
-    "exact_agreement": "the share of same verdicts",
-    "mean_absolute_difference": "the mean distance",
+    "exact_agreement": "the share of identical verdicts",
+    "mean_absolute_difference": "the mean absolute difference",
     "mean_difference": "the mean difference",
     "quadratic_kappa": "κ",
     "acc_difference": "the difference in ACC",
 }
-"""What the check's figures are called where they are missing."""
+"""Names of the check's values in footnotes about missing ones."""
 
 LEVELS = ("high", "neutral", "low")
 TASKS = ("questionnaire", "essay", "social_media_post")
@@ -45,19 +45,19 @@ PERSONA_SCORE = "PersonaScore"
 
 
 class Footnotes:
-    """Remarks on single figures, each distinct one said once."""
+    """Footnotes on single values, each text listed once."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
 
     def mark(self, text: str) -> str:
-        """The mark of a remark."""
+        """The mark of a footnote."""
         if text not in self._texts:
             self._texts.append(text)
         return _superscript(self._texts.index(text) + 1)
 
     def render(self) -> Iterator[Text]:
-        """The remarks with their marks."""
+        """The footnotes with their marks."""
         for number, text in enumerate(self._texts, start=1):
             yield Text(f"{_superscript(number)} {text}", style="hint")
 
@@ -67,7 +67,7 @@ def results_view(results: Json, width: int) -> RenderableType:
 
     Args:
         results: The service's answer.
-        width: Columns that there are.
+        width: Columns available.
     """
     notes = Footnotes()
     tables = [_persona_scores(results, notes)] if results["persona_scores"] else []
@@ -87,7 +87,7 @@ def results_view(results: Json, width: int) -> RenderableType:
 
 def _verdict_agreement(found: Sequence[Json], notes: Footnotes) -> Table:
     """A line for each pair of judges, over all sentences, then by task and by dimension."""
-    table = _table(Text("How far the judges agree on sentences"))
+    table = _table(Text("Agreement between judges on sentences"))
     table.add_column("sentences of", overflow="fold")
     table.add_column("judges", overflow="fold")
     for header in ("α\nordinal", "α\ninterval", "κ", "same\nscore", "sentences\n(n)"):
@@ -102,7 +102,7 @@ def _verdict_agreement(found: Sequence[Json], notes: Footnotes) -> Table:
                 printable(" – ".join(pair["judges"])),
                 *(alphas if position == 0 else ("", "")),
                 _coefficient("κ", pair["quadratic_kappa"], notes),
-                _coefficient("the share of same scores", pair["exact_agreement"], notes),
+                _coefficient("the share of identical scores", pair["exact_agreement"], notes),
                 f"{pair['exact_agreement']['n']:,}",
             )
     return table
@@ -115,14 +115,16 @@ def _coefficient(name: str, measured: Json, notes: Footnotes) -> str:
 
 
 def _judging_check(check: Json, notes: Footnotes) -> Table:
-    """A line for each judge, then for each of its tasks: how far grouped verdicts agree with those on one sentence."""
-    table = _table(Text(f"Up to {check['sentences_per_call']} sentences a call, against one by one"))
+    """A row for each judge, then for each of its tasks: agreement of grouped verdicts with single-sentence ones."""
+    table = _table(
+        Text(f"Up to {check['sentences_per_call']} sentences per call, compared with one per call")
+    )
     table.add_column("judge", overflow="fold")
     table.add_column("task", overflow="fold")
     for header in (
         "sentences",
         "same\nverdict",
-        "distance\nin points",
+        "mean abs.\ndifference",
         "grouped\n− alone",
         "κ",
         "ACC\ngrouped − alone",
@@ -146,11 +148,11 @@ def _heading(results: Json) -> Text:
     heading = Text(printable(results.get("name") or results["job"]), style="bold")
     if results["simulated"]:
         heading.append(f"  {SIMULATED}", style="warning")
-        heading.append(": these figures describe no real model", style="hint")
+        heading.append(": these results describe no real model", style="hint")
     if results["completeness"] != "full":
         reasons = [_reason({"reason": reason}) for reason in results.get("completeness_reasons", ())]
         heading.append(
-            f"\nNot complete: {'; '.join(reasons) or 'not everything is there yet'}.", style="warning"
+            f"\nPartial: {'; '.join(reasons) or 'some parts are not finished yet'}.", style="warning"
         )
     if results.get("persona_set"):
         heading.append("\n" + _made_up(results["persona_set"]), style="default")
@@ -160,23 +162,23 @@ def _heading(results: Json) -> Text:
 
 
 def _spared(spared: Json) -> str:
-    """What a job was spared by replies that were used again."""
+    """What a job saved by reusing replies."""
     of_job = counted(spared["same_job"], "reply", "replies")
     unpriced = (
-        f", {spared['unpriced_replies']:,} of unknown price aside" if spared["unpriced_replies"] else ""
+        f" (excluding {spared['unpriced_replies']:,} of unknown price)" if spared["unpriced_replies"] else ""
     )
-    return f"Used again: {of_job} of this job, {spared['other_job']:,} of others; spared {dollars(spared['usd'])}{unpriced}"
+    return f"Reused: {of_job} from this job, {spared['other_job']:,} from other jobs; saved {dollars(spared['usd'])}{unpriced}"
 
 
 def _made_up(made: Json) -> str:
-    """What came of a job that makes up personas."""
+    """The outcome of a job that generates personas."""
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in made["dropped"].items())
-    said = f"{made['found']:,} of {counted(made['wanted'], 'persona')} in {counted(made['asks'], 'ask')}"
-    return f"{said}: {made['id'] or 'no set'}" + (f"; dropped: {dropped}" if dropped else "")
+    said = f"Generated {made['found']:,} of {counted(made['wanted'], 'persona')} in {counted(made['asks'], 'request')}"
+    return f"{said}: {made['id'] or 'no persona set stored'}" + (f"; dropped: {dropped}" if dropped else "")
 
 
 def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
-    """One line a model: its figures and, beside them or in a table of their own, what they were taken over."""
+    """One row per model: its values and, beside them or in a separate table, the counts behind them."""
     totals = _totals(results, ("model",))
     names = [_model_name(total) for total in totals]
     atomic, others = _metrics(results)
@@ -190,19 +192,19 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
     counts = {
         "cells\n(n)": [Text(f"{total['cells']:,}") for total in totals],
         "coverage\nof verdicts": [Text(_covered(total)) for total in totals],
-        "verdicts\nscored": [Text(_scored(total["units"])) for total in totals],
+        "scored\nverdicts": [Text(_scored(total["units"])) for total in totals],
         "refused\nresponses": [Text(_refused(results, total["model"])) for total in totals],
     } | _without_text(totals)
     if max(map(len, names), default=0) + FIGURES_AND_COUNTS_WIDTH <= width:
         yield _by_model("Fidelity by model", names, figures | counts)
     else:
         yield _by_model("Fidelity by model", names, figures)
-        yield _by_model("Taken over", names, counts)
+        yield _by_model("Data behind these values", names, counts)
     yield from _intervals(totals, names, (*atomic, *others), width)
 
 
 def _covered(total: Json) -> str:
-    """The share of the planned verdicts that count."""
+    """Coverage: the share of planned verdicts that count."""
     found = total.get("coverage")
     if not found or found["share"] is None:
         return MISSING
@@ -212,7 +214,7 @@ def _covered(total: Json) -> str:
 def _intervals(
     totals: Sequence[Json], names: Sequence[Text], metrics: Sequence[str], width: int
 ) -> Iterator[Table]:
-    """One line a model: the intervals over personas, ACC_atom's first, as many as there is room for."""
+    """One row per model: intervals across personas, ACC_atom's first, as many as fit."""
     room = max(1, (width - max(map(len, names), default=0)) // INTERVAL)
     known = [m for m in metrics if any(total["metrics"][m].get("ci95") for total in totals)][:room]
     if known:
@@ -220,7 +222,7 @@ def _intervals(
             metric_label(metric): [Text(_interval(total["metrics"][metric])) for total in totals]
             for metric in known
         }
-        yield _by_model("95 % intervals", names, columns)
+        yield _by_model("95 % intervals across personas", names, columns)
 
 
 def _interval(measured: Json) -> str:
@@ -229,7 +231,7 @@ def _interval(measured: Json) -> str:
 
 
 def _persona_scores(results: Json, notes: Footnotes) -> Table:
-    """A line for each task of a model, then its PersonaScore: mean, interval, standard deviation and n over personas."""
+    """A row for each task of a model, then its PersonaScore: mean, interval, standard deviation and n over personas."""
     table = _table(Text("PersonaScore by model"))
     table.add_column("model", overflow="fold")
     table.add_column("task", overflow="fold")
@@ -272,8 +274,8 @@ def _scored(units: Json) -> str:
 
 
 def _without_text(totals: Sequence[Json]) -> dict[str, list[Text]]:
-    """Columns of responses that nobody judges, as far as there are such."""
-    names = {"filtered": "filtered\nresponses", "no_answer": "without\nanswer"}
+    """Columns of responses that are not judged, if there are any."""
+    names = {"filtered": "filtered\nresponses", "no_answer": "no\nanswer"}
     counts = {name: [(total.get("generation") or {}).get(name, 0) for total in totals] for name in names}
     return {
         names[name]: [Text(f"{n:,}") for n in of_totals]
@@ -283,7 +285,7 @@ def _without_text(totals: Sequence[Json]) -> dict[str, list[Text]]:
 
 
 def _refused(results: Json, model: str) -> str:
-    """A model's refusals and all its responses; traits that share a text count it once."""
+    """A model's refusals and responses; a text judged on several traits counts once."""
     texts = {
         (cell["persona"], cell["task"]): cell["generation"]
         for cell in results["cells"]
@@ -306,7 +308,7 @@ def _table(title: Text) -> Table:
 
 
 def _model_tables(results: Json, model: str, width: int, notes: Footnotes) -> Iterator[Table]:
-    """Level × task of one model, with as many tasks side by side as there is room for."""
+    """Level × task of one model, with as many tasks side by side as fit."""
     tasks = _ordered((cell["task"] for cell in results["cells"] if cell["model"] == model), TASKS)
     side_by_side = max(1, (width - LEVEL_WIDTH) // (len(_shown_by_level(results)) * FIELD + 2))
     simulated = any(cell["simulated"] for cell in results["cells"] if cell["model"] == model)
@@ -340,7 +342,7 @@ def _level_table(results: Json, title: Text, model: str, tasks: Sequence[str], n
 def _figures(
     total: Json | None, level: str | None, metrics: Sequence[str], scale: Json, notes: Footnotes
 ) -> Text:
-    """One group's figures side by side; the mean over all levels says nothing and is left out."""
+    """One group's values side by side; the mean over all levels is meaningless and left out."""
     line = Text()
     for metric in metrics:
         if total is None or (metric == MEAN and level is None):
@@ -355,19 +357,19 @@ def _figures(
 
 
 def _figure(metric: str, measured: Json, notes: Footnotes, *, cells: int) -> tuple[Text, str]:
-    """A figure, coloured by its value, and the mark of a remark if it is missing or over fewer cells than there are."""
+    """A value, coloured, and a footnote mark if it is missing or covers only some of the cells."""
     value = measured["value"]
     if value is None:
         return Text(MISSING), notes.mark(f"{metric_label(metric)} is missing: {_reason(measured)}")
     figure = Text(f"{value:.2f}", style="" if metric == MEAN else heat(value))
     if measured["n"] < cells:
-        remark = f"over {measured['n']:,} of {counted(cells, 'cell')}; the others do not have the metric"
+        remark = f"over {measured['n']:,} of {counted(cells, 'cell')}; the other cells lack this metric"
         return figure, notes.mark(remark)
     return figure, ""
 
 
 def _reason(measured: Json) -> str:
-    """Why a metric is missing, without the code that programs read."""
+    """Why a metric is missing, without the error code."""
     reason = str(measured.get("reason") or "no reason given")
     return printable(reason.partition(": ")[2] or reason)
 
@@ -384,16 +386,17 @@ def _is_out_of_level(mean: float | None, level: str | None, scale: Json) -> bool
 def _legend(results: Json) -> Iterator[Text]:
     if results["persona_scores"]:
         yield Text(
-            "PersonaScore is the mean over a job's tasks, from 1 to 5; n counts personas.", style="hint"
+            "PersonaScore is the mean over a job's tasks, from 1 to 5; n is the number of personas.",
+            style="hint",
         )
     if not results["cells"]:
         if not results["persona_scores"] and not results.get("persona_set"):
-            yield Text("There are no cells yet.", style="hint")
+            yield Text("No cells yet.", style="hint")
         return
     short = ", ".join(f"{_short_label(m)} {metric_label(m)}" for m in _metrics(results)[0])
     yield Text(
-        f"{short}. Totals are unweighted means over cells. RC_atom lies in [-1, 1], the others in [0, 1], MEAN on the"
-        f" scale. Intervals are over personas. {OUT_OF_LEVEL} MEAN outside the persona's level.",
+        f"{short}. Totals are unweighted means over cells. RC_atom ranges over [-1, 1], MEAN over the score"
+        f" scale, the others over [0, 1]. Intervals are across personas. {OUT_OF_LEVEL} MEAN outside the persona's level.",
         style="hint",
     )
 

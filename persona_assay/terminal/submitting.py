@@ -1,4 +1,4 @@
-"""The commands that start a job and see how it goes: `assay plan`, `submit`, `watch`, `status` and `jobs`."""
+"""The commands that start and watch jobs: `assay plan`, `submit`, `watch`, `status` and `jobs`."""
 
 import sys
 from typing import TYPE_CHECKING, get_args
@@ -22,7 +22,7 @@ FILE = click.argument("file", metavar="FILE")
 @URL
 @AS_JSON
 def plan(file: str, url: str, *, as_json: bool) -> None:
-    """Says what a job would take and cost; nothing is spent.
+    """Estimate a job's calls and cost without running it.
 
     FILE is the job as YAML or JSON; - reads standard input.
     """
@@ -44,16 +44,16 @@ def plan(file: str, url: str, *, as_json: bool) -> None:
 
 @click.command()
 @FILE
-@click.option("--wait", is_flag=True, help="Show the job's progress until it has ended.")
+@click.option("--wait", is_flag=True, help="Show progress until the job ends.")
 @click.option(
     "--confirm-calls",
     type=click.IntRange(min=1),
-    help="How many calls you expect; a large job needs it, or asks you.",
+    help="Confirm that you expect this many calls; large jobs require it (or ask).",
 )
 @URL
 @AS_JSON
 def submit(file: str, confirm_calls: int | None, url: str, *, wait: bool, as_json: bool) -> None:
-    """Submits a job and prints its id.
+    """Submit a job and print its ID.
 
     FILE is the job as YAML or JSON; - reads standard input. With --wait, the exit status is 0 if the job completed, 1 if it failed or was cancelled.
     """
@@ -71,11 +71,11 @@ def submit(file: str, confirm_calls: int | None, url: str, *, wait: bool, as_jso
         if wait:
             exit_by(last)
         elif sys.stderr.isatty():
-            say(f"To see how it goes: assay watch {job['id']}")
+            say(f"Watch its progress: assay watch {job['id']}")
 
 
 def _submitted(client: "AssayClient", job: JobIn, confirm_calls: int | None) -> Job:
-    """Submits a job; where the service wants its size confirmed, and somebody is there, by asking."""
+    """Submit a job; if the service wants its size confirmed and this is a terminal, ask."""
     if confirm_calls is not None:
         return client.submit({**job, "confirm_calls": confirm_calls})
     try:
@@ -87,7 +87,7 @@ def _submitted(client: "AssayClient", job: JobIn, confirm_calls: int | None) -> 
         say(f"Not submitted: {unconfirmed[0].message}.")
         planned = client.plan(job)["calls"]
         if not click.confirm(f"Submit it with about {planned:,} calls?", err=True):
-            raise CommandError("nothing was submitted") from None
+            raise CommandError("not submitted") from None
     return client.submit({**job, "confirm_calls": planned})
 
 
@@ -96,7 +96,7 @@ def _submitted(client: "AssayClient", job: JobIn, confirm_calls: int | None) -> 
 @URL
 @AS_JSON
 def watch(job_id: str, url: str, *, as_json: bool) -> None:
-    """Shows a job's progress until it has ended.
+    """Show a job's progress until it ends.
 
     Exit status: 0 if it completed, 1 if it failed or was cancelled.
     """
@@ -112,7 +112,7 @@ def watch(job_id: str, url: str, *, as_json: bool) -> None:
 @URL
 @AS_JSON
 def status(job_id: str, url: str, *, as_json: bool) -> None:
-    """Says where a job stands, without waiting."""
+    """Show job status."""
     with told_errors(), client_of(url) as client:
         job = client.job(job_id)
         if as_json:
@@ -126,12 +126,16 @@ def status(job_id: str, url: str, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--status", "in_state", type=click.Choice(get_args(JobStatus)), help="Only jobs in this state.")
-@click.option("--limit", type=click.IntRange(1, 500), default=20, help="How many, newest first.")
+@click.option(
+    "--status", "in_state", type=click.Choice(get_args(JobStatus)), help="Only jobs with this status."
+)
+@click.option(
+    "--limit", type=click.IntRange(1, 500), default=20, help="Number of jobs to list, newest first."
+)
 @URL
 @AS_JSON
 def jobs(in_state: JobStatus | None, limit: int, url: str, *, as_json: bool) -> None:
-    """Lists jobs."""
+    """List jobs."""
     with told_errors(), client_of(url) as client:
         page = client.jobs(limit=limit, status=in_state)
         if as_json:
@@ -145,4 +149,4 @@ def jobs(in_state: JobStatus | None, limit: int, url: str, *, as_json: bool) -> 
 
 
 COMMANDS = (plan, submit, watch, status, jobs)
-"""In the order in which the help lists them."""
+"""In the order of the help."""

@@ -1,4 +1,4 @@
-"""Waits for a job, and says what becomes of it when somebody stops waiting."""
+"""Wait for a job; explain how to reattach when interrupted."""
 
 from typing import TYPE_CHECKING
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def wait_for(client: "AssayClient", job: Json, *, as_json: bool, outlives_us: bool = True) -> Json:
-    """Shows a job on standard error until it is over.
+    """Show a job on standard error until it ends.
 
     Args:
-        client: Whom to ask.
-        job: Its state by now.
-        as_json: Whether what is said afterwards has to be JSON as well.
-        outlives_us: Whether it goes on when nobody waits any more.
+        client: The client.
+        job: Its current state.
+        as_json: Whether the suggested command prints JSON too.
+        outlives_us: Whether the job keeps running when the wait is interrupted.
 
     Returns:
         Its last state.
 
     Raises:
-        CommandError: The service has gone; the job goes on once it is back.
+        CommandError: The service is unreachable; the job continues once it is back.
     """
     from persona_assay.terminal.consoles import err, printable  # noqa: PLC0415
     from persona_assay.terminal.progress import follow  # noqa: PLC0415
@@ -35,9 +35,11 @@ def wait_for(client: "AssayClient", job: Json, *, as_json: bool, outlives_us: bo
     try:
         return follow(client.follow(job["id"]), err())
     except UnreachableError as error:
-        raise CommandError(f"{error}\nThe job goes on when the service is back: `{again}`.") from error
+        raise CommandError(
+            f"{error}\nThe job continues when the service is back. Reattach with: {again}"
+        ) from error
     except KeyboardInterrupt:
         if not outlives_us:
             raise
-        say(f"The job goes on. To see it again: `{again}`. To stop it: `assay cancel {job['id']}`.")
+        say(f"The job keeps running. Reattach with: {again}. Cancel with: assay cancel {job['id']}")
         raise Exit(INTERRUPTED) from None

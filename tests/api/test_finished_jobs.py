@@ -220,7 +220,7 @@ class TestFigures:
         assert response.headers["content-type"] == "image/svg+xml"
         assert "default-src 'none'" in response.headers["content-security-policy"]
         words = "".join(ET.fromstring(response.content).itertext())
-        assert "Simulated figures" in words
+        assert "Simulated: these values" in words
         if name in {"models", "heat_map"}:
             assert f"{self.acc_atom(stack, finished):.2f}" in words
 

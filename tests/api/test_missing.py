@@ -124,7 +124,7 @@ class TestAModelThatRefusesWhatIsHard:
     def test_is_not_said_to_be_ahead(self, stack: Service, job: Json) -> None:
         page = stack.get(f"/v1/jobs/{job['id']}/report?format=html").text
         assert (
-            "No model is said to be ahead: only 66.7\u202f% of the planned verdicts of <bdi>shy</bdi> count"
+            "No model is ranked first: coverage is too low (<bdi>shy</bdi>: 66.7\u202f% of planned verdicts"
             in page
         )
         assert "is in character most" not in page

@@ -157,7 +157,7 @@ class TestCap:
         job = service.submit(job_body(), headers=admin)["id"]
         status, out, err = assay(service, "limit", TENANT, "--usd", "2.5")
         assert (status, out) == (0, "acme · $0.00 of $2.50 spent · all models\n")
-        assert "from before there was a cap, which do not count against it: 1; pause or cancel them" in err
+        assert "1 unfinished jobs from before the cap do not count against it: pause or cancel them" in err
         service.post(f"/v1/jobs/{job}/pause", {}, headers=admin)
         for deed in ("resume", "retry"):
             answer = service.post(f"/v1/jobs/{job}/{deed}", {}, headers=admin)

@@ -94,7 +94,7 @@ class TestJobs:
         page.get_by_role("link", name="completed").click()
         expect(page).to_have_url("/?status=completed")
         page.get_by_role("link", name="cancelled").click()
-        expect(page.get_by_text("No such jobs.")).to_be_visible()
+        expect(page.get_by_text("No jobs match this filter.")).to_be_visible()
 
 
 class TestJob:
@@ -194,7 +194,7 @@ class TestResponses:
         found = stack.api.get(f"/v1/jobs/{finished}/responses", params=chosen).json()["data"]
         assert 0 < len(found) <= 6
         assert self.texts(page) == ["".join(u["text"] for u in each["units"]) for each in found]
-        page.get_by_role("link", name="all responses").click()
+        page.get_by_role("link", name="Clear filters").click()
         expect(page.locator(".card")).to_have_count(20)
 
     def test_pages_follow_each_other_to_the_last_response(
@@ -251,10 +251,12 @@ class TestCompare:
     ) -> None:
         page.goto("/compare")
         for side, model in (("a", "simulated/sim-faithful"), ("b", "simulated/sim-drifting")):
-            page.get_by_role("combobox", name=side, exact=True).select_option(f"{finished}:{model}")
+            page.get_by_role("combobox", name=f"Model {side.upper()}", exact=True).select_option(
+                f"{finished}:{model}"
+            )
         page.get_by_role("button", name="Compare").click()
         # Two personas give no interval.
-        expect(page.locator(".verdict")).to_contain_text("too few personas to say whether")
+        expect(page.locator(".verdict")).to_contain_text("Too few personas to compare")
         found = stack.api.post(
             "/v1/comparisons",
             json={
@@ -275,7 +277,9 @@ class TestCompare:
     def test_tells_at_the_side_what_cannot_be_compared(self, page: Page, watcher: Watcher) -> None:
         page.goto("/compare?a=baseline:nobody&b=baseline:GPT-4o")
         expect(page.get_by_role("alert")).to_contain_text("no published cells are of such a model")
-        expect(page.get_by_role("combobox", name="a", exact=True)).to_have_attribute("aria-invalid", "true")
+        expect(page.get_by_role("combobox", name="Model A", exact=True)).to_have_attribute(
+            "aria-invalid", "true"
+        )
         watcher.expect("422")
 
 
@@ -290,7 +294,7 @@ class TestNewJob:
         page.goto("/new")
         self.fill(page, Name="Wrong", Model="simulated/none", Temperature="warm", Iterations="0")
         page.get_by_role("checkbox", name="Essay").uncheck()
-        page.get_by_role("button", name="Show the plan").click()
+        page.get_by_role("button", name="Estimate").click()
         expect(page.get_by_role("alert")).to_be_focused()
         watcher.expect("422")
         for label, reason in (("Temperature", "valid number"), ("Iterations", "greater than or equal to 1")):
@@ -299,7 +303,7 @@ class TestNewJob:
             expect(page.locator(f"#{field.get_attribute('aria-describedby')}")).to_contain_text(reason)
         assert barriers(page) == []
         self.fill(page, Temperature="1", Iterations="1")
-        page.get_by_role("button", name="Show the plan").click()
+        page.get_by_role("button", name="Estimate").click()
         expect(page.get_by_role("alert")).to_contain_text("does not allow the model 'none'")
         watcher.expect("422")
         expect(page.get_by_label("Name")).to_have_value("Wrong")
@@ -310,18 +314,18 @@ class TestNewJob:
         self.fill(page, Name="Planned", Model="simulated/sim-faithful", Judge="simulated/sim-judge")
         for ticked in ("big-five, 15", "Interview with questionnaire", "Social media post"):
             page.get_by_role("checkbox", name=ticked).uncheck()
-        page.get_by_text("Your own").click()
-        self.fill(page, Id="blunt", Description="a blunt critic", Traits="A low, N: high")
-        page.get_by_role("button", name="Show the plan").click()
-        plan = page.get_by_role("complementary", name="Plan")
+        page.get_by_text("Custom personas").click()
+        self.fill(page, ID="blunt", Description="a blunt critic", Traits="A low, N: high")
+        page.get_by_role("button", name="Estimate").click()
+        plan = page.get_by_role("complementary", name="Estimate")
         # An essay for each of two traits, under each of six instructions.
         expect(plan).to_contain_text("for 12 responses in 2 cells")
         expect(plan).to_contain_text("$0.00")
         assert barriers(page) == []
         self.fill(page, Iterations="2")
-        page.get_by_role("button", name="Submit the job").click()
+        page.get_by_role("button", name="Submit job").click()
         expect(plan).to_contain_text("for 24 responses in 2 cells")
-        page.get_by_role("button", name="Submit the job").click()
+        page.get_by_role("button", name="Submit job").click()
         page.wait_for_url("**/jobs/job_*")
         spec = stack.ended(page.url.rpartition("/")[2])["spec"]
         assert spec == {

@@ -61,18 +61,18 @@ def drawing(stack: Stack, job: str) -> Draw:
 def begin(page: Page, path: str, name: str) -> None:
     page.goto(path)
     page.get_by_label("Your name or initials").fill(name)
-    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("button", name="Start").click()
 
 
 class TestRounds:
     def test_are_drawn_and_found_from_the_jobs_page(self, page: Page, job: str) -> None:
         page.goto(f"/jobs/{job}")
         page.get_by_role("link", name="Human labels").click()
-        page.get_by_label("What to show").select_option("pairs")
-        page.get_by_label("How many").fill("3")
-        page.get_by_role("button", name="Draw").click()
+        page.get_by_label("What to rate").select_option("pairs")
+        page.get_by_label("Size").fill("3")
+        page.get_by_role("button", name="Create round").click()
         row = page.get_by_role("row", name="3 pairs")
-        expect(row).to_contain_text("nobody yet")
+        expect(row).to_contain_text("none yet")
         row.get_by_role("link").click()
         page.get_by_label("Your name or initials").fill("fred")
         page.keyboard.press("Enter")
@@ -85,8 +85,8 @@ class TestRounds:
 
     def test_a_field_that_is_wrong_is_told(self, page: Page, job: str, watcher: Watcher) -> None:
         page.goto(f"/jobs/{job}/labels")
-        page.get_by_label("How many").fill("5000")
-        page.get_by_role("button", name="Draw").click()
+        page.get_by_label("Size").fill("5000")
+        page.get_by_role("button", name="Create round").click()
         expect(page.get_by_text("/size")).to_be_visible()
         watcher.expect("422")
 
@@ -111,7 +111,7 @@ class TestSentences:
         for n in range(2, 6):
             page.keyboard.press("9")
             expect(page.get_by_text(f"{n} of 5 answered")).to_be_visible()
-        expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
+        expect(page.get_by_role("heading", name="All done")).to_be_visible()
         assert [each["score"] for each in drawing.said("anna")] == [5] + ["not_applicable"] * 4
 
     def test_neither_names_nor_scores_are_in_the_page(self, page: Page, drawing: Draw, job: str) -> None:
@@ -147,7 +147,7 @@ class TestSentences:
     def test_a_name_that_would_be_a_formula_is_asked_for_again(self, page: Page, drawing: Draw) -> None:
         path = drawing.round("sentences", 0)["links"]["page"]
         page.goto(f"{path}?annotator=%3D1%2B1")
-        expect(page.get_by_text("A name begins with a letter or digit")).to_be_visible()
+        expect(page.get_by_text("Start with a letter or digit")).to_be_visible()
         assert barriers(page) == []
         assert unreached(page) == []
 

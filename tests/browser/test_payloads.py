@@ -98,7 +98,7 @@ def test_people_can_label_them(page: Page, stack: Stack, job: str) -> None:
         expect(page.get_by_text(f"{n} of {made['size']} answered")).to_be_visible()
         assert page.evaluate(ACTIVE) == []
         page.keyboard.press("4")
-    expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
+    expect(page.get_by_role("heading", name="All done")).to_be_visible()
     said = stack.api.get("/v1/annotations", params={"annotator": "anna", "limit": "100"}).json()["data"]
     assert [each["score"] for each in said] == [4] * made["size"]
 

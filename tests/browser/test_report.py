@@ -274,6 +274,6 @@ class TestHostileTexts:
         address = written(tmp_path, large.results, large.responses)
         assert (tmp_path / "report.html").stat().st_size < 3_000_000
         offline.goto(address)
-        expect(offline.get_by_role("heading", name="Among published models")).to_be_visible()
+        expect(offline.get_by_role("heading", name="Comparison with published results")).to_be_visible()
         ids = offline.evaluate("[...document.querySelectorAll('[id]')].map(element => element.id)")
         assert len(ids) == len(set(ids))

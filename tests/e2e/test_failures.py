@@ -75,7 +75,7 @@ class TestJudge:
         ended = stack.ended(job["id"])
         assert stack.results(ended["id"])["failures"][0]["detail"] == f"HTTP 400: {DEPRECATED}"
         report = stack.api.get(f"/v1/jobs/{job['id']}/report", params={"format": "html"}).text
-        assert "What the provider says" in report
+        assert "Provider message" in report
 
     def test_of_a_small_job_fails_it_with_the_words(self, stack: Stack) -> None:
         texts = [{"persona": "E-low", "task": "essay", "model": "bot", "text": "I read. I rest."}]

@@ -143,7 +143,7 @@ class TestBiasedJudge:
         assert any("sentences in one call" in words for words in results["manifest"]["deviations"])
         report = f"/v1/jobs/{biased['id']}/report"
         page = stack.api.get(report, params={"format": "html"}).text
-        assert "Several sentences a call" in page
+        assert "Grouped judging: check" in page
         lines = stack.api.get(report, params={"format": "csv", "level": "judging_check"}).text.splitlines()
         assert len(lines) == 1 + len(results["judging_check"]["agreement"])
 

@@ -86,7 +86,7 @@ class TestPapersProtocol:
         table = pq.read_table(BytesIO(stack.api.get(report, params={"format": "parquet"}).content))
         assert table["suspicion"].to_pylist().count("text") == 2
         page = stack.api.get(report, params={"format": "html"}).text
-        assert "2 of 12 verdicts and 0 of 0 grades are doubtful" in page
+        assert "2 of 12 verdicts and 0 of 0 grades are uncertain" in page
         listed = stack.api.get(f"/jobs/{paper['id']}/responses", params={"suspicious": "true"}).text
         assert ORDER in listed
         assert "I stayed in bed." not in listed

@@ -30,7 +30,7 @@ def run_hits(scores: CellScores) -> RunValues:
 ACC = MetricDefinition(
     name="acc",
     label="ACC",
-    summary="by whole response",
+    summary="per response",
     definition="The share of responses whose mean score lies in the persona’s level.",
     source="Atomic paper, section 4.2; Wang et al. (2024)",
     family=Family.RESPONSE,

@@ -37,9 +37,9 @@ def run_consistencies(scores: CellScores) -> RunValues:
 IC_ATOM = MetricDefinition(
     name="ic_atom",
     label="IC_atom",
-    summary="coherent within a text",
-    definition="Internal consistency: 1 − 2σ ÷ the scale’s width, σ the standard deviation of one response’s scores. Needs two"
-    " scored sentences.",
+    summary="consistent within a text",
+    definition="Internal consistency: 1 − 2σ ÷ the scale’s width, where σ is the standard deviation of one response’s scores."
+    " Needs at least two scored sentences.",
     source="Atomic paper, section 3",
     family=Family.ATOMIC,
     estimate=Estimate.MEAN,

@@ -29,8 +29,8 @@ def mean(scores: CellScores) -> Metric:
 MEAN = MetricDefinition(
     name="mean",
     label="MEAN",
-    summary="by sentence",
-    definition="The mean score of a response’s sentences. It is good where it lies in the persona’s level.",
+    summary="per sentence",
+    definition="The mean score of a response’s sentences; it should lie in the persona’s level.",
     source="Atomic paper, Table 5",
     family=Family.SCORE,
     estimate=Estimate.MEAN,

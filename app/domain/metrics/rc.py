@@ -29,8 +29,8 @@ def rc(scores: CellScores) -> Metric:
 RC = MetricDefinition(
     name="rc",
     label="RC",
-    summary="by whole response",
-    definition="Retest consistency of whole runs: 1 − 2σ ÷ the scale’s width, σ the standard deviation of the runs’ scores.",
+    summary="per response",
+    definition="Retest consistency of whole runs: 1 − 2σ ÷ the scale’s width, where σ is the standard deviation of the runs’ scores.",
     source="Atomic paper, section 4.2; Wang et al. (2024)",
     family=Family.RESPONSE,
     estimate=Estimate.SPREAD,

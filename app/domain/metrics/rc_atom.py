@@ -109,9 +109,9 @@ def _normalized(distances: float, pairs: int, width: int, reason: str) -> Metric
 RC_ATOM = MetricDefinition(
     name="rc_atom",
     label="RC_atom",
-    summary="the same when repeated",
-    definition="Retest consistency: how alike the distributions of scores of two runs are (Wasserstein distance), averaged over"
-    " all pairs of runs.",
+    summary="consistent between runs",
+    definition="Retest consistency: how similar the score distributions of two runs are (Wasserstein distance), averaged"
+    " over all pairs of runs.",
     source="Atomic paper, section 3",
     family=Family.ATOMIC,
     estimate=Estimate.DISTANCES,

@@ -14,7 +14,7 @@ from app.reports.views.summary import Summary
 
 Json = Mapping[str, Any]
 
-NOTE = "Simulated figures: they describe no real model."
+NOTE = "Simulated: these values describe no real model."
 
 
 def figure_file(

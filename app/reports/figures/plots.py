@@ -47,7 +47,7 @@ def models_plot(models: Sequence[ModelRow]) -> Plot | None:
     )
     return _intervals(
         "models",
-        "The models’ atomic metrics with 95 % intervals over personas",
+        "The models’ atomic metrics with 95 % intervals across personas",
         said,
         list(ATOMIC_COLUMNS.values()),
         rows,
@@ -66,7 +66,7 @@ def persona_scores_plot(gym: PersonaScores | None) -> Plot | None:
     rows = [Row(model, [_point(metric) for metric in metrics]) for model, metrics in found.items()]
     said = "; ".join(f"{model}: {_said(**_point_json(metrics[0]))}" for model, metrics in found.items())
     columns = [_grade("PersonaScore"), *map(_grade, tasks)]
-    title = "PersonaScores, 1 to 5, with 95 % intervals over personas"
+    title = "PersonaScores, 1 to 5, with 95 % intervals across personas"
     if len(tasks) < len(gym.tasks):
         title += f": the {len(tasks)} of {len(gym.tasks):,} tasks with the lowest scores"
     return _intervals("persona_scores", title, said, columns, rows)
@@ -81,7 +81,7 @@ def published_plot(found: Standings) -> Plot | None:
     gym = found.source["id"] == PERSONAGYM
     columns = [_grade(n) if gym else ATOMIC_COLUMNS[n] for n in found.metrics]
     said = "; ".join(_standing(row, found.metrics[0]) for row in found.rows)
-    title = f"Among the {found.published} models of {found.source['tables']}, published figures hollow"
+    title = f"Compared with the {found.published} models of {found.source['tables']} (published values are hollow)"
     return _intervals("published_persona_scores" if gym else "published", title, said, columns, rows)
 
 
@@ -98,7 +98,7 @@ def scores_plot(groups: Sequence[tuple[Target, Sequence[Distribution]]]) -> Plot
         + ", ".join(f"{bar.score} {100 * bar.share:.0f} %" for bar in line.bars[0])
         for line in lines
     )
-    title = "Scores given, by the personas’ level"
+    title = "Score distribution by persona level"
     if len(lines) < len(every):
         title += f": the first {len(lines)} of {len(every):,}"
     return Plot("scores", title, said, partial(draw_shares, [""], lines)) if lines else None
@@ -129,19 +129,21 @@ def cells_plot(cells: Sequence[Json], targets: Targets, model: str, name: str = 
         for group, persona, dimension in keys
     ]
     panels = [task.replace("_", " ") for task in tasks]
-    title = f"Scores given by {model}, cell by cell"
+    title = f"Score distribution of {model} by cell"
     if len(keys) < len(rows):
         title += f": the weakest {len(keys)} of {len(rows):,} personas"
     if len(tasks) < len(every):
         title += f", {len(tasks)} of {len(every)} tasks"
-    said = f"Personas by task; the share in the persona’s level stands behind each of {len(keys) * len(tasks)} bars."
+    said = (
+        f"Personas by task; the share in the persona’s level follows each of {len(keys) * len(tasks)} bars."
+    )
     return Plot(name, title, said, partial(draw_shares, panels, lines))
 
 
 def heat_map_plot(found: HeatMap) -> Plot:
     """Persona by task for one model."""
     value = found.total[-1][1].value
-    said = f"Over all, ACC_atom is {_said(value)}. A MEAN outside its persona’s level has an asterisk."
+    said = f"Overall ACC_atom: {_said(value)}. An asterisk marks a MEAN outside its persona’s level."
     title = f"Persona by task: {found.model}{f', {found.left_out}' if found.left_out else ''}"
     return Plot("heat_map", title, said, partial(draw_heat_map, found))
 
@@ -150,10 +152,10 @@ def runs_plot(matrices: Sequence[RunMatrix]) -> Plot | None:
     """Run by run in the cells that vary most; ``None`` where there is none."""
     said = "; ".join(
         f"{m.cell['persona']}, {m.cell['task']}, {m.cell['model']}: RC_atom {m.cell['metrics']['rc_atom']['value']:.2f}, "
-        f"runs {m.farthest[0]} and {m.farthest[1]} of {m.runs} are farthest apart, {m.farthest[2]:.2f} points"
+        f"runs {m.farthest[0]} and {m.farthest[1]} of {m.runs} differ most, by {m.farthest[2]:.2f} points"
         for m in matrices
     )
-    title = "Distances run by run in the cells with the lowest RC_atom"
+    title = "Distances between runs in the cells with the lowest RC_atom"
     return Plot("runs", title, said, partial(draw_runs, matrices)) if matrices else None
 
 

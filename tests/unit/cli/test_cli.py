@@ -57,7 +57,7 @@ class TestSubmit:
         assert result.stderr.splitlines() == [
             "Error: 2 fields are wrong",
             "  /tasks/0  no such task",
-            "  (the whole)  too large",
+            "  (request)  too large",
         ]
 
     @pytest.mark.parametrize(("answer", "status", "posted"), [("y", 0, 2), ("n", 3, 1), ("\x04", 130, 1)])
@@ -121,15 +121,15 @@ class TestWatch:
         service.on("GET /v1/jobs/job_2", Answer(problem(404, "there is no such job"), 404))
         result = assay(service, "watch", "job_2")
         assert result.exit_code == 3
-        assert result.stderr == "Error: there is no such job\n`assay jobs` lists what there is.\n"
+        assert result.stderr == "Error: there is no such job\nList jobs with: assay jobs\n"
 
     @pytest.mark.parametrize(
         ("status", "body", "advice"),
         [
             (401, problem(401, "an API key is needed"), "Set ASSAY_API_KEY"),
             (403, problem(403, "this key may only read"), "The key in ASSAY_API_KEY"),
-            (404, {"detail": "Not Found"}, "Is this Persona Assay? Look at ASSAY_URL."),
-            (500, problem(500, "an error of ours"), "logs have more under req_1"),
+            (404, {"detail": "Not Found"}, "Is this a Persona Assay service? Check ASSAY_URL."),
+            (500, problem(500, "an error of ours"), "logs for request ID req_1"),
         ],
     )
     def test_a_refusal_says_what_to_do(
@@ -159,8 +159,8 @@ class TestWatch:
             watching.send_signal(signal.SIGINT)
             said = watching.stderr.read()
             assert watching.wait(timeout=60) == 130
-        assert "The job goes on. To see it again: `assay watch job_1 --json`." in said
-        assert "To stop it: `assay cancel job_1`." in said
+        assert "The job keeps running. Reattach with: assay watch job_1 --json." in said
+        assert "Cancel with: assay cancel job_1" in said
         assert not any(asked.method == "POST" for asked in service.asked)
 
 
@@ -182,7 +182,7 @@ class TestReading:
         output = assay(service, "jobs", "--limit", "1", "--status", "paused").stdout
         assert "job_1" in output
         assert "paused (paused by user)" in output
-        assert "There are more" in output
+        assert "More jobs: use --limit" in output
 
     def test_a_jobs_state_is_told_without_waiting(self, service: StubService) -> None:
         limit = {"limit": 40.0, "spent": 25.0, "reserved": 0.5, "remaining": 14.5}
@@ -195,7 +195,7 @@ class TestReading:
 
     def test_no_jobs_are_said_to_be_none(self, service: StubService) -> None:
         service.on("GET /v1/jobs?limit=20", Answer({"data": [], "has_more": False}))
-        assert assay(service, "jobs").stdout == "There are no jobs.\n"
+        assert assay(service, "jobs").stdout == "No jobs.\n"
 
     def test_a_plan_shows_calls_and_the_range_of_the_cost(self, service: StubService) -> None:
         stages = [
@@ -215,9 +215,9 @@ class TestReading:
         output = assay(service, "plan", "-", stdin="{}").stdout
         assert "36 cells · 1 run each · 1,800 responses · about 21,800 calls" in output
         assert ["total", "21,800", "1,090,000", "420,000"] in [line.split() for line in output.splitlines()]
-        assert "Cost: $2.50 to $6.25" in output
+        assert "Cost: about $4.22 (likely $2.50 to $6.25)" in output
         assert "unknown" in output
-        assert "Shortest time under the rate limits: 1:30" in output
+        assert "at least 1:30 because of rate limits" in output
         assert "No price is known for local/judge" in output
 
 
@@ -258,13 +258,13 @@ class TestControl:
 
     def test_a_job_is_deleted(self, service: StubService) -> None:
         service.on("DELETE /v1/jobs/job_1", Answer(b"", 204))
-        assert assay(service, "delete", "job_1").stdout == "job_1 is deleted\n"
+        assert assay(service, "delete", "job_1").stdout == "job_1 deleted\n"
 
     def test_a_budget_is_changed_by_the_limits_that_are_given(self, service: StubService) -> None:
         limit = {"limit": 40.0, "spent": 25.0, "reserved": 0.5, "remaining": 14.5}
         service.on("PATCH /v1/jobs/job_1", Answer(job("paused") | {"budget": {"usd": limit}}))
         result = assay(service, "budget", "job_1", "--usd", "40")
-        assert (result.exit_code, result.stdout) == (0, "budget: $25.00 of $40.00 spent, $14.50 left\n")
+        assert (result.exit_code, result.stdout) == (0, "budget: $25.00 of $40.00 spent, $14.50 remaining\n")
         assert service.asked[-1].body == {"budget": {"usd": 40.0}}
 
 
@@ -306,7 +306,7 @@ class TestDemo:
     ) -> None:
         result = assay(service, "demo", "--url", service.url, "-o", str(tmp_path / "none" / "report.html"))
         assert result.exit_code == 3
-        assert "there is no directory" in result.stderr
+        assert "does not exist" in result.stderr
         assert service.asked == []
 
 

@@ -53,7 +53,7 @@ class TestCompare:
             "b": {"baseline": "GPT-4o"},
             "pairing": "cells",
         }
-        for shown in ("ACC_atom", "+0.100*", "SIMULATED", "2 personas; an interval needs 5", "1 figure"):
+        for shown in ("ACC_atom", "+0.100*", "SIMULATED", "2 personas; an interval needs 5", "1 value"):
             assert shown in result.stdout
         assert "– the test finds nothing." in result.stdout
         assert "The judges differ" in result.stdout
@@ -135,7 +135,7 @@ class TestGate:
         service.on("GET /v1/jobs/job_1/gate?interval=personas", refusal)
         stderr = assay(service, "gate", "job_1").stderr
         assert "--threshold  give one" in stderr
-        assert "--threshold (number 2)  no such metric" in stderr
+        assert "--threshold #2  no such metric" in stderr
         assert "/query" not in stderr
 
     def test_a_service_that_refuses_is_an_error_and_no_verdict(self, service: StubService) -> None:

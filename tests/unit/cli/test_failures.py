@@ -28,17 +28,17 @@ class TestFailures:
     def test_name_model_stage_words_and_what_to_do(self) -> None:
         paused = job("paused", error=ERROR, status_reason="invalid_request_error", failures=[FAILURE])
         assert failure_view(paused).plain.split("\n") == [
-            "The job is paused (invalid request error).",
+            "Job paused (invalid request error)",
             "lab/judge in judging: HTTP 400: no temperature",
-            f"Leave the temperature out. Then: assay resume {paused['id']}",
+            f"Leave the temperature out. Then run: assay resume {paused['id']}",
             "10 failed calls in judging to lab/judge: HTTP 400: no temperature",
         ]
-        assert f"Then: assay retry {paused['id']}" in failure_view({**paused, "status": "failed"}).plain
+        assert f"Then run: assay retry {paused['id']}" in failure_view({**paused, "status": "failed"}).plain
 
     def test_are_counted_beyond_the_most_frequent(self) -> None:
         failed = job("failed", error=None, failures=[FAILURE] * (MOST_FAILURES + 2))
         assert failure_view(failed).plain.endswith(
-            f"and 2 more kinds of failures: assay status {failed['id']} --json"
+            f"and 2 more kinds of failure: assay status {failed['id']} --json"
         )
 
     def test_of_an_older_service_are_not_there(self) -> None:
@@ -54,4 +54,7 @@ class TestHolds:
             "reason": "daily limit of requests used up",
         }
         line = JobProgress(job(held=[held])).line()
-        assert f"groq/llama held until {until.astimezone():%H:%M} (daily limit of requests used up)" in line
+        assert (
+            f"waiting for groq/llama until {until.astimezone():%H:%M} (daily limit of requests used up)"
+            in line
+        )

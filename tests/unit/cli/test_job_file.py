@@ -36,15 +36,15 @@ class TestReading:
     @pytest.mark.parametrize(
         ("text", "reason"),
         [
-            ("seed: 1\nseed: 2", "line 2, column 1: 'seed' is given twice"),
-            ('{"seed": 1, "seed": 2}', "'seed' is given twice"),
-            ("metadata: {1: x}", "line 1, column 12: the key 1 must be text"),
-            ("{", "neither YAML nor JSON"),
+            ("seed: 1\nseed: 2", "line 2, column 1: duplicate key 'seed'"),
+            ('{"seed": 1, "seed": 2}', "duplicate key 'seed'"),
+            ("metadata: {1: x}", "line 1, column 12: key 1 must be a string"),
+            ("{", "not valid YAML or JSON"),
             ('{"seed": 1\n "tasks": []}', "line 2, column 2: Expecting ',' delimiter"),
             ("name: x\npersonas: [a\ntasks: [b]", "line 3, column 6: expected ',' or ']'"),
-            ("when: !!python/object:os.system {}", "neither YAML nor JSON"),
-            ("- a\n- b", "must hold one job"),
-            ("", "must hold one job"),
+            ("when: !!python/object:os.system {}", "not valid YAML or JSON"),
+            ("- a\n- b", "must contain one job"),
+            ("", "must contain one job"),
         ],
     )
     def test_what_cannot_be_a_job_is_refused_with_the_reason(self, text: str, reason: str) -> None:

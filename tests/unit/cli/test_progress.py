@@ -58,8 +58,8 @@ SPARED = {"same_job": 1_200, "other_job": 34}
 
 class TestJobProgress:
     def test_a_line_counts_the_replies_that_cost_nothing(self) -> None:
-        assert "1,234 replies used again" in JobProgress(job(reuse=SPARED)).line()
-        assert "used again" not in JobProgress(job(reuse=None)).line()
+        assert "1,234 reused replies" in JobProgress(job(reuse=SPARED)).line()
+        assert "reused" not in JobProgress(job(reuse=None)).line()
 
     def test_a_job_in_batches_says_how_many_it_waits_for(self) -> None:
         batches = {"open": 3, "ended": 2, "calls_in_open": 120, "calls_waiting": 7}
@@ -98,7 +98,7 @@ class TestJobProgress:
 
     def test_calls_without_a_price_are_not_passed_off_as_free(self) -> None:
         line = JobProgress(job(cost={"usd": 0.0, "unpriced_calls": 1200})).line()
-        assert "+ 1,200 calls without a known price" in line
+        assert "+ 1,200 calls of unknown price" in line
 
     def test_a_paused_job_says_why(self) -> None:
         assert status_words(job("paused", status_reason="budget_exhausted")) == "paused (budget exhausted)"

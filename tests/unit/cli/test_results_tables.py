@@ -35,29 +35,31 @@ class TestOverview:
 
     def test_simulated_figures_are_marked_as_such(self) -> None:
         text = shown(results("simulated/sim-faithful", simulated=True))
-        assert "SIMULATED: these figures describe no real model" in text
+        assert "SIMULATED: these results describe no real model" in text
         assert "simulated/sim-faithful (simulated)" in text
 
     def test_real_figures_are_not(self) -> None:
         assert "simulated" not in shown(results()).lower()
 
     def test_partial_results_are_marked_as_such(self) -> None:
-        assert "Not complete" in shown(results(completeness="partial"))
+        assert "Partial: " in shown(results(completeness="partial"))
 
 
 class TestReuse:
     def test_what_was_used_again_and_what_that_spared_is_told(self) -> None:
         spared = {"same_job": 1_200, "other_job": 34, "usd": 0.25, "unpriced_replies": 0}
         text = shown(results() | {"reuse": spared})
-        assert "Used again: 1,200 replies of this job, 34 of others; spared $0.2500\n" in text
+        assert "Reused: 1,200 replies from this job, 34 from other jobs; saved $0.2500\n" in text
 
     def test_what_has_no_known_price_is_told(self) -> None:
         spared = {"same_job": 1, "other_job": 1, "usd": None, "unpriced_replies": 2}
         text = shown(results() | {"reuse": spared})
-        assert "1 reply of this job, 1 of others; spared unknown, 2 of unknown price aside" in text
+        assert (
+            "1 reply from this job, 1 from other jobs; saved unknown (excluding 2 of unknown price)" in text
+        )
 
     def test_a_job_that_did_not_ask_for_it_says_nothing(self) -> None:
-        assert "Used again" not in shown(results() | {"reuse": None})
+        assert "Reused" not in shown(results() | {"reuse": None})
 
 
 class TestIntervals:
@@ -92,13 +94,13 @@ class TestVerdictAgreement:
         assert "α is missing: all scores of units with two of them are the same one" in text
 
     def test_a_single_judge_agrees_with_nobody(self) -> None:
-        assert "judges agree" not in shown(results())
+        assert "Agreement between judges" not in shown(results())
 
 
 class TestJudgingCheck:
     def test_a_judge_has_a_line_with_what_grouping_changes(self) -> None:
         text = shown(results() | {"judging_check": check_of(*[(5, 4), (3, 3)] * 4)})
-        assert "Up to 8 sentences a call, against one by one" in text
+        assert "Up to 8 sentences per call, compared with one per call" in text
         # 4 of 8 alike; distance and difference 0.5; in character 4 of 8 both ways.
         assert line_with(text, "a/judge").split()[1:6] == ["all", "8", "0.50", "0.50", "0.50"]
         assert line_with(text, "social media post")
@@ -109,7 +111,7 @@ class TestJudgingCheck:
         assert "no sentence was judged both ways" in shown(results() | {"judging_check": check_of()})
 
     def test_a_job_judged_one_by_one_says_nothing_of_it(self) -> None:
-        assert "sentences a call" not in shown(results())
+        assert "sentences per call" not in shown(results())
 
 
 class TestMissingValues:
@@ -212,7 +214,7 @@ class TestPersonaScores:
         assert "PersonaScore by model" in text
         assert "Fidelity" not in text
         assert "ACC" not in text
-        assert "no cells" not in text
+        assert "No cells" not in text
 
     def test_without_personagym_tasks_there_is_none(self) -> None:
         assert "PersonaScore" not in shown(results())
@@ -223,5 +225,5 @@ class TestMadeUpPersonas:
         made = {"id": "pset_1", "wanted": 40, "found": 38, "asks": 9, "dropped": {"alike": 12, "surplus": 1}}
         nothing: dict[str, object] = {"cells": [], "totals": [], "persona_scores": []}
         text = shown(results() | nothing | {"persona_set": made})
-        assert "38 of 40 personas in 9 asks: pset_1; dropped: 12 alike, 1 surplus" in text
-        assert "no cells" not in text
+        assert "38 of 40 personas in 9 requests: pset_1; dropped: 12 alike, 1 surplus" in text
+        assert "No cells" not in text

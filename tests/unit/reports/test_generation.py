@@ -33,7 +33,7 @@ async def page_of(*, simulated: bool = True, **changes: Any) -> Page:
 class TestWhatItSays:
     async def test_how_many_were_wanted_found_and_dropped_and_where_they_are(self) -> None:
         page = await page_of()
-        assert "All 40 personas that were wanted are made up." in page.text
+        assert "All 40 requested personas were generated." in page.text
         assert f"GET /v1/persona-sets/{MADE['id']}" in page.text
         cells = [text for tag, text in page.texts if tag in {"small", "th", "td"} and text.strip()]
         assert {"duplicate", "alike", "40", "4", "12", "27"} <= set(cells)
@@ -48,10 +48,10 @@ class TestWhatItSays:
         page = await page_of(
             id=None, found=1, dropped={}, diversity=None, error="five asks brought no new one"
         )
-        assert "1 of 40 personas that were wanted are made up. five asks brought no new one" in page.text
-        assert "There is no set of them yet." in page.text
+        assert "1 of 40 requested personas were generated. five asks brought no new one" in page.text
+        assert "No persona set has been stored yet." in page.text
         assert "Nothing was dropped." in page.text
-        assert "Not measured: that takes a set of at least two personas." in page.text
+        assert "Not measured: needs a set of at least two personas." in page.text
 
     @pytest.mark.parametrize("simulated", [True, False])
     async def test_whether_it_is_simulated(self, simulated: bool) -> None:
@@ -59,7 +59,7 @@ class TestWhatItSays:
 
     async def test_nothing_of_sentences_and_responses_that_such_a_job_has_not(self) -> None:
         page = await page_of()
-        for words in ("No sentence has a score", "ACC", "Responses, worst first", "What was left out"):
+        for words in ("No sentence has been scored", "ACC", "Responses, worst first", "Excluded data"):
             assert words not in page.text
         targets = {attrs.get("id") for _, attrs in page.elements}
         linked = [attrs["href"] or "" for tag, attrs in page.elements if tag == "a"]

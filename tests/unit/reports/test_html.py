@@ -38,22 +38,22 @@ class TestWhatItSays:
             [f"{100 * e:.0f}" for e in found.row["ci95"]],
         )
         assert (
-            f"simulated/steady stays in character best: on average in {100 * steady['value']:.0f} % of a text’s sentences "
+            f"simulated/steady stays in character best: in {100 * steady['value']:.0f} % of sentences on average "
             f"(95 % interval {own[0]} % to {own[1]} %), ahead of simulated/drifting ({100 * drifting['value']:.0f} %) by "
             f"{round(100 * found.row['difference'])} percentage points [{ends[0]}, {ends[1]}]."
         ) in page.text
-        assert f"over {found.row['pairs']} pairs of {found.row['personas']} personas; p" in page.text
+        assert f"over {found.row['pairs']} pairs ({found.row['personas']} personas); p" in page.text
 
     @pytest.mark.parametrize(
         ("personas", "said"),
         [
             (
                 6,
-                "it cannot be told apart from simulated/drifting (50 %): the difference is 8 percentage points [",
+                "the difference from simulated/drifting (50 %) is not significant: 8 percentage points [",
             ),
             (
                 3,
-                "simulated/drifting has 50 %, and with so few personas nothing can be said of the difference.",
+                "simulated/drifting has 50 %, but there are too few personas to compare the two.",
             ),
         ],
     )
@@ -66,9 +66,9 @@ class TestWhatItSays:
             for n in range(personas)
             for second in [5 if (model, f"p{n}") == ("simulated/steady", last) else 1]
         )
-        assert "simulated/steady is in character most: on average in" in page.text
+        assert "simulated/steady is in character most often: in" in page.text
         assert said in page.text
-        assert ("In brackets" in page.text) == ("[" in said) == ("; p = " in page.text)
+        assert ("brackets show" in page.text) == ("[" in said) == ("; p = " in page.text)
 
     async def test_simulated_figures_are_called_simulated(self, job: Sample) -> None:
         assert "describe no real model" in (await page_of(job.responses, job.results)).text
@@ -79,11 +79,11 @@ class TestWhatItSays:
         check = check_of(*[(5, 4), (3, 3)] * 20)
         page = await page_of(job.responses, job.results | {"judging_check": check})
         low, high = check["agreement"][0]["mean_difference"]["ci95"]
-        assert "asked about up to 8 sentences in one call" in page.text
-        assert "The sentences of 40 responses" in page.text
+        assert "scored up to 8 sentences per call" in page.text
+        assert "the sentences of 40 responses" in page.text
         assert f"[{low:.2f}, {high:.2f}]" in page.text
-        assert "3 sentences had to be asked about alone" in page.text
-        assert "in one call" not in (await page_of(job.responses, job.results)).text
+        assert "3 sentences had to be judged alone" in page.text
+        assert "sentences per call" not in (await page_of(job.responses, job.results)).text
 
     async def test_that_nothing_is_known_of_what_they_change_is_said(self, job: Sample) -> None:
         page = await page_of(job.responses, job.results | {"judging_check": check_of()})
@@ -95,10 +95,10 @@ class TestWhatItSays:
             "reuse": spared | {"unpriced_replies": 154, "oldest": "2026-11-20T04:19:03Z", "by_model": []}
         }
         text = (await page_of(job.responses, results)).text
-        assert "154 further replies were used again and cost nothing: 120 of this job, 34 of others" in text
-        assert "the oldest of 2026-11-20 04:19" in text
-        assert "spared: unknown, without the 154 whose price is unknown" in text
-        assert "used again" not in (await page_of(job.responses, job.results)).text
+        assert "154 replies were reused at no cost: 120 from this job, 34 from other jobs" in text
+        assert "the oldest from 2026-11-20 04:19" in text
+        assert "tokens, unknown (excluding 154 replies of unknown price)" in text
+        assert "replies were reused" not in (await page_of(job.responses, job.results)).text
 
     async def test_the_judges_agreement_on_sentences_is_told_with_its_intervals(self, job: Sample) -> None:
         cells = [joint((1, 2), (4, 4), (5, 5), (3, None), persona=f"p{n}") for n in range(6)]
@@ -107,7 +107,7 @@ class TestWhatItSays:
         low, high = agreement[0]["alpha_ordinal"]["ci95"]
         assert f"{agreement[0]['alpha_ordinal']['value']:.2f}[{low:.2f}, {high:.2f}]" in page.text
         assert "a/strict – <b>" in page.text
-        assert "judges agree on sentences" not in (await page_of(job.responses, job.results)).text
+        assert "Agreement between judges" not in (await page_of(job.responses, job.results)).text
 
     async def test_what_goes_with_what_is_told_in_the_form_of_the_papers_tables(self, job: Sample) -> None:
         page = await page_of(job.responses, job.results)
@@ -115,19 +115,19 @@ class TestWhatItSays:
         low, high = r["ci95"]
         said = f"{r['value']:.2f}[{low:.2f}, {high:.2f}]n = {r['n']}".replace("-", "−")
         assert said in page.text
-        assert "With the length of responses" in page.text
+        assert "Correlations with response length" in page.text
         alone = job.results | {"correlations": []}
-        assert "What goes with what" not in (await page_of(job.responses, alone)).text
+        assert "Correlations between metrics" not in (await page_of(job.responses, alone)).text
 
     async def test_the_cells_that_vary_most_are_drawn_run_by_run(self, job: Sample) -> None:
         varying = varying_cells(job.results["cells"])
         far = {"runs": [{"run": 3}, {"run": 8}], "by_judge": [{"distances": [[0, 1.5], [1.5, 0]]}]}
         distances = [far | {"width": cell["scale"]["maximum"] - 1} for cell in varying]
         page = await page_of(job.responses, job.results, distances)
-        assert "Run by run" in page.text
-        (said,) = [words for words in page.figures() if words.startswith("Distances run by run")]
-        assert said.count("runs 3 and 8 of 2 are farthest apart, 1.50 points") == 4
-        assert "Run by run" not in (await page_of(job.responses, job.results)).text
+        assert "Consistency between runs" in page.text
+        (said,) = [words for words in page.figures() if words.startswith("Distances between runs")]
+        assert said.count("runs 3 and 8 of 2 differ most, by 1.50 points") == 4
+        assert "Consistency between runs" not in (await page_of(job.responses, job.results)).text
 
     async def test_figures_say_in_words_what_they_show(self, job: Sample) -> None:
         said = (await page_of(job.responses, job.results)).figures()
@@ -138,16 +138,16 @@ class TestWhatItSays:
                 low, high = figure["ci95"]
                 interval = f"{figure['value']:.2f} ({low:.2f} to {high:.2f})"
                 assert f"{total['model']}: acc_atom {interval}" in models
-        assert sum(words.startswith("Scores given by") for words in said) == 2
-        assert sum(words.startswith("Scores given, by the personas’ level") for words in said) == 1
+        assert sum(words.startswith("Score distribution of") for words in said) == 2
+        assert sum(words.startswith("Score distribution by persona level") for words in said) == 1
 
     async def test_models_stand_among_the_published_ones(self, job: Sample) -> None:
         published = json.loads(baselines(BaselineFilter()))
         page = await page_of(job.responses, job.results, published=published)
-        assert "Published figures of 12 models: Tables 18–29" in page.text
-        assert "obtained with other judges (gpt-4o-2024-08-06), at other dates" in page.text
+        assert "Published results of 12 models: Tables 18–29" in page.text
+        assert "come from other judges (gpt-4o-2024-08-06), other dates" in page.text
         # E and N at three levels, in three tasks; the sample's other personas are not the paper's.
-        assert "over those 18 of the paper’s 45 cells (persona × task) that this job has too." in page.text
+        assert "cover the 18 of the paper’s 45 cells (persona × task) that this job shares." in page.text
         rows = [
             text for tag, text in page.texts if tag == "span" and text in {"published", "this job, simulated"}
         ]
@@ -224,14 +224,14 @@ class TestWhatItSays:
 
     async def test_a_job_without_any_result_has_a_page(self) -> None:
         results = results_of([])
-        assert "No sentence has a score yet" in (await page_of([], results)).text
+        assert "No sentence has been scored yet" in (await page_of([], results)).text
 
     async def test_a_single_model_is_compared_with_nobody(self) -> None:
         high = response_of("Yes. No.", ("Yes.", 5), ("No.", 1), id="high", persona="E-high")
         low = response_of("No.", ("No.", 1), level="low", levels={"E": "low"}, id="low", persona="E-low")
         # ACC_atom: (1/2 + 1) / 2
         page = await page_of([high, low])
-        assert "simulated/steady stays in character in 75 % of a text’s sentences, on average." in page.text
+        assert "simulated/steady stays in character in 75 % of sentences on average." in page.text
         assert "weakest on" not in page.text  # of two personas nothing can be said
 
     async def test_a_level_whose_interval_lies_below_the_others_is_where_it_breaks(self) -> None:
@@ -243,7 +243,7 @@ class TestWhatItSays:
             for level, fits in (("high", 5), ("low", 5))
             for n in range(6)
         )  # fmt: skip
-        assert "It is weakest on low personas, measured against chance." in page.text
+        assert "It is weakest on low personas, relative to chance." in page.text
 
     async def test_where_there_is_one_level_none_is_called_the_weakest(self) -> None:
         page = await page_of([response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])

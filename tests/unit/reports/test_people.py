@@ -27,7 +27,7 @@ async def section(people: list[dict[str, object]] | None) -> str:
     made = sample()
     results = made.results | ({} if people is None else {"human_agreement": people})
     text = Page(await html_report(results, stream(made.responses))).text
-    _, title, after = text.partition("Whether people agree with the judges")
+    _, title, after = text.partition("Agreement between annotators and judges")
     return title + after[:1500]
 
 
@@ -35,7 +35,7 @@ class TestPeople:
     async def test_it_stands_where_somebody_has_annotated(self) -> None:
         text = await section(agreement("E", "judge/one"))
         assert (
-            "pairs, E1–1judge/one1.00 none of pairs– none of pairs10" in text
+            "pairs, E1–1judge/one1.00 not for pairs– not for pairs10" in text
         )  # a table's cells, one behind the other
         assert "sentences, E21.00[" in text
         assert "]11judge/one1.00[" in text

@@ -48,9 +48,9 @@ class TestVerdict:
         text = (await page_of(two_models())).text
         assert (
             "simulated/steady has the highest PersonaScore: 4.50 out of 5; simulated/drifting has 3.00, "
-            "and with so few personas nothing can be said of the difference."
+            "but there are too few personas to compare the two."
         ) in text
-        assert "The paper’s is over 5 tasks and not comparable to it." in text
+        assert "The paper averages over 5 tasks, so its PersonaScores are not comparable." in text
 
     async def test_calls_nobody_equal_or_ahead_where_too_few_grades_count(self) -> None:
         # Drifting has no grade as the first five personas, where it would be the worse; of the others it has 4 throughout.
@@ -66,20 +66,20 @@ class TestVerdict:
         ]
         text = (await page_of(responses)).text
         assert (
-            "No model is said to be ahead: only 50.0 % of the planned grades of simulated/drifting count. "
-            "Over the personas that all models have, simulated/steady has a PersonaScore of 5.00 and simulated/drifting of 4.00."
+            "No model is ranked first: coverage is too low (simulated/drifting: 50.0 % of planned grades). "
+            "On the personas that all models have, simulated/steady has a PersonaScore of 5.00 and simulated/drifting of 4.00."
         ) in text
-        assert "cannot be told apart" not in text
+        assert "not significant" not in text
 
     async def test_says_nothing_of_sentences_that_nobody_judged(self) -> None:
         page = await page_of(two_models())
         assert "ACC" not in page.text
         assert "out of character" not in page.text
-        assert "What was left out" not in page.text
+        assert "Excluded data" not in page.text
 
     async def test_a_job_with_atomic_tasks_keeps_its_own(self) -> None:
         text = (await page_of(two_models(), [response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])).text
-        assert "simulated/steady stays in character in 50 % of a text’s sentences, on average." in text
+        assert "simulated/steady stays in character in 50 % of sentences on average." in text
         assert "PersonaScore from" not in text
         assert "Mean score from 1 to 5" in text
 
