@@ -24,25 +24,26 @@ SETTINGS_INTRODUCTION = """# Settings
 Environment variables. How they are set, and which processes need them:
 [operations.md](../operations.md#settings). `assay up` sets those that it needs.
 
-Two more are read by libraries. `FORWARDED_ALLOW_IPS` (`127.0.0.1,::1`): addresses and networks, separated by
-commas, of proxies that uvicorn believes when they say that a request came by `https`.
-`OPENBLAS_NUM_THREADS`: `1`, as `assay up` and the image set it, keeps the intervals of a big job from waiting
-for each other's threads in numpy.
+Two more are read by libraries. `FORWARDED_ALLOW_IPS` (`127.0.0.1,::1`): addresses and networks,
+separated by commas, of proxies that uvicorn believes when they say that a request came by `https`.
+`OPENBLAS_NUM_THREADS`: `1`, as `assay up` and the image set it, keeps the intervals of a big job
+from waiting for each other's threads in numpy.
 """
 COMMANDS_INTRODUCTION = """# Commands
 
-What `assay COMMAND -h` prints. Exit statuses and use in scripts: [continuous integration](../how-to/continuous-integration.md).
+What `assay COMMAND -h` prints. Exit statuses and use in scripts: [continuous
+integration](../how-to/continuous-integration.md).
 """
 CLIENT_INTRODUCTION = """# The Python client
 
-The methods of `persona_assay.AssayClient`; `AsyncAssayClient` has the same ones to await. Examples, errors and
-repetition: [how to use it](../how-to/python.md). Types such as `JobIn` are in `persona_assay.types` and have the fields of
-[the API's schemas](api.md#schemas).
+The methods of `persona_assay.AssayClient`; `AsyncAssayClient` has the same ones to await. Examples,
+errors and repetition: [how to use it](../how-to/python.md). Types such as `JobIn` are in
+`persona_assay.types` and have the fields of [the API's schemas](api.md#schemas).
 """
 API_INTRODUCTION = """# The HTTP API
 
-Every operation and schema of `/openapi.json`. Limits and repetition: [api.md](../api.md). A problem is
-`application/problem+json` ([Problem](#problem)).
+Every operation and schema of `/openapi.json`. Limits and repetition: [api.md](../api.md). A problem
+is `application/problem+json` ([Problem](#problem)).
 """
 
 

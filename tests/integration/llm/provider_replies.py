@@ -274,24 +274,27 @@ PAGE_FILE = Path(__file__).parents[3] / "docs" / "provider-replies.md"
 _MEANING = {RETRY: "tried again", ITEM: "item failed", FILTERED: "item refused", JOB: "job stopped"}
 _INTRODUCTION = """# What providers answer, and what follows
 
-Written by `make reference` from the replies that `tests/integration/llm/test_replies.py` sends over real HTTP,
-so it says what was tested.
+Written by `make reference` from the replies that `tests/integration/llm/test_replies.py` sends over
+real HTTP, so it says what was tested.
 
-* *Tried again*: after a pause, at most `ASSAY_CALL_ATTEMPTS` times, then the item has failed; waits for a rate
-  limit (429) do not count. `malformed_reply` is tried again once: each attempt may be paid.
+* *Tried again*: after a pause, at most `ASSAY_CALL_ATTEMPTS` times, then the item has failed; waits
+  for a rate limit (429) do not count. `malformed_reply` is tried again once: each attempt may be
+  paid.
 * *Item failed*: only this response or verdict, with the code as its reason.
-* *Item refused*: by the provider's content filter, counted apart from failures and from the model's refusals.
+* *Item refused*: by the provider's content filter, counted apart from failures and from the model's
+  refusals.
 * *Job stopped*: paused, or failed if no call had succeeded, with the code as
   [`status_reason`](operations.md#jobs-that-stop).
 
-Codes are the provider's own where it gives one; `http_…`, `timeout`, `connection_failed`, `connection_lost`,
-`malformed_reply` and `credit_balance_too_low` are ours. Exact codes and statuses decide, whatever encloses them.
-Three errors have no code: Anthropic's used-up credit, told by the first words of its message (*Your credit
-balance is too low*); OpenAI's, relayed by a proxy, told by its code or its words and address; and a request
-larger than a rate limit, told by the two numbers in *Limit 30000, Requested 61337*, which fails at once.
+Codes are the provider's own where it gives one; `http_…`, `timeout`, `connection_failed`,
+`connection_lost`, `malformed_reply` and `credit_balance_too_low` are ours. Exact codes and statuses
+decide, whatever encloses them. Three errors have no code: Anthropic's used-up credit, told by the
+first words of its message (*Your credit balance is too low*); OpenAI's, relayed by a proxy, told by
+its code or its words and address; and a request larger than a rate limit, told by the two numbers
+in *Limit 30000, Requested 61337*, which fails at once.
 
-A 403 without a known code fails its item. Replies longer than 10 MB are not read to their end. Impossible token
-counts are taken for missing, and the cost for unknown.
+A 403 without a known code fails its item. Replies longer than 10 MB are not read to their end.
+Impossible token counts are taken for missing, and the cost for unknown.
 """
 
 
