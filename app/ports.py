@@ -74,7 +74,7 @@ class ChatModel(ProviderProbe, Protocol):
     """Makes one attempt at one call: no retries, no rate limiting."""
 
     async def prepare(self, connection: str, tenant: str) -> None:
-        """Gets ready to call the models of a connection, so that nothing slow is left between a permit and its call.
+        """Gets ready to call the models of a connection, so that nothing slow is left between a slot and its call.
 
         Args:
             connection: Its name in the job.
@@ -308,21 +308,21 @@ class Observation(NamedTuple):
     call: str = ""
 
 
-class Permit(Protocol):
-    """The right to send one call, and its place among the calls in flight."""
+class Slot(Protocol):
+    """A place among the calls in flight of all workers."""
 
     def release(self) -> None:
-        """Gives the place back: the call is over, or was not sent. To be called once."""
+        """Gives it back: the call is over, or was not sent. To be called once."""
         ...
 
 
 class RateLimiter(Protocol):
     """One truth for all workers about how fast, and how many at once, a connection and model may be called."""
 
-    async def permit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Permit:
+    async def admit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Slot:
         """Waits until one call may be sent: for a place among the calls in flight, the end of a pause, and the rates.
 
-        It must be sent at once, and the permit released when it is over.
+        It must be sent at once, and the slot released when it is over.
 
         Args:
             connection: Its connection.

@@ -1,7 +1,7 @@
 """What a judged call costs the loop of a worker, from the sentence to its two rows, and what bare aiohttp costs for the call alone.
 
 `python -m benchmarks.hot_path`. The service's own classes do it, on a loop of their own, in texts of 20 sentences: prompt,
-turn, permit, deadline, the HTTP call to a server in another process, the reply, its price, accounting and verdict. Left out
+permit, deadline, the HTTP call to a server in another process, the reply, its price, accounting and verdict. Left out
 are the databases and what comes once a shard: claims, leases, messages, writing. Both take turns, in processes of their own;
 what is printed are medians, and the ratio.
 """
@@ -66,7 +66,7 @@ SENTENCES = (
 class Unlimited:
     """A limiter that has said lately that there is no limit."""
 
-    async def permit(
+    async def admit(
         self, _connection: str, _model: str, _expected: Usage, _tenant: str | None = None
     ) -> "Unlimited":
         """All pass."""

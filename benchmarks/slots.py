@@ -34,8 +34,9 @@ from app.llm.gateway import Gateway
 from app.llm.models.prices import PRICE_LISTS, GenaiPriceBook
 from app.services.execution.call_rows import CallKey
 from app.services.execution.first_calls import FirstCalls
-from app.services.execution.model_caller import CallFailedError, ModelCaller
+from app.services.execution.model_caller import ModelCaller
 from app.services.execution.result_writer import BatchWriter
+from app.services.execution.retries import CallFailedError
 from app.services.execution.stop_signal import StopSignal
 from benchmarks.whole_job import machine
 from embedded.valkey import EmbeddedValkey

@@ -22,7 +22,7 @@ from app.limits.outage import Outage
 from app.limits.scripts import BEGIN
 from app.limits.shared_rates import Bucket, RateLimits, SharedRates
 from app.limits.shared_slots import Place, SharedSlots, Slots
-from app.ports import Observation, Permit
+from app.ports import Observation, Slot
 from app.telemetry.metrics import calls_of, waiting
 from app.telemetry.tallies import Calls
 
@@ -71,7 +71,7 @@ class RedisRateLimiter:
         with contextlib.suppress(RedisError, OSError):  # the first call will ask again
             await self._redis.register_script(BEGIN)(keys=[self._prefix, self._epoch])
 
-    async def permit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Permit:
+    async def admit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Slot:
         """Waits until one call may be sent: for a place among the calls in flight, the end of a pause, and the rates.
 
         Raises:

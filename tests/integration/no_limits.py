@@ -1,7 +1,7 @@
 """A limiter that limits nothing, and what else gets in no call's way."""
 
 from app.domain.providers.model import Usage
-from app.ports import Observation, Permit
+from app.ports import Observation, Slot
 
 
 class NoLimits:
@@ -13,7 +13,7 @@ class NoLimits:
     async def probe(self, connection: str, tenant: str) -> None:
         """Its server answers."""
 
-    async def permit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Permit:
+    async def admit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Slot:
         """There is no limit."""
         return self
 

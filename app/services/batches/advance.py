@@ -31,7 +31,7 @@ from app.ports import (
     UploadedBatch,
 )
 from app.services.batches.files import CLOCK_SKEW, file_name
-from app.services.execution.model_caller import JobMustStopError
+from app.services.execution.retries import JobMustStopError, longest_wait
 from app.services.execution.shard_work import ShardDependencies
 from app.services.execution.stopping import INTERNAL_ERROR, MAX_SHARD_FAILURES, halt_job, settle
 from app.services.identifiers import new_uuid
@@ -365,5 +365,5 @@ async def _our_failure(deps: ShardDependencies, held: Lease, error: Exception) -
 
 def _back_off(deps: ShardDependencies, times: int) -> float:
     """Seconds to wait after something was in vain so many times before."""
-    ceiling = min(LONGEST_BACKOFF_SECONDS, deps.batching.poll_seconds * 2.0 ** min(times, 10))
-    return ceiling * random.uniform(0.5, 1)  # noqa: S311 - jitter
+    longest = longest_wait(deps.batching.poll_seconds, LONGEST_BACKOFF_SECONDS, times)
+    return longest * random.uniform(0.5, 1)  # noqa: S311 - jitter

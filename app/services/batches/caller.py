@@ -4,28 +4,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from http import HTTPStatus
 from uuid import UUID
 
 from app.db.batches.calls import KnownCall, WantedCall
 from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim
 from app.domain.providers.model import ChatReply, ChatRequest, Model
-from app.ports import BatchModel, FailureKind, ModelCallError, PriceBook
-from app.services.execution.call_rows import Attempt, CallKey, answered_row, unanswered_row, worst_case
-from app.services.execution.first_calls import FirstCalls
-from app.services.execution.model_caller import (
-    HOPELESS,
-    MAX_RATE_LIMITED_ATTEMPTS,
-    failed_for_good,
-    must_stop,
+from app.ports import BatchModel, ModelCallError, PriceBook
+from app.services.execution.call_rows import (
+    Attempt,
+    CallKey,
+    account,
+    answered_row,
+    unanswered_row,
+    worst_case,
 )
+from app.services.execution.first_calls import FirstCalls
 from app.services.execution.result_writer import Batch, BatchWriter
+from app.services.execution.retries import Attempts, Next, failed_for_good, is_rate_limited, must_stop
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
 from app.services.identifiers import new_uuid
 from app.services.long_texts import read_text
 from app.telemetry.metrics import calls_of
-from app.telemetry.tracing import call_ended
 
 MOST_ROUNDS = 4
 """Attempts at a call that fails in a way that may pass, rate limits not counted: each is a batch, and may take a day."""
@@ -81,21 +81,17 @@ class BatchCaller:
         try:
             return await self._read(known, known.answer, model, key, claim)
         except ModelCallError as error:
-            waits = known.waits + (error.status == HTTPStatus.TOO_MANY_REQUESTS)
-            tried = known.attempt - claim.attempts_before
-            last = tried - waits >= (error.most_attempts or MOST_ROUNDS) or tried >= MAX_RATE_LIMITED_ATTEMPTS
-            if error.kind in HOPELESS or (error.kind is FailureKind.RETRY and last):
+            waits = known.waits + is_rate_limited(error)
+            attempts = Attempts(MOST_ROUNDS, known.attempt - claim.attempts_before, rate_limited=waits)
+            follows = attempts.after(error)
+            if follows is Next.FAIL_ITEM:
                 kind = self.first_calls.kind(claim.job_id, model, key.stage)
                 if not await self.first_calls.stops(kind, error):
                     raise failed_for_good(error) from error
-                fatal = must_stop(error, model, key.stage, all_alike=True)
-                stop.fail(fatal)
-                raise fatal from error
+                raise stop.fail(must_stop(error, model, key.stage, all_alike=True)) from error
             self._want(model, system, user, path, claim, known.attempt + 1, waits=waits)
-            if error.kind is FailureKind.JOB:
-                fatal = must_stop(error, model, key.stage)
-                stop.fail(fatal)
-                raise fatal from error
+            if follows is Next.STOP_JOB:
+                raise stop.fail(must_stop(error, model, key.stage)) from error
             raise DeferredError(StopReason.BATCH) from error
 
     @property
@@ -122,19 +118,15 @@ class BatchCaller:
         try:
             reply = await read_text(claim.tenant, answer, partial(self.chat.decode, model.connection))
         except ModelCallError as error:
-            self._account(claim, unanswered_row(attempt, passed, error))
+            self._account(unanswered_row(attempt, passed, error), attempt)
             raise
-        self._account(claim, answered_row(attempt, passed, reply, self.prices))
+        self._account(answered_row(attempt, passed, reply, self.prices), attempt)
         self.first_calls.answered(self.first_calls.kind(claim.job_id, model, key.stage))
         return reply
 
-    def _account(self, claim: AnyClaim, row: CallRow) -> None:
-        batch = self.writer.add(claim, row)
+    def _account(self, row: CallRow, attempt: Attempt) -> None:
+        batch = account(self.writer, row, attempt, calls_of(row.connection, row.model))
         self.written[id(batch)] = batch
-        counted = calls_of(row.connection, row.model)
-        counted.ended(row.stage, row.outcome, row.latency_ms / 1000, row.usd)
-        counted.took(row.input_tokens, row.output_tokens)
-        call_ended(row)
 
     def _want(
         self,

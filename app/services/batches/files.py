@@ -8,6 +8,7 @@ import structlog
 from app.db.batches import files as batch_files
 from app.db.batches.files import UnneededFile
 from app.ports import ModelCallError
+from app.services.execution.retries import longest_wait
 from app.services.execution.shard_work import ShardDependencies
 
 log = structlog.get_logger(__name__)
@@ -43,7 +44,7 @@ async def delete_batch_file(deps: ShardDependencies, id_: UUID) -> None:
         if gone:
             await batch_files.forget(connection, id_)
         else:
-            seconds = min(LONGEST_BACKOFF_SECONDS, deps.batching.poll_seconds * 2.0 ** min(file.failures, 10))
+            seconds = longest_wait(deps.batching.poll_seconds, LONGEST_BACKOFF_SECONDS, file.failures)
             await batch_files.put_off(connection, id_, seconds)
 
 

@@ -17,8 +17,8 @@ from app.domain.jobs.budget import Amount
 from app.domain.jobs.execution import Execution
 from app.services.batches.caller import BatchCaller, DeferredError, by_path
 from app.services.execution.budget_reservations import pause_exhausted
-from app.services.execution.model_caller import JobMustStopError
 from app.services.execution.result_writer import StaleClaimError
+from app.services.execution.retries import JobMustStopError
 from app.services.execution.shard_work import ShardDependencies
 from app.services.job_context import JobContext
 

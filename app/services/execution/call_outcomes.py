@@ -68,6 +68,8 @@ class Blame:
         Raises:
             StoppedError: If the call's shard is stopped before that is known.
         """
+        if error.kind is not FailureKind.RETRY:
+            return False
         if error.code == _UNSENT_CODE:
             return True
         outcome = outcome_of(error)

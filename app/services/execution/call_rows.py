@@ -11,6 +11,9 @@ from app.domain.jobs.budget import Amount, most_input_tokens, nanos_of
 from app.domain.providers.model import ChatReply, ChatRequest, Model, Stage, Usage
 from app.domain.providers.parameters import most_output_tokens
 from app.ports import FailureKind, ModelCallError, PriceBook
+from app.services.execution.result_writer import Batch, BatchWriter
+from app.telemetry.tallies import Calls
+from app.telemetry.tracing import call_ended
 
 _OK = HTTPStatus.OK.value
 
@@ -103,6 +106,15 @@ def answered_row(attempt: Attempt, latency_ms: float, reply: ChatReply, prices: 
     if reply.usage is not None:
         usd = prices.price(attempt.model, reply.usage, batched=attempt.batch_id is not None).usd
     return _row(attempt, latency_ms, reply, usd)
+
+
+def account(writer: BatchWriter, row: CallRow, attempt: Attempt, counted: Calls) -> Batch:
+    """Has an attempt's row written, and counts and traces it. Returns the rows with which it becomes durable."""
+    batch = writer.add(attempt.claim, row)
+    counted.ended(row.stage, row.outcome, row.latency_ms / 1000, row.usd)
+    counted.took(row.input_tokens, row.output_tokens)
+    call_ended(row)
+    return batch
 
 
 def _row(attempt: Attempt, latency_ms: float, reply: ChatReply | None, usd: float | None) -> CallRow:

@@ -22,8 +22,8 @@ from app.domain.personagym.generation import (
 from app.domain.personagym.prompts import persona_generation_prompt
 from app.domain.providers.model import ChatReply, Stage
 from app.services.execution.call_rows import CallKey
-from app.services.execution.model_caller import CallFailedError
 from app.services.execution.prepare_persona import preparation_row
+from app.services.execution.retries import CallFailedError
 from app.services.execution.shard_work import REFUSING, ShardDependencies
 from app.services.execution.stop_signal import StopSignal
 from app.services.sets.persona_sets import made_by

@@ -25,8 +25,8 @@ from app.domain.judging.prompt_injection import Suspicion, suspicion
 from app.domain.judging.verdict import UNPARSED
 from app.domain.providers.model import ChatReply, Stage
 from app.services.execution.call_rows import CallKey
-from app.services.execution.model_caller import CallFailedError
 from app.services.execution.responses import Judgement, Missing, Responses, refused_by, without_reply
+from app.services.execution.retries import CallFailedError
 from app.services.execution.shard_work import finish_all
 from app.services.long_texts import read_text
 

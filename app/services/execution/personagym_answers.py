@@ -29,8 +29,8 @@ from app.domain.personagym.task import GRADE_SCALE
 from app.domain.providers.model import ChatReply, FinishReason, Model, Stage
 from app.services.execution.call_rows import CallKey
 from app.services.execution.grouped_responses import GroupedResponses
-from app.services.execution.model_caller import CallFailedError
 from app.services.execution.responses import JUDGED, REFUSALS, Judgement, refused_by, without_reply
+from app.services.execution.retries import CallFailedError
 from app.services.execution.shard_work import ShardDependencies, finish_all
 from app.services.execution.stop_signal import StopSignal
 from app.services.job_context import JobContext

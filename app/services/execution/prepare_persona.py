@@ -18,8 +18,8 @@ from app.domain.personagym.replies import read_exemplars, read_questions, select
 from app.domain.personagym.specification import GymTaskSpec
 from app.domain.providers.model import ChatReply, Stage
 from app.services.execution.call_rows import CallKey
-from app.services.execution.model_caller import CallFailedError
 from app.services.execution.result_writer import StaleClaimError
+from app.services.execution.retries import CallFailedError
 from app.services.execution.shard_work import REFUSING, ShardDependencies, finish_all
 from app.services.execution.stop_signal import StopSignal
 from app.services.job_context import JobContext

@@ -18,8 +18,9 @@ from app.domain.providers.reuse import ReplyOrigin, Reuse, ReuseScope, reply_key
 from app.ports import ModelCallError, PriceBook, RequestFingerprints
 from app.services.execution.cache_lookup import ReplyDesk
 from app.services.execution.call_rows import CallKey
-from app.services.execution.model_caller import CallFailedError, ModelCaller
+from app.services.execution.model_caller import ModelCaller
 from app.services.execution.result_writer import Batch, BatchWriter
+from app.services.execution.retries import CallFailedError
 from app.services.execution.stop_signal import StopSignal
 from app.services.long_texts import read_text
 

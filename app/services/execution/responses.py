@@ -25,9 +25,9 @@ from app.domain.judging.prompt_injection import Suspicion, suspicion
 from app.domain.judging.verdict import Verdict, VerdictStatus, parse_verdict
 from app.domain.providers.model import ChatReply, FinishReason, Model, Stage
 from app.services.execution.call_rows import CallKey
-from app.services.execution.model_caller import CallFailedError, CallFilteredError
 from app.services.execution.response_cache import Question
 from app.services.execution.result_writer import Batch
+from app.services.execution.retries import CallFailedError, CallFilteredError
 from app.services.execution.shard_work import ShardDependencies, finish_all
 from app.services.execution.stop_signal import StopSignal
 from app.services.job_context import JobContext

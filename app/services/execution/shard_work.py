@@ -14,9 +14,9 @@ from app.ports import BatchModel, PriceBook, Queue
 from app.services.execution.call_rows import CallKey
 from app.services.execution.first_calls import FirstCalls
 from app.services.execution.leases import LeaseKeeper
-from app.services.execution.model_caller import JobMustStopError
 from app.services.execution.response_cache import SharedReplies
 from app.services.execution.result_writer import BatchWriter
+from app.services.execution.retries import JobMustStopError
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
 from app.services.job_context import JobContexts
 

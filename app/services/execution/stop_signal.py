@@ -10,6 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from enum import StrEnum
+from typing import TypeVar
+
+E = TypeVar("E", bound=Exception)
 
 FRESH_SECONDS = 1.0
 """A call starts only if its job was seen to be active so shortly before."""
@@ -68,11 +71,16 @@ class StopSignal:
         for task in self._waiting:
             task.cancel()
 
-    def fail(self, error: Exception) -> None:
-        """Stops because no call of the job can succeed, and says so at once, not when the calls on the wire have ended."""
+    def fail(self, error: E) -> E:
+        """Stops because no call of the job can succeed, and says so at once, not when the calls on the wire have ended.
+
+        Returns:
+            The error, which the call ends with.
+        """
         self.set(StopReason.JOB_INACTIVE)
         if self.on_failure is not None:
             self.on_failure(error)
+        return error
 
     def give_up(self) -> None:
         """Stops; calls still on the wire after :data:`GRACE_SECONDS` are not awaited any longer."""

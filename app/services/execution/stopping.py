@@ -9,7 +9,7 @@ from app.db.jobs import jobs
 from app.domain.jobs.remedy import remedy
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
 from app.services.execution.first_calls import FIRST_CALLS
-from app.services.execution.model_caller import PROVIDER_UNREACHABLE, JobMustStopError
+from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 
 log = structlog.get_logger(__name__)
 

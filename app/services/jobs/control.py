@@ -20,7 +20,7 @@ from app.domain.jobs.status import ACTIVE, JobStatus
 from app.domain.keys.allowed_models import is_allowed
 from app.ports import Queue
 from app.services.errors import ModelNotAllowedError, NotFoundError, NotUnderCapError, WrongStateError
-from app.services.execution.model_caller import PROVIDER_UNREACHABLE
+from app.services.execution.retries import PROVIDER_UNREACHABLE
 from app.services.execution.stop_signal import FRESH_SECONDS
 from app.services.execution.stopping import settle
 from app.services.job_context import decode_spec

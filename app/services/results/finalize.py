@@ -17,7 +17,7 @@ from app.db.jobs.retries import count_reopenings
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
 from app.domain.providers.model import Stage
-from app.services.execution.model_caller import JobMustStopError
+from app.services.execution.retries import JobMustStopError
 from app.services.execution.stopping import INTERNAL_ERROR, settle, stop_error
 from app.services.job_context import JobContexts
 from app.services.results.compute import compute_results

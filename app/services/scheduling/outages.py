@@ -11,7 +11,7 @@ from app.db.engine import single_statements
 from app.db.jobs import jobs
 from app.ports import ModelCallError, ProviderProbe, Queue
 from app.services.execution.call_outcomes import AWAY, outcome_of
-from app.services.execution.model_caller import PROVIDER_UNREACHABLE
+from app.services.execution.retries import PROVIDER_UNREACHABLE
 from app.services.jobs.control import queue_again
 
 log = structlog.get_logger(__name__)

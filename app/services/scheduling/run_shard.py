@@ -28,10 +28,10 @@ from app.services.batches.caller import DeferredError
 from app.services.batches.shards import calling_as_asked, form_batches
 from app.services.execution.atomic_responses import AtomicResponses
 from app.services.execution.generate_personas import MakingPersonas
-from app.services.execution.model_caller import JobMustStopError
 from app.services.execution.personagym_answers import GymAnswers
 from app.services.execution.prepare_persona import Preparation
 from app.services.execution.result_writer import StaleClaimError
+from app.services.execution.retries import JobMustStopError
 from app.services.execution.shard_work import ShardDependencies, ShardWork
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
 from app.services.execution.stopping import INTERNAL_ERROR, MAX_SHARD_FAILURES, halt_job, settle

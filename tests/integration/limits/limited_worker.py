@@ -28,14 +28,14 @@ async def work(redis_url: str, simulator_url: str, per_minute: float, tasks: int
     async def call() -> None:
         while True:
             try:
-                permit = await limiter.permit(CONNECTION, MODEL, Usage())
+                slot = await limiter.admit(CONNECTION, MODEL, Usage())
                 try:
                     began = asyncio.get_running_loop().time()
                     reply = await gateway.complete(request)
                     took = asyncio.get_running_loop().time() - began
                     limiter.observe(CONNECTION, MODEL, Observation(CallOutcome.ANSWERED, took, reply.usage))
                 finally:
-                    permit.release()
+                    slot.release()
             except (LimiterUnavailableError, ModelCallError):
                 await asyncio.sleep(0.1)
 

@@ -46,7 +46,7 @@ class TestReadHolds:
             limiter = RedisRateLimiter(redis, lambda *_: Limits())
             await limiter.begin()
             limiter.observe("groq", "llama", used_up)
-            waiting = asyncio.create_task(limiter.permit("groq", "llama", Usage(1, 1)))
+            waiting = asyncio.create_task(limiter.admit("groq", "llama", Usage(1, 1)))
             async with asyncio.timeout(20):
                 while not (found := await read_holds(redis, ["groq/llama"])):  # noqa: ASYNC110 - seen from outside
                     await asyncio.sleep(0.02)
@@ -66,12 +66,12 @@ class TestReadHolds:
             for limiter in limiters:
                 await limiter.begin()
             limiters[0].observe("groq", "llama", used_up)
-            first = asyncio.create_task(limiters[0].permit("groq", "llama", Usage(1, 1)))
+            first = asyncio.create_task(limiters[0].admit("groq", "llama", Usage(1, 1)))
             async with asyncio.timeout(20):
                 while not await read_holds(redis, ["groq/llama"]):  # noqa: ASYNC110 - seen from outside
                     await asyncio.sleep(0.02)
             # Another process learns of the hold, not of its end, and shortens nothing of what is shown.
-            second = asyncio.create_task(limiters[1].permit("groq", "llama", Usage(1, 1)))
+            second = asyncio.create_task(limiters[1].admit("groq", "llama", Usage(1, 1)))
             await asyncio.sleep(0.5)
             (shown,) = (await read_holds(redis, ["groq/llama"])).values()
             assert (shown.until - datetime.now(UTC)).total_seconds() > 19_000
@@ -103,7 +103,7 @@ class TestReadHolds:
                 return answer
 
             redis.evalsha = meanwhile  # type: ignore[method-assign]
-            asking = asyncio.create_task(limiter.permit("groq", "llama", Usage(1, 1)))
+            asking = asyncio.create_task(limiter.admit("groq", "llama", Usage(1, 1)))
             async with asyncio.timeout(20):
                 while not await read_holds(redis, ["groq/llama"]):  # noqa: ASYNC110 - seen from outside
                     await asyncio.sleep(0.02)
@@ -129,7 +129,7 @@ class TestReadHolds:
 
             redis.evalsha = unheard  # type: ignore[method-assign]
             limiter.observe("groq", "llama", used_up)
-            asking = asyncio.create_task(limiter.permit("groq", "llama", Usage(1, 1)))
+            asking = asyncio.create_task(limiter.admit("groq", "llama", Usage(1, 1)))
             async with asyncio.timeout(20):
                 while not await read_holds(redis, ["groq/llama"]):  # noqa: ASYNC110 - seen from outside
                     await asyncio.sleep(0.02)

@@ -57,9 +57,9 @@ async def limiters(
 
 
 async def acquire(limiter: RedisRateLimiter, tokens: int = 0, model: str = "gpt-4o") -> None:
-    permit = await limiter.permit("openai", model, Usage(tokens))
+    slot = await limiter.admit("openai", model, Usage(tokens))
     limiter.observe("openai", model, Observation(CallOutcome.ANSWERED, 0.001))
-    permit.release()
+    slot.release()
 
 
 def learn(limiter: RedisRateLimiter, limits: ProviderLimits) -> None:
@@ -425,7 +425,7 @@ class TestClose:
         self, redis_url: str
     ) -> None:
         async with limiters(redis_url, Rates(requests_per_minute=60, max_in_flight=1)) as [worker]:
-            first = await worker.permit("openai", "gpt-4o", Usage())
+            first = await worker.admit("openai", "gpt-4o", Usage())
             second = asyncio.create_task(acquire(worker))
             await asyncio.sleep(0.05)
             assert not second.done()

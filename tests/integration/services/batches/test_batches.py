@@ -27,7 +27,7 @@ from app.ports import FailureKind, ModelCallError, UploadedBatch
 from app.services.batches import advance as tend_batch_module
 from app.services.batches.advance import tend_batch
 from app.services.batches.files import delete_batch_file
-from app.services.execution.model_caller import JobMustStopError
+from app.services.execution.retries import JobMustStopError
 from app.services.execution.shard_work import Batching
 from app.services.execution.stopping import halt_job
 from app.services.jobs.control import cancel_job, change_budget, pause_job, resume_job, retry_job

@@ -26,16 +26,17 @@ from app.ports import (
     LimiterUnavailableError,
     ModelCallError,
     Observation,
-    Permit,
     Price,
     ProviderUnreachableError,
+    Slot,
 )
-from app.services.execution import call_outcomes, model_caller
+from app.services.execution import call_outcomes, expected_tokens, model_caller, permits
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.call_rows import CallKey
 from app.services.execution.first_calls import FirstCalls
-from app.services.execution.model_caller import CallFailedError, JobMustStopError, ModelCaller
+from app.services.execution.model_caller import ModelCaller
 from app.services.execution.result_writer import BatchWriter
+from app.services.execution.retries import CallFailedError, JobMustStopError
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
 from tests.integration.jobs import claimed, execute, new_job
 from tests.integration.no_limits import NoLimits
@@ -70,7 +71,7 @@ class Script(NoLimits):
             raise answer
         return answer if isinstance(answer, ChatReply) else await answer()
 
-    async def permit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Permit:
+    async def admit(self, connection: str, model: str, expected: Usage, tenant: str | None = None) -> Slot:
         if self.limiter_failures:
             self.limiter_failures -= 1
             raise LimiterUnavailableError
@@ -141,7 +142,7 @@ class Bench:
 @pytest.fixture
 async def bench(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     monkeypatch.setattr(model_caller, "FIRST_BACKOFF_SECONDS", 0.001)
-    monkeypatch.setattr(model_caller, "LONGEST_WAIT_FOR_LIMITER_SECONDS", 0.01)
+    monkeypatch.setattr(permits, "LONGEST_WAIT_FOR_LIMITER_SECONDS", 0.01)
     claim = await claimed(engine, (await new_job(engine)).id)
     writer = BatchWriter(ResultWriter(engine))
     async with writer.running():
@@ -210,7 +211,8 @@ class TestModels:
     async def test_however_many_there_were_few_idle_ones_are_kept(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(model_caller, "MOST_IDLE", 3)
+        monkeypatch.setattr(permits, "MOST_IDLE", 3)
+        monkeypatch.setattr(expected_tokens, "MOST_REMEMBERED", 3)
         go_on = asyncio.Event()
 
         async def late() -> ChatReply:
@@ -223,9 +225,9 @@ class TestModels:
         for number in range(10):
             await bench.call(script, model=Model(f"writer{number}", "simulated", f"writer{number}"))
         (caller,) = bench.callers.values()
-        assert len(caller._ways) <= 3
-        assert len(caller._written) <= 3
-        assert (MODEL.connection, MODEL.name) in caller._ways  # its place is taken
+        assert len(caller._permits._models) <= 3
+        assert len(caller._tokens._written) <= 3
+        assert (MODEL.connection, MODEL.name) in caller._permits._models  # its place is taken
         go_on.set()
         assert await held is REPLY
 
@@ -395,14 +397,14 @@ class TestStop:
         """The Redis client can end as if nothing had happened when it is cancelled."""
         script = Script([REPLY])
 
-        async def swallow(*_: object) -> Permit:
+        async def swallow(*_: object) -> Slot:
             script.inside += 1
             bench.stop.set(StopReason.JOB_INACTIVE)
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(60)
             return script
 
-        monkeypatch.setattr(script, "permit", swallow)
+        monkeypatch.setattr(script, "admit", swallow)
         with pytest.raises(StoppedError):
             await asyncio.wait_for(bench.call(script), 20)
         assert (script.requests, script.inside) == ([], 0)
@@ -421,7 +423,7 @@ class TestStop:
         script = Script([REPLY])
         bench.stop.seen_active(time.monotonic() - 60)
         calling = asyncio.create_task(bench.call(script))
-        await asyncio.sleep(1.5 * model_caller.PERMIT_SECONDS)
+        await asyncio.sleep(1.5 * permits.SLOT_SECONDS)
         assert (script.acquired, script.requests) == (1, [])
         bench.stop.seen_active(time.monotonic())
         assert await calling is REPLY

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import jobs
 from app.domain.jobs.status import ACTIVE, JobStatus
 from app.ports import FailureKind, ModelCallError
-from app.services.execution.model_caller import PROVIDER_UNREACHABLE, JobMustStopError
+from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 from app.services.execution.stopping import halt_job
 from app.services.jobs.control import PAUSED_BY_USER, ControlDependencies, pause_job
 from app.services.scheduling.outages import resume_reachable
