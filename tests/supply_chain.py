@@ -13,7 +13,7 @@ from typing import Any
 from persona_assay.version import VERSION
 
 ROOT = Path(__file__).parents[1]
-SERVICE, WHOLE, BOOTSTRAP = "requirements-service.lock", "requirements.lock", "requirements-bootstrap.lock"
+SERVICE, WHOLE = "requirements-service.lock", "requirements.lock"
 OURS = "persona-assay-server"
 CLIENT = "persona-assay"
 

@@ -14,7 +14,6 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 from tests.supply_chain import (
-    BOOTSTRAP,
     CLIENT,
     OURS,
     ROOT,
@@ -25,7 +24,11 @@ from tests.supply_chain import (
     locked,
 )
 
-LOCKS = (SERVICE, WHOLE, BOOTSTRAP, "benchmarks/peers/requirements.lock")
+LOCKS = [
+    path.relative_to(ROOT).as_posix()
+    for folder in (".", "benchmarks/peers", "tests/providers/requirements", "tests/chart/requirements")
+    for path in sorted((ROOT / folder).glob("*.lock"))
+]
 PACKAGES = ("app", "persona_assay", "persona_assay_server", "workers", "simulator", "embedded", "migrations")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 NEEDED: list[str] = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["dependencies"]

@@ -25,7 +25,7 @@ from app.db.tables import Base
 from tests.databases import Databases, libpq_url
 from tests.integration.jobs import new_job
 
-MODULES = [importlib.import_module(f"app.db.{found.name}") for found in pkgutil.iter_modules(app.db.__path__)]
+MODULES = [importlib.import_module(found.name) for found in pkgutil.walk_packages(app.db.__path__, "app.db.")]
 TABLES = Base.metadata.sorted_tables
 OF_NO_TENANT: dict[str, str] = {}
 """Tables without a tenant, and why: clients' requests cannot use them."""
