@@ -190,17 +190,17 @@ class CellMetrics(TypedDict):
     """The metrics of a cell or total."""
 
     mean: Metric
-    """MEAN. The mean score of a response’s sentences. It is good where it lies in the persona’s level. Atomic paper, Table 5."""
+    """MEAN. The mean score of a response’s sentences; it should lie in the persona’s level. Atomic paper, Table 5."""
     acc: Metric
     """ACC. The share of responses whose mean score lies in the persona’s level. Atomic paper, section 4.2; Wang et al. (2024)."""
     rc: Metric
-    """RC. Retest consistency of whole runs: 1 − 2σ ÷ the scale’s width, σ the standard deviation of the runs’ scores. Atomic paper, section 4.2; Wang et al. (2024)."""
+    """RC. Retest consistency of whole runs: 1 − 2σ ÷ the scale’s width, where σ is the standard deviation of the runs’ scores. Atomic paper, section 4.2; Wang et al. (2024)."""
     acc_atom: Metric
     """ACC_atom. The share of a response’s scored sentences that lie in the persona’s level. Atomic paper, section 3."""
     ic_atom: Metric
-    """IC_atom. Internal consistency: 1 − 2σ ÷ the scale’s width, σ the standard deviation of one response’s scores. Needs two scored sentences. Atomic paper, section 3."""
+    """IC_atom. Internal consistency: 1 − 2σ ÷ the scale’s width, where σ is the standard deviation of one response’s scores. Needs at least two scored sentences. Atomic paper, section 3."""
     rc_atom: RcAtom
-    """RC_atom. Retest consistency: how alike the distributions of scores of two runs are (Wasserstein distance), averaged over all pairs of runs. Atomic paper, section 3."""
+    """RC_atom. Retest consistency: how similar the score distributions of two runs are (Wasserstein distance), averaged over all pairs of runs. Atomic paper, section 3."""
 
 
 class BaselineCell(TypedDict):
@@ -508,6 +508,8 @@ class ComparedSide(TypedDict):
 class EvidenceOverItems(TypedDict):
     """How sure a difference is for these very personas, if they were asked other items like these."""
 
+    items: int
+    """Items, each persona's for itself."""
     ci95: list[float] | None
     ci95_reason: str | None
     """Why there is no interval."""
@@ -521,26 +523,11 @@ class EvidenceOverItems(TypedDict):
     """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
     smallest_detectable_reason: str | None
     """Why there is none: so few personas, or items, show nothing, or all differ alike."""
-    items: int
-    """Items, each persona's for itself."""
 
 
 class Difference(TypedDict):
     """One metric's paired difference, a − b, and how sure it is over personas like these."""
 
-    ci95: list[float] | None
-    ci95_reason: str | None
-    """Why there is no interval."""
-    p_value: float | None
-    """Two-sided, by permutation of signs over personas, or items."""
-    p_value_holm: float | None
-    """Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."""
-    smallest_p_value: float | None
-    """The smallest that so few of them can give."""
-    smallest_detectable: float | None
-    """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
-    smallest_detectable_reason: str | None
-    """Why there is none: so few personas, or items, show nothing, or all differ alike."""
     metric: str
     task: str | None
     """`null` for all tasks together."""
@@ -552,6 +539,19 @@ class Difference(TypedDict):
     """Pairs of figures."""
     personas: int
     """Personas that they come from."""
+    ci95: list[float] | None
+    ci95_reason: str | None
+    """Why there is no interval."""
+    p_value: float | None
+    """Two-sided, by permutation of signs over personas, or items."""
+    p_value_holm: float | None
+    """Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."""
+    smallest_p_value: float | None
+    """The smallest that so few of them can give."""
+    smallest_detectable: float | None
+    """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
+    smallest_detectable_reason: str | None
+    """Why there is none: so few personas, or items, show nothing, or all differ alike."""
     over_items: EvidenceOverItems | None
     """Only where the pairs are items."""
 

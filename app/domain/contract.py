@@ -7,7 +7,7 @@ the OpenAPI document and the client's types are made of.
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from annotated_types import MaxLen
 from pydantic import (
@@ -24,6 +24,9 @@ from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticKnownError
 
 Listed = TypeVar("Listed")
+
+Completeness = Literal["full", "partial"]
+"""Of a job's results."""
 
 UNKNOWN_TOLD = 20
 """Unknown fields of an object that are told, each as an error."""

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
@@ -16,6 +16,7 @@ from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
 from app.domain.keys.api_key import Scope
+from app.domain.results.comparison import Comparison
 from app.reports.views.top_comparison import decides, is_shown, main_row
 from app.services.errors import NotFoundError, WrongStateError
 from app.services.results.baselines import ATOMIC, BaselineFilter, baselines
@@ -31,7 +32,7 @@ LEFT_OUT = 100
 BASELINE = "baseline"
 """What a side begins with that is published, as on the command line; else it is ``JOB:MODEL``."""
 
-Json = dict[str, Any]
+
 Options = Mapping[str, list[tuple[str, str]]]
 """What can be chosen: by the name of a group, values and what they are called."""
 
@@ -43,7 +44,7 @@ Side = Annotated[str, Query(max_length=400)]
 async def compare(services: ServicesDep, tenant: TenantDep, a: Side = "", b: Side = "") -> Response:
     """A comparison, once both sides are chosen, and the form to choose them."""
     options = await _options(services, tenant)
-    found: Json | None = None
+    found: Comparison | None = None
     errors: dict[str, str] = {}
     status = HTTPStatus.OK
     if a and b:
@@ -64,14 +65,14 @@ async def compare(services: ServicesDep, tenant: TenantDep, a: Side = "", b: Sid
         chosen={"a": a, "b": b},
         errors=errors,
         found=found,
-        main=None if found is None else main_row(found["differences"]),
+        main=None if found is None else main_row(found.differences),
         decides=decides,
         shown=is_shown,
-        left_out=[] if found is None else found["left_out"][:LEFT_OUT],
+        left_out=[] if found is None else found.left_out[:LEFT_OUT],
     )
 
 
-async def _compared(services: Services, tenant: str, a: str, b: str) -> Json:
+async def _compared(services: Services, tenant: str, a: str, b: str) -> Comparison:
     comparer = Comparer(services.engine, services.contexts, services.results)
     return await comparer.compare(tenant, _side(a), _side(b))
 

@@ -6,11 +6,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.api.jobs.reuse_answers import ReuseAnswer
-from app.domain.contract import Answer, Page
+from app.domain.contract import Answer, Completeness, Page
 from app.domain.jobs.priority import Priority
 from app.domain.jobs.status import JobStatus
-
-Completeness = Literal["full", "partial"]
 
 
 class StageProgress(Answer):

@@ -10,7 +10,7 @@ from app.api.http.access import needs
 from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.openapi import PROBLEMS, answers_with
 from app.api.jobs import catalog_answers
-from app.api.results import decision_answers
+from app.api.results import baseline_answers
 from app.domain.keys.api_key import Scope
 from app.domain.personagym.prompts import rubric_outline
 from app.domain.personagym.specification import EXPECTED_UNITS
@@ -115,7 +115,7 @@ Filter = Annotated[str | None, Query(max_length=300)]
 
 
 @router.get(
-    "/baselines", responses=answers_with(decision_answers.Baselines), summary="Read published figures"
+    "/baselines", responses=answers_with(baseline_answers.Baselines), summary="Read published figures"
 )
 @needs(Scope.READ)
 async def published(

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.api.jobs.answers import Completeness, Cost, FailedCalls, JobUsage
+from app.api.jobs.answers import Cost, FailedCalls, JobUsage
 from app.api.jobs.reuse_answers import ReuseAnswer
 from app.api.labels.answers import HumanAgreement
 from app.api.results.metric_answers import (
@@ -18,7 +18,7 @@ from app.api.results.metric_answers import (
     Metric,
 )
 from app.api.results.prompt_injection_answers import SuspicionSummary
-from app.domain.contract import Answer
+from app.domain.contract import Answer, Completeness
 
 
 class UnitCounts(Answer):

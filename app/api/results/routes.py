@@ -7,11 +7,11 @@ from fastapi.responses import JSONResponse
 
 from app.api.http.access import needs
 from app.api.http.dependencies import JobId, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
-from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
+from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses
 from app.api.http.strict_json import StrictRoute
-from app.api.results import decision_answers
 from app.api.results.requests import ComparisonIn, SideIn
 from app.domain.keys.api_key import Scope
+from app.domain.results.comparison import Comparison
 from app.domain.results.gate import Gate, IntervalKind
 from app.reports.junit import junit
 from app.services.jobs.view import find_job
@@ -27,23 +27,23 @@ router = APIRouter(
 )
 
 JUNIT_TYPE = "application/xml"
-GATE: Responses = {200: {"model": decision_answers.Gate, "content": {"application/json": {}, JUNIT_TYPE: {}}}}
+GATE: Responses = {200: {"model": Gate, "content": {"application/json": {}, JUNIT_TYPE: {}}}}
 
 
 @router.post(
     "/comparisons",
-    responses=answers_with(decision_answers.Comparison) | NOT_FOUND | CONFLICT,
+    responses=NOT_FOUND | CONFLICT,
     summary="Compare two models",
 )
 @needs(Scope.READ)
-async def compare(body: ComparisonIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def compare(body: ComparisonIn, services: ServicesDep, tenant: TenantDep) -> Comparison:
     """Paired differences a − b over the personas, tasks and dimensions that both have; nothing is stored.
 
     A persona is resampled with all of its pairs; p-values come from a sign-flip permutation test over personas. Paired by
     items, `over_items` has the same over what these very personas were asked.
     """
     comparer = Comparer(services.engine, services.contexts, services.results)
-    return JSONResponse(await comparer.compare(tenant, _side(body.a), _side(body.b), body.pairing))
+    return await comparer.compare(tenant, _side(body.a), _side(body.b), body.pairing)
 
 
 @router.get("/jobs/{job_id}/gate", responses=GATE | NOT_FOUND, summary="Hold the results to thresholds")
@@ -82,7 +82,7 @@ async def gate(
     found = await gate_of(services.results, job, threshold, interval, minimum_coverage)
     if format_ == "junit":
         return junit_answer(job_id, found)
-    return JSONResponse({"job": job_id} | found.to_json())
+    return JSONResponse(found.model_dump())
 
 
 def junit_answer(job_id: str, gate: Gate) -> Response:

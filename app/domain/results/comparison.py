@@ -1,9 +1,12 @@
 """Two models on the same personas, tasks and dimensions: which pairs there are, and what their differences say."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
+from pydantic import Field
+
+from app.domain.contract import Answer, Completeness
 from app.domain.metrics.definition import Family
 from app.domain.metrics.registry import names, range_of
 from app.domain.personagym.scores import SCORES
@@ -14,6 +17,7 @@ Json = Mapping[str, Any]
 
 METRICS = names(Family.ATOMIC, Family.RESPONSE, Family.SCORE)
 """Of cells, the ones that matter most first."""
+Pairing = Literal["cells", "items"]
 PERSONA_SCORE, TASK_SCORE = "persona_score", "task_score"
 SEED = 0
 
@@ -47,52 +51,102 @@ Figures = Mapping[tuple[str, Place], Figure]
 """A model's figures by metric and place."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A figure without a partner.
+class Evidence(Answer):
+    """How sure a difference is, for what is drawn anew: personas with all their pairs, or items."""
 
-    Attributes:
-        metric: Its metric.
-        place: Its place.
-        reason: ``"code: words"``.
-    """
+    ci95: tuple[float, float] | None = Field(examples=[[0.07, 0.18]])
+    ci95_reason: str | None = Field(description="Why there is no interval.")
+    p_value: float | None = Field(description="Two-sided, by permutation of signs over personas, or items.")
+    p_value_holm: float | None = Field(
+        description="Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."
+    )
+    smallest_p_value: float | None = Field(description="The smallest that so few of them can give.")
+    smallest_detectable: float | None = Field(
+        description="The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."
+    )
+    smallest_detectable_reason: str | None = Field(
+        description="Why there is none: so few personas, or items, show nothing, or all differ alike."
+    )
+
+
+class _Items(Answer):
+    items: int = Field(description="Items, each persona's for itself.")
+
+
+class EvidenceOverItems(Evidence, _Items):
+    """How sure a difference is for these very personas, if they were asked other items like these."""
+
+
+class _Difference(Answer):
+    metric: str = Field(examples=["acc_atom"])
+    task: str | None = Field(description="`null` for all tasks together.")
+    a: float = Field(description="Mean of a's figures that have a partner.")
+    b: float
+    difference: float = Field(examples=[0.12])
+    pairs: int = Field(description="Pairs of figures.")
+    personas: int = Field(description="Personas that they come from.")
+
+
+class Difference(Evidence, _Difference):
+    """One metric's paired difference, a − b, and how sure it is over personas like these."""
+
+    over_items: EvidenceOverItems | None = Field(description="Only where the pairs are items.")
+
+
+class UnpairedFigure(Answer):
+    """A figure that has no partner."""
 
     metric: str
-    place: Place
+    persona: str
+    task: str | None
+    dimension: str | None
+    item: str | None = Field(description="What was asked, where the pairs are items.")
     reason: str
 
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One metric's difference, over all tasks or in one.
-
-    Attributes:
-        metric: The metric.
-        task: The task; ``None`` for all together.
-        a: The mean of the first model's figures that have a partner.
-        b: The second's.
-        difference: a − b.
-        p_holm: The p-value corrected for all rows of the same kind (all tasks together, or single tasks).
-        over_items: The same difference, items being what is drawn anew; ``None`` where figures are not by item.
-        p_holm_items: Its p-value, corrected likewise.
-    """
-
-    metric: str
-    task: str | None
-    a: float
-    b: float
-    difference: PairedDifference
-    p_holm: float | None = None
-    over_items: PairedDifference | None = None
-    p_holm_items: float | None = None
+    @classmethod
+    def at(cls, place: Place, metric: str, reason: str) -> "UnpairedFigure":
+        """The figure at a place."""
+        return cls(
+            metric=metric,
+            persona=place.persona,
+            task=place.task or None,
+            dimension=place.dimension or None,
+            item=place.item or None,
+            reason=reason,
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Every metric's difference and what was left out on the way to it."""
+class ComparedSide(Answer):
+    """One of the two that were compared."""
 
-    rows: tuple[Row, ...]
-    left_out: tuple[LeftOut, ...]
+    job: str | None
+    baseline: str | None
+    model: str
+    completeness: Completeness
+    coverage: float | None = Field(
+        description="Share of the model's planned verdicts (grades) that its figures are of; `null` where it is not known."
+    )
+    simulated: bool
+
+
+class Comparison(Answer):
+    """Paired differences of two models."""
+
+    object: Literal["comparison"] = "comparison"
+    a: ComparedSide
+    b: ComparedSide
+    pairing: Pairing
+    simulated: bool
+    differences: list[Difference]
+    left_out: list[UnpairedFigure]
+    notes: list[str] = Field(description="What a reader must know to judge the differences.")
+
+
+class Compared(NamedTuple):
+    """Every metric's difference over all tasks, then in single ones, and what was left out on the way to it."""
+
+    differences: list[Difference]
+    left_out: list[UnpairedFigure]
 
 
 def figures_of(results: Json, model: str) -> dict[tuple[str, Place], Figure]:
@@ -118,24 +172,24 @@ def figures_of(results: Json, model: str) -> dict[tuple[str, Place], Figure]:
     return found
 
 
-def compare(a: Figures, b: Figures) -> Comparison:
+def compare(a: Figures, b: Figures) -> Compared:
     """Pairs two models' figures and sums up their differences, metric by metric.
 
     Args:
         a: The first model's figures.
         b: The second's.
     """
-    left_out: list[LeftOut] = []
+    left_out: list[UnpairedFigure] = []
     pairs: dict[tuple[str, Place], tuple[float, float, float]] = {}
     for metric, place in sorted(a.keys() | b.keys()):
         one, other = a.get((metric, place)), b.get((metric, place))
         reason = _obstacle(one, other)
         if reason is not None:
-            left_out.append(LeftOut(metric, place, reason))
+            left_out.append(UnpairedFigure.at(place, metric, reason))
         elif one is not None and other is not None and one.value is not None and other.value is not None:
             pairs[metric, place] = one.value, other.value, one.scale[1] - one.scale[0]
     if not pairs:
-        return Comparison((), tuple(left_out))
+        return Compared([], left_out)
     samples = _Samples(
         PersonaSample([place.persona for _, place in pairs], SEED),
         PersonaSample([_asked(place) for _, place in pairs], SEED)
@@ -148,25 +202,27 @@ def compare(a: Figures, b: Figures) -> Comparison:
         _row(metric, task, pairs, samples)
         for metric, task in sorted({(metric, place.task) for metric, place in pairs if place.task})
     ]
-    return Comparison((*_corrected(overall), *_corrected(single)), tuple(left_out))
+    return Compared([*_corrected(overall), *_corrected(single)], left_out)
 
 
-def comparison_json(found: Comparison) -> dict[str, list[dict[str, Any]]]:
-    """A comparison in the HTTP contract's form."""
-    return {
-        "differences": [_row_json(row) for row in found.rows],
-        "left_out": [
-            {
-                "metric": each.metric,
-                "persona": each.place.persona,
-                "task": each.place.task or None,
-                "dimension": each.place.dimension or None,
-                "item": each.place.item or None,
-                "reason": each.reason,
-            }
-            for each in found.left_out
-        ],
-    }
+class _Row(NamedTuple):
+    """One metric's difference, over all tasks or in one.
+
+    Attributes:
+        metric: The metric.
+        task: The task; ``None`` for all together.
+        a: The mean of the first model's figures that have a partner.
+        b: The second's.
+        over_personas: a − b, personas being what is drawn anew.
+        over_items: The same difference, items being what is drawn anew; ``None`` where figures are not by item.
+    """
+
+    metric: str
+    task: str | None
+    a: float
+    b: float
+    over_personas: PairedDifference
+    over_items: PairedDifference | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +260,7 @@ def _row(
     task: str | None,
     pairs: Mapping[tuple[str, Place], tuple[float, float, float]],
     samples: _Samples,
-) -> Row:
+) -> _Row:
     found = [
         (place, *pair)
         for (name, place), pair in pairs.items()
@@ -213,50 +269,45 @@ def _row(
     width = max(width for *_, width in found)
     by_persona = [(place.persona, one - other) for place, one, other, _ in found]
     by_item = [(_asked(place), one - other) for place, one, other, _ in found]
-    return Row(
+    return _Row(
         metric=metric,
         task=task,
         a=sum(one for _, one, _, _ in found) / len(found),
         b=sum(other for _, _, other, _ in found) / len(found),
-        difference=paired_difference(by_persona, width, samples.personas, SEED),
+        over_personas=paired_difference(by_persona, width, samples.personas, SEED),
         over_items=None
         if samples.items is None
         else paired_difference(by_item, width, samples.items, SEED, of="items"),
     )
 
 
-def _corrected(rows: Sequence[Row]) -> list[Row]:
-    corrected = holm([row.difference.p_value for row in rows])
+def _corrected(rows: Sequence[_Row]) -> list[Difference]:
+    """The rows with their p-values corrected for all of them."""
+    p_values = holm([row.over_personas.p_value for row in rows])
     of_items = holm([None if row.over_items is None else row.over_items.p_value for row in rows])
     return [
-        replace(row, p_holm=p, p_holm_items=p_items)
-        for row, p, p_items in zip(rows, corrected, of_items, strict=True)
+        Difference(
+            metric=row.metric,
+            task=row.task,
+            a=row.a,
+            b=row.b,
+            difference=row.over_personas.value,
+            pairs=row.over_personas.pairs,
+            personas=row.over_personas.clusters,
+            **_evidence(row.over_personas, p),
+            over_items=None
+            if row.over_items is None
+            else EvidenceOverItems(items=row.over_items.clusters, **_evidence(row.over_items, p_items)),
+        )
+        for row, p, p_items in zip(rows, p_values, of_items, strict=True)
     ]
 
 
-def _row_json(row: Row) -> dict[str, object]:
-    difference = row.difference
+def _evidence(difference: PairedDifference, p_holm: float | None) -> dict[str, Any]:
+    """How sure a difference is, as :class:`Evidence` has it."""
     return {
-        "metric": row.metric,
-        "task": row.task,
-        "a": row.a,
-        "b": row.b,
-        "difference": difference.value,
-        "pairs": difference.pairs,
-        "personas": difference.clusters,
-        **_evidence(difference, row.p_holm),
-        "over_items": None
-        if row.over_items is None
-        else {"items": row.over_items.clusters, **_evidence(row.over_items, row.p_holm_items)},
-    }
-
-
-def _evidence(difference: PairedDifference, p_holm: float | None) -> dict[str, object]:
-    """How sure a difference is."""
-    interval = difference.interval
-    return {
-        "ci95": interval.ends and list(interval.ends),
-        "ci95_reason": interval.reason,
+        "ci95": difference.interval.ends,
+        "ci95_reason": difference.interval.reason,
         "p_value": difference.p_value,
         "p_value_holm": p_holm,
         "smallest_p_value": difference.smallest_p_value,

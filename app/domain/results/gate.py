@@ -1,11 +1,13 @@
 """Gates: whether a job's results meet thresholds, fail them, or do not tell."""
 
-import enum
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from pydantic import Field
+
+from app.domain.contract import Answer
 from app.domain.metrics.metric import NOT_COMPUTED
 from app.domain.metrics.registry import names
 from app.domain.results.coverage import COMPOSITE, MINIMUM_COVERAGE, coverage_of_total
@@ -29,12 +31,7 @@ INTERVAL_FIELDS: Mapping[IntervalKind, str] = {"personas": "ci95", "runs": "ci95
 _FORM = re.compile(r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)")
 
 
-class Verdict(enum.StrEnum):
-    """What a gate says."""
-
-    PASS = "pass"  # noqa: S105 - no password
-    FAIL = "fail"
-    INCONCLUSIVE = "inconclusive"
+Verdict = Literal["pass", "fail", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,55 +53,31 @@ class Threshold:
     limit: float
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One figure held to one threshold.
+class GateCheck(Answer):
+    """One figure held to one threshold."""
 
-    Attributes:
-        threshold: The threshold as it was written.
-        of: What the figure is of, such as model and task.
-        verdict: What came out.
-        reason: Why.
-        value: The figure; ``None`` where there is none.
-        ci95: Its interval; ``None`` where there is none.
-        coverage: Share of what was planned that the figure is of; ``None`` where it is not counted.
-    """
-
-    threshold: str
-    of: Mapping[str, str]
+    threshold: str = Field(examples=["acc_atom>=0.8"])
+    of: Mapping[str, str] = Field(
+        description="What the figure is of.", examples=[{"model": "openai/gpt-6-luna"}]
+    )
     verdict: Verdict
     reason: str
-    value: float | None = None
-    ci95: Sequence[float] | None = None
-    coverage: float | None = None
+    value: float | None
+    ci95: tuple[float, float] | None
+    coverage: float | None = Field(
+        description="Share of the planned verdicts, grades or cells, whichever is smaller, that the figure is of;"
+        " `null` of refusal rates, and where it was not counted.",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """All checks: ``fail`` if any fails, else ``inconclusive`` if any is, else ``pass``.
+class Gate(Answer):
+    """`fail` if any check fails, else `inconclusive` if any is, else `pass`."""
 
-    Attributes:
-        checks: At least one.
-        minimum_coverage: What each figure's coverage was held to.
-    """
-
-    checks: tuple[Check, ...]
-    minimum_coverage: float
-
-    @property
-    def verdict(self) -> Verdict:
-        """What came out of all checks together."""
-        found = {check.verdict for check in self.checks}
-        return next((v for v in (Verdict.FAIL, Verdict.INCONCLUSIVE) if v in found), Verdict.PASS)
-
-    def to_json(self) -> dict[str, object]:
-        """The gate in the HTTP contract's form."""
-        return {
-            "object": "gate",
-            "verdict": self.verdict.value,
-            "minimum_coverage": self.minimum_coverage,
-            "checks": [asdict(check) | {"verdict": check.verdict.value} for check in self.checks],
-        }
+    job: str
+    object: Literal["gate"] = "gate"
+    verdict: Verdict
+    minimum_coverage: float = Field(description="A figure of less than this is inconclusive.")
+    checks: list[GateCheck]
 
 
 def parse_threshold(text: str) -> Threshold:
@@ -162,21 +135,37 @@ def judge_gate(
         for threshold in thresholds
         for check in _checks(results, threshold, interval, minimum_coverage) or [_missing(threshold)]
     ]
-    return Gate(tuple(checks), minimum_coverage)
+    return Gate(
+        job=results["job"], verdict=_overall(checks), minimum_coverage=minimum_coverage, checks=checks
+    )
 
 
-def _missing(threshold: Threshold) -> Check:
-    return Check(threshold.text, threshold.where, Verdict.INCONCLUSIVE, NO_FIGURE)
+def _overall(checks: Sequence[GateCheck]) -> Verdict:
+    found = {check.verdict for check in checks}
+    return "fail" if "fail" in found else "inconclusive" if "inconclusive" in found else "pass"
 
 
-def _checks(results: Json, threshold: Threshold, interval: IntervalKind, minimum: float) -> list[Check]:
+def _missing(threshold: Threshold) -> GateCheck:
+    return GateCheck(
+        threshold=threshold.text,
+        of=threshold.where,
+        verdict="inconclusive",
+        reason=NO_FIGURE,
+        value=None,
+        ci95=None,
+        coverage=None,
+    )
+
+
+def _checks(results: Json, threshold: Threshold, interval: IntervalKind, minimum: float) -> list[GateCheck]:
     full = _all_called(results)
     found = []
     for of, metric, coverage in _figures(results, threshold):
-        check = replace(_check(threshold, of, metric, interval, full=full), coverage=coverage)
+        check = _check(threshold, of, metric, interval, coverage, full=full)
         doubt = None if threshold.metric == REFUSAL_RATE else _too_little(coverage, minimum)
         if doubt is not None and check.value is not None:
-            check = replace(check, verdict=Verdict.INCONCLUSIVE, reason=f"{doubt}; {check.reason}")
+            words = f"{doubt}; {check.reason}"
+            check = check.model_copy(update={"verdict": "inconclusive", "reason": words})
         found.append(check)
     return found
 
@@ -249,12 +238,29 @@ def _grouping(where: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def _check(
-    threshold: Threshold, of: Mapping[str, str], metric: Json, interval: IntervalKind, *, full: bool
-) -> Check:
+    threshold: Threshold,
+    of: Mapping[str, str],
+    metric: Json,
+    interval: IntervalKind,
+    coverage: float | None,
+    *,
+    full: bool,
+) -> GateCheck:
     value = metric["value"]
+
+    def said(verdict: Verdict, reason: str, ends: tuple[float, float] | None = None) -> GateCheck:
+        return GateCheck(
+            threshold=threshold.text,
+            of=of,
+            verdict=verdict,
+            reason=reason,
+            value=value,
+            ci95=ends,
+            coverage=coverage,
+        )
+
     if value is None:
-        reason = f"there is no figure: {_words(metric['reason'])}"
-        return Check(threshold.text, of, Verdict.INCONCLUSIVE, reason)
+        return said("inconclusive", f"there is no figure: {_words(metric['reason'])}")
     name = INTERVAL_FIELDS[interval]
     ends = metric.get(name)
     if ends is None:
@@ -264,7 +270,7 @@ def _check(
             if "ci95_runs" in metric and interval == "personas"
             else ""
         )
-        return Check(threshold.text, of, Verdict.INCONCLUSIVE, f"there is no interval: {why}{other}", value)
+        return said("inconclusive", f"there is no interval: {why}{other}")
     low, high = ends
     span = f"[{low:.3f}, {high:.3f}]"
     # Turned so that larger is better.
@@ -272,14 +278,12 @@ def _check(
         (low, high, threshold.limit) if threshold.at_least else (-high, -low, -threshold.limit)
     )
     if not full:
-        verdict, reason = Verdict.INCONCLUSIVE, f"{PARTIAL}; so far {value:.3f} {span}"
-    elif worst >= limit:
-        verdict, reason = Verdict.PASS, f"{value:.3f}, and all of {span} meets it"
-    elif best < limit:
-        verdict, reason = Verdict.FAIL, f"{value:.3f}, and none of {span} meets it"
-    else:
-        verdict, reason = Verdict.INCONCLUSIVE, f"{value:.3f}, but only a part of {span} meets it"
-    return Check(threshold.text, of, verdict, reason, value, [low, high])
+        return said("inconclusive", f"{PARTIAL}; so far {value:.3f} {span}", (low, high))
+    if worst >= limit:
+        return said("pass", f"{value:.3f}, and all of {span} meets it", (low, high))
+    if best < limit:
+        return said("fail", f"{value:.3f}, and none of {span} meets it", (low, high))
+    return said("inconclusive", f"{value:.3f}, but only a part of {span} meets it", (low, high))
 
 
 def _words(reason: str) -> str:

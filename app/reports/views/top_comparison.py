@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.domain.results.comparison import compare, comparison_json, figures_of
+from app.domain.results.comparison import Difference, compare, figures_of
 from app.domain.results.coverage import GRADES, MINIMUM_COVERAGE, VERDICTS, coverage_of_model
 
 Json = Mapping[str, Any]
@@ -21,23 +21,21 @@ class Lead:
     Attributes:
         first: The former's label.
         second: The latter's.
-        row: The first's figure less the second's, paired, in the form of ``/v1/comparisons``; ``None`` without a pair.
+        row: The first's figure less the second's, paired; ``None`` without a pair.
         left_out: Figures of the same metric that have no partner.
         too_little: Of these two models those of whose planned verdicts (grades) too few count, and the share that does.
     """
 
     first: str
     second: str
-    row: Json | None
+    row: Difference | None
     left_out: int
     too_little: Mapping[str, float]
 
     @property
     def shown(self) -> bool:
         """Whether the first is ahead by more than chance, and not by what is missing."""
-        return (
-            not self.too_little and self.row is not None and decides(self.row) and self.row["difference"] > 0
-        )
+        return not self.too_little and self.row is not None and decides(self.row) and self.row.difference > 0
 
 
 def lead(results: Json, ranked: Sequence[str], metric: str) -> Lead | None:
@@ -51,9 +49,9 @@ def lead(results: Json, ranked: Sequence[str], metric: str) -> Lead | None:
     if not ranked[1:]:
         return None
     first, second = ranked[:2]
-    found = comparison_json(compare(figures_of(results, first), figures_of(results, second)))
-    left_out = [each for each in found["left_out"] if each["metric"] == metric]
-    row = _over_all(found["differences"]).get(metric)
+    found = compare(figures_of(results, first), figures_of(results, second))
+    left_out = [each for each in found.left_out if each.metric == metric]
+    row = _over_all(found.differences).get(metric)
     return Lead(first, second, row, len(left_out), too_little_of(results, ranked[:2], metric))
 
 
@@ -64,18 +62,18 @@ def too_little_of(results: Json, models: Sequence[str], metric: str) -> dict[str
     return {model: share for model, share in shares.items() if share is not None and share < MINIMUM_COVERAGE}
 
 
-def main_row(differences: Sequence[Json]) -> Json | None:
+def main_row(differences: Sequence[Difference]) -> Difference | None:
     """The difference that decides: that of the metric by which models are ordered, over all tasks."""
     rows = _over_all(differences)
     return rows.get(ACC_ATOM, rows.get(PERSONA_SCORE))
 
 
-def is_shown(row: Json) -> bool:
+def is_shown(row: Difference) -> bool:
     """Whether a difference is more than chance, as one of many."""
-    return _is_beyond_chance(row, row["p_value_holm"])
+    return _is_beyond_chance(row, row.p_value_holm)
 
 
-def decides(row: Json) -> bool:
+def decides(row: Difference) -> bool:
     """Whether the difference of the main metric over all tasks is more than chance.
 
     That test alone is chosen before there are figures, and so needs no correction for the number of the other tests. Nor does
@@ -83,16 +81,16 @@ def decides(row: Json) -> bool:
     of the second (Gutmann and Maymin 1987, "Is the selected population the best?"). Of equal models, the more there are, the
     closer together the two highest are.
     """
-    return _is_beyond_chance(row, row["p_value"])
+    return _is_beyond_chance(row, row.p_value)
 
 
-def _is_beyond_chance(row: Json, p_value: float | None) -> bool:
-    ends = row["ci95"]
+def _is_beyond_chance(row: Difference, p_value: float | None) -> bool:
+    ends = row.ci95
     if p_value is None or ends is None or p_value >= SIGNIFICANT:
         return False
     return bool(ends[0] > 0 or ends[1] < 0)
 
 
-def _over_all(differences: Sequence[Json]) -> dict[str, Json]:
+def _over_all(differences: Sequence[Difference]) -> dict[str, Difference]:
     """The differences over all tasks, by metric."""
-    return {row["metric"]: row for row in differences if row["task"] is None}
+    return {row.metric: row for row in differences if row.task is None}

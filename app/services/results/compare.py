@@ -3,19 +3,20 @@
 import asyncio
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.judging.stepwise_json import parse_document
 from app.domain.results.comparison import (
+    ComparedSide,
     Comparison,
     Figure,
-    LeftOut,
+    Pairing,
     Place,
+    UnpairedFigure,
     compare,
-    comparison_json,
     figures_of,
 )
 from app.domain.results.coverage import MINIMUM_COVERAGE, coverage_of_model
@@ -28,7 +29,6 @@ from app.services.results.item_figures import read_item_figures
 from app.services.results.read import ResultsReader
 
 Json = dict[str, Any]
-Pairing = Literal["cells", "items"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _Side:
     """What was found for one side.
 
     Attributes:
-        about: Job, model and so on, for the answer.
+        about: Job, model and so on.
         figures: By metric and place.
         wordings: The personas' descriptions by id; empty for published figures, whose personas are built in.
         judges: Labels, or ``None`` where the paper does not tell.
@@ -60,7 +60,7 @@ class _Side:
         sentences_per_call: Sentences that a judge was asked about at a time, at most.
     """
 
-    about: Json
+    about: ComparedSide
     figures: dict[tuple[str, Place], Figure]
     wordings: dict[str, str]
     judges: list[str] | None
@@ -77,7 +77,9 @@ class Comparer:
     contexts: JobContexts
     results: ResultsReader
 
-    async def compare(self, tenant: str, a: SideRequest, b: SideRequest, pairing: Pairing = "cells") -> Json:
+    async def compare(
+        self, tenant: str, a: SideRequest, b: SideRequest, pairing: Pairing = "cells"
+    ) -> Comparison:
         """The paired differences a − b.
 
         Args:
@@ -114,14 +116,14 @@ class Comparer:
         used = context.spec.instrument
         instruments = [context.spec.instrument.content_hash] if context.spec.tasks else []
         return _Side(
-            about={
-                "job": job.id,
-                "baseline": None,
-                "model": model,
-                "completeness": document["completeness"],
-                "coverage": coverage_of_model(document, model),
-                "simulated": document["simulated"],
-            },
+            about=ComparedSide(
+                job=job.id,
+                baseline=None,
+                model=model,
+                completeness=document["completeness"],
+                coverage=coverage_of_model(document, model),
+                simulated=document["simulated"],
+            ),
             figures=await asyncio.to_thread(figures_of, document, model)
             if pairing == "cells"
             else await read_item_figures(self.engine, job, context, model),
@@ -151,40 +153,32 @@ def _baseline(pointer: str, model: str) -> _Side:
         known = ", ".join(sorted({cell.model for cell in published_cells()}))
         message = f"no published cells are of such a model, but of {known}"
         raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
-    about = {
-        "job": None,
-        "baseline": model,
-        "model": model,
-        "completeness": "full",
-        "coverage": None,
-        "simulated": False,
-    }
+    about = ComparedSide(
+        job=None, baseline=model, model=model, completeness="full", coverage=None, simulated=False
+    )
     return _Side(about, figures_of(document, model), {}, None, None)
 
 
-def _compared(one: _Side, other: _Side, pairing: Pairing) -> Json:
+def _compared(one: _Side, other: _Side, pairing: Pairing) -> Comparison:
     reworded = {
         id_ for id_, words in one.wordings.items() if id_ in other.wordings and other.wordings[id_] != words
     }
     found = compare(_without(one, reworded), _without(other, reworded))
-    if not found.rows:
+    if not found.differences:
         item = "" if pairing == "cells" else ", item"
         message = f"a and b have no persona, task{item} and dimension in common for which both have a figure"
         raise InvalidJobError([FieldError("", message)])
     kept = {place for _, place in one.figures.keys() & other.figures.keys() if place.persona in reworded}
-    other_words = tuple(
-        LeftOut("all", place, "other_wording: the two jobs describe this persona differently")
-        for place in sorted(kept)
+    words = "other_wording: the two jobs describe this persona differently"
+    return Comparison(
+        a=one.about,
+        b=other.about,
+        pairing=pairing,
+        simulated=one.about.simulated or other.about.simulated,
+        differences=found.differences,
+        left_out=[*found.left_out, *(UnpairedFigure.at(place, "all", words) for place in sorted(kept))],
+        notes=_notes(one, other),
     )
-    return {
-        "object": "comparison",
-        "a": one.about,
-        "b": other.about,
-        "pairing": pairing,
-        "simulated": one.about["simulated"] or other.about["simulated"],
-        **comparison_json(Comparison(found.rows, (*found.left_out, *other_words))),
-        "notes": list(_notes(one, other)),
-    }
 
 
 def _without(side: _Side, personas: set[str]) -> dict[tuple[str, Place], Figure]:
@@ -194,18 +188,18 @@ def _without(side: _Side, personas: set[str]) -> dict[tuple[str, Place], Figure]
 def _notes(one: _Side, other: _Side) -> list[str]:
     """What a reader must know to judge the differences."""
     notes = []
-    if one.about["simulated"] or other.about["simulated"]:
+    if one.about.simulated or other.about.simulated:
         notes.append("Simulated: these figures describe no real model.")
     for name, side in (("a", one), ("b", other)):
-        if side.about["completeness"] != "full":
+        if side.about.completeness != "full":
             notes.append(f"{name} is not complete: what is missing is in no figure.")
-        share = side.about["coverage"]
+        share = side.about.coverage
         if share is not None and share < MINIMUM_COVERAGE:
             notes.append(
                 f"{name}: {100 * share:.1f} % of the planned verdicts count. Only what both have is compared;"
                 " what is missing could change the difference."
             )
-        if side.about["baseline"] is not None:
+        if side.about.baseline is not None:
             notes.append(f"{name}: {NOTE}")
     if one.judges is not None and other.judges is not None and one.judges != other.judges:
         notes.append("The judges differ, so that a difference may be theirs.")

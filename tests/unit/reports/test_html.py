@@ -33,16 +33,17 @@ class TestWhatItSays:
         found = lead(job.results, ["simulated/steady", "simulated/drifting"], "acc_atom")
         assert found is not None
         assert found.row is not None
+        assert found.row.ci95 is not None
         own, ends = (
             [f"{100 * end:.0f}" for end in steady["ci95"]],
-            [f"{100 * e:.0f}" for e in found.row["ci95"]],
+            [f"{100 * e:.0f}" for e in found.row.ci95],
         )
         assert (
             f"simulated/steady stays in character best: in {100 * steady['value']:.0f} % of sentences on average "
             f"(95 % interval {own[0]} % to {own[1]} %), ahead of simulated/drifting ({100 * drifting['value']:.0f} %) by "
-            f"{round(100 * found.row['difference'])} percentage points [{ends[0]}, {ends[1]}]."
+            f"{round(100 * found.row.difference)} percentage points [{ends[0]}, {ends[1]}]."
         ) in page.text
-        assert f"over {found.row['pairs']} pairs ({found.row['personas']} personas); p" in page.text
+        assert f"over {found.row.pairs} pairs ({found.row.personas} personas); p" in page.text
 
     @pytest.mark.parametrize(
         ("personas", "said"),

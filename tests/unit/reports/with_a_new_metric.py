@@ -29,7 +29,7 @@ NEW = MetricDefinition(
 def found() -> dict[str, Any]:
     from rich.console import Console
 
-    from app.domain.results.comparison import compare, comparison_json, figures_of
+    from app.domain.results.comparison import compare, figures_of
     from app.domain.results.gate import judge_gate, parse_threshold
     from app.reports import html
     from app.reports.exports.csv import cells
@@ -57,14 +57,14 @@ def found() -> dict[str, Any]:
         before[name] = [row for row in before[name] if NEW.name not in row[metrics]]
     return {
         "results": results,
-        "gate": judge_gate(results, [parse_threshold("xy_atom>=0.1")], "personas").to_json(),
-        "comparison": comparison_json(compare(*models)),
+        "gate": judge_gate(results, [parse_threshold("xy_atom>=0.1")], "personas").model_dump(),
+        "comparison": [row.model_dump() for row in compare(*models).differences],
         "csv": cells(results).decode().splitlines()[0].split(","),
         "report": asyncio.run(page_of(job.responses, results)).text,
         "report_of_results_from_before": asyncio.run(page_of(job.responses, before)).text,
         "gate_of_results_from_before": judge_gate(
             before, [parse_threshold("xy_atom>=0.1")], "personas"
-        ).to_json(),
+        ).model_dump(),
         "figure": (drawn or b"").decode(),
         "published": published["cells"][0]["metrics"],
         "schema": openapi()["components"]["schemas"]["CellMetrics"]["properties"],

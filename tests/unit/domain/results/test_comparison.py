@@ -9,12 +9,11 @@ import pytest
 
 from app.domain.results.comparison import (
     METRICS,
-    Comparison,
+    Compared,
+    Difference,
     Figure,
     Place,
-    Row,
     compare,
-    comparison_json,
     figures_of,
 )
 from tests.unit.gym_sample import graded_response, gym_results_of
@@ -28,27 +27,27 @@ def results() -> dict[str, Any]:
     return sample(instructions=3).results
 
 
-def compared(one: dict[str, Any], other: dict[str, Any], b: str = DRIFTING) -> Comparison:
+def compared(one: dict[str, Any], other: dict[str, Any], b: str = DRIFTING) -> Compared:
     return compare(figures_of(one, STEADY), figures_of(other, b))
 
 
 class TestCompare:
     def test_a_difference_is_over_the_pairs_of_cells(self, results: dict[str, Any]) -> None:
         found = compared(results, results)
-        (row,) = [row for row in found.rows if (row.metric, row.task) == ("acc_atom", None)]
-        assert row.difference.pairs == 30  # 9 personas, one of them with two traits, × 3 tasks
-        assert row.difference.clusters == 9
-        assert row.a - row.b == pytest.approx(row.difference.value)
-        assert row.difference.value > 0.1
-        assert row.difference.p_value is not None
-        assert row.difference.p_value < 0.05
-        assert row.p_holm is not None
-        assert row.p_holm >= row.difference.p_value
+        (row,) = [row for row in found.differences if (row.metric, row.task) == ("acc_atom", None)]
+        assert row.pairs == 30  # 9 personas, one of them with two traits, × 3 tasks
+        assert row.personas == 9
+        assert row.a - row.b == pytest.approx(row.difference)
+        assert row.difference > 0.1
+        assert row.p_value is not None
+        assert row.p_value < 0.05
+        assert row.p_value_holm is not None
+        assert row.p_value_holm >= row.p_value
 
     def test_each_task_has_its_own_rows(self, results: dict[str, Any]) -> None:
-        rows = [row for row in compared(results, results).rows if row.task == "essay"]
+        rows = [row for row in compared(results, results).differences if row.task == "essay"]
         assert {row.metric for row in rows} == {"mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom"}
-        assert all(row.difference.pairs == 10 for row in rows)
+        assert all(row.pairs == 10 for row in rows)
 
     def test_what_only_one_has_is_left_out_with_the_reason(self, results: dict[str, Any]) -> None:
         less = copy.deepcopy(results)
@@ -56,24 +55,24 @@ class TestCompare:
         first = next(cell for cell in less["cells"] if cell["model"] == STEADY)
         first["metrics"]["rc"] = {"value": None, "n": 0, "reason": "x: it was lost"}
         found = compared(less, results, STEADY)
-        assert {
-            (each.place.persona, each.reason) for each in found.left_out if each.metric == "acc_atom"
-        } == {("E-low", "not_in_a: a has no such persona, task and dimension")}
+        assert {(each.persona, each.reason) for each in found.left_out if each.metric == "acc_atom"} == {
+            ("E-low", "not_in_a: a has no such persona, task and dimension")
+        }
         assert [each.reason for each in found.left_out if each.reason.startswith("no_value")] == [
             "no_value_in_a: it was lost"
         ]
 
     def test_the_same_results_do_not_differ(self, results: dict[str, Any]) -> None:
         found = compared(results, results, STEADY)
-        assert {row.difference.value for row in found.rows} == {0.0}
-        assert {row.difference.p_value for row in found.rows} == {1.0}
+        assert {row.difference for row in found.differences} == {0.0}
+        assert {row.p_value for row in found.differences} == {1.0}
 
     def test_means_on_different_scales_make_no_pair(self, results: dict[str, Any]) -> None:
         other = copy.deepcopy(results)
         for cell in other["cells"]:
             cell["scale"] = cell["scale"] | {"maximum": 10}
         found = compared(results, other, STEADY)
-        assert "mean" not in {row.metric for row in found.rows}
+        assert "mean" not in {row.metric for row in found.differences}
         assert all(each.reason.startswith("other_scale:") for each in found.left_out)
 
     def test_persona_scores_are_paired_by_persona(self) -> None:
@@ -82,18 +81,20 @@ class TestCompare:
             return {"cells": [], **gym_results_of(responses)}
 
         found = compare(figures_of(document(1), STEADY), figures_of(document(0), STEADY))
-        assert [(row.metric, row.task, row.difference.value, row.difference.pairs) for row in found.rows] == [
+        assert [(row.metric, row.task, row.difference, row.pairs) for row in found.differences] == [
             ("persona_score", None, 1.0, 4),
             ("task_score", "expected_action", 1.0, 4),
         ]
 
     def test_nothing_in_common_is_nothing(self, results: dict[str, Any]) -> None:
         found = compare(figures_of(results, STEADY), {})
-        assert found.rows == ()
+        assert found.differences == []
         assert len(found.left_out) == 30 * 6
 
     def test_is_json_without_nan(self, results: dict[str, Any]) -> None:
-        assert json.dumps(comparison_json(compared(results, results)), allow_nan=False)
+        assert json.dumps(
+            [row.model_dump() for row in compared(results, results).differences], allow_nan=False
+        )
 
 
 Pairs = dict[tuple[str, Place], Figure]
@@ -118,30 +119,30 @@ class TestItems:
             ("q", "1"): 0.9,
             ("q", "2"): 1.0,
         }
-        (row, _) = compare(by_item(a), by_item(dict.fromkeys(a, 0.5))).rows
+        (row, _) = compare(by_item(a), by_item(dict.fromkeys(a, 0.5))).differences
         assert row.over_items is not None
-        assert (row.difference.pairs, row.difference.clusters, row.over_items.clusters) == (6, 2, 6)
-        assert row.difference.value == row.over_items.value == pytest.approx(0.25)
+        assert (row.pairs, row.personas, row.over_items.items) == (6, 2, 6)
+        assert row.difference == pytest.approx(0.25)
         # Personas' sums 0.6 and 0.9: of 4 sign patterns ++ and −−. Items': of 64 those in which at most the 0.0 is turned.
-        assert (row.difference.p_value, row.over_items.p_value) == (0.5, 4 / 64)
-        assert row.difference.interval.reason == "too_few_personas: 2 personas; an interval needs 5"
-        assert row.over_items.interval.ends is not None
+        assert (row.p_value, row.over_items.p_value) == (0.5, 4 / 64)
+        assert row.ci95_reason == "too_few_personas: 2 personas; an interval needs 5"
+        assert row.over_items.ci95 is not None
 
     def test_an_item_that_only_one_has_is_left_out_and_named(self) -> None:
         found = compare(by_item({("p", "1"): 0.6, ("p", "2"): 0.7}), by_item({("p", "1"): 0.5}))
         (left,) = found.left_out
-        assert (left.place.item, left.place.persona) == ("2", "p")
+        assert (left.item, left.persona) == ("2", "p")
 
     def test_one_persona_with_few_items_says_what_is_lacking(self) -> None:
         found = compare(
             by_item({("p", "1"): 0.6, ("p", "2"): 0.7}), by_item({("p", "1"): 0.5, ("p", "2"): 0.5})
         )
-        over_items = found.rows[0].over_items
+        over_items = found.differences[0].over_items
         assert over_items is not None
-        assert over_items.interval.reason == "too_few_items: 2 items; an interval needs 5"
+        assert over_items.ci95_reason == "too_few_items: 2 items; an interval needs 5"
 
     def test_cells_have_no_items(self, results: dict[str, Any]) -> None:
-        assert all(row.over_items is None for row in compared(results, results).rows)
+        assert all(row.over_items is None for row in compared(results, results).differences)
 
 
 def simulated(
@@ -162,13 +163,11 @@ def simulated(
     return figures(a), figures(b)
 
 
-def alarms(rows: list[Row]) -> tuple[float, float]:
+def alarms(rows: list[Difference]) -> tuple[float, float]:
     """Shares of comparisons with a p-value of at most 5 %, over personas and over items."""
     over = [row.over_items for row in rows]
     return (
-        float(
-            np.mean([row.difference.p_value <= 0.05 for row in rows if row.difference.p_value is not None])
-        ),
+        float(np.mean([row.p_value <= 0.05 for row in rows if row.p_value is not None])),
         float(np.mean([found.p_value <= 0.05 for found in over if found and found.p_value is not None])),
     )
 
@@ -182,7 +181,7 @@ class TestFalseAlarms:
 
     def test_models_that_do_not_differ_alarm_in_at_most_one_of_twenty_comparisons(self) -> None:
         draws = np.random.default_rng(11)
-        rows = [compare(*simulated(draws, 6, 2)).rows[0] for _ in range(400)]
+        rows = [compare(*simulated(draws, 6, 2)).differences[0] for _ in range(400)]
         assert max(alarms(rows)) < 0.05 + 2 * (0.05 * 0.95 / 400) ** 0.5
 
     @pytest.mark.long
@@ -200,9 +199,10 @@ class TestFalseAlarms:
                 }
                 for sides in zip(*pairs, strict=True)
             )
-            found = [row for row in compare(a, b).rows if row.task is None]
+            found = [row for row in compare(a, b).differences if row.task is None]
             rows.append(found[0])
-            any_of_six.append(min(row.p_holm_items or 1.0 for row in found) <= 0.05)
+            over = [row.over_items for row in found if row.over_items is not None]
+            any_of_six.append(min(each.p_value_holm or 1.0 for each in over) <= 0.05)
         bound = 0.05 + 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
         assert max(alarms(rows)) < bound
         assert np.mean(any_of_six) < bound
@@ -211,7 +211,7 @@ class TestFalseAlarms:
     @pytest.mark.timeout(3600)
     def test_where_models_differ_by_persona_personas_must_be_what_is_drawn(self) -> None:
         draws = np.random.default_rng(13)
-        rows = [compare(*simulated(draws, 15, 12, spread=0.15)).rows[0] for _ in range(REPETITIONS)]
+        rows = [compare(*simulated(draws, 15, 12, spread=0.15)).differences[0] for _ in range(REPETITIONS)]
         over_personas, over_items = alarms(rows)
         assert over_personas < 0.05 + 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
         assert over_items > 0.1  # it speaks of these personas, among whom there is a difference

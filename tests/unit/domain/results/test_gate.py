@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.domain.results.gate import Gate, Verdict, judge_gate, parse_threshold
+from app.domain.results.gate import Gate, judge_gate, parse_threshold
 from app.reports.junit import junit
 
 KEYS = {"model": "m", "task": "essay", "level": "low"}
@@ -33,6 +33,7 @@ def results(
     }
     groupings = (("model",), ("model", "task"), ("model", "task", "level"))
     return {
+        "job": "job_x",
         "completeness": completeness,
         "totals": [
             {"by": list(by), **{key: keys[key] for key in by}, "metrics": {"acc_atom": metric}, **missing}
@@ -51,7 +52,7 @@ def results(
 
 
 def verdict(document: dict[str, Any], *thresholds: str, interval: Any = "personas") -> str:
-    return judge_gate(document, [parse_threshold(text) for text in thresholds], interval).verdict.value
+    return judge_gate(document, [parse_threshold(text) for text in thresholds], interval).verdict
 
 
 class TestThresholds:
@@ -140,8 +141,8 @@ class TestMinimumCoverage:
         wanted = [
             parse_threshold(text) for text in ("acc_atom>=0.8", "persona_score@task=expected_action>=0.8")
         ]
-        assert judge_gate(document, wanted, "personas").verdict.value == said
-        assert judge_gate(document, wanted, "personas", 0.9).verdict.value == "pass"
+        assert judge_gate(document, wanted, "personas").verdict == said
+        assert judge_gate(document, wanted, "personas", 0.9).verdict == "pass"
 
     def test_is_asked_of_failures_too_and_told_with_the_share(self) -> None:
         gate = judge_gate(
@@ -248,4 +249,4 @@ class TestJunit:
         assert suite.attrib == {"name": "job_x", "tests": "3", "failures": "1", "errors": "1", "skipped": "0"}
         assert [[child.tag for child in case] for case in suite] == [["system-out"], ["error"], ["failure"]]
         assert {case.attrib["classname"] for case in suite} == {"model=evil�</testcase>�"}
-        assert gate.verdict is Verdict.FAIL
+        assert gate.verdict == "fail"

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from app.domain.results.gate import Check, Gate, Verdict
+from app.domain.results.gate import Gate, GateCheck, Verdict
 from app.reports.exports import csv, jsonl, parquet
 from app.reports.exports.columns import VERDICT_COLUMNS
 from app.reports.junit import junit
@@ -60,9 +60,21 @@ class TestFiles:
         assert not [field for line in lines for field in line if field.startswith(tuple(csv.FORMULA_STARTS))]
 
     def test_a_gate_is_well_formed_xml(self) -> None:
-        verdicts = list(Verdict)
-        checks = [Check(text, {"model": text}, verdicts[n % 3], text) for n, text in enumerate(PAYLOADS)]
-        (suite,) = ET.fromstring(junit("".join(PAYLOADS[:-1]), Gate(tuple(checks), 0.95)))
+        verdicts: tuple[Verdict, ...] = ("pass", "fail", "inconclusive")
+        checks = [
+            GateCheck(
+                threshold=text,
+                of={"model": text},
+                verdict=verdicts[n % 3],
+                reason=text,
+                value=None,
+                ci95=None,
+                coverage=None,
+            )
+            for n, text in enumerate(PAYLOADS)
+        ]
+        gate = Gate(job="job_x", verdict="fail", minimum_coverage=0.95, checks=checks)
+        (suite,) = ET.fromstring(junit("".join(PAYLOADS[:-1]), gate))
         names = [case.attrib["name"] for case in suite]
         assert {element.tag for element in suite.iter()} == {
             *("testsuite", "testcase", "failure", "error", "system-out"),

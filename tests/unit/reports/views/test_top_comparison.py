@@ -26,7 +26,7 @@ def test_a_lead_is_shown_where_every_persona_has_it() -> None:
     found = lead(results, [ONE, OTHER], "acc_atom")
     assert found is not None
     assert found.row is not None
-    assert (found.row["difference"], found.row["pairs"], found.left_out) == (0.5, 10, 0)
+    assert (found.row.difference, found.row.pairs, found.left_out) == (0.5, 10, 0)
     assert found.shown
 
 
@@ -40,7 +40,7 @@ def test_a_lead_over_other_personas_is_not_shown_where_both_have_figures() -> No
     found = lead(results_of([*own, *shared]), [ONE, OTHER], "acc_atom")
     assert found is not None
     assert found.row is not None
-    assert (found.row["difference"], found.row["pairs"], found.left_out) == (-0.5, 1, 9)
+    assert (found.row.difference, found.row.pairs, found.left_out) == (-0.5, 1, 9)
     assert not found.shown
 
 

@@ -1,0 +1,67 @@
+"""Schemas of baselines."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from app.api.results.metric_answers import CellMetrics, Correlation, GroupKeys, Metric
+from app.domain.contract import Answer
+
+
+class BaselineSource(Answer):
+    """A paper whose figures these are."""
+
+    id: Literal["atomic", "personagym"]
+    title: str
+    year: int = Field(description="Of the paper.")
+    tables: str
+    judges: list[str] | None = Field(description="The judges' snapshots, where the paper tells them.")
+
+
+class BaselineCell(BaseModel):
+    """One published cell: model × persona × task × dimension."""
+
+    source: Literal["atomic"]
+    model: str = Field(examples=["GPT-4o"])
+    persona: str = Field(examples=["E-neutral"])
+    task: str = Field(examples=["essay"])
+    dimension: str
+    level: str
+    simulated: bool
+    runs: int
+    metrics: CellMetrics
+
+
+class BaselineTotal(GroupKeys):
+    """Unweighted means over published cells; the group's keys stand beside `by`."""
+
+    source: Literal["atomic"]
+    by: list[str]
+    cells: int
+    simulated: bool
+    metrics: CellMetrics
+
+
+class BaselineScores(BaseModel):
+    """A row of PersonaGym's Table 1: mean, standard deviation and interval over 200 personas."""
+
+    source: Literal["personagym"]
+    model: str
+    simulated: bool
+    tasks_in_paper: int
+    persona_score: Metric | None = Field(None, description="Absent where one task was asked for.")
+    tasks: dict[str, Metric]
+
+
+class Baselines(Answer):
+    """Published figures in the form of results."""
+
+    object: Literal["baselines"]
+    published: Literal[True]
+    note: str = Field(description="What these figures can and cannot show.")
+    sources: list[BaselineSource]
+    cells: list[BaselineCell]
+    totals: list[BaselineTotal]
+    correlations: list[Correlation] = Field(description="Over the cells that pass the filters.")
+    persona_scores: list[dict[str, Any]] = Field(description="Empty: no paper tells them by persona.")
+    persona_score_totals: list[BaselineScores]
