@@ -32,8 +32,9 @@ check: lint  ## within a minute: lint, and the unit tests
 test: lint  ## what has to pass before a commit: lint; unit, integration, API and end-to-end tests
 	$(PYTEST)
 
-test-slow: setup  ## the pages in a browser, the distributions, the short forms of the fault tests
-	$(PYTEST) $(SLOW)
+test-slow: setup  ## the pages in a browser, the distributions, the short forms of the fault tests, and tests marked `slow`
+	$(PYTEST) -m 'not long' $(SLOW)
+	$(PYTEST) -m 'slow and not long'
 
 # They mostly wait, for replies and for leases, so that more of them than there are cores run side by side, each handed out by itself.
 test-long: setup  ## tests of minutes to hours, four at a time: long forms of the fault tests, benchmarks; ARGS="-k kills" picks some

@@ -17,6 +17,8 @@ from tests.api.service import job_body
 from tests.observe import eventually
 from tests.tls import Authority
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 NAME = "assay.example.org"
 SEARCHED = "/usr/sbin:/usr/bin:/usr/local/bin"

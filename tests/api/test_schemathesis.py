@@ -17,6 +17,8 @@ from tests.databases import Databases
 from tests.faults.program import PROJECT
 from tests.faults.trial import report, seeded
 
+pytestmark = pytest.mark.slow
+
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 LEFT_OUT = (
     "GET /v1/api-keys",  # by it the requests would find, and end, the key that they are made with

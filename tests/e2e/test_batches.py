@@ -84,6 +84,7 @@ class TestSeveralSentencesACall:
         assert set(asked(stack, batched).values()) == {1}
 
 
+@pytest.mark.slow
 class TestKilled:
     def test_whatever_dies_while_a_job_waits_the_batches_are_found_again(self, stack: Stack) -> None:
         direct = stack.submit(body("simulated", "direct"))

@@ -17,6 +17,8 @@ from tests.conftest import scratch_directory
 from tests.databases import Databases, libpq_url
 from tests.e2e.stack import Json, Stack, running_stack
 
+pytestmark = pytest.mark.slow
+
 KEY = f"sk-proj-{RANDOM}"
 FORMATS = ("html", "json", "csv", "jsonl", "parquet")
 

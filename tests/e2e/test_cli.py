@@ -140,6 +140,7 @@ class TestJobs:
         assert "no such job" in done.stderr
 
 
+@pytest.mark.slow
 class TestDemo:
     def test_runs_shows_and_leaves_nothing_but_the_report(self, tmp_path: Path) -> None:
         report = tmp_path / "report.html"

@@ -16,6 +16,8 @@ import yaml
 from embedded.supervisor import free_port
 from tests.conftest import scratch_directory
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 WORKFLOW: dict[str, Any] = yaml.safe_load((EXAMPLES / "github-actions.yaml").read_text("utf-8"))
 STEPS: dict[str, str] = {

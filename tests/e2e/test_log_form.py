@@ -7,12 +7,15 @@ from collections import Counter
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from app.db.migration.migrate import upgrade
 from embedded.postgres import EmbeddedPostgres
 from embedded.valkey import EmbeddedValkey
 from tests.databases import libpq_url
 from tests.e2e.stack import running_stack
+
+pytestmark = pytest.mark.slow
 
 PARTS = ("api", "worker1", "sweeper")
 

@@ -12,6 +12,8 @@ from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.e2e.stack import running_stack
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-secret-0123456789"
 PERSONA = "an outspoken lighthouse keeper"
 JUDGE = "gpt-judge"

@@ -18,7 +18,7 @@ from tests.observe import eventually
 from tests.tls import Authority
 
 REDIS = shutil.which("redis-server")
-pytestmark = pytest.mark.skipif(REDIS is None, reason="needs redis-server")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(REDIS is None, reason="needs redis-server")]
 
 JOB = {
     "personas": ["E-low"],

@@ -10,6 +10,8 @@ from tests.databases import Databases
 from tests.e2e.stack import Stack, running_stack
 from tests.service_role import database_for_service
 
+pytestmark = pytest.mark.slow
+
 BODY = {
     "personas": ["E-low", "A-high"],
     "tasks": ["essay", "social_media_post"],

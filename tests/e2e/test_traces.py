@@ -17,6 +17,8 @@ from tests.databases import Databases
 from tests.e2e.stack import Stack, running_stack
 from tests.observe import eventually
 
+pytestmark = pytest.mark.slow
+
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 KEY = "sk-secret-0123456789-collector"
 PERSONA = "an outspoken lighthouse keeper"

@@ -18,6 +18,8 @@ from tests.conftest import scratch_directory
 from tests.databases import Databases, libpq_url
 from tests.e2e.stack import Json, Stack, judged_path, running_stack
 
+pytestmark = pytest.mark.slow
+
 RELEASED = sorted((Path(__file__).parent / "released").glob("*.sql.gz"))
 VERDICTS = "SELECT count(*) FROM verdicts WHERE cell_id IN (SELECT id FROM cells WHERE job_id = %s)"
 

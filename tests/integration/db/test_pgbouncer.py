@@ -31,7 +31,7 @@ from tests.observe import eventually
 
 OF_THE_MACHINE = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 PGBOUNCERS = [path for path in (OF_THE_MACHINE, *os.environ.get("PGBOUNCERS", "").split(":")) if path]
-pytestmark = pytest.mark.skipif(not PGBOUNCERS, reason="needs pgbouncer")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PGBOUNCERS, reason="needs pgbouncer")]
 
 JOB = {
     "personas": ["E-low"],

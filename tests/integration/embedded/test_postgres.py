@@ -17,6 +17,8 @@ from embedded.process import RunAs, StackError, launch_command
 from tests.databases import libpq_url
 from tests.observe import alive, eventually
 
+pytestmark = pytest.mark.slow
+
 IS_ROOT = os.geteuid() == 0
 SERVES = """
 import os, sys

@@ -9,6 +9,8 @@ import pytest
 from embedded.process import ManagedProcess, StackError
 from tests.observe import alive, eventually
 
+pytestmark = pytest.mark.slow
+
 PYTHON = sys.executable
 IGNORES_SIGTERM = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
 

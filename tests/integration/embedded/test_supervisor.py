@@ -24,6 +24,8 @@ from tests.conftest import scratch_directory
 from tests.databases import libpq_url
 from tests.observe import alive, descendants, eventually
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parents[3]
 
 # Stand-ins for the services: they show what a service gets and what it leaves, without the time that the real ones take.

@@ -134,6 +134,7 @@ class TestFiles:
             redis_server("redis://localhost:6379/0", ca=secured.ours.file)
 
 
+@pytest.mark.slow
 class TestProcesses:
     def test_the_api_says_which_part_it_cannot_reach_and_why(
         self, secured: Secured, scratch: Path, database_url: str
