@@ -23,8 +23,8 @@ import uvloop
 from app.bootstrap import keep_what_is_imported
 from app.db.execution.result_rows import Held, ResultWriter, Row
 from app.db.execution.shards import Claim, StoredResponse
-from app.domain.jobs.draft import JobDraft, ModelDraft
 from app.domain.jobs.plan import atomic, cells_of
+from app.domain.jobs.request import JobIn
 from app.domain.jobs.resolve import resolve
 from app.domain.providers.model import Usage
 from app.instruments.grouped_loader import load_grouped
@@ -149,13 +149,10 @@ async def _judged(options: argparse.Namespace) -> float:
     catalog = make_catalog(
         load_atomic(), load_personagym(), load_grouped(), load_hardened(), RULES, connections
     )
-    draft = JobDraft(
-        personas=("E-high",),
-        tasks=("social_media_post",),
-        models=(ModelDraft("stub/judge"),),
-        judges=(ModelDraft("stub/judge"),),
+    wanted = JobIn(
+        personas=["E-high"], tasks=["social_media_post"], models=["stub/judge"], judges=["stub/judge"]
     )
-    spec = resolve(draft, catalog).spec
+    spec = resolve(wanted, catalog).spec
     cell = atomic(cells_of(spec))[0]
     gateway, writer = Gateway(connections), BatchWriter(cast("ResultWriter", Forgetful()))
     caller = ModelCaller(

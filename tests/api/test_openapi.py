@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.api.jobs.requests import JobIn
+from app.domain.jobs.request import JobIn
 from tests.api.service import Json, Service
 
 OPERATIONS = {

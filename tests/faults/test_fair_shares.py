@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import connect
-from app.domain.jobs.draft import ModelDraft
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.redis_server import RedisServer
@@ -19,6 +18,7 @@ from tests.databases import Databases
 from tests.e2e.stack import Json, Stack, running_stack
 from tests.faults.trial import report
 from tests.integration.jobs import new_job
+from tests.job_requests import a_model
 from tests.observe import eventually
 
 PER_MINUTE = 3_000
@@ -101,7 +101,7 @@ async def _submit(database_url: str, redis_url: str, tenant: str) -> str:
             queue=CeleryQueue(make_celery(RedisServer(redis_url))),
             personas=("big-five",),
             tasks=("essay", "social_media_post"),
-            models=(ModelDraft("simulated/sim-drifting"),),
+            models=(a_model("simulated/sim-drifting"),),
             instructions=(1, 2, 3, 4, 5),
             iterations=10,
         )

@@ -14,7 +14,7 @@ from app.db.execution.result_rows import CallRow, ResponseRow, VerdictRow
 from app.db.execution.shards import Claim
 from app.db.jobs.jobs import JobRow
 from app.domain.instruments.rules import RuleBook
-from app.domain.jobs.draft import JobDraft, ModelDraft
+from app.domain.jobs.request import JobIn
 from app.guard.targets import Guard
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
@@ -28,6 +28,7 @@ from app.services.jobs.submit import Submission, SubmissionDependencies, submit_
 from app.services.providers.catalog import make_catalog
 from app.services.providers.connection_book import ConnectionBook
 from app.vault.secret_cipher import SecretCipher
+from tests.job_requests import a_job, a_model
 
 TENANT = "default"
 LEASE_SECONDS = 20.0
@@ -84,17 +85,17 @@ def submission_dependencies(
     )
 
 
-def draft(**changes: Any) -> JobDraft:
+def draft(**changes: Any) -> JobIn:
     """One persona, the essay, one model, one judge, one instruction."""
     usual: dict[str, Any] = {
         "personas": ("E-low",),
         "tasks": ("essay",),
-        "models": (ModelDraft("simulated/sim-faithful"),),
-        "judges": (ModelDraft("simulated/sim-judge"),),
+        "models": (a_model("simulated/sim-faithful"),),
+        "judges": (a_model("simulated/sim-judge"),),
         "instructions": (1,),
         "iterations": 2,
     }
-    return JobDraft(**(usual | changes))
+    return a_job(**(usual | changes))
 
 
 async def new_job(
@@ -109,7 +110,7 @@ async def new_job(
 ) -> JobRow:
     """A submitted job."""
     deps = submission_dependencies(engine, queue or RecordingQueue(), window=window, rules=rules)
-    submission = Submission(draft(**changes), "a job", {}, {}, capped_key=capped_key)
+    submission = Submission(draft(**changes), {}, "a job", capped_key=capped_key)
     return await submit_job(deps, tenant, submission)
 
 

@@ -29,7 +29,7 @@ from app.api.http.dependencies import (
     takes_a_stream,
 )
 from app.api.http.pages import page, render
-from app.api.jobs.requests import BudgetIn
+from app.domain.jobs.request import BudgetIn
 from app.domain.jobs.status import JobStatus
 from app.domain.judging.stepwise_json import parse_document
 from app.domain.keys.api_key import Scope

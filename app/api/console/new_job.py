@@ -17,9 +17,9 @@ from app.api.http.access import Caller, needs
 from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
 from app.api.http.problems import ProblemError, field_error
-from app.api.jobs.requests import JobIn, ModelIn, model_draft
 from app.api.providers.model_routes import keep_check_rate
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.jobs.request import JobIn, ModelIn
 from app.domain.keys.api_key import Scope
 from app.llm.connections.connections import Connections
 from app.services.errors import SpendingCapError
@@ -78,7 +78,7 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
         if is_seen:
             key = typed.text("key")
             return await _submitted(services, caller, job, form.body, key if KEY.fullmatch(key) else None)
-        plan = await plan_job(services.planning, tenant, job.to_draft(), request.is_disconnected)
+        plan = await plan_job(services.planning, tenant, job, request.is_disconnected)
     except ValidationError as error:
         found: Sequence[FieldError] = [
             field_error({**each, "loc": ("body", *each["loc"])}, form.body) for each in error.errors()
@@ -95,7 +95,7 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
 
 async def _submitted(services: Services, caller: Caller, job: JobIn, body: Json, key: str | None) -> Response:
     """Submits a job once, however often its button is pressed."""
-    submission = Submission(job.to_draft(), job.name, job.metadata, body, key, caller.capped_key)
+    submission = Submission(job, body, job.name, key, caller.capped_key)
     made = await submit_job(services.submission, caller.tenant, submission)
     return RedirectResponse(f"/jobs/{made.id}", HTTPStatus.SEE_OTHER)
 
@@ -119,7 +119,7 @@ async def _findings(services: Services, caller: Caller, role: Role, described: J
     try:
         model = ModelIn.model_validate(described)
         await keep_check_rate(services, caller.tenant)
-        check = Check(model_draft(model), role, call=True, capped_key=caller.capped_key)
+        check = Check(model, role, call=True, capped_key=caller.capped_key)
         findings: list[Json] = (await check_model(services.checking, caller.tenant, check))["findings"]
     except ValidationError as error:
         return [{"good": False, "text": f"{each['msg']}."} for each in error.errors()]

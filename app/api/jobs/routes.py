@@ -25,12 +25,12 @@ from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answe
 from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.jobs import answers as job_answers
-from app.api.jobs.requests import JobChangeIn, JobIn
 from app.api.results import answers as result_answers
 from app.api.results import response_answers
 from app.api.results.metric_answers import RunDistances
 from app.api.results.routes import JUNIT_TYPE, junit_answer
 from app.db.jobs import jobs
+from app.domain.jobs.request import JobChangeIn, JobIn
 from app.domain.jobs.status import JobStatus
 from app.domain.keys.api_key import Scope
 from app.services.jobs.control import cancel_job, change_budget, delete_job, pause_job, resume_job, retry_job
@@ -80,10 +80,9 @@ async def submit(
 ) -> Response:
     """Accepts a job. It runs in the background; poll its `Location`."""
     submission = Submission(
-        await request.make(body.to_draft),
-        body.name,
-        body.metadata,
+        body,
         await request.sent(),
+        body.name,
         idempotency_key,
         caller.capped_key,
         gone=request.is_disconnected,
@@ -100,8 +99,7 @@ async def submit(
 @needs(Scope.READ)
 async def plan(request: StrictRequest, body: JobIn, services: ServicesDep, tenant: TenantDep) -> Response:
     """Says what a job would take and cost. Nothing is spent and nothing is stored."""
-    draft = await request.make(body.to_draft)
-    return JSONResponse(await plan_job(services.planning, tenant, draft, request.is_disconnected))
+    return JSONResponse(await plan_job(services.planning, tenant, body, request.is_disconnected))
 
 
 @router.get("", responses=answers_with(job_answers.JobList), summary="List jobs")

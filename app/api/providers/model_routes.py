@@ -13,8 +13,8 @@ from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDe
 from app.api.http.openapi import PROBLEMS, answers_with
 from app.api.http.problems import ProblemError
 from app.api.http.strict_json import StrictRoute
-from app.api.jobs.requests import ModelIn, model_draft
 from app.api.providers import model_answers
+from app.domain.jobs.request import ModelIn
 from app.domain.keys.api_key import Scope
 from app.services.jobs.check_model import Check, check_model
 
@@ -55,10 +55,7 @@ async def check(body: CheckIn, services: ServicesDep, tenant: TenantDep, caller:
     """
     if body.call:
         await keep_check_rate(services, tenant)
-    draft = model_draft(
-        ModelIn.model_validate(body.model_dump(include=set(ModelIn.model_fields), exclude_unset=True))
-    )
-    asked = Check(draft, body.role, body.call, caller.capped_key)
+    asked = Check(body, body.role, body.call, caller.capped_key)
     return JSONResponse(await check_model(services.checking, tenant, asked))
 
 

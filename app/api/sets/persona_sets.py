@@ -20,9 +20,10 @@ from app.api.jobs import answers as job_answers
 from app.api.jobs.routes import POLL_SECONDS, IdempotencyKey
 from app.api.sets import answers as set_answers
 from app.api.sets.lists import list_kept
-from app.api.sets.requests import GenerateIn, PersonaSetIn
+from app.api.sets.requests import PersonaSetIn
 from app.domain.contract import Line
 from app.domain.jobs.imports import PersonaFormat
+from app.domain.jobs.request import GenerateIn
 from app.domain.keys.api_key import Scope
 from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import view_job
@@ -110,7 +111,7 @@ async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> Respon
 async def _generate(
     services: Services, caller: Caller, body: PersonaSetIn, wanted: GenerateIn, request: Any, key: str | None
 ) -> Response:
-    submission = Submission(wanted.to_draft(), body.name, {}, request, key, caller.capped_key)
+    submission = Submission(wanted, request, body.name, key, caller.capped_key)
     job = await submit_job(services.submission, caller.tenant, submission)
     headers = {"Location": f"/v1/jobs/{job.id}", "Retry-After": POLL_SECONDS}
     return JSONResponse(await view_job(services.engine, caller.tenant, job.id), HTTPStatus.ACCEPTED, headers)

@@ -5,11 +5,9 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
-from app.api.jobs.requests import ModelRef, QuestionsByPersona, model_draft
 from app.domain.contract import Body, Line
 from app.domain.instruments.persona import MAX_PERSONAS
-from app.domain.jobs.draft import PersonaGenerationDraft
-from app.domain.personagym.generation import MOST_PERSONAS
+from app.domain.jobs.request import GenerateIn, QuestionsByPersona
 
 QUESTIONS_EXAMPLE: JsonDict = {
     "name": "frontier life",
@@ -30,17 +28,6 @@ class QuestionSetIn(Body):
         description="Questions by task (id, title or alias) by persona: its description, or the name of its published"
         " file, which is the description with `.json`, in a directory `questions` or in none.",
     )
-
-
-class GenerateIn(Body):
-    """A request to make up personas."""
-
-    count: int = Field(ge=1, le=MOST_PERSONAS, description="How many distinct ones.")
-    reasoner: ModelRef = Field(description="Who makes them up. Temperature and top_p 0.9 unless given.")
-
-    def to_draft(self) -> PersonaGenerationDraft:
-        """The request as the domain knows it."""
-        return PersonaGenerationDraft(self.count, model_draft(self.reasoner))
 
 
 PERSONAS_SCHEMA: JsonDict = {

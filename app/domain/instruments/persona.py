@@ -1,5 +1,6 @@
 """Personas: whom a model is told to be, and at which level of which dimensions that person stands."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_PERSONAS = 10_000
@@ -17,6 +18,11 @@ class Trait:
 
     dimension: str
     level: str
+
+
+def traits_of(levels: Mapping[str, str]) -> tuple[Trait, ...]:
+    """Traits from level by dimension."""
+    return tuple(Trait(dimension, level) for dimension, level in levels.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""A job: its draft, its specification, its plan, its states."""
+"""A job: its request, its specification, its plan, its states."""

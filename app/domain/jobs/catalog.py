@@ -1,15 +1,15 @@
-"""What the names in a job's draft can refer to."""
+"""What the names in a job's request can refer to."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.instrument import InstrumentRef
 from app.domain.instruments.persona import Persona
 from app.domain.instruments.rules import RuleBook
 from app.domain.instruments.task import AtomicTask
-from app.domain.jobs.draft import ModelDraft
-from app.domain.jobs.personagym_resolve import GymCatalog
+from app.domain.jobs.personagym_resolve import GymCatalog, KeptQuestions
+from app.domain.jobs.request import ModelIn
 from app.domain.judging.grouping import GroupedWords
 from app.domain.judging.hardening import Hardening
 from app.domain.providers.model import Takes
@@ -17,8 +17,16 @@ from app.domain.providers.reuse import KEPT_DAYS
 
 
 @dataclass(frozen=True, slots=True)
+class KeptSets:
+    """The sets of a tenant that a request names, as far as there are any, by their ids."""
+
+    personas: Mapping[str, tuple[Persona, ...]] = field(default_factory=dict)
+    questions: KeptQuestions = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
-    """What a draft's names can refer to.
+    """What a request's names can refer to.
 
     Attributes:
         instrument: The version of the words below.
@@ -35,6 +43,7 @@ class Catalog:
         is_simulated: Whether a connection leads to the simulator.
         judges: Who judges where a job names nobody; none if the operator named nobody.
         reply_days: For how many days replies are kept for other jobs.
+        kept: The tenant's own sets.
         batch_problem: Says why a connection can't take batches, or ``None`` if it can; asked by its id.
         connection_id: The id under which a job keeps the connection of a name.
         takes: Which parameters a connection's model takes, given its name and, perhaps, the name of its family.
@@ -52,8 +61,9 @@ class Catalog:
     hardened: Hardening
     model_problem: Callable[[str, str], str | None]
     is_simulated: Callable[[str], bool]
-    judges: tuple[ModelDraft, ...] = ()
+    judges: tuple[ModelIn, ...] = ()
     reply_days: int = KEPT_DAYS
+    kept: KeptSets = field(default_factory=KeptSets)
     batch_problem: Callable[[str], str | None] = lambda _connection: None
     connection_id: Callable[[str], str] = lambda connection: connection
     takes: Callable[[str, str, str | None], Takes] = lambda _connection, _name, _family: Takes()

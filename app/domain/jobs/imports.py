@@ -10,8 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from app.domain.errors import FieldError
-from app.domain.instruments.persona import MAX_PERSONAS
-from app.domain.jobs.draft import PersonaDraft
+from app.domain.instruments.persona import MAX_PERSONAS, Persona, traits_of
 from app.domain.judging.stepwise_json import StepwiseDecoder
 from app.domain.personagym.task import GymTask, task_named
 
@@ -40,7 +39,7 @@ class PersonasRead:
         pointers: Where each of the personas stands, in the same way.
     """
 
-    personas: tuple[PersonaDraft, ...]
+    personas: tuple[Persona, ...]
     errors: tuple[FieldError, ...] = ()
     pointers: tuple[str, ...] = ()
 
@@ -157,7 +156,7 @@ class _Found(NamedTuple):
 
     pointer: str
     id_pointer: str
-    persona: PersonaDraft | None
+    persona: Persona | None
 
 
 class _Reader:
@@ -170,7 +169,7 @@ class _Reader:
 
     def result(self) -> PersonasRead:
         named = {each.persona.id for each in self._found if each.persona is not None and each.persona.id}
-        personas: list[PersonaDraft] = []
+        personas: list[Persona] = []
         ids: set[str] = set()
         for position, (_, id_pointer, persona) in enumerate(self._found, 1):
             if persona is None:
@@ -179,7 +178,7 @@ class _Reader:
             if id_ in ids or (not persona.id and id_ in named):
                 self._fail(id_pointer, f"the id {id_!r} is given to two personas")
             ids.add(id_)
-            personas.append(PersonaDraft(id_, persona.description, persona.traits))
+            personas.append(Persona(id_, persona.description, persona.traits))
         if not self._found and not self._errors:
             self._fail(self._start, "must have at least one persona")
         if self._errors:
@@ -294,7 +293,9 @@ class _Reader:
         persona = (
             None
             if errors
-            else PersonaDraft(value.get("id", ""), value["description"].strip(), value.get("traits", {}))
+            else Persona(
+                value.get("id", ""), value["description"].strip(), traits_of(value.get("traits", {}))
+            )
         )
         self._found.append(_Found(pointer, id_pointer, persona))
 

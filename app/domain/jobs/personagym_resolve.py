@@ -1,4 +1,4 @@
-"""From a job's draft to its PersonaGym part: looks every name up and says everything that is wrong, field by field."""
+"""From a job's request to its PersonaGym part: looks every name up and says everything that is wrong, field by field."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,19 +7,23 @@ from app.domain.errors import escape_pointer
 from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.instrument import InstrumentRef
 from app.domain.instruments.persona import Persona
-from app.domain.jobs.draft import JobDraft, QuestionsDraft, TaskDraft
 from app.domain.jobs.imports import persona_of_file, read_question_file
+from app.domain.jobs.request import JobIn, TaskIn
 from app.domain.personagym.specification import QUESTIONS, GymSpec, GymTaskSpec, with_sampling
 from app.domain.personagym.task import Environment, GymPrompts, GymTask
 from app.domain.providers.model import Model
 
+Asked = Mapping[str, Mapping[str, Sequence[str]]]
+"""Questions by task by persona."""
+KeptQuestions = Mapping[str, Asked]
+"""Those of the tenant's question sets, by their ids."""
 Fail = Callable[[str, str], None]
 """Notes what is wrong: JSON pointer and message."""
 
 
 @dataclass(frozen=True, slots=True)
 class GymCatalog:
-    """What a draft's PersonaGym names can refer to.
+    """What a request's PersonaGym names can refer to.
 
     Attributes:
         instrument: The version of the words below.
@@ -64,25 +68,26 @@ class GymResolution:
 
 
 OPTIONS = ("atomic", "questions", "questions_per_environment", "runs")
-"""What only PersonaGym's tasks take; the names of both ``TaskDraft``'s attributes and the body's fields."""
+"""What only PersonaGym's tasks take: fields of ``TaskIn``."""
 
 FIELDS = ("reasoner", "questions", "environments", "environment_pool", "gym_instruction")
-"""Likewise, of the whole job."""
+"""Likewise, fields of ``JobIn``."""
 
 
-def options_given(task: str | TaskDraft) -> list[str]:
+def options_given(task: str | TaskIn) -> list[str]:
     """The options that a task was given."""
     return [] if isinstance(task, str) else [name for name in OPTIONS if getattr(task, name) is not None]
 
 
-def fields_given(draft: JobDraft) -> list[str]:
+def fields_given(request: JobIn) -> list[str]:
     """The fields of a job that have an effect on PersonaGym's tasks only."""
-    return [name for name in FIELDS if getattr(draft, name) is not None]
+    return [name for name in FIELDS if getattr(request, name) is not None]
 
 
 def resolve_gym(
-    draft: JobDraft,
+    request: JobIn,
     catalog: GymCatalog,
+    kept: KeptQuestions,
     *,
     tasks: Sequence[tuple[int, GymTask]],
     personas: Sequence[Persona],
@@ -93,9 +98,10 @@ def resolve_gym(
     """The PersonaGym part of a job that has such tasks.
 
     Args:
-        draft: The job.
+        request: The job.
         catalog: What its names can refer to.
-        tasks: The PersonaGym tasks, each with its position in the draft.
+        kept: The question sets that it may name.
+        tasks: The PersonaGym tasks, each with its position in the request.
         personas: The personas, looked up.
         reasoner: The reasoner, looked up.
         pointer_of: Where a persona stands in the job's body.
@@ -105,9 +111,9 @@ def resolve_gym(
         ``None`` if the job has no reasoner; wrong fields are noted.
     """
     _check_personas(personas, pointer_of, fail)
-    questions = _Questions(draft, catalog, tasks, personas, fail).given()
-    specs = tuple(_task(draft.tasks[n], task) for n, task in tasks)
-    environments = _environments(draft, personas, fail)
+    questions = _Questions(request, catalog, kept, tasks, personas, fail).given()
+    specs = tuple(_task(request.tasks[n], task) for n, task in tasks)
+    environments = _environments(request, personas, fail)
     numbers = {id_: {task: len(found) for task, found in of.items()} for id_, of in questions.items()}
     if reasoner is None:
         fail("/reasoner", "PersonaGym's tasks need a reasoner, who makes up what they ask and compare with")
@@ -115,9 +121,9 @@ def resolve_gym(
     spec = GymSpec(
         tasks=specs,
         prompts=catalog.prompts,
-        instruction=_instruction(draft, catalog, fail),
-        pool=_pool(draft, catalog, fail),
-        own_pool=draft.environment_pool is not None,
+        instruction=_instruction(request, catalog, fail),
+        pool=_pool(request, catalog, fail),
+        own_pool=request.environment_pool is not None,
         dimension=catalog.dimension,
         target_level=catalog.target_level,
         reasoner=with_sampling(reasoner),
@@ -125,19 +131,19 @@ def resolve_gym(
         environments=environments,
         questions=numbers,
     )
-    _check_effects(draft, spec, personas, [n for n, _ in tasks], fail)
+    _check_effects(request, spec, personas, [n for n, _ in tasks], fail)
     return GymResolution(spec, tuple(_given(spec, personas, questions)))
 
 
-def _task(draft: str | TaskDraft, task: GymTask) -> GymTaskSpec:
-    if isinstance(draft, str):
+def _task(given: str | TaskIn, task: GymTask) -> GymTaskSpec:
+    if isinstance(given, str):
         return GymTaskSpec(task)
     return GymTaskSpec(
         task,
-        questions=QUESTIONS if draft.questions is None else draft.questions,
-        per_environment=bool(draft.questions_per_environment),
-        runs=1 if draft.runs is None else draft.runs,
-        atomic=bool(draft.atomic),
+        questions=QUESTIONS if given.questions is None else given.questions,
+        per_environment=bool(given.questions_per_environment),
+        runs=1 if given.runs is None else given.runs,
+        atomic=bool(given.atomic),
     )
 
 
@@ -155,8 +161,8 @@ def _check_personas(personas: Sequence[Persona], pointer_of: Callable[[str], str
         seen[description] = persona.id
 
 
-def _instruction(draft: JobDraft, catalog: GymCatalog, fail: Fail) -> str:
-    chosen = draft.gym_instruction
+def _instruction(request: JobIn, catalog: GymCatalog, fail: Fail) -> str:
+    chosen = request.gym_instruction
     if chosen is None:
         return catalog.prompts.default_instruction
     if chosen not in catalog.prompts.instructions:
@@ -165,27 +171,27 @@ def _instruction(draft: JobDraft, catalog: GymCatalog, fail: Fail) -> str:
     return chosen
 
 
-def _pool(draft: JobDraft, catalog: GymCatalog, fail: Fail) -> tuple[str, ...]:
-    if draft.environment_pool is None:
+def _pool(request: JobIn, catalog: GymCatalog, fail: Fail) -> tuple[str, ...]:
+    if request.environment_pool is None:
         return tuple(environment.name for environment in catalog.environments)
-    _check_names(draft.environment_pool, "/environment_pool", fail)
-    return draft.environment_pool
+    _check_names(request.environment_pool, "/environment_pool", fail)
+    return tuple(request.environment_pool)
 
 
-def _environments(draft: JobDraft, personas: Sequence[Persona], fail: Fail) -> dict[str, tuple[str, ...]]:
-    given = draft.environments
+def _environments(request: JobIn, personas: Sequence[Persona], fail: Fail) -> dict[str, tuple[str, ...]]:
+    given = request.environments
     if given is None:
         return {}
-    if isinstance(given, tuple):
+    if isinstance(given, list):
         _check_names(given, "/environments", fail)
-        return {persona.id: given for persona in personas}
+        return {persona.id: tuple(given) for persona in personas}
     known = {persona.id for persona in personas}
     for id_, names in given.items():
         pointer = f"/environments/{escape_pointer(id_)}"
         if id_ not in known:
             fail(pointer, f"the job has no persona {id_!r}")
         _check_names(names, pointer, fail)
-    return dict(given)
+    return {id_: tuple(names) for id_, names in given.items()}
 
 
 def _check_names(names: Sequence[str], pointer: str, fail: Fail) -> None:
@@ -200,19 +206,19 @@ def _check_names(names: Sequence[str], pointer: str, fail: Fail) -> None:
 
 
 def _check_effects(
-    draft: JobDraft, spec: GymSpec, personas: Sequence[Persona], positions: Sequence[int], fail: Fail
+    request: JobIn, spec: GymSpec, personas: Sequence[Persona], positions: Sequence[int], fail: Fail
 ) -> None:
     """Refuses what would silently have no effect, because something else was given."""
     selecting = [p for p in personas if spec.needs_environments(p)]
     if not selecting:
         for name in ("environments", "environment_pool"):
-            if getattr(draft, name) is not None:
+            if getattr(request, name) is not None:
                 fail(f"/{name}", "all questions are given, so environments have no effect")
     elif spec.own_pool and all(p.id in spec.environments for p in selecting):
         fail("/environment_pool", "all environments are given, so nothing is selected from the pool")
     for n, task in zip(positions, spec.tasks, strict=True):
         given = [len_ for p in personas if (len_ := spec.questions.get(p.id, {}).get(task.id)) is not None]
-        options = options_given(draft.tasks[n])
+        options = options_given(request.tasks[n])
         if "questions" in options and any(number != task.questions for number in given):
             numbers = " or ".join(map(str, sorted(set(given))))
             fail(f"/tasks/{n}/questions", f"{numbers} questions are given for task {task.id!r}")
@@ -235,13 +241,15 @@ class _Questions:
 
     def __init__(
         self,
-        draft: JobDraft,
+        request: JobIn,
         catalog: GymCatalog,
+        kept: KeptQuestions,
         tasks: Sequence[tuple[int, GymTask]],
         personas: Sequence[Persona],
         fail: Fail,
     ) -> None:
-        self._draft = draft.questions
+        self._asked = request.questions
+        self._kept = kept
         self._all_tasks = tuple(catalog.tasks.values())
         self._tasks = {task.id for _, task in tasks}
         self._by_description = {persona.description.strip(): persona.id for persona in personas}
@@ -251,19 +259,19 @@ class _Questions:
 
     def given(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """Questions by task id by persona id, of the job's personas and tasks."""
-        if self._draft is None:
+        asked = self._asked
+        if asked is None:
             return {}
-        if self._draft.by_persona is None:
-            self._fail("/questions", f"no question set is called {self._draft.set_id!r}")
+        by_persona = self._kept.get(asked) if isinstance(asked, str) else asked
+        if by_persona is None:
+            self._fail("/questions", f"no question set is called {asked!r}")
             return {}
         found: dict[str, dict[str, tuple[str, ...]]] = {}
-        for name, by_task in self._draft.by_persona.items():
-            id_ = self._persona(self._draft, name)
+        for name, by_task in by_persona.items():
+            id_ = self._persona(name)
             pointer = f"/questions/{escape_pointer(name)}"
             if id_ is None:
-                self._unknown(
-                    self._draft, pointer, f"the job has no persona of that id or description: {name!r}"
-                )
+                self._unknown(pointer, f"the job has no persona of that id or description: {name!r}")
             elif id_ in found:
                 self._fail(pointer, f"persona {id_!r} is named more than once")
             else:
@@ -272,9 +280,9 @@ class _Questions:
             self._fail("/questions", "none of the questions belongs to a persona and a task of the job")
         return found
 
-    def _persona(self, draft: QuestionsDraft, name: str) -> str | None:
+    def _persona(self, name: str) -> str | None:
         """Whom questions are for. A stored set knows descriptions only, which may read like another persona's id."""
-        if draft.set_id is not None:
+        if isinstance(self._asked, str):
             return self._by_description.get(name)
         return self._by_name.get(name.strip()) or self._by_name.get(persona_of_file(name))
 
@@ -282,11 +290,11 @@ class _Questions:
         self._failed = True
         self._note(pointer, message)
 
-    def _unknown(self, draft: QuestionsDraft, pointer: str, message: str) -> None:
-        if draft.set_id is None:  # a stored set may cover more than one job
+    def _unknown(self, pointer: str, message: str) -> None:
+        if not isinstance(self._asked, str):  # a stored set may cover more than one job
             self._fail(pointer, message)
 
-    def _by_task(self, by_task: Mapping[str, tuple[str, ...]], pointer: str) -> dict[str, tuple[str, ...]]:
+    def _by_task(self, by_task: Mapping[str, Sequence[str]], pointer: str) -> dict[str, tuple[str, ...]]:
         file = read_question_file(by_task, self._all_tasks)
         for error in file.errors:
             self._fail(f"{pointer}{error.pointer}", error.message)

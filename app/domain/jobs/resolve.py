@@ -1,4 +1,4 @@
-"""From a job's draft to its specification: looks every name up and says everything that is wrong, field by field."""
+"""From a job's request to its specification: looks every name up and says everything that is wrong, field by field."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,16 +7,10 @@ from typing import TypeVar
 
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
 from app.domain.instruments.dimension import Dimension, Scale
-from app.domain.instruments.persona import MAX_PERSONAS, Persona, Trait
+from app.domain.instruments.persona import MAX_PERSONAS, Persona, traits_of
 from app.domain.instruments.task import AtomicTask, ItemSource, item_count
 from app.domain.jobs.catalog import Catalog
-from app.domain.jobs.draft import (
-    DimensionDraft,
-    JobDraft,
-    ModelDraft,
-    PersonaDraft,
-    TaskDraft,
-)
+from app.domain.jobs.execution import Execution
 from app.domain.jobs.personagym_resolve import (
     GivenStep,
     GymResolution,
@@ -25,6 +19,7 @@ from app.domain.jobs.personagym_resolve import (
     resolve_gym,
 )
 from app.domain.jobs.plan import AtomicCell, Cell, atomic, cells_of, count_calls
+from app.domain.jobs.request import DimensionIn, JobIn, ModelIn, PersonaIn, TaskIn, as_model
 from app.domain.jobs.resolve_execution import check_execution
 from app.domain.jobs.resolve_grouping import resolve_grouping
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
@@ -59,18 +54,18 @@ class Resolution:
     given: tuple[GivenStep, ...] = ()
 
 
-def resolve(draft: JobDraft, catalog: Catalog, most_calls: int | None = None) -> Resolution:
-    """Looks up every name of a draft.
+def resolve(request: JobIn, catalog: Catalog, most_calls: int | None = None) -> Resolution:
+    """Looks up every name of a request.
 
     Args:
-        draft: The job.
+        request: The job.
         catalog: What there is.
         most_calls: Calls that a job may plan; more are refused before its cells are made, which would take minutes.
 
     Raises:
         InvalidJobError: With one entry for each thing wrong.
     """
-    return _Resolver(draft, catalog, most_calls).resolve()
+    return _Resolver(request, catalog, most_calls).resolve()
 
 
 def beyond(calls: int, allowed: int) -> str:
@@ -78,23 +73,23 @@ def beyond(calls: int, allowed: int) -> str:
     return f"the job plans about {calls:,} calls; this service allows {allowed:,}"
 
 
-def look_up_model(draft: ModelDraft, catalog: Catalog) -> tuple[Model, str | None]:
-    """The model that a draft names, and what is wrong with it, if anything is."""
-    connection, _, name = draft.model.partition("/")
+def look_up_model(given: ModelIn, catalog: Catalog) -> tuple[Model, str | None]:
+    """The model that a request names, and what is wrong with it, if anything is."""
+    connection, _, name = given.model.partition("/")
     problem = catalog.model_problem(connection, name)
     simulated = problem is None and catalog.is_simulated(connection)
     if not name:
-        problem = f"{draft.model!r} is not of the form connection/model"
-    id_, takes = catalog.connection_id(connection), catalog.takes(connection, name, draft.family)
-    return Model(draft.label or draft.model, id_, name, draft.parameters, simulated, takes), problem
+        problem = f"{given.model!r} is not of the form connection/model"
+    id_, takes = catalog.connection_id(connection), catalog.takes(connection, name, given.family)
+    return Model(given.label or given.model, id_, name, given.parameters, simulated, takes), problem
 
 
 class _Resolver:
     """One resolution; collects errors so that the user mends them all at once."""
 
-    def __init__(self, draft: JobDraft, catalog: Catalog, most_calls: int | None) -> None:
+    def __init__(self, request: JobIn, catalog: Catalog, most_calls: int | None) -> None:
         self.most_calls = most_calls
-        self.draft = draft
+        self.request = request
         self.catalog = catalog
         self.errors: list[FieldError] = []
         self.pointers: dict[str, str] = {}
@@ -104,11 +99,11 @@ class _Resolver:
         dimensions = self._dimensions()
         personas = self._personas(dimensions)
         tasks, gym_tasks = self._tasks()
-        provided = self.draft.responses is not None
-        models = self._writers() if provided else self._models("models", self.draft.models)
-        if not provided and not self.draft.models:
+        provided = self.request.responses is not None
+        models = self._writers() if provided else self._models("models", self.request.models)
+        if not provided and not self.request.models:
             self._fail("/models", "name at least one model, or give existing texts in responses")
-        named = self.draft.judges or self.catalog.judges
+        named = self.request.judges or self.catalog.judges
         judges = [at_temperature_zero(judge) for judge in self._models("judges", named)]
         if not named:
             self._fail("/judges", "name at least one judge: this installation has no default ones")
@@ -116,10 +111,17 @@ class _Resolver:
         self._check_combinations(personas, tasks, dimensions, alone=not gym_tasks)
         gym = self._gym(gym_tasks, personas)
         judged = bool(tasks) or (gym is not None and any(task.atomic for task in gym.spec.tasks))
-        grouping = resolve_grouping(self.draft, self.catalog.grouped, judges, judged=judged, fail=self._fail)
-        hardening = self.catalog.hardened if self.draft.hardened else None
+        grouping = resolve_grouping(
+            self.request.judging,
+            self.request.seed,
+            self.catalog.grouped,
+            judges,
+            judged=judged,
+            fail=self._fail,
+        )
+        hardening = self.catalog.hardened if self.request.protocol == "hardened" else None
         self.errors += key_problems(hardening, judges)
-        self.errors += reuse_problems(self.draft.reuse, judges, provided=provided)
+        self.errors += reuse_problems(self.request.wanted_reuse, judges, provided=provided)
         self._raise_if_wrong()
 
         used = {trait.dimension for persona in personas for trait in persona.traits}
@@ -130,14 +132,14 @@ class _Resolver:
             models=tuple(models),
             judges=tuple(judges),
             instructions=instructions,
-            iterations=self.draft.iterations,
-            seed=self.draft.seed,
+            iterations=self.request.iterations,
+            seed=self.request.seed,
             instrument=self.catalog.instrument,
             provided=provided,
             gym=None if gym is None else gym.spec,
             grouping=grouping,
-            reuse=replace(self.draft.reuse, max_age_days=self.catalog.reply_days),
-            execution=self.draft.execution,
+            reuse=replace(self.request.wanted_reuse, max_age_days=self.catalog.reply_days),
+            execution=Execution(self.request.execution),
             hardening=hardening,
         )
         check_execution(spec, self.catalog.batch_problem, self._fail)
@@ -160,8 +162,8 @@ class _Resolver:
             raise InvalidJobError(self.errors)
 
     def _choose_versions(self) -> None:
-        """Has the catalog's instruments name the versions that the draft chose, with which the specification freezes them."""
-        chosen = self.draft.versions
+        """Has the catalog's instruments name the versions that the request chose, with which the specification freezes them."""
+        chosen = self.request.chosen_versions
         for kind, name in chosen.items():
             known = self.catalog.rules.known[kind]
             if name not in known:
@@ -176,36 +178,36 @@ class _Resolver:
 
     def _dimensions(self) -> dict[str, Dimension]:
         found = dict(self.catalog.dimensions)
-        for n, draft in enumerate(self.draft.dimensions):
-            if draft.id in found:
-                kind = "built in" if draft.id in self.catalog.dimensions else "defined twice"
-                self._fail(f"/dimensions/{n}/id", f"dimension {draft.id!r} is {kind}; choose another id")
+        for n, own in enumerate(self.request.dimensions):
+            if own.id in found:
+                kind = "built in" if own.id in self.catalog.dimensions else "defined twice"
+                self._fail(f"/dimensions/{n}/id", f"dimension {own.id!r} is {kind}; choose another id")
                 continue
-            if len(set(draft.levels)) != len(draft.levels):
+            if len(set(own.levels)) != len(own.levels):
                 self._fail(f"/dimensions/{n}/levels", "the levels must have different names")
                 continue
             try:
-                found[draft.id] = _dimension(draft)
+                found[own.id] = _dimension(own)
             except ValueError as error:
                 self._fail(f"/dimensions/{n}/scale", str(error))
         return found
 
     def _personas(self, dimensions: Mapping[str, Dimension]) -> list[Persona]:
         found: list[tuple[str, Persona]] = []
-        for n, draft in enumerate(self.draft.personas):
+        for n, given in enumerate(self.request.personas):
             pointer = f"/personas/{n}"
-            if isinstance(draft, PersonaDraft):
-                found.append((pointer, self._inline_persona(draft, pointer, dimensions)))
-            elif draft in self.draft.persona_sets:
-                kept = self.draft.persona_sets[draft]
+            if isinstance(given, PersonaIn):
+                found.append((pointer, self._inline_persona(given, pointer, dimensions)))
+            elif given in self.catalog.kept.personas:
+                kept = self.catalog.kept.personas[given]
                 found += [(pointer, self._kept_persona(one, pointer, dimensions)) for one in kept]
-            elif draft in self.catalog.persona_sets:
-                found += [(pointer, self.catalog.personas[id_]) for id_ in self.catalog.persona_sets[draft]]
-            elif draft in self.catalog.personas:
-                found.append((pointer, self.catalog.personas[draft]))
+            elif given in self.catalog.persona_sets:
+                found += [(pointer, self.catalog.personas[id_]) for id_ in self.catalog.persona_sets[given]]
+            elif given in self.catalog.personas:
+                found.append((pointer, self.catalog.personas[given]))
             else:
                 self._fail(
-                    pointer, f"no persona or persona set is called {draft!r}; GET /v1/personas lists them"
+                    pointer, f"no persona or persona set is called {given!r}; GET /v1/personas lists them"
                 )
         if len(found) > MAX_PERSONAS:
             self._fail(
@@ -233,44 +235,41 @@ class _Resolver:
             )
         return personas
 
-    def _inline_persona(
-        self, draft: PersonaDraft, pointer: str, dimensions: Mapping[str, Dimension]
-    ) -> Persona:
-        if draft.id in self.catalog.personas or draft.id in self.catalog.persona_sets:
-            self._fail(f"{pointer}/id", f"persona {draft.id!r} is built in; choose another id")
-        for id_, problem in _trait_problems(draft, dimensions):
+    def _inline_persona(self, given: PersonaIn, pointer: str, dimensions: Mapping[str, Dimension]) -> Persona:
+        if given.id in self.catalog.personas or given.id in self.catalog.persona_sets:
+            self._fail(f"{pointer}/id", f"persona {given.id!r} is built in; choose another id")
+        persona = Persona(given.id, given.description, traits_of(given.traits))
+        for id_, problem in _trait_problems(persona, dimensions):
             self._fail(f"{pointer}/traits/{escape_pointer(id_)}", problem)
-        return _persona(draft)
+        return persona
 
-    def _kept_persona(
-        self, draft: PersonaDraft, pointer: str, dimensions: Mapping[str, Dimension]
-    ) -> Persona:
+    def _kept_persona(self, persona: Persona, pointer: str, dimensions: Mapping[str, Dimension]) -> Persona:
         """A persona of a kept set, which the job's body only names: all that is wrong is wrong with the set."""
-        persona = _persona(draft)
-        if self.catalog.personas.get(draft.id, persona) != persona or draft.id in self.catalog.persona_sets:
-            self._fail(pointer, f"the set's persona {draft.id!r} has the id of one that is built in")
-        for _, problem in _trait_problems(draft, dimensions):
-            self._fail(pointer, f"the set's persona {draft.id!r}: {problem}")
+        id_ = persona.id
+        if self.catalog.personas.get(id_, persona) != persona or id_ in self.catalog.persona_sets:
+            self._fail(pointer, f"the set's persona {id_!r} has the id of one that is built in")
+        for _, problem in _trait_problems(persona, dimensions):
+            self._fail(pointer, f"the set's persona {id_!r}: {problem}")
         return persona
 
     # -- tasks, models, instructions --------------------------------------------------------------------------
 
     def _tasks(self) -> tuple[list[AtomicTask], list[tuple[int, GymTask]]]:
-        """The atomic tasks, and PersonaGym's with their positions in the draft."""
+        """The atomic tasks, and PersonaGym's with their positions in the request."""
         found: list[AtomicTask] = []
         of_gym: list[tuple[int, GymTask]] = []
-        ids = [task.task if isinstance(task, TaskDraft) else task for task in self.draft.tasks]
+        ids = [task.task if isinstance(task, TaskIn) else task for task in self.request.tasks]
         for n, (id_, again) in enumerate(_with_repeats(ids)):
-            pointer = f"/tasks/{n}/task" if isinstance(self.draft.tasks[n], TaskDraft) else f"/tasks/{n}"
+            pointer = f"/tasks/{n}/task" if isinstance(self.request.tasks[n], TaskIn) else f"/tasks/{n}"
             if again:
                 self._fail(pointer, f"task {id_!r} is named more than once")
             elif id_ in self.catalog.tasks:
                 found.append(self.catalog.tasks[id_])
-                for option in options_given(self.draft.tasks[n]):
+                for option in options_given(self.request.tasks[n]):
                     self._fail(f"/tasks/{n}/{option}", f"only PersonaGym's tasks take it; {id_!r} is none")
             elif id_ in self.catalog.gym.tasks:
                 of_gym.append((n, self.catalog.gym.tasks[id_]))
-                if self.draft.responses is not None:
+                if self.request.responses is not None:
                     self._fail(pointer, f"task {id_!r} writes its own texts; it can't grade existing ones")
             else:
                 known = ", ".join([*self.catalog.tasks, *self.catalog.gym.tasks])
@@ -279,26 +278,29 @@ class _Resolver:
 
     def _gym(self, tasks: list[tuple[int, GymTask]], personas: list[Persona]) -> GymResolution | None:
         """The PersonaGym part, if the job has one."""
-        reasoner = self._model("/reasoner", self.draft.reasoner) if self.draft.reasoner is not None else None
+        reasoner = (
+            self._model("/reasoner", self.request.reasoner) if self.request.reasoner is not None else None
+        )
         if tasks:
             return resolve_gym(
-                self.draft,
+                self.request,
                 self.catalog.gym,
+                self.catalog.kept.questions,
                 tasks=tasks,
                 personas=personas,
                 reasoner=reasoner,
                 pointer_of=self._pointer_of,
                 fail=self._fail,
             )
-        for field in fields_given(self.draft):
+        for field in fields_given(self.request):
             self._fail(f"/{field}", "only PersonaGym's tasks take it, and the job has none")
         return None
 
-    def _models(self, field: str, drafts: Iterable[ModelDraft]) -> list[Model]:
+    def _models(self, field: str, given: Iterable[str | ModelIn]) -> list[Model]:
         found: list[Model] = []
         labels: set[str] = set()
-        for n, draft in enumerate(drafts):
-            model = self._model(f"/{field}/{n}", draft)
+        for n, each in enumerate(given):
+            model = self._model(f"/{field}/{n}", each)
             if model.label in labels:
                 message = f"{model.label!r} is named more than once; give one of them a label"
                 self._fail(f"/{field}/{n}", message)
@@ -306,8 +308,8 @@ class _Resolver:
             found.append(model)
         return found
 
-    def _model(self, pointer: str, draft: ModelDraft) -> Model:
-        model, problem = look_up_model(draft, self.catalog)
+    def _model(self, pointer: str, given: str | ModelIn) -> Model:
+        model, problem = look_up_model(as_model(given), self.catalog)
         if problem is not None:
             self._fail(pointer, problem)
         elif model.takes is not None:
@@ -317,17 +319,17 @@ class _Resolver:
 
     def _writers(self) -> list[Model]:
         """Those who wrote the existing texts, in the order in which they first appear. They are never called."""
-        if self.draft.models:
+        if self.request.models:
             self._fail("/models", "give either models or responses, not both")
-        if self.draft.instructions is not None:
+        if self.request.instructions != "all":
             self._fail(
                 "/instructions", "existing texts are not generated; instructions have no effect on them"
             )
-        labels = dict.fromkeys(response.model for response in self.draft.responses or ())
+        labels = dict.fromkeys(response.model for response in self.request.responses or ())
         if not labels:
             self._fail("/responses", "give at least one response")
         if len(labels) > MAX_WRITERS:
-            first = [response.model for response in self.draft.responses or ()].index(
+            first = [response.model for response in self.request.responses or ()].index(
                 list(labels)[MAX_WRITERS]
             )
             self._fail(f"/responses/{first}/model", f"at most {MAX_WRITERS} different models can be compared")
@@ -335,13 +337,13 @@ class _Resolver:
 
     def _instructions(self, *, needed: bool) -> tuple[str, ...]:
         if not needed:
-            if self.draft.instructions is not None:
+            if self.request.instructions != "all":
                 self._fail("/instructions", "only atomic tasks take them; PersonaGym's take gym_instruction")
             return ()
-        if self.draft.instructions is None:
+        if self.request.instructions == "all":
             return self.catalog.instructions
         found: list[str] = []
-        for n, (chosen, again) in enumerate(_with_repeats(self.draft.instructions)):
+        for n, (chosen, again) in enumerate(_with_repeats(self.request.instructions)):
             pointer = f"/instructions/{n}"
             if again:
                 self._fail(pointer, f"instruction {chosen!r} is named more than once")
@@ -353,8 +355,6 @@ class _Resolver:
                 self._fail(pointer, f"instructions are numbered 0 to {len(self.catalog.instructions) - 1}")
             else:
                 found.append(self.catalog.instructions[chosen])
-        if not found and not self.errors:
-            self._fail("/instructions", 'name at least one instruction, or "all"')
         return tuple(found)
 
     def _check_combinations(
@@ -402,19 +402,19 @@ class _Resolver:
         taken: set[tuple[int, int, int]] = set()
         next_run: Counter[tuple[int, int]] = Counter()
         instructions: dict[tuple[int, int], int | None] = {}
-        for n, draft in enumerate(self.draft.responses or ()):
+        for n, text in enumerate(self.request.responses or ()):
             pointer = f"/responses/{n}"
-            if draft.persona not in personas:
-                self._fail(f"{pointer}/persona", f"the job has no persona {draft.persona!r}")
+            if text.persona not in personas:
+                self._fail(f"{pointer}/persona", f"the job has no persona {text.persona!r}")
                 continue
-            if draft.task not in tasks:
-                self._fail(f"{pointer}/task", f"the job has no task {draft.task!r}")
+            if text.task not in tasks:
+                self._fail(f"{pointer}/task", f"the job has no task {text.task!r}")
                 continue
-            cell = by_name[draft.model, draft.persona, draft.task]
-            item = self._item_index(draft.item, cell, pointer)
+            cell = by_name[text.model, text.persona, text.task]
+            item = self._item_index(text.item, cell, pointer)
             if item is None:
                 continue
-            run = draft.run if draft.run is not None else next_run[cell.ordinal, item]
+            run = text.run if text.run is not None else next_run[cell.ordinal, item]
             next_run[cell.ordinal, item] = max(next_run[cell.ordinal, item], run + 1)
             if run >= MAX_RUN:
                 self._fail(f"{pointer}/run", f"run {run}: runs are numbered from 0 to {MAX_RUN - 1}")
@@ -425,9 +425,9 @@ class _Resolver:
                     f"run {run} of item {cell.items[item].id!r} for this model, persona and task is given twice",
                 )
             taken.add((cell.ordinal, run, item))
-            if instructions.setdefault((cell.ordinal, run), draft.instruction) != draft.instruction:
+            if instructions.setdefault((cell.ordinal, run), text.instruction) != text.instruction:
                 self._fail(f"{pointer}/instruction", f"run {run} has responses under another instruction")
-            placed.append(ProvidedResponse(cell.ordinal, run, item, draft.instruction, draft.text))
+            placed.append(ProvidedResponse(cell.ordinal, run, item, text.instruction, text.text))
         return tuple(placed)
 
     def _item_index(self, item: str | None, cell: AtomicCell, pointer: str) -> int | None:
@@ -448,15 +448,9 @@ class _Resolver:
         return None
 
 
-def _persona(draft: PersonaDraft) -> Persona:
-    return Persona(
-        draft.id, draft.description, tuple(Trait(id_, level) for id_, level in draft.traits.items())
-    )
-
-
-def _trait_problems(draft: PersonaDraft, dimensions: Mapping[str, Dimension]) -> Iterator[tuple[str, str]]:
+def _trait_problems(persona: Persona, dimensions: Mapping[str, Dimension]) -> Iterator[tuple[str, str]]:
     """The dimensions of traits that are wrong, each with the reason."""
-    for id_, level in draft.traits.items():
+    for id_, level in ((trait.dimension, trait.level) for trait in persona.traits):
         dimension = dimensions.get(id_)
         if dimension is None:
             yield id_, f"no dimension is called {id_!r}; known: {', '.join(dimensions)}"
@@ -465,9 +459,9 @@ def _trait_problems(draft: PersonaDraft, dimensions: Mapping[str, Dimension]) ->
             yield id_, f"dimension {id_!r} has no level {level!r}; its levels: {levels}"
 
 
-def _dimension(draft: DimensionDraft) -> Dimension:
-    scale = Scale(draft.scale.minimum, draft.scale.maximum, draft.levels, draft.scale.not_applicable)
-    return Dimension(draft.id, draft.name, scale, draft.options, draft.questions, draft.essay_context)
+def _dimension(own: DimensionIn) -> Dimension:
+    scale = Scale(own.scale.minimum, own.scale.maximum, tuple(own.levels), own.scale.not_applicable)
+    return Dimension(own.id, own.name, scale, own.options, tuple(own.questions), own.essay_context)
 
 
 def at_temperature_zero(judge: Model) -> Model:

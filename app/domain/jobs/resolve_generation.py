@@ -2,7 +2,7 @@
 
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.catalog import Catalog
-from app.domain.jobs.draft import PersonaGenerationDraft
+from app.domain.jobs.request import GenerateIn, as_model
 from app.domain.jobs.resolve import Resolution, look_up_model
 from app.domain.jobs.specification import JobSpec
 from app.domain.personagym.generation import PersonaGeneration
@@ -11,13 +11,13 @@ from app.domain.providers.model import Takes
 from app.domain.providers.parameters import parameter_problems
 
 
-def resolve_generation(draft: PersonaGenerationDraft, catalog: Catalog) -> Resolution:
+def resolve_generation(wanted: GenerateIn, catalog: Catalog) -> Resolution:
     """Looks up who shall make up personas.
 
     Raises:
         InvalidJobError: If there is no such model.
     """
-    reasoner, problem = look_up_model(draft.reasoner, catalog)
+    reasoner, problem = look_up_model(as_model(wanted.reasoner), catalog)
     if problem is not None:
         raise InvalidJobError([FieldError("/generate/reasoner", problem)])
     wrong = parameter_problems(reasoner.parameters, reasoner.takes or Takes())
@@ -34,6 +34,6 @@ def resolve_generation(draft: PersonaGenerationDraft, catalog: Catalog) -> Resol
         iterations=1,
         seed=0,
         instrument=catalog.gym.instrument,
-        generation=PersonaGeneration(draft.count, with_sampling(reasoner), catalog.gym.prompts),
+        generation=PersonaGeneration(wanted.count, with_sampling(reasoner), catalog.gym.prompts),
     )
     return Resolution(spec, (), ())

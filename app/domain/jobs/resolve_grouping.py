@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from app.domain.jobs.draft import JobDraft
+from app.domain.jobs.request import JudgingIn
 from app.domain.judging.grouping import REPLY_TOKENS, GroupedWords, Grouping
 from app.domain.providers.model import Model
 
 
 def resolve_grouping(
-    draft: JobDraft,
+    wanted: JudgingIn,
+    seed: int,
     words: GroupedWords,
     judges: Sequence[Model],
     *,
@@ -18,23 +19,24 @@ def resolve_grouping(
     """How sentences are grouped, the sample not drawn yet; ``None`` where they are judged one by one.
 
     Args:
-        draft: The job as it was asked for.
+        wanted: What the job asks for.
+        seed: The job's.
         words: How judges are asked.
         judges: The job's judges.
         judged: Whether any of the job's tasks has its sentences judged.
         fail: Notes what is wrong with a field.
     """
-    wanted = draft.grouping
-    if wanted is None:
+    sentences = wanted.sentences_per_call
+    if sentences == 1:
         return None
     if not judged:
         fail("/judging/sentences_per_call", "none of the job's tasks has its sentences judged")
-    needed = REPLY_TOKENS * wanted.sentences
+    needed = REPLY_TOKENS * sentences
     for n, judge in enumerate(judges):
         allowed = judge.parameters.max_tokens
         if allowed is not None and allowed < needed:
             fail(
                 f"/judges/{n}/max_tokens",
-                f"a reply about {wanted.sentences} sentences may take {needed} tokens; allow as many, or leave it out",
+                f"a reply about {sentences} sentences may take {needed} tokens; allow as many, or leave it out",
             )
-    return Grouping(wanted.sentences, wanted.check_share, wanted.check_minimum, words, draft.seed)
+    return Grouping(sentences, wanted.sample.share, wanted.sample.minimum, words, seed)

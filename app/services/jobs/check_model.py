@@ -15,7 +15,7 @@ from app.db.jobs.budgets import NOBODY, Payers
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.budget import NANOS, nanos_of
 from app.domain.jobs.catalog import Catalog
-from app.domain.jobs.draft import ModelDraft
+from app.domain.jobs.request import ModelIn
 from app.domain.jobs.resolve import at_temperature_zero, look_up_model
 from app.domain.personagym.specification import with_sampling
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Model, Usage
@@ -77,13 +77,13 @@ class Check(NamedTuple):
     """What to try.
 
     Attributes:
-        draft: The model, as a job names it.
-        role: As what a job would call it, which decides what it is sent unless the draft says otherwise.
+        model: The model, as a job names it.
+        role: As what a job would call it, which decides what it is sent unless the model's own parameters say otherwise.
         call: Whether to call it; else only what is known of it is said.
         capped_key: The API key that asks, if there is a cap on what is spent with it.
     """
 
-    draft: ModelDraft
+    model: ModelIn
     role: Role
     call: bool
     capped_key: str | None = None
@@ -136,7 +136,7 @@ def _model(catalog: Catalog, check: Check) -> Model:
     Raises:
         InvalidJobError: If there is none, or it takes less.
     """
-    model, problem = look_up_model(check.draft, catalog)
+    model, problem = look_up_model(check.model, catalog)
     if problem is not None:
         raise InvalidJobError([FieldError("/model", problem)])
     if check.role == "judge":
@@ -277,7 +277,7 @@ def _found(
     error = None if tried is None else tried.error
     found: Json = {
         "object": "model_check",
-        "model": check.draft.model,
+        "model": check.model.model,
         "role": check.role,
         "kind": connection.kind,
         "base_url": connection.base_url,

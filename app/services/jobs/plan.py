@@ -5,9 +5,8 @@ from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.domain.jobs.budget import Budget
-from app.domain.jobs.draft import JobDraft
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
+from app.domain.jobs.request import BudgetIn, JobIn
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stage_estimate import StageEstimate
 from app.domain.providers.addresses import is_private
@@ -28,7 +27,6 @@ from app.services.providers.model_parameters import (
     sampled_models,
     table_of,
 )
-from app.services.sets.sets import with_kept_sets
 
 FEWEST_UNITS, MOST_UNITS = 0.55, 1.5
 """How far the twelve models' sentences per response lie from their mean at most (atomic paper, Table 15)."""
@@ -56,14 +54,14 @@ class PlanDependencies:
 
 
 async def plan_job(
-    deps: PlanDependencies, tenant: str, draft: JobDraft, gone: Gone | None = None
+    deps: PlanDependencies, tenant: str, wanted: JobIn, gone: Gone | None = None
 ) -> dict[str, Any]:
     """The plan of a job in the HTTP contract's form.
 
     Args:
         deps: What it takes.
         tenant: Who asks.
-        draft: The job.
+        wanted: The job.
         gone: Whether who asked has gone; then it is planned no further.
 
     Raises:
@@ -71,14 +69,12 @@ async def plan_job(
         BusyError: If too many of the tenant's jobs are being planned.
         InvalidJobError: If the job can't be run as it is described.
     """
-    deps = replace(deps, submission=await deps.submission.of_tenant(tenant))
-    complete = await with_kept_sets(deps.submission.engine, tenant, draft)
-    planning = deps.submission.planning
-    return await planning.run(tenant, "plan", lambda check: _plan(deps, complete, check), gone)
+    own = replace(deps, submission=await deps.submission.of_tenant(tenant, wanted))
+    return await own.submission.planning.run(tenant, "plan", lambda check: _plan(own, wanted, check), gone)
 
 
-def _plan(deps: PlanDependencies, draft: JobDraft, check: Check) -> dict[str, Any]:
-    prepared = prepare_job(deps.submission, draft, check)
+def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> dict[str, Any]:
+    prepared = prepare_job(deps.submission, wanted, check)
     spec, cells = prepared.resolution.spec, prepared.resolution.cells
     estimates = [e for e in prepared.estimates if e.calls]
     return {
@@ -101,7 +97,7 @@ def _plan(deps: PlanDependencies, draft: JobDraft, check: Check) -> dict[str, An
             {"role": role, "model": model.label, **parameters_json(model)}
             for role, model in sampled_models(spec)
         ],
-        "warnings": _warnings(deps, prepared, draft.budget),
+        "warnings": _warnings(deps, prepared, wanted.budget),
     }
 
 
@@ -165,7 +161,7 @@ def _seconds(deps: PlanDependencies, estimate: StageEstimate) -> float:
     return max(by_requests, by_tokens) * SECONDS_PER_MINUTE
 
 
-def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | None) -> list[str]:
+def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | None) -> list[str]:
     spec = prepared.resolution.spec
     found: list[str] = []
     for _, model in sampled_models(spec):
@@ -219,7 +215,7 @@ def _without_bound(deps: PlanDependencies, spec: JobSpec) -> list[str]:
     return found
 
 
-def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | None) -> list[str]:
+def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | None) -> list[str]:
     """What of the budget the estimate exceeds, each attempt counted once."""
     if budget is None:
         return []
@@ -235,7 +231,7 @@ def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budg
     return found
 
 
-def _kill_warning(deps: PlanDependencies, prepared: PreparedJob, budget: Budget | None) -> list[str]:
+def _kill_warning(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | None) -> list[str]:
     """What of the budget may be paid twice where a worker is killed: its calls in flight, and those that it had not written."""
     spec = prepared.resolution.spec
     called = [e for e in prepared.estimates if e.calls and not e.model.simulated and not _batched(e, spec)]

@@ -26,8 +26,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.rules import Rules
 from app.domain.instruments.segmentation import runaway
 from app.domain.jobs.budget import NANOS, Budget, nanos_of
-from app.domain.jobs.catalog import Catalog
-from app.domain.jobs.draft import JobDraft, PersonaGenerationDraft
+from app.domain.jobs.catalog import Catalog, KeptSets
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
 from app.domain.jobs.personagym_plan import estimate_gym, merged, preparations_of
 from app.domain.jobs.plan import (
@@ -42,6 +41,7 @@ from app.domain.jobs.plan import (
     shards_of_provided,
 )
 from app.domain.jobs.priority import Priority
+from app.domain.jobs.request import GenerateIn, JobIn
 from app.domain.jobs.resolve import Resolution, beyond, resolve
 from app.domain.jobs.resolve_generation import resolve_generation
 from app.domain.jobs.stage_estimate import StageEstimate
@@ -56,7 +56,7 @@ from app.services.jobs.planning import Check, Gone, PlanningPool
 from app.services.keys.tenant_limits import payers as payers_of
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
-from app.services.sets.sets import sets_named, with_kept_sets
+from app.services.sets.sets import kept_sets, sets_named
 from app.telemetry.tracing import traceparent
 
 Position = tuple[int, int, int]
@@ -80,9 +80,11 @@ class SubmissionDependencies:
     book: ConnectionBook
     planning: PlanningPool = field(default_factory=PlanningPool)
 
-    async def of_tenant(self, tenant: str) -> "SubmissionDependencies":
-        """The same with the connections that a tenant's jobs can name."""
-        return replace(self, catalog=with_connections(self.catalog, await self.book.of_tenant(tenant)))
+    async def of_tenant(self, tenant: str, wanted: JobIn | None = None) -> "SubmissionDependencies":
+        """The same with the connections that a tenant's jobs can name, and the tenant's sets that a job names."""
+        catalog = with_connections(self.catalog, await self.book.of_tenant(tenant))
+        kept = KeptSets() if wanted is None else await kept_sets(self.engine, tenant, wanted)
+        return replace(self, catalog=replace(catalog, kept=kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +92,17 @@ class Submission:
     """A request for a job.
 
     Attributes:
-        draft: What to run, or the personas to make up.
+        wanted: What to run, or the personas to make up.
+        sent: The body as it came, to be shown again in its own words; existing texts and questions are left out of it.
         name: For people.
-        metadata: Free labels, by which jobs can be listed.
-        request: The body as it came, to be shown again; existing texts and questions are left out of it.
         idempotency_key: The client's key, if it gave one.
         capped_key: The API key that submits it, if there is a cap on what its jobs spend together.
         gone: Whether who submits it has gone; then it is planned no further, and there is no job.
     """
 
-    draft: JobDraft | PersonaGenerationDraft
+    wanted: JobIn | GenerateIn
+    sent: Mapping[str, Any]
     name: str | None
-    metadata: Mapping[str, str]
-    request: Mapping[str, Any]
     idempotency_key: str | None = None
     capped_key: str | None = None
     gone: Gone | None = None
@@ -139,20 +139,20 @@ class PreparedJob:
         return sum(e.calls for e in self.estimates)
 
 
-def prepare_job(deps: SubmissionDependencies, draft: JobDraft, check: Check = lambda: None) -> PreparedJob:
-    """Resolves a draft and lays out its parts; spends nothing and writes nothing.
+def prepare_job(deps: SubmissionDependencies, wanted: JobIn, check: Check = lambda: None) -> PreparedJob:
+    """Resolves a request and lays out its parts; spends nothing and writes nothing.
 
     Args:
         deps: What it takes.
-        draft: The job.
+        wanted: The job.
         check: Called between the parts; raises where nobody waits for them.
 
     Raises:
         InvalidJobError: If the job can't be run as it is described.
     """
-    resolution = resolve(draft, deps.catalog, deps.max_planned_calls)
+    resolution = resolve(wanted, deps.catalog, deps.max_planned_calls)
     check()
-    _refuse_unpriced(deps.prices, draft, resolution)
+    _refuse_unpriced(deps.prices, wanted, resolution)
     cells = resolution.cells
     if resolution.spec.provided:
         resolution, responses = _with_checks(resolution, _provided_rows(deps, resolution, check))
@@ -178,20 +178,20 @@ def calls_to_confirm(deps: SubmissionDependencies, prepared: PreparedJob) -> int
     return None if costs_nothing or prepared.calls <= deps.confirm_calls_above else prepared.calls
 
 
-def prepare_generation(deps: SubmissionDependencies, draft: PersonaGenerationDraft) -> PreparedJob:
+def prepare_generation(deps: SubmissionDependencies, wanted: GenerateIn) -> PreparedJob:
     """A job whose only shard is a preparation: it makes up personas.
 
     Raises:
         InvalidJobError: If there is no such model.
     """
-    resolution = resolve_generation(draft, deps.catalog)
-    making = NewPreparation(0, 0, 0, 0, planned_exactly=True, personas=draft.count)
+    resolution = resolve_generation(wanted, deps.catalog)
+    making = NewPreparation(0, 0, 0, 0, planned_exactly=True, personas=wanted.count)
     return PreparedJob(resolution, (), (), (making,), ())
 
 
-def _refuse_unpriced(prices: PriceBook, draft: JobDraft, resolution: Resolution) -> None:
+def _refuse_unpriced(prices: PriceBook, wanted: JobIn, resolution: Resolution) -> None:
     """A budget in money can only be kept where every call has a price."""
-    if draft.budget is None or draft.budget.usd is None:
+    if wanted.budget is None or wanted.budget.usd is None:
         return
     unpriced = _unpriced(prices, resolution)
     if unpriced:
@@ -363,14 +363,14 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     """
     client_key = None
     if submission.idempotency_key is not None:
-        client_key = await asyncio.to_thread(ClientKey.of, submission.idempotency_key, submission.request)
+        client_key = await asyncio.to_thread(ClientKey.of, submission.idempotency_key, submission.sent)
     if client_key is not None:
         async with deps.engine.connect() as connection:
             made = await client_key.made_before(connection, tenant)
             if made is not None:
                 return await _earlier_job(connection, tenant, made)
     prepared = await _prepared(deps, tenant, submission)
-    _refuse_unconfirmed(deps, submission.draft, prepared)
+    _refuse_unconfirmed(deps, submission.wanted, prepared)
     job_id = new_id("job")
     async with deps.engine.connect() as connection:
         payers = await payers_of(connection, tenant, submission.capped_key)
@@ -393,12 +393,12 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
 
 
 def _refuse_unconfirmed(
-    deps: SubmissionDependencies, draft: JobDraft | PersonaGenerationDraft, prepared: PreparedJob
+    deps: SubmissionDependencies, wanted: JobIn | GenerateIn, prepared: PreparedJob
 ) -> None:
     """Refuses a job larger than whoever submits it said, or than is taken without a word."""
-    if isinstance(draft, PersonaGenerationDraft):
+    if isinstance(wanted, GenerateIn):
         return
-    accepted = draft.confirmed_calls
+    accepted = wanted.confirm_calls
     if accepted is None and calls_to_confirm(deps, prepared) is not None:
         accepted = deps.confirm_calls_above
     if accepted is None or prepared.calls <= accepted:
@@ -427,7 +427,7 @@ async def _keep_caps(
         return
     unpriced = _unpriced(prices, prepared.resolution)
     expected = nanos_of(_expected_usd(prices, prepared))
-    budget = submission.draft.budget if isinstance(submission.draft, JobDraft) else None
+    budget = submission.wanted.budget if isinstance(submission.wanted, JobIn) else None
     if budget is not None and budget.usd is not None:
         expected = min(expected, nanos_of(budget.usd))
     for cap in caps:
@@ -454,12 +454,12 @@ def _expected_usd(prices: PriceBook, prepared: PreparedJob) -> float:
 
 
 async def _prepared(deps: SubmissionDependencies, tenant: str, submission: Submission) -> PreparedJob:
-    deps, draft = await deps.of_tenant(tenant), submission.draft
-    if isinstance(draft, PersonaGenerationDraft):
-        return prepare_generation(deps, draft)
-    complete = await with_kept_sets(deps.engine, tenant, draft)
+    wanted = submission.wanted
+    if isinstance(wanted, GenerateIn):
+        return prepare_generation(await deps.of_tenant(tenant), wanted)
+    own = await deps.of_tenant(tenant, wanted)
     return await deps.planning.run(
-        tenant, "submission", lambda check: prepare_job(deps, complete, check), submission.gone
+        tenant, "submission", lambda check: prepare_job(own, wanted, check), submission.gone
     )
 
 
@@ -478,7 +478,7 @@ async def _insert(
     prepared: PreparedJob,
     payers: Payers,
 ) -> None:
-    resolution = prepared.resolution
+    wanted, resolution = submission.wanted, prepared.resolution
     spec = resolution.spec
     await insert_job(
         connection,
@@ -486,13 +486,13 @@ async def _insert(
             id=job_id,
             tenant=tenant,
             name=submission.name,
-            request=_shown(submission.request),
+            request=_shown(submission.sent),
             spec=encode_spec(spec),
             simulated=any(model.simulated for model in (*spec.models, *spec.called)),
-            metadata=submission.metadata,
+            metadata=wanted.metadata if isinstance(wanted, JobIn) else {},
             planned_responses=prepared.planned_responses,
             expected_verdicts=prepared.expected_verdicts,
-            priority=submission.draft.priority if isinstance(submission.draft, JobDraft) else Priority.NORMAL,
+            priority=Priority(wanted.priority) if isinstance(wanted, JobIn) else Priority.NORMAL,
             traceparent=traceparent(),
         ),
         [
@@ -504,11 +504,13 @@ async def _insert(
         prepared.preparations,
         [NewStep(s.person, s.kind, s.task, s.content) for s in resolution.given],
     )
-    if isinstance(submission.draft, JobDraft):
-        await sets.note_named(connection, tenant, job_id, sets_named(submission.draft))
-    budget = submission.draft.budget if isinstance(submission.draft, JobDraft) else None
+    budget = None
+    if isinstance(wanted, JobIn):
+        await sets.note_named(connection, tenant, job_id, sets_named(wanted))
+        budget = wanted.budget
     if budget is not None or payers != NOBODY:
-        await budgets.insert_budget(connection, tenant, job_id, budget or Budget(), payers)
+        limits = Budget() if budget is None else budget.to_budget()
+        await budgets.insert_budget(connection, tenant, job_id, limits, payers)
 
 
 def _shown(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from app.domain.instruments.instrument import InstrumentRef
 from app.domain.instruments.rules import RuleBook
 from app.domain.jobs.catalog import Catalog
-from app.domain.jobs.draft import ModelDraft
 from app.domain.jobs.personagym_resolve import GymCatalog
+from app.domain.jobs.request import as_model
 from app.domain.judging.grouping import GroupedWords
 from app.domain.judging.hardening import Hardening
 from app.domain.providers.model import Takes
@@ -58,7 +58,7 @@ def make_catalog(
         hardened=hardened,
         model_problem=lambda _connection, _name: None,
         is_simulated=lambda _connection: False,
-        judges=tuple(ModelDraft(judge) for judge in connections.judges),
+        judges=tuple(map(as_model, connections.judges)),
         reply_days=reply_days,
     )
     return with_connections(catalog, connections)

@@ -13,7 +13,6 @@ from app.db.sets import sets
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.persona import Persona
 from app.domain.jobs.catalog import Catalog
-from app.domain.jobs.draft import PersonaDraft
 from app.domain.jobs.imports import PersonaFormat, PersonasRead, read_persona_list, read_personas
 from app.services.errors import NotFoundError
 from app.services.long_texts import on_a_thread
@@ -90,7 +89,7 @@ def _read(read: Callable[[], PersonasRead], catalog: Catalog) -> tuple[str, Peop
     errors = [*found.errors, *_conflicts(found, catalog)]
     if errors:
         raise InvalidJobError(errors)
-    content: People = [_of_draft(persona) for persona in found.personas]
+    content: People = [_content(persona) for persona in found.personas]
     return set_id(PERSONA_SET, content), content
 
 
@@ -108,7 +107,7 @@ def _conflicts(read: PersonasRead, catalog: Catalog) -> list[FieldError]:
     found = []
     for persona, pointer in zip(read.personas, read.pointers, strict=True):
         known = catalog.personas.get(persona.id)
-        other = known is not None and _content(known) != _of_draft(persona)
+        other = known is not None and _content(known) != _content(persona)
         if other or persona.id in catalog.persona_sets:
             message = f"the id {persona.id!r} is that of a built-in persona or set; choose another"
             found.append(FieldError(f"{pointer}/id", message))
@@ -132,10 +131,6 @@ async def find_persona_set(engine: AsyncEngine, catalog: Catalog, tenant: str, i
         raise NotFoundError(id_)
     kept = found[id_]
     return _json(id_, kept.name, kept.content, kept.diversity, built_in=False)
-
-
-def _of_draft(persona: PersonaDraft) -> dict[str, Any]:
-    return {"id": persona.id, "description": persona.description, "traits": dict(persona.traits)}
 
 
 def _content(persona: Persona) -> dict[str, Any]:

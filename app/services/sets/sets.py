@@ -1,8 +1,7 @@
 """What question sets and persona sets have in common: ids that name their content, lists, and who uses them."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.sets import sets
 from app.db.sets.sets import SetSummary, Table
-from app.domain.jobs.draft import JobDraft, PersonaDraft
+from app.domain.instruments.persona import Persona, traits_of
+from app.domain.jobs.catalog import KeptSets
+from app.domain.jobs.request import JobIn
 from app.services.idempotency import hash_of
 
 QUESTION_SET, PERSONA_SET = "qset", "pset"
@@ -40,32 +41,30 @@ async def list_sets(
         return await sets.list_sets(connection, table, tenant, limit=limit, after=after)
 
 
-def sets_named(draft: JobDraft) -> list[str]:
+def sets_named(wanted: JobIn) -> list[str]:
     """The ids of the kept sets that a job names, whether there are such sets or not."""
-    named = [name for name in draft.personas if isinstance(name, str) and is_persona_set_id(name)]
-    questions = None if draft.questions is None else draft.questions.set_id
-    return named if questions is None else [*named, questions]
+    named = [name for name in wanted.personas if isinstance(name, str) and is_persona_set_id(name)]
+    return [*named, wanted.questions] if isinstance(wanted.questions, str) else named
 
 
-async def with_kept_sets(engine: AsyncEngine, tenant: str, draft: JobDraft) -> JobDraft:
-    """The draft with the content of the question set and the persona sets that it names, as far as there are any."""
-    wanted = sets_named(draft)
-    if not wanted:
-        return draft
+async def kept_sets(engine: AsyncEngine, tenant: str, wanted: JobIn) -> KeptSets:
+    """The question set and the persona sets that a job names, as far as there are any."""
+    named = sets_named(wanted)
+    if not named:
+        return KeptSets()
     async with engine.connect() as connection:
-        people = await sets.persona_sets(connection, tenant, wanted)
-        complete = replace(
-            draft,
-            persona_sets={
-                id_: tuple(PersonaDraft(**persona) for persona in found.content)
-                for id_, found in people.items()
-            },
-        )
-        if draft.questions is None or draft.questions.set_id is None:
-            return complete
-        found = await sets.question_set(connection, tenant, draft.questions.set_id)
-    by_persona = None if found is None else found[1]
-    return replace(complete, questions=replace(draft.questions, by_persona=by_persona))
+        people = await sets.persona_sets(connection, tenant, named)
+        asked = wanted.questions if isinstance(wanted.questions, str) else None
+        found = None if asked is None else await sets.question_set(connection, tenant, asked)
+    return KeptSets(
+        {id_: tuple(map(persona_of, each.content)) for id_, each in people.items()},
+        {} if asked is None or found is None else {asked: found[1]},
+    )
+
+
+def persona_of(kept: Mapping[str, Any]) -> Persona:
+    """A persona as sets keep it."""
+    return Persona(kept["id"], kept["description"], traits_of(kept["traits"]))
 
 
 def summary_json(kind: str, found: SetSummary) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import preparations
 from app.db.jobs.preparations import StoredStep
-from app.domain.jobs.draft import ModelDraft, TaskDraft
 from app.domain.providers.model import ChatReply, ChatRequest
 from app.instruments.personagym_loader import load_personagym
 from app.llm.connections.connections import load_connections
@@ -24,6 +23,7 @@ from tests.integration.engine import engine
 from tests.integration.jobs import TENANT
 from tests.integration.services.execution.test_prepare_persona import new_gym_job
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+from tests.job_requests import a_model, a_task
 
 __all__ = ["engine"]
 
@@ -144,8 +144,8 @@ async def prepared(
     server.script = lambda path, _: (reply, end) if re.fullmatch(rf"{stage}/0(/\w+)?(/0)?/1", path) else None
     job = await new_gym_job(
         worker.engine,
-        tasks=(TaskDraft("expected_action", questions=questions),),
-        reasoner=ModelDraft(f"{connection}/sim-reasoner"),
+        tasks=(a_task("expected_action", questions=questions),),
+        reasoner=a_model(f"{connection}/sim-reasoner"),
     )
     await worker.run_all(job)
     assert (await worker.finalize(job)).completeness == "full"
@@ -259,8 +259,8 @@ class TestJudge:
         server.script = lambda path, _: (reply, end) if path.startswith("judging") else None
         job = await new_gym_job(
             worker.engine,
-            tasks=(TaskDraft("expected_action", questions=1),),
-            judges=(ModelDraft(f"{connection}/sim-judge"),),
+            tasks=(a_task("expected_action", questions=1),),
+            judges=(a_model(f"{connection}/sim-judge"),),
         )
         await worker.run_all(job)
         ended = await worker.finalize(job)

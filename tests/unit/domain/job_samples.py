@@ -1,20 +1,24 @@
-"""Drafts, and a catalog of the built-in instrument with two connections."""
+"""Requests, and a catalog of the built-in instrument with two connections."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.domain.errors import InvalidJobError
 from app.domain.instruments.instrument import InstrumentRef
-from app.domain.jobs.catalog import Catalog
-from app.domain.jobs.draft import DimensionDraft, JobDraft, ModelDraft, PersonaDraft, ResponseDraft
+from app.domain.instruments.persona import Persona
+from app.domain.jobs.catalog import Catalog, KeptSets
 from app.domain.jobs.personagym_resolve import GymCatalog
+from app.domain.jobs.request import JobIn, ResponseIn
 from app.domain.jobs.resolve import Resolution, resolve
 from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.instruments.rules import RULES
+from tests.job_requests import a_dimension, a_job, a_model, a_persona
 
 INSTRUMENT = load_atomic()
 GYM = load_personagym()
@@ -41,23 +45,23 @@ CATALOG = Catalog(
     ),
     is_simulated=lambda connection: connection == "sim",
 )
-DUO = PersonaDraft("duo", "a warm but anxious neighbour", {"A": "high", "N": "low"})
-POLITICS = DimensionDraft("p", "politics", "1 to 5, or 9", levels=("left", "right"))
+DUO = a_persona("duo", "a warm but anxious neighbour", {"A": "high", "N": "low"})
+POLITICS = a_dimension("p", "politics", "1 to 5, or 9", levels=("left", "right"))
 
 
-def draft(**changes: Any) -> JobDraft:
+def draft(**changes: Any) -> JobIn:
     usual: dict[str, Any] = {
         "personas": ("E-low",),
         "tasks": ("essay",),
-        "models": (ModelDraft("acme/m"),),
-        "judges": (ModelDraft("acme/j"),),
+        "models": (a_model("acme/m"),),
+        "judges": (a_model("acme/j"),),
         "instructions": (1,),
         "iterations": 2,
     }
-    return JobDraft(**(usual | changes))
+    return a_job(**(usual | changes))
 
 
-def texts(*responses: ResponseDraft, **changes: Any) -> JobDraft:
+def texts(*responses: ResponseIn, **changes: Any) -> JobIn:
     return draft(**({"models": (), "instructions": None, "responses": responses} | changes))
 
 
@@ -65,8 +69,13 @@ def resolved(**changes: Any) -> Resolution:
     return resolve(draft(**changes), CATALOG)
 
 
-def wrong(job: JobDraft) -> dict[str, str]:
-    """What is wrong with a draft: messages by pointer."""
+def keeping(personas: Iterable[Persona]) -> Catalog:
+    """The catalog with a persona set of the tenant's, ``pset_1``."""
+    return replace(CATALOG, kept=KeptSets(personas={"pset_1": tuple(personas)}))
+
+
+def wrong(job: JobIn, catalog: Catalog = CATALOG) -> dict[str, str]:
+    """What is wrong with a request: messages by pointer."""
     with pytest.raises(InvalidJobError) as caught:
-        resolve(job, CATALOG)
+        resolve(job, catalog)
     return {error.pointer: error.message for error in caught.value.errors}

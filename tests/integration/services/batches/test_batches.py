@@ -17,7 +17,6 @@ from app.db.execution import shards
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.budget import Budget
-from app.domain.jobs.draft import ModelDraft
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.status import JobStatus
 from app.llm.batches.gateway import BatchGateway
@@ -36,6 +35,7 @@ from app.services.scheduling.sweep import sweep
 from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids, simulated_connections
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 from tests.integration.simulator.conftest import RunningSimulator
+from tests.job_requests import a_model
 
 MOST_CALLS = 40
 ROUNDS = 400
@@ -136,8 +136,8 @@ async def batched_job(service: Service, connection: str = "simulated", **changes
     return await new_job(
         service.engine,
         queue=service.queue,
-        models=(ModelDraft(f"{connection}/sim-faithful"),),
-        judges=(ModelDraft(f"{connection}/sim-judge"),),
+        models=(a_model(f"{connection}/sim-faithful"),),
+        judges=(a_model(f"{connection}/sim-judge"),),
         execution=Execution.BATCH,
         **changes,
     )

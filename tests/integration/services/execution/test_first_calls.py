@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.domain.jobs.draft import ModelDraft
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest
 from app.ports import FailureKind, ModelCallError
@@ -17,6 +16,7 @@ from app.services.jobs.control import resume_job, retry_job
 from app.services.jobs.view import view_job
 from tests.integration.jobs import TENANT, execute, new_job, scalar
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+from tests.job_requests import a_model
 
 WORDS = "HTTP 400: temperature is deprecated for this model"
 REFUSED = ModelCallError(WORDS, kind=FailureKind.ITEM, code="invalid_request_error", status=400)
@@ -122,7 +122,7 @@ class TestCallsThatAllFailAlike:
         assert (await worker.finalize(job)).completeness == "full"
 
     async def test_of_one_of_two_judges_stop_the_job_too(self, engine: AsyncEngine, worker: Worker) -> None:
-        judges = (ModelDraft("simulated/sim-judge"), ModelDraft("simulated/sim-judge-harsh"))
+        judges = (a_model("simulated/sim-judge"), a_model("simulated/sim-judge-harsh"))
         complete = worker.provider.complete
 
         async def refuse_one(request: ChatRequest) -> ChatReply:

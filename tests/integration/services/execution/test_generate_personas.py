@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.db.sets import sets
-from app.domain.jobs.draft import JobDraft, ModelDraft, PersonaGenerationDraft, QuestionsDraft
+from app.domain.jobs.request import GenerateIn, JobIn
 from app.domain.jobs.status import JobStatus
 from app.domain.personagym.generation import MOST_FRUITLESS, NewPersonas, read_new_personas
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
@@ -73,15 +73,13 @@ def inventor(worker: Worker) -> Inventor:
     return worker.provider
 
 
-async def submitted(
-    engine: AsyncEngine, wanted: JobDraft | PersonaGenerationDraft, name: str = "crowd"
-) -> JobRow:
+async def submitted(engine: AsyncEngine, wanted: JobIn | GenerateIn, name: str = "crowd") -> JobRow:
     deps = submission_dependencies(engine, RecordingQueue())
-    return await submit_job(deps, TENANT, Submission(wanted, name, {}, {}))
+    return await submit_job(deps, TENANT, Submission(wanted, {}, name))
 
 
 async def new_generation(engine: AsyncEngine, count: int) -> JobRow:
-    return await submitted(engine, PersonaGenerationDraft(count, ModelDraft("simulated/sim-reasoner")))
+    return await submitted(engine, GenerateIn(count=count, reasoner="simulated/sim-reasoner"))
 
 
 async def ended(worker: Worker, job: JobRow) -> tuple[JobRow, dict[str, Any]]:
@@ -240,7 +238,7 @@ class TestDeletedJob:
         first, second = await self.finished(engine, worker), await self.finished(engine, worker)
         (set_id,) = first.made_sets
         assert second.made_sets == [set_id]
-        third = await self.finished(engine, worker, questions=QuestionsDraft(None, set_id))
+        third = await self.finished(engine, worker, questions=set_id)
         await self.delete(worker, first)
         await self.delete(worker, second)
         assert set_id in await kept_sets(engine)

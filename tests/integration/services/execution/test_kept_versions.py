@@ -15,7 +15,6 @@ from app.db.jobs.jobs import JobRow
 from app.domain.instruments.refusal import RefusalRules
 from app.domain.instruments.rules import RuleBook, Versions
 from app.domain.instruments.segmentation import Unit
-from app.domain.jobs.draft import ResponseDraft
 from app.domain.jobs.status import JobStatus
 from app.instruments.rules import RULES
 from app.services.jobs.control import resume_job, retry_job
@@ -23,6 +22,7 @@ from tests.integration.jobs import TENANT, claimed, execute, expire, new_job, re
 from tests.integration.services.execution.test_prepare_persona import Reasoner, new_gym_job
 from tests.integration.services.jobs.test_retry import BAD_TEXT, UNJUDGED, Moody
 from tests.integration.services.scheduling.test_run_shard import TEXT, Provider, Worker
+from tests.job_requests import a_response
 
 
 class WholeText:
@@ -58,7 +58,7 @@ WITHOUT_OLD = RuleBook(Versions("segmenter", {"whole-v2": WholeText}), NEW.refus
 MOMENT = re.compile(r'"20\d\d-\d\d-\d\dT[^"]*"')
 SEVERAL: dict[str, Any] = {"personas": ("E-low", "E-high", "A-low"), "iterations": 3}
 EXISTING: dict[str, Any] = {
-    "responses": (ResponseDraft("E-low", "essay", TEXT),),
+    "responses": (a_response("E-low", "essay", TEXT),),
     "models": (),
     "instructions": None,
 }

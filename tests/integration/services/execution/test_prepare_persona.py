@@ -12,7 +12,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import preparations
 from app.db.jobs.jobs import JobRow
-from app.domain.jobs.draft import ModelDraft, QuestionsDraft, TaskDraft
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.instruments.personagym_loader import load_personagym
@@ -31,6 +30,7 @@ from tests.integration.jobs import (
     take,
 )
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+from tests.job_requests import a_model, a_task
 
 POOL = [environment.name for environment in load_personagym().environments]
 STORIES = ("a flood", "a lost child", "an unpaid debt", "a wedding", "a broken bridge", "a stray dog")
@@ -92,14 +92,14 @@ async def new_gym_job(engine: AsyncEngine, **changes: Any) -> JobRow:
     """One persona, one task of two questions, one model, one judge."""
     usually: dict[str, Any] = {
         "personas": ("gym-13",),
-        "tasks": (TaskDraft("expected_action", questions=2),),
-        "models": (ModelDraft("simulated/sim-faithful"),),
-        "judges": (ModelDraft("simulated/sim-judge"),),
-        "reasoner": ModelDraft("simulated/sim-reasoner"),
+        "tasks": (a_task("expected_action", questions=2),),
+        "models": (a_model("simulated/sim-faithful"),),
+        "judges": (a_model("simulated/sim-judge"),),
+        "reasoner": a_model("simulated/sim-reasoner"),
         "instructions": None,
     }
     deps = submission_dependencies(engine, RecordingQueue())
-    return await submit_job(deps, TENANT, Submission(draft(**(usually | changes)), "a job", {}, {}))
+    return await submit_job(deps, TENANT, Submission(draft(**(usually | changes)), {}, "a job"))
 
 
 async def steps(engine: AsyncEngine, job: JobRow) -> list[tuple[str, int, int, str]]:
@@ -188,7 +188,7 @@ class TestPreparation:
     async def test_questions_per_environment_are_set_in_one_after_the_other_and_fix_the_plan(
         self, engine: AsyncEngine, worker: Worker, reasoner: Reasoner
     ) -> None:
-        task = TaskDraft("expected_action", questions=2, questions_per_environment=True, runs=3)
+        task = a_task("expected_action", questions=2, questions_per_environment=True, runs=3)
         job = await new_gym_job(engine, tasks=(task,))
         before = (await view_job(engine, TENANT, job.id))["progress"]
         assert [before[s]["estimated"] for s in ("questions", "exemplars", "generation")] == [
@@ -211,10 +211,8 @@ class TestPreparation:
         self, engine: AsyncEngine, worker: Worker, reasoner: Reasoner
     ) -> None:
         asked = {"gym-13": {"expected_action": ("Who are you, and where do you come from?",)}}
-        tasks = (TaskDraft("expected_action"), TaskDraft("toxicity_control", questions=2))
-        job = await new_gym_job(
-            engine, tasks=tasks, questions=QuestionsDraft(asked), environments=("A barn", "An inn")
-        )
+        tasks = (a_task("expected_action"), a_task("toxicity_control", questions=2))
+        job = await new_gym_job(engine, tasks=tasks, questions=asked, environments=("A barn", "An inn"))
         await worker.run_all(job)
         stages = reasoner.stages()
         assert (stages["environments"], stages["questions"], stages["exemplars"]) == (0, 1, 3)

@@ -15,9 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.jobs.budget import Budget
-from app.domain.jobs.draft import ModelDraft, ResponseDraft
 from app.domain.jobs.status import JobStatus
-from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, ModelParameters
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason
 from app.domain.providers.reuse import Reuse, ReuseScope
 from app.ports import FailureKind, ModelCallError
 from app.services.jobs.control import cancel_job, delete_job, retry_job
@@ -27,6 +26,7 @@ from app.services.results.responses import ResponseFilter, read_page
 from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids
 from tests.integration.services.execution.test_prepare_persona import Reasoner, new_gym_job
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+from tests.job_requests import a_model, a_response
 
 IN_JOB = Reuse(judging=ReuseScope.IN_JOB)
 ACROSS_JOBS = Reuse(judging=ReuseScope.ACROSS_JOBS)
@@ -95,7 +95,7 @@ def model(worker: Worker) -> Author:
 async def read_six_times(engine: AsyncEngine, reuse: Reuse = IN_JOB, **changes: Any) -> JobRow:
     """A job over six equal texts of two sentences, in a shard each."""
     text = "I read. I stay at home."
-    texts = tuple(ResponseDraft("E-low", "essay", text, model=f"writer {n}") for n in range(6))
+    texts = tuple(a_response("E-low", "essay", text, model=f"writer {n}") for n in range(6))
     return await new_job(engine, models=(), instructions=None, responses=texts, reuse=reuse, **changes)
 
 
@@ -181,19 +181,14 @@ class TestInsideAJob:
     async def test_a_judge_that_is_drawn_by_chance_is_asked_each_time(
         self, engine: AsyncEngine, worker: Worker, model: Author
     ) -> None:
-        judges = tuple(
-            ModelDraft("simulated/sim-judge", f"at {heat}", ModelParameters(temperature=heat))
-            for heat in (0.5, 0)
-        )
+        judges = tuple(a_model("simulated/sim-judge", f"at {heat}", temperature=heat) for heat in (0.5, 0))
         await worker.run_all(await read_six_times(engine, judges=judges))
         assert model.asked() == {"judging": 12 + 2}
 
     async def test_judges_with_other_parameters_are_others(
         self, engine: AsyncEngine, worker: Worker, model: Author
     ) -> None:
-        judges = tuple(
-            ModelDraft("simulated/sim-judge", f"with {n}", ModelParameters(max_tokens=n)) for n in (1, 2)
-        )
+        judges = tuple(a_model("simulated/sim-judge", f"with {n}", max_tokens=n) for n in (1, 2))
         await worker.run_all(await read_six_times(engine, judges=judges))
         assert model.asked() == {"judging": 4}
 
@@ -348,7 +343,7 @@ class TestAcrossJobs:
         self, engine: AsyncEngine, worker: Worker, model: Author
     ) -> None:
         """Also where a model is named twice, so that a job asks twice for the same in the same words."""
-        twins = tuple(ModelDraft("simulated/sim-faithful", label) for label in ("a", "b"))
+        twins = tuple(a_model("simulated/sim-faithful", label) for label in ("a", "b"))
         first = await new_job(engine, models=twins, iterations=3, reuse=TEXTS_TOO)
         await worker.run_all(first)
         assert model.asked() == {"generation": 6, "judging": 6 + 1}
@@ -388,7 +383,7 @@ class TestAcrossJobs:
         await worker.run_all(await new_job(engine, reuse=TEXTS_TOO))
         model.asked()
         stopped, ended = [
-            await new_job(engine, judges=(ModelDraft("simulated/sim-judge-harsh"),), reuse=TEXTS_TOO)
+            await new_job(engine, judges=(a_model("simulated/sim-judge-harsh"),), reuse=TEXTS_TOO)
             for _ in range(2)
         ]
         model.error = ModelCallError("no such key", kind=FailureKind.JOB, code="invalid_api_key", status=401)

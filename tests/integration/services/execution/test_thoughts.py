@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
-from app.domain.jobs.draft import GroupingDraft, ModelDraft, ResponseDraft
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest
 from app.domain.providers.reuse import Reuse, ReuseScope
@@ -28,6 +27,7 @@ from tests.integration.llm.conftest import ANTHROPIC_REPLY, OPENAI_REPLY
 from tests.integration.llm.stub_provider import Answer, Seen, StubProvider
 from tests.integration.services.execution.test_prepare_persona import new_gym_job, usual
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+from tests.job_requests import a_model, a_response, grouped
 
 ANSWER = "I stay at home. I read alone. Parties are fun."
 THOUGHTS = "I am introverted. So I would say 2, or even 1. Parties are loud. Let me write."
@@ -133,7 +133,7 @@ class TestThoughts:
         message = filled(form["message"])
         provider.writes = lambda: openai(message) if kind == "openai" else anthropic(message)
         model = "simulated/sim-faithful" if kind == "openai" else "simulated-anthropic/sim-faithful"
-        job, results = await ended(worker, await new_job(engine, models=(ModelDraft(model),)))
+        job, results = await ended(worker, await new_job(engine, models=(a_model(model),)))
         (cell,) = results["cells"]
         assert cell["units"] == cell["units"] | {"total": 6, "scored": 6}  # 2 runs of 3 sentences
         assert cell["metrics"]["acc_atom"]["value"] == pytest.approx(2 / 3)
@@ -184,8 +184,8 @@ class TestThoughts:
     ) -> None:
         lines = "\n".join(f"S{n}: {score}" for n, score in enumerate(SCORES.values(), 1))
         provider.judges = lambda _: openai({"content": lines, "reasoning": THOUGHTS})
-        grouping = GroupingDraft(3, 0.0, 0)
-        job, results = await ended(worker, await new_job(engine, grouping=grouping))
+        grouping = grouped(3, 0.0, 0)
+        job, results = await ended(worker, await new_job(engine, judging=grouping))
         assert results["cells"][0]["metrics"]["acc_atom"]["value"] == pytest.approx(2 / 3)
         shown = await page(worker, job)
         assert [v["thoughts"] for unit in shown[0]["units"] for v in unit["verdicts"]] == [
@@ -253,7 +253,7 @@ class TestExistingTexts:
     @staticmethod
     async def judging(engine: AsyncEngine, *texts: str) -> JobRow:
         """A job that judges texts that are there."""
-        responses = tuple(ResponseDraft("E-low", "essay", text) for text in texts)
+        responses = tuple(a_response("E-low", "essay", text) for text in texts)
         return await new_job(engine, models=(), instructions=None, responses=responses)
 
     async def test_are_judged_without_their_thoughts(

@@ -13,8 +13,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.budgets import Payers, read_caps
 from app.domain.errors import InvalidJobError
-from app.domain.jobs.draft import ModelDraft
-from app.domain.providers.model import ModelParameters
 from app.guard.addresses import parse_networks
 from app.guard.targets import Guard
 from app.llm.connections.connections import Connections, load_connections
@@ -28,6 +26,7 @@ from app.vault.secret_cipher import SecretCipher
 from tests.integration.jobs import TENANT, RecordingQueue, submission_dependencies
 from tests.integration.llm.conftest import ANTHROPIC_REPLY, OPENAI_REPLY
 from tests.integration.llm.stub_provider import Answer, StubProvider
+from tests.job_requests import a_model
 
 Json = dict[str, Any]
 GOOD = Answer.of_json(OPENAI_REPLY)
@@ -61,8 +60,8 @@ def deps(engine: AsyncEngine, operator: Connections) -> CheckDependencies:
 
 
 async def check(deps: CheckDependencies, model: str = "lab/m", **options: Any) -> Json:
-    parameters = options.pop("parameters", ModelParameters())
-    draft = ModelDraft(model, parameters=parameters)
+    parameters = options.pop("parameters", {})
+    draft = a_model(model, **parameters)
     asked: Json = {"role": "judge", "call": True} | options
     return await check_model(deps, TENANT, Check(draft, **asked))
 
@@ -189,7 +188,7 @@ class TestRefusedParameters:
         self, deps: CheckDependencies, stub: StubProvider
     ) -> None:
         stub.then(refusal("temperature, top_p, max_tokens, seed, stop: no"))
-        asked = ModelParameters(0.5, 0.5, 9, 1, ("END",))
+        asked = {"temperature": 0.5, "top_p": 0.5, "max_tokens": 9, "seed": 1, "stop": ["END"]}
         found = await check(deps, parameters=asked)
         assert (found["works"], found["calls"]) == (False, 4)
 
@@ -301,7 +300,7 @@ class TestSpendingCap:
     async def test_one_that_may_cost_more_than_is_left_is_not_made(
         self, deps: CheckDependencies, stub: StubProvider, engine: AsyncEngine, key: str
     ) -> None:
-        asked = ModelParameters(max_tokens=1000)
+        asked = {"max_tokens": 1000}
         with pytest.raises(SpendingCapError, match=r"leaves \$2.0000"):
             await check(deps, "lab/priced", capped_key=key, parameters=asked)
         assert (await self.spent(engine), stub.seen) == (0, [])
@@ -327,7 +326,7 @@ class TestSpendingCap:
     ) -> None:
         await change_limits(engine, TENANT, LimitChanges(usd=1.5, changes_cap=True))
         with pytest.raises(SpendingCapError, match=r"the tenant's spending cap leaves \$1.5000"):
-            await check(deps, "lab/priced", capped_key=key, parameters=ModelParameters(max_tokens=800))
+            await check(deps, "lab/priced", capped_key=key, parameters={"max_tokens": 800})
         with pytest.raises(SpendingCapError, match="the tenant has a spending cap, and no price is known"):
             await check(deps)
         assert stub.seen == []

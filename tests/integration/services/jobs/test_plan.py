@@ -7,8 +7,6 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.jobs.budget import Budget
-from app.domain.jobs.draft import ModelDraft
-from app.domain.jobs.execution import Execution
 from app.guard.targets import Guard
 from app.llm.connections.connections import load_connections
 from app.llm.models.prices import GenaiPriceBook
@@ -17,6 +15,7 @@ from app.services.jobs.plan import PlanDependencies, plan_job
 from app.services.providers.connection_book import ConnectionBook
 from app.vault.secret_cipher import SecretCipher
 from tests.integration.jobs import TENANT, RecordingQueue, draft, submission_dependencies
+from tests.job_requests import a_model
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ def deps(engine: AsyncEngine) -> PlanDependencies:
 
 
 async def test_a_model_that_is_gone_is_named_once(deps: PlanDependencies) -> None:
-    gone = ModelDraft("openai/gpt-4o-2024-05-13")
+    gone = a_model("openai/gpt-4o-2024-05-13")
     plan = await plan_job(deps, TENANT, draft(models=(gone,), judges=(gone,)))
     (warning,) = [one for one in plan["warnings"] if "ended on" in one]
     assert warning.startswith("gpt-4o-2024-05-13 ended on 2026-10-23 (https://")
@@ -39,7 +38,7 @@ async def test_a_model_that_is_gone_is_named_once(deps: PlanDependencies) -> Non
 
 
 async def test_one_that_stays_is_not(deps: PlanDependencies) -> None:
-    stays = ModelDraft("openai/gpt-6-luna")
+    stays = a_model("openai/gpt-6-luna")
     plan = await plan_job(deps, TENANT, draft(models=(stays,), judges=(stays,)))
     assert not any(
         "end" in one.split("(")[0] for one in plan["warnings"] if "gpt-6-luna" in one and "20" in one
@@ -85,7 +84,7 @@ async def test_a_server_of_ones_own_without_a_bound_is_named(
         book=ConnectionBook(engine, operator, Guard(), SecretCipher(())),
         prices=GenaiPriceBook(operator),
     )
-    own = ModelDraft("own/small")
+    own = a_model("own/small")
     plan = await plan_job(
         PlanDependencies(submission, operator, submission.prices, 512, 512),
         TENANT,
@@ -116,10 +115,14 @@ async def test_a_job_with_a_budget_is_told_what_a_killed_worker_may_cost(
         prices=GenaiPriceBook(operator),
     )
     deps = PlanDependencies(submission, operator, submission.prices, max_in_flight=512, max_unwritten=100)
-    writer, *judges = map(ModelDraft, models)
-    job = draft(models=(writer,), judges=tuple(judges) or (writer,))
-    job = replace(job, execution=Execution(execution), budget=Budget(calls=10**6))
+    writer, *judges = map(a_model, models)
+    job = draft(
+        models=(writer,),
+        judges=tuple(judges) or (writer,),
+        execution=execution,
+        budget=Budget(calls=10**6),
+    )
     warnings = (await plan_job(deps, TENANT, job))["warnings"]
     told = f"At most {most} calls may be paid twice for each worker that is killed; the budget holds."
     assert [one for one in warnings if "paid twice" in one] == ([told] if most else [])
-    assert "paid twice" not in str(await plan_job(deps, TENANT, replace(job, budget=None)))
+    assert "paid twice" not in str(await plan_job(deps, TENANT, job.model_copy(update={"budget": None})))

@@ -7,7 +7,6 @@ from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.errors import InvalidJobError
-from app.domain.jobs.draft import ModelDraft
 from app.domain.jobs.resolve import look_up_model
 from app.domain.providers.model import ChatRequest, Model
 from app.guard.addresses import parse_networks
@@ -34,6 +33,7 @@ from tests.integration.jobs import TENANT, RecordingQueue, execute, submission_d
 from tests.integration.llm.conftest import OPENAI_REPLY
 from tests.integration.llm.stub_provider import Answer, StubProvider
 from tests.integration.llm.test_completions import REPLY as COMPLETIONS_REPLY
+from tests.job_requests import a_model
 
 Json = dict[str, Any]
 OLD, NEW = bytes(32), bytes(range(32))
@@ -215,7 +215,7 @@ class TestNames:
             submission_dependencies(deps.engine, RecordingQueue()).catalog, await book.of_tenant(TENANT)
         )
         for connection in ("lab", theirs):
-            _, problem = look_up_model(ModelDraft(f"{connection}/m"), catalog)
+            _, problem = look_up_model(a_model(f"{connection}/m"), catalog)
             assert problem is not None
             assert "no connection is called" in problem
 

@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.jobs import JobRow
-from app.domain.jobs.draft import ModelDraft
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.ports import FailureKind, ModelCallError
@@ -16,6 +15,7 @@ from app.services.jobs.control import retry_job
 from tests.integration.jobs import TENANT, new_job
 from tests.integration.services.execution.test_prepare_persona import new_gym_job, usual
 from tests.integration.services.scheduling.test_run_shard import TEXT, Provider, Worker
+from tests.job_requests import a_model
 
 Said = ChatReply | ModelCallError
 
@@ -128,7 +128,7 @@ class TestTexts:
     async def test_of_one_of_two_models_fail_it_too(
         self, worker: Worker, provider: Scripted, engine: AsyncEngine
     ) -> None:
-        models = (ModelDraft("simulated/sim-faithful"), ModelDraft("simulated/sim-drifting"))
+        models = (a_model("simulated/sim-faithful"), a_model("simulated/sim-drifting"))
         job = await new_job(engine, models=models)
         provider.texts = chain([said(TEXT)] * 2, repeat(FILTERED))  # cells are run in the models' order
         assert told(await ended(worker, job))[1] == "simulated/sim-drifting"
@@ -182,7 +182,7 @@ class TestVerdicts:
         self, worker: Worker, provider: Scripted, engine: AsyncEngine
     ) -> None:
         provider.judge = lambda request: UNSURE if request.model.name == "sim-judge-harsh" else None
-        judges = (ModelDraft("simulated/sim-judge"), ModelDraft("simulated/sim-judge-harsh"))
+        judges = (a_model("simulated/sim-judge"), a_model("simulated/sim-judge-harsh"))
         job = await new_job(engine, judges=judges)
         assert told(await ended(worker, job))[:2] == ("no_score", "simulated/sim-judge-harsh")
 

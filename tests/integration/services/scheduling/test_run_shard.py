@@ -14,7 +14,6 @@ from app.db.execution.result_rows import ResultWriter
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.instruments.rules import RuleBook
-from app.domain.jobs.draft import ResponseDraft
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Model, Usage
 from app.instruments.rules import RULES
@@ -50,6 +49,7 @@ from tests.integration.jobs import (
     whole_run,
 )
 from tests.integration.no_limits import NoLimits
+from tests.job_requests import a_response
 
 TEXT = "I stay at home. I read alone."
 
@@ -353,7 +353,7 @@ class TestRunShard:
         assert paused.error["detail"] == "RuntimeError"  # its text might hold a persona or a response
 
     async def test_existing_texts_are_only_judged(self, engine: AsyncEngine, worker: Worker) -> None:
-        texts = tuple(ResponseDraft("E-low", "essay", TEXT, run=run) for run in (0, 7))
+        texts = tuple(a_response("E-low", "essay", TEXT, run=run) for run in (0, 7))
         job = await new_job(engine, models=(), instructions=None, responses=texts)
         await worker.run_all(job)
         assert Counter(path.split("/")[0] for path in worker.provider.calls) == {"judging": 4}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.domain.jobs.draft import PersonaDraft
+from app.domain.instruments.persona import Persona, traits_of
 from app.domain.jobs.imports import (
     PersonaFormat,
     persona_of_file,
@@ -17,8 +17,8 @@ from app.instruments.personagym_loader import load_personagym
 JSON, JSONL, CSV = PersonaFormat
 TASKS = list(load_personagym().tasks.values())
 
-COWBOY = PersonaDraft("persona-1", "a cowboy")
-NURSE = PersonaDraft("nurse", "a nurse, retired", {"E": "low", "A": "high"})
+COWBOY = Persona("persona-1", "a cowboy")
+NURSE = Persona("nurse", "a nurse, retired", traits_of({"E": "low", "A": "high"}))
 
 
 class TestJson:
@@ -84,12 +84,12 @@ class TestJson:
 class TestJsonLines:
     def test_each_line_is_a_persona_and_empty_ones_are_none(self) -> None:
         text = '"a cowboy"\r\n\n' + json.dumps(
-            {"id": "nurse", "description": NURSE.description, "traits": NURSE.traits}
+            {"id": "nurse", "description": NURSE.description, "traits": {"E": "low", "A": "high"}}
         )
         assert read_personas(text, JSONL).personas == (COWBOY, NURSE)
 
     def test_a_line_separator_within_a_text_ends_no_line(self) -> None:
-        assert read_personas('"a\u2028b"', JSONL).personas == (PersonaDraft("persona-1", "a\u2028b"),)
+        assert read_personas('"a\u2028b"', JSONL).personas == (Persona("persona-1", "a\u2028b"),)
 
     def test_errors_have_the_line_s_number(self) -> None:
         read = read_personas('"a"\n\n{"x": 1\n["b"]\n{"id": "y"}', JSONL)
@@ -110,7 +110,7 @@ class TestCsv:
 
     def test_a_description_alone_is_enough_and_may_have_lines(self) -> None:
         read = read_personas('description\n"a\nb"\n', CSV)
-        assert read.personas == (PersonaDraft("persona-1", "a\nb"),)
+        assert read.personas == (Persona("persona-1", "a\nb"),)
 
     @pytest.mark.parametrize(
         ("text", "pointer", "reason"),

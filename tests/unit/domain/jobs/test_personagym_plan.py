@@ -1,8 +1,8 @@
-from app.domain.jobs.draft import ModelDraft, QuestionsDraft, TaskDraft
 from app.domain.jobs.personagym_plan import PreparationPlan, estimate_gym, merged, preparations_of
 from app.domain.jobs.plan import count_calls, estimate, gym, responses_per_run, shards_of
 from app.domain.jobs.resolve import Resolution
 from app.domain.providers.model import Stage
+from tests.job_requests import a_model, a_task
 from tests.unit.domain.jobs.test_personagym_resolve import ASKED, COWBOY, resolved
 
 
@@ -19,8 +19,8 @@ def preparations(resolution: Resolution) -> list[PreparationPlan]:
 
 class TestEstimate:
     def test_preparation_is_shared_by_all_models(self) -> None:
-        two_tasks = (TaskDraft("expected_action", questions=4), TaskDraft("toxicity_control", runs=3))
-        models = (ModelDraft("acme/a"), ModelDraft("acme/b"))
+        two_tasks = (a_task("expected_action", questions=4), a_task("toxicity_control", runs=3))
+        models = (a_model("acme/a"), a_model("acme/b"))
         assert calls(resolved(tasks=two_tasks, models=models)) == {
             ("environments", "sim/r"): 1,
             ("questions", "sim/r"): 2,
@@ -31,12 +31,12 @@ class TestEstimate:
         }
 
     def test_sentences_of_atomic_tasks_are_judged_besides(self) -> None:
-        task = TaskDraft("expected_action", questions=5, atomic=True)
+        task = a_task("expected_action", questions=5, atomic=True)
         # 5 answers, each graded once and split into 8 expected sentences.
         assert calls(resolved(tasks=(task,)))["judging", "acme/j"] == 5 + 5 * 8
 
     def test_given_questions_and_environments_cost_nothing(self) -> None:
-        given = calls(resolved(questions=QuestionsDraft({"cowboy": ASKED})))
+        given = calls(resolved(questions={"cowboy": ASKED}))
         assert (given["environments", "sim/r"], given["questions", "sim/r"]) == (0, 0)
         assert given["exemplars", "sim/r"] == 2
         assert calls(resolved(environments=("Inn",)))["environments", "sim/r"] == 0
@@ -56,8 +56,8 @@ class TestEstimate:
 
 class TestCount:
     def test_calls_are_those_of_the_estimate_but_for_the_preparation(self) -> None:
-        task = TaskDraft("expected_action", questions=5, atomic=True)
-        for job in (resolved(tasks=(task,)), resolved(models=(ModelDraft("acme/a"), ModelDraft("acme/b")))):
+        task = a_task("expected_action", questions=5, atomic=True)
+        for job in (resolved(tasks=(task,)), resolved(models=(a_model("acme/a"), a_model("acme/b")))):
             asked = {stage: n for (stage, _), n in calls(job).items() if stage == "judging"}
             written = sum(n for (stage, _), n in calls(job).items() if stage == "generation")
             assert count_calls(job.spec) == asked["judging"] + written
@@ -71,7 +71,7 @@ class TestPreparations:
         ]
 
     def test_questions_per_environment_are_an_estimate_until_those_are_known(self) -> None:
-        task = (TaskDraft("expected_action", questions=2, questions_per_environment=True),)
+        task = (a_task("expected_action", questions=2, questions_per_environment=True),)
         # Five environments are expected.
         assert preparations(resolved(tasks=task)) == [PreparationPlan(0, 1, 1, 10, exact=False)]
         known = resolved(tasks=task, environments=("Inn", "Ranch", "Saloon"))
@@ -81,7 +81,7 @@ class TestPreparations:
 
 class TestShards:
     def test_hold_all_runs_of_a_cell_up_to_some_hundred_calls(self) -> None:
-        task = (TaskDraft("expected_action", runs=70),)
+        task = (a_task("expected_action", runs=70),)
         resolution = resolved(tasks=task)
         shards = shards_of(resolution.spec, resolution.cells)
         # A run is 10 answers and 10 grades: 30 runs make 600 calls.

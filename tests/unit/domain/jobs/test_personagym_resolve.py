@@ -1,16 +1,19 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.domain.errors import InvalidJobError
-from app.domain.jobs.draft import ModelDraft, PersonaDraft, QuestionsDraft, ResponseDraft, TaskDraft
+from app.domain.jobs.catalog import Catalog, KeptSets
+from app.domain.jobs.personagym_resolve import Asked
 from app.domain.jobs.resolve import Resolution, resolve
 from app.domain.personagym.specification import GymSpec
 from app.domain.providers.model import ModelParameters
+from tests.job_requests import a_model, a_persona, a_response, a_task
 from tests.unit.domain.job_samples import CATALOG, GYM, draft, wrong
 
-COWBOY = PersonaDraft("cowboy", "a cowboy")
-REASONER = ModelDraft("sim/r")
+COWBOY = a_persona("cowboy", "a cowboy")
+REASONER = a_model("sim/r")
 ASKED = {"expected_action": ("A storm comes up. What do you do?", "A calf is lost. What do you do?")}
 
 
@@ -22,6 +25,11 @@ def gym_draft(**changes: Any) -> Any:
         "reasoner": REASONER,
     }
     return draft(**(usual | changes))
+
+
+def keeping(questions: Asked) -> Catalog:
+    """The catalog with a question set of the tenant's."""
+    return replace(CATALOG, kept=KeptSets(questions={"qset_1": questions}))
 
 
 def resolved(**changes: Any) -> Resolution:
@@ -41,7 +49,7 @@ class TestDefaults:
 
     def test_the_reasoner_samples_as_the_papers_unless_its_user_decides_otherwise(self) -> None:
         assert gym_of().reasoner.parameters == ModelParameters(temperature=0.9, top_p=0.9)
-        own = ModelDraft("sim/r", parameters=ModelParameters(temperature=0.2))
+        own = a_model("sim/r", temperature=0.2)
         assert gym_of(reasoner=own).reasoner.parameters == ModelParameters(temperature=0.2, top_p=0.9)
 
     def test_the_pool_is_the_built_in_one_and_the_instruction_the_appendixs(self) -> None:
@@ -63,7 +71,7 @@ class TestCells:
         ]
 
     def test_a_task_judged_by_sentence_measures_consistency_and_nothing_else(self) -> None:
-        (cell,) = resolved(personas=("E-low",), tasks=(TaskDraft("expected_action", atomic=True),)).cells
+        (cell,) = resolved(personas=("E-low",), tasks=(a_task("expected_action", atomic=True),)).cells
         assert [dimension.id for dimension in cell.dimensions] == ["persona_consistency"]
         assert [(trait.dimension, trait.level) for trait in cell.persona.traits] == [
             ("persona_consistency", "high")
@@ -74,34 +82,34 @@ class TestGivenQuestions:
     def test_are_placed_by_id_or_description_and_by_any_name_of_the_task(self) -> None:
         for who in ("cowboy", " a cowboy "):
             for task in ("expected_action", "Expected Action in Given Setting", "EXPECTED ACTION"):
-                given = QuestionsDraft({who: {task: ASKED["expected_action"]}})
+                given = {who: {task: ASKED["expected_action"]}}
                 resolution = resolved(questions=given)
                 (step,) = resolution.given
                 assert (step.person, step.kind, step.task) == (0, "questions", "expected_action")
                 assert step.content == ASKED["expected_action"]
 
     def test_toxicity_is_toxicity_control(self) -> None:
-        given = QuestionsDraft({"cowboy": {"Toxicity": ("Who deserves a beating, and why?",)}})
+        given = {"cowboy": {"Toxicity": ("Who deserves a beating, and why?",)}}
         (step,) = resolved(tasks=("toxicity_control",), questions=given).given
         assert step.task == "toxicity_control"
 
     def test_of_tasks_that_the_job_has_not_are_passed_over(self) -> None:
-        given = QuestionsDraft({"cowboy": ASKED | {"Persona Consistency": ("Where were you born?",)}})
+        given = {"cowboy": ASKED | {"Persona Consistency": ("Where were you born?",)}}
         assert [step.task for step in resolved(questions=given).given] == ["expected_action"]
 
     def test_of_a_set_may_cover_other_personas(self) -> None:
-        given = QuestionsDraft({"a cowboy": ASKED, "a nun": ASKED}, "qset_1")
-        assert len(resolved(questions=given).given) == 1
+        kept = keeping({"a cowboy": ASKED, "a nun": ASKED})
+        assert len(resolve(gym_draft(questions="qset_1"), kept).given) == 1
 
     def test_of_a_set_belong_to_a_description_even_if_it_reads_like_another_personas_id(self) -> None:
-        people = (PersonaDraft("vet", "a cowboy of the plains"), PersonaDraft("x", "vet"))
-        (step,) = resolved(personas=people, questions=QuestionsDraft({"vet": ASKED}, "qset_1")).given
+        people = (a_persona("vet", "a cowboy of the plains"), a_persona("x", "vet"))
+        (step,) = resolve(gym_draft(personas=people, questions="qset_1"), keeping({"vet": ASKED})).given
         assert step.person == 1
-        (step,) = resolved(personas=people, questions=QuestionsDraft({"vet": ASKED})).given
+        (step,) = resolved(personas=people, questions={"vet": ASKED}).given
         assert step.person == 0
 
     def test_leave_no_environment_to_be_selected(self) -> None:
-        gym = gym_of(questions=QuestionsDraft({"cowboy": ASKED}))
+        gym = gym_of(questions={"cowboy": ASKED})
         (persona,) = resolved().spec.personas
         assert not gym.needs_environments(persona)
         assert gym.question_count(persona, gym.tasks[0]) == (2, True)
@@ -112,8 +120,8 @@ class TestErrors:
         ("changes", "pointer", "words"),
         [
             ({"reasoner": None}, "/reasoner", "need a reasoner"),
-            ({"reasoner": ModelDraft("nowhere/r")}, "/reasoner", "no connection"),
-            ({"reasoner": ModelDraft("r")}, "/reasoner", "connection/model"),
+            ({"reasoner": a_model("nowhere/r")}, "/reasoner", "no connection"),
+            ({"reasoner": a_model("r")}, "/reasoner", "connection/model"),
             ({"gym_instruction": "mirror"}, "/gym_instruction", "adopt, closely_mirror"),
             ({"instructions": (1,)}, "/instructions", "gym_instruction"),
             ({"environments": ()}, "/environments", "at least one"),
@@ -121,14 +129,13 @@ class TestErrors:
             ({"environments": {"nun": ("Home",)}}, "/environments/nun", "no persona"),
             ({"environment_pool": ("Home", "HOME")}, "/environment_pool/1", "more than once"),
             ({"environments": ("Home",), "environment_pool": ("Inn",)}, "/environment_pool", "nothing is selected"),
-            ({"questions": QuestionsDraft({"nun": ASKED})}, "/questions/nun", "no persona"),
-            ({"questions": QuestionsDraft({"cowboy": {"Chess": ("Why?",)}})}, "/questions/cowboy/Chess", "no PersonaGym"),
-            ({"questions": QuestionsDraft({"cowboy": {"expected_action": ()}})}, "/questions/cowboy/expected_action", "at least one"),
-            ({"questions": QuestionsDraft(None, "qset_0")}, "/questions", "qset_0"),
-            ({"questions": QuestionsDraft({"a nun": ASKED}, "qset_1")}, "/questions", "none of the questions"),
-            ({"questions": QuestionsDraft({"cowboy": ASKED}), "environments": ("Inn",)}, "/environments", "no effect"),
-            ({"personas": (COWBOY, PersonaDraft("too", " a cowboy"))}, "/personas/1", "same description"),
-            ({"tasks": ("expected_action", TaskDraft("expected_action"))}, "/tasks/1/task", "more than once"),
+            ({"questions": {"nun": ASKED}}, "/questions/nun", "no persona"),
+            ({"questions": {"cowboy": {"Chess": ("Why?",)}}}, "/questions/cowboy/Chess", "no PersonaGym"),
+            ({"questions": {"cowboy": {"expected_action": ()}}}, "/questions/cowboy/expected_action", "at least one"),
+            ({"questions": "qset_0"}, "/questions", "qset_0"),
+            ({"questions": {"cowboy": ASKED}, "environments": ("Inn",)}, "/environments", "no effect"),
+            ({"personas": (COWBOY, a_persona("too", " a cowboy"))}, "/personas/1", "same description"),
+            ({"tasks": ("expected_action", a_task("expected_action"))}, "/tasks/1/task", "more than once"),
             ({"tasks": ("expected_action", "essay"), "instructions": (1,)}, "/personas", "no persona has any"),
         ],
     )  # fmt: skip
@@ -137,15 +144,22 @@ class TestErrors:
         assert words in errors[pointer]
         assert len(errors) == 1
 
+    def test_a_set_of_which_the_job_needs_nothing_is_refused(self) -> None:
+        with pytest.raises(InvalidJobError) as caught:
+            resolve(gym_draft(questions="qset_1"), keeping({"a nun": ASKED}))
+        (error,) = caught.value.errors
+        assert error.pointer == "/questions"
+        assert "none of the questions" in error.message
+
     def test_a_number_of_questions_must_be_that_of_those_given(self) -> None:
-        given = QuestionsDraft({"cowboy": ASKED})
-        task = TaskDraft("expected_action", questions=3)
+        given = {"cowboy": ASKED}
+        task = a_task("expected_action", questions=3)
         assert wrong(gym_draft(tasks=(task,), questions=given)) == {
             "/tasks/0/questions": "2 questions are given for task 'expected_action'"
         }
 
     def test_atomic_tasks_take_no_options(self) -> None:
-        job = draft(tasks=(TaskDraft("essay", atomic=True, runs=2),))
+        job = draft(tasks=(a_task("essay", atomic=True, runs=2),))
         assert set(wrong(job)) == {"/tasks/0/atomic", "/tasks/0/runs"}
 
     def test_a_job_without_personagym_takes_none_of_its_fields(self) -> None:
@@ -153,7 +167,7 @@ class TestErrors:
         assert set(wrong(job)) == {"/reasoner", "/environments", "/gym_instruction"}
 
     def test_existing_texts_cant_be_graded(self) -> None:
-        text = ResponseDraft("cowboy", "expected_action", "I ride on.")
+        text = a_response("cowboy", "expected_action", "I ride on.")
         job = gym_draft(models=(), responses=(text,))
         with pytest.raises(InvalidJobError) as caught:
             resolve(job, CATALOG)

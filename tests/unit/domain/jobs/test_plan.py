@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import InvalidJobError
+from app.domain.instruments.persona import Persona, traits_of
 from app.domain.instruments.prompts import system_prompt, user_prompt
 from app.domain.instruments.task import AtomicTask, item_count, items_for
-from app.domain.jobs.draft import ModelDraft, PersonaDraft, ResponseDraft
 from app.domain.jobs.plan import (
     CALLS_PER_SHARD,
     atomic,
@@ -22,10 +22,11 @@ from app.domain.jobs.plan import (
 from app.domain.jobs.resolve import resolve
 from app.domain.jobs.specification import ProvidedResponse
 from app.domain.providers.model import Stage, Usage
-from tests.unit.domain.job_samples import CATALOG, DUO, INSTRUMENT, draft, resolved, texts
+from tests.job_requests import a_model, a_response
+from tests.unit.domain.job_samples import CATALOG, DUO, INSTRUMENT, draft, keeping, resolved, texts
 
 TASKS = ("questionnaire", "essay", "social_media_post")
-MODELS = (ModelDraft("acme/a"), ModelDraft("acme/b"))
+MODELS = (a_model("acme/a"), a_model("acme/b"))
 
 
 class TestCells:
@@ -73,12 +74,12 @@ class TestCount:
         assert count_calls(resolution.spec) == pytest.approx(estimated, abs=2)
 
     def test_a_job_of_too_many_is_refused_before_its_cells_are_made(self) -> None:
-        personas = tuple(PersonaDraft(f"p{n}", "x", {"E": "low"}) for n in range(10_000))
-        models = tuple(ModelDraft("acme/a", f"m{n}") for n in range(50))
-        job = draft(personas=personas, models=models, tasks=TASKS, iterations=1_000)
+        catalog = keeping(Persona(f"p{n}", "x", traits_of({"E": "low"})) for n in range(10_000))
+        models = tuple(a_model("acme/a", f"m{n}") for n in range(50))
+        job = draft(personas=("pset_1",), models=models, tasks=TASKS, iterations=1_000)
         started = time.process_time()
         with pytest.raises(InvalidJobError) as caught:
-            resolve(job, CATALOG, 5_000_000)
+            resolve(job, catalog, 5_000_000)
         assert time.process_time() - started < 10, "a million and a half cells take minutes"
         assert "this service allows 5,000,000" in caught.value.errors[0].message
 
@@ -105,7 +106,7 @@ class TestShards:
             personas=("E-low", DUO),
             tasks=tuple(tasks),
             models=MODELS,
-            judges=tuple(ModelDraft(f"acme/j{n}") for n in range(judges)),
+            judges=tuple(a_model(f"acme/j{n}") for n in range(judges)),
             iterations=iterations,
         )
         covered: dict[int, list[int]] = {cell.ordinal: [] for cell in resolution.cells}
@@ -125,7 +126,7 @@ class TestShards:
         self, runs: list[int], data: st.DataObject
     ) -> None:
         resolution = resolve(
-            texts(ResponseDraft("E-low", "questionnaire", "x", item="E-1"), tasks=TASKS[:1]), CATALOG
+            texts(a_response("E-low", "questionnaire", "x", item="E-1"), tasks=TASKS[:1]), CATALOG
         )
         provided = [
             ProvidedResponse(0, run, item, None, "x")
@@ -139,7 +140,7 @@ class TestShards:
         assert all(shard.responses > 0 for shard in shards)
 
     def test_cells_without_texts_have_none(self) -> None:
-        only_essay = ResponseDraft("E-low", "essay", "x")
+        only_essay = a_response("E-low", "essay", "x")
         resolution = resolve(texts(only_essay, tasks=TASKS), CATALOG)
         shards = shards_of_provided(resolution.spec, resolution.cells, resolution.provided)
         assert [resolution.cells[shard.cell].task.id for shard in shards] == ["essay"]
@@ -168,7 +169,7 @@ class TestEstimates:
         resolution = resolved(
             personas=(DUO,),
             tasks=("social_media_post",),
-            judges=(ModelDraft("acme/j"), ModelDraft("acme/k")),
+            judges=(a_model("acme/j"), a_model("acme/k")),
             iterations=10,
         )
         judging = [e for e in estimate(resolution.spec, resolution.cells) if e.stage is Stage.JUDGING]
@@ -176,7 +177,7 @@ class TestEstimates:
         assert [e.calls for e in judging] == [round(10 * sentences * 2)] * 2
 
     def test_sentences_of_existing_texts_are_counted_exactly(self) -> None:
-        resolution = resolve(texts(ResponseDraft("E-low", "essay", "x")), CATALOG)
+        resolution = resolve(texts(a_response("E-low", "essay", "x")), CATALOG)
         (judging,) = estimate_provided(resolution.spec, resolution.cells, [(0, 0, 0, 3), (0, 1, 0, 4)])
         assert (judging.stage, judging.calls, judging.usage.output_tokens) == (Stage.JUDGING, 7, 7)
 

@@ -3,14 +3,24 @@ from dataclasses import replace
 import pytest
 
 from app.domain.errors import InvalidJobError
-from app.domain.instruments.persona import Persona, Trait
-from app.domain.jobs.draft import DimensionDraft, ModelDraft, PersonaDraft, ResponseDraft, ScaleDraft
+from app.domain.instruments.persona import Persona, Trait, traits_of
 from app.domain.jobs.plan import atomic
+from app.domain.jobs.request import DimensionIn, ResponseIn
 from app.domain.jobs.resolve import MAX_RUN, resolve
-from app.domain.providers.model import ModelParameters
-from tests.unit.domain.job_samples import CATALOG, DUO, INSTRUMENT, POLITICS, draft, resolved, texts, wrong
+from tests.job_requests import a_dimension, a_model, a_persona, a_response
+from tests.unit.domain.job_samples import (
+    CATALOG,
+    DUO,
+    INSTRUMENT,
+    POLITICS,
+    draft,
+    keeping,
+    resolved,
+    texts,
+    wrong,
+)
 
-TEXT = ResponseDraft("E-low", "essay", "I stay in.")
+TEXT = a_response("E-low", "essay", "I stay in.")
 
 
 class TestNames:
@@ -40,7 +50,7 @@ class TestNames:
         assert (spec.runs, [spec.instruction_of(run) for run in (0, 4, 5, 9)]) == (10, [0, 0, 1, 1])
 
     def test_a_model_is_a_connection_and_a_name_that_may_hold_slashes(self) -> None:
-        (model,) = resolved(models=(ModelDraft("sim/org/name", "mine"),)).spec.models
+        (model,) = resolved(models=(a_model("sim/org/name", "mine"),)).spec.models
         assert (model.label, model.connection, model.name, model.simulated) == (
             "mine",
             "sim",
@@ -49,13 +59,13 @@ class TestNames:
         )
 
     def test_judges_run_at_temperature_zero_unless_told_otherwise(self) -> None:
-        warm = ModelDraft("acme/k", parameters=ModelParameters(temperature=0.7, max_tokens=8))
-        judges = resolved(judges=(ModelDraft("acme/j"), warm)).spec.judges
+        warm = a_model("acme/k", temperature=0.7, max_tokens=8)
+        judges = resolved(judges=(a_model("acme/j"), warm)).spec.judges
         assert [judge.parameters.temperature for judge in judges] == [0.0, 0.7]
         assert judges[1].parameters.max_tokens == 8
 
     def test_without_judges_the_installations_own_judge(self) -> None:
-        catalog = replace(CATALOG, judges=(ModelDraft("acme/j"), ModelDraft("sim/k")))
+        catalog = replace(CATALOG, judges=(a_model("acme/j"), a_model("sim/k")))
         judges = resolve(draft(judges=()), catalog).spec.judges
         assert [(judge.label, judge.parameters.temperature) for judge in judges] == [
             ("acme/j", 0.0),
@@ -66,10 +76,10 @@ class TestNames:
         assert resolved().spec.models[0].parameters.temperature is None
 
     def test_a_dimension_of_ones_own_serves_the_tasks_that_it_has_words_for(self) -> None:
-        own = DimensionDraft(
-            "p", "politics", "1 to 7, or 0", ScaleDraft(1, 7, 0), ("left", "right"), essay_context="A vote."
+        own = a_dimension(
+            "p", "politics", "1 to 7, or 0", (1, 7, 0), ("left", "right"), essay_context="A vote."
         )
-        persona = PersonaDraft("x", "a citizen", {"p": "right"})
+        persona = a_persona("x", "a citizen", {"p": "right"})
         resolution = resolved(dimensions=(own,), personas=(persona,), tasks=("essay", "social_media_post"))
         assert [cell.items[0].text for cell in atomic(resolution.cells)] == ["A vote.", ""]
         assert resolution.spec.dimensions[0].scale.level_of(5) == "right"
@@ -78,12 +88,12 @@ class TestNames:
 class TestErrors:
     def test_all_of_them_are_told_at_once(self) -> None:
         errors = wrong(
-            draft(personas=("x",), tasks=("y",), models=(ModelDraft("z/1"),), judges=(), instructions=(6,))
+            draft(personas=("x",), tasks=("y",), models=(a_model("z/1"),), judges=(), instructions=(6,))
         )
         assert list(errors) == ["/personas/0", "/tasks/0", "/models/0", "/judges", "/instructions/0"]
 
     def test_each_names_what_was_given_and_what_there_is(self) -> None:
-        errors = wrong(draft(personas=(PersonaDraft("x", "y", {"E": "mid", "Z": "low"}),), tasks=("poem",)))
+        errors = wrong(draft(personas=(a_persona("x", "y", {"E": "mid", "Z": "low"}),), tasks=("poem",)))
         assert errors == {
             "/personas/0/traits/E": "dimension 'E' has no level 'mid'; its levels: low, neutral, high",
             "/personas/0/traits/Z": "no dimension is called 'Z'; known: O, C, E, A, N",
@@ -101,7 +111,7 @@ class TestErrors:
         ]
 
     def test_a_combination_that_cannot_be_measured_says_which_and_why(self) -> None:
-        persona = PersonaDraft("x", "a citizen", {"p": "left"})
+        persona = a_persona("x", "a citizen", {"p": "left"})
         errors = wrong(
             draft(dimensions=(POLITICS,), personas=("E-low", persona), tasks=("social_media_post", "essay"))
         )
@@ -110,33 +120,35 @@ class TestErrors:
         }
 
     def test_pointers_escape_slashes_and_tildes(self) -> None:
-        assert list(wrong(draft(personas=(PersonaDraft("x", "y", {"a/~": "low"}),)))) == [
+        assert list(wrong(draft(personas=(a_persona("x", "y", {"a/~": "low"}),)))) == [
             "/personas/0/traits/a~1~0"
         ]
 
     @pytest.mark.parametrize(
         ("dimension", "pointer"),
         [
-            (DimensionDraft("E", "n", "o"), "/dimensions/0/id"),
-            (DimensionDraft("p", "n", "o", ScaleDraft(5, 5)), "/dimensions/0/scale"),
-            (DimensionDraft("p", "n", "o", ScaleDraft(0, 9, 9)), "/dimensions/0/scale"),
-            (DimensionDraft("p", "n", "o", levels=("a", "a")), "/dimensions/0/levels"),
+            (a_dimension("E", "n", "o"), "/dimensions/0/id"),
+            (a_dimension("p", "n", "o", (5, 5, 9)), "/dimensions/0/scale"),
+            (a_dimension("p", "n", "o", (0, 9, 9)), "/dimensions/0/scale"),
+            (a_dimension("p", "n", "o", levels=("a", "a")), "/dimensions/0/levels"),
         ],
     )
-    def test_dimensions(self, dimension: DimensionDraft, pointer: str) -> None:
+    def test_dimensions(self, dimension: DimensionIn, pointer: str) -> None:
         assert pointer in wrong(draft(dimensions=(dimension,)))
 
     def test_runs_are_bounded_by_how_they_are_numbered(self) -> None:
-        instructions = tuple(f"{{persona}} {n}" for n in range(2))
-        assert resolved(instructions=instructions, iterations=16_383).spec.runs == 32_766
-        assert list(wrong(draft(instructions=instructions, iterations=16_384))) == ["/iterations"]
+        instructions = tuple(f"{{persona}} {n}" for n in range(33))
+        assert resolved(instructions=instructions, iterations=992).spec.runs == 32_736
+        assert list(wrong(draft(instructions=instructions, iterations=993))) == ["/iterations"]
 
     def test_items_are_bounded_by_what_can_be_laid_out(self) -> None:
-        # 201 personas × 1,000 questions
-        own = DimensionDraft("p", "n", "o", levels=("a", "b"), questions=("?",) * 1000)
-        personas = tuple(PersonaDraft(f"x{n}", "y", {"p": "a"}) for n in range(201))
-        asked = draft(dimensions=(own,), personas=personas, tasks=("questionnaire",))
-        assert wrong(asked) == {"/personas": "201,000 questions and contexts in one run; at most 200,000"}
+        # 1,005 personas × 200 questions
+        own = a_dimension("p", "n", "o", levels=("a", "b"), questions=("?",) * 200)
+        catalog = keeping(Persona(f"x{n}", "y", traits_of({"p": "a"})) for n in range(1005))
+        asked = draft(dimensions=(own,), personas=("pset_1",), tasks=("questionnaire",))
+        assert wrong(asked, catalog) == {
+            "/personas": "201,000 questions and contexts in one run; at most 200,000"
+        }
 
     def test_no_models_is_told_where_models_belong(self) -> None:
         assert list(wrong(draft(models=()))) == ["/models"]
@@ -144,7 +156,7 @@ class TestErrors:
 
 class TestExistingTexts:
     def test_runs_are_numbered_as_they_come_within_each_cell_and_item(self) -> None:
-        e1, e2 = (ResponseDraft("E-low", "questionnaire", "x", item=f"E-{n}") for n in (1, 2))
+        e1, e2 = (a_response("E-low", "questionnaire", "x", item=f"E-{n}") for n in (1, 2))
         placed = resolve(texts(e1, e2, e1, TEXT, e1, tasks=("questionnaire", "essay")), CATALOG).provided
         assert [(p.cell, p.item, p.run) for p in placed] == [
             (0, 0, 0),
@@ -155,11 +167,11 @@ class TestExistingTexts:
         ]
 
     def test_numbering_goes_on_after_the_greatest_run_that_was_given(self) -> None:
-        given = ResponseDraft("E-low", "essay", "x", run=7)
+        given = a_response("E-low", "essay", "x", run=7)
         assert [p.run for p in resolve(texts(TEXT, given, TEXT), CATALOG).provided] == [0, 7, 8]
 
     def test_each_author_is_a_model_that_is_never_called(self) -> None:
-        authors = [ResponseDraft("E-low", "essay", "x", model=name) for name in ("b", "a", "b")]
+        authors = [a_response("E-low", "essay", "x", model=name) for name in ("b", "a", "b")]
         resolution = resolve(texts(*authors), CATALOG)
         assert [(m.label, m.connection, m.simulated) for m in resolution.spec.models] == [
             ("b", "", False),
@@ -168,39 +180,42 @@ class TestExistingTexts:
         assert [p.cell for p in resolution.provided] == [0, 1, 0]
 
     def test_a_text_keeps_its_instructions_number(self) -> None:
-        given = ResponseDraft("E-low", "essay", "x", instruction=3)
+        given = a_response("E-low", "essay", "x", instruction=3)
         assert [p.instruction for p in resolve(texts(given, TEXT), CATALOG).provided] == [3, None]
 
     @pytest.mark.parametrize(
         ("response", "pointer"),
         [
-            (ResponseDraft("A-low", "essay", "x"), "/responses/1/persona"),
-            (ResponseDraft("E-low", "poem", "x"), "/responses/1/task"),
-            (ResponseDraft("E-low", "essay", "x", item="A"), "/responses/1/item"),
-            (ResponseDraft("E-low", "essay", "x", run=0), "/responses/1/run"),
-            (ResponseDraft("E-low", "essay", "x", run=MAX_RUN), "/responses/1/run"),
+            (a_response("A-low", "essay", "x"), "/responses/1/persona"),
+            (a_response("E-low", "poem", "x"), "/responses/1/task"),
+            (a_response("E-low", "essay", "x", item="A"), "/responses/1/item"),
+            (a_response("E-low", "essay", "x", run=0), "/responses/1/run"),
         ],
     )
-    def test_errors(self, response: ResponseDraft, pointer: str) -> None:
+    def test_errors(self, response: ResponseIn, pointer: str) -> None:
         assert list(wrong(texts(TEXT, response))) == [pointer]
 
+    def test_runs_that_are_numbered_here_are_bounded_as_well(self) -> None:
+        last = a_response("E-low", "essay", "x", run=MAX_RUN - 1)
+        assert list(wrong(texts(last, TEXT))) == ["/responses/1/run"]
+
     def test_an_item_must_be_named_where_there_are_several(self) -> None:
-        errors = wrong(texts(ResponseDraft("E-low", "questionnaire", "x"), tasks=("questionnaire",)))
+        errors = wrong(texts(a_response("E-low", "questionnaire", "x"), tasks=("questionnaire",)))
         assert "E-1, E-2" in errors["/responses/0/item"]
 
     def test_one_run_has_one_instruction(self) -> None:
         asked = [
-            ResponseDraft("E-low", "questionnaire", "x", item=f"E-{n}", run=4, instruction=n) for n in (1, 2)
+            a_response("E-low", "questionnaire", "x", item=f"E-{n}", run=4, instruction=n) for n in (1, 2)
         ]
         assert list(wrong(texts(*asked, tasks=("questionnaire",)))) == ["/responses/1/instruction"]
 
     def test_authors_are_as_few_as_models(self) -> None:
-        authors = [ResponseDraft("E-low", "essay", "x", model=str(n)) for n in range(51)]
+        authors = [a_response("E-low", "essay", "x", model=str(n)) for n in range(51)]
         assert list(wrong(texts(*authors))) == ["/responses/50/model"]
         assert len(resolve(texts(*authors[:50]), CATALOG).cells) == 50
 
     def test_models_and_instructions_have_no_place_beside_them(self) -> None:
-        both = texts(TEXT, models=(ModelDraft("acme/m"),), instructions=(1,))
+        both = texts(TEXT, models=(a_model("acme/m"),), instructions=(1,))
         assert list(wrong(both)) == ["/models", "/instructions"]
 
     def test_none_at_all_is_an_error(self) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.instruments.segmentation import Unit
-from app.domain.jobs.draft import GroupingDraft, ModelDraft
 from app.domain.jobs.plan import atomic, estimate
 from app.domain.judging.grouping import (
     Grouping,
@@ -18,8 +17,9 @@ from app.domain.judging.grouping import (
     grouped_sentence_prompt,
     groups_of,
 )
-from app.domain.providers.model import ModelParameters, Stage
+from app.domain.providers.model import Stage
 from app.instruments.grouped_loader import load_grouped
+from tests.job_requests import a_model, grouped
 from tests.unit.domain.job_samples import CATALOG, GYM, INSTRUMENT, draft, resolved, wrong
 
 WORDS = load_grouped()
@@ -113,8 +113,8 @@ class TestPrompts:
 
 class TestResolution:
     def test_a_judge_must_be_allowed_to_write_so_much(self) -> None:
-        judge = ModelDraft("acme/j", parameters=ModelParameters(max_tokens=5))
-        found = wrong(draft(judges=(judge,), grouping=GroupingDraft(10)))
+        judge = a_model("acme/j", max_tokens=5)
+        found = wrong(draft(judges=(judge,), judging=grouped(10)))
         assert found == {
             "/judges/0/max_tokens": "a reply about 10 sentences may take 80 tokens; allow as many, or leave it out"
         }
@@ -124,20 +124,20 @@ class TestResolution:
             draft(
                 tasks=("expected_action",),
                 instructions=None,
-                reasoner=ModelDraft("acme/r"),
-                grouping=GroupingDraft(3),
+                reasoner=a_model("acme/r"),
+                judging=grouped(3),
             )
         )
         assert found == {"/judging/sentences_per_call": "none of the job's tasks has its sentences judged"}
 
     def test_the_words_are_in_the_specification(self) -> None:
-        spec = resolved(grouping=GroupingDraft(4, 0.5, 2), seed=3).spec
+        spec = resolved(judging=grouped(4, 0.5, 2), seed=3).spec
         assert spec.grouping == Grouping(4, 0.5, 2, CATALOG.grouped, 3)
 
 
 class TestEstimate:
     def test_calls_are_divided_and_the_check_is_a_stage_of_its_own(self) -> None:
-        resolution = resolved(iterations=10, grouping=GroupingDraft(5, 0.2, 1))
+        resolution = resolved(iterations=10, judging=grouped(5, 0.2, 1))
         spec = resolution.spec
         assert spec.grouping is not None
         places = ((0, run, 0) for run in range(10))

@@ -5,8 +5,8 @@ import pytest
 
 from app.domain.errors import InvalidJobError
 from app.domain.instruments.dimension import Scale
-from app.domain.jobs.draft import GroupingDraft, ModelDraft
 from app.domain.jobs.plan import estimate
+from app.domain.jobs.request import JudgingIn
 from app.domain.jobs.resolve import resolve
 from app.domain.jobs.stage_estimate import CHARACTERS_PER_TOKEN
 from app.domain.judging.hardening import (
@@ -19,8 +19,8 @@ from app.domain.judging.hardening import (
     showing,
 )
 from app.domain.judging.verdict import UNPARSED, parse_verdict
-from app.domain.providers.model import ModelParameters
 from app.instruments.hardened_loader import load_hardened
+from tests.job_requests import a_model, grouped
 from tests.unit.domain.job_samples import CATALOG, draft
 
 OF_ONE = load_hardened()
@@ -117,11 +117,11 @@ class TestPapers:
 class TestJob:
     def test_is_hardened_only_if_it_asks_for_it(self) -> None:
         assert resolve(draft(), CATALOG).spec.hardening is None
-        assert resolve(draft(hardened=True), CATALOG).spec.hardening == OF_ONE
+        assert resolve(draft(protocol="hardened"), CATALOG).spec.hardening == OF_ONE
 
-    @pytest.mark.parametrize("grouping", [None, GroupingDraft(4)])
-    def test_plans_what_it_takes_besides(self, grouping: GroupingDraft | None) -> None:
-        resolution = resolve(draft(hardened=True, grouping=grouping), CATALOG)
+    @pytest.mark.parametrize("grouping", [None, grouped(4)])
+    def test_plans_what_it_takes_besides(self, grouping: JudgingIn | None) -> None:
+        resolution = resolve(draft(protocol="hardened", judging=grouping), CATALOG)
         spec, cells = resolution.spec, resolution.cells
         plain = estimate(replace(spec, hardening=None), cells)
         hardened = estimate(spec, cells)
@@ -138,7 +138,7 @@ class TestJob:
             )
 
     def test_a_judge_that_may_not_write_the_key_is_refused(self) -> None:
-        judges = (ModelDraft("acme/judge", parameters=ModelParameters(max_tokens=16)),)
+        judges = (a_model("acme/judge", max_tokens=16),)
         with pytest.raises(InvalidJobError) as caught:
-            resolve(draft(hardened=True, judges=judges), CATALOG)
+            resolve(draft(protocol="hardened", judges=judges), CATALOG)
         assert [error.pointer for error in caught.value.errors] == ["/judges/0/max_tokens"]

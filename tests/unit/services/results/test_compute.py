@@ -12,18 +12,18 @@ from app.db.jobs.jobs import JobRow
 from app.db.jobs.progress import Counts
 from app.db.results.joint_scores import JointRow
 from app.db.results.result_queries import ResponseTally, ScoreRow
-from app.domain.jobs.draft import ModelDraft
 from app.domain.jobs.plan import cells_of
 from app.domain.jobs.status import JobStatus
 from app.domain.results.grouping_check import JudgingCheck
 from app.services.job_context import JobContext
 from app.services.results.compute import JobRows, render_results
+from tests.job_requests import a_model
 from tests.unit.domain.job_samples import resolved
 
 SPEC = resolved(
     personas=("big-five",),
     tasks=("questionnaire", "essay"),
-    judges=(ModelDraft("sim/a"), ModelDraft("sim/b")),
+    judges=(a_model("sim/a"), a_model("sim/b")),
     seed=7,
 ).spec
 CONTEXT = JobContext(SPEC, cells_of(SPEC))

@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.jobs.draft import ModelDraft
 from app.domain.jobs.resolve import resolve
-from app.domain.providers.model import ModelParameters, Takes
+from app.domain.providers.model import Takes
 from app.services.job_context import decode_spec, encode_spec
 from app.services.providers.model_parameters import sampled_models, table_of
 from app.services.results.manifest import deviations
+from tests.job_requests import a_model
 from tests.unit.domain.job_samples import CATALOG, draft
 
 FAMILIES: Mapping[str, Takes] = {
@@ -21,7 +21,7 @@ KNOWING = replace(CATALOG, takes=lambda _connection, name, _family: FAMILIES.get
 
 
 def deviations_of(model: str = "m", judge: str = "m", **changes: object) -> list[str]:
-    drafts = {"models": (ModelDraft(f"acme/{model}"),), "judges": (ModelDraft(f"acme/{judge}"),)}
+    drafts = {"models": (a_model(f"acme/{model}"),), "judges": (a_model(f"acme/{judge}"),)}
     resolution = resolve(draft(**(drafts | changes)), KNOWING)
     return deviations(resolution.spec, resolution.cells)
 
@@ -50,7 +50,7 @@ class TestJudges:
         assert said in deviations_of(judge=judge)
 
     def test_that_are_told_to_leave_it_out_depart(self) -> None:
-        left = ModelDraft("acme/m", parameters=ModelParameters(unset=("temperature",)))
+        left = a_model("acme/m", temperature=None)
         assert "Judge acme/m ran at the provider's default temperature; the paper's at 0." in deviations_of(
             judges=(left,)
         )
@@ -58,17 +58,17 @@ class TestJudges:
 
 class TestModels:
     def test_that_are_sent_another_temperature_depart(self) -> None:
-        warm = ModelDraft("acme/m", parameters=ModelParameters(temperature=0.5))
+        warm = a_model("acme/m", temperature=0.5)
         assert "acme/m ran with temperature 0.5; the paper's models with 1." in deviations_of(models=(warm,))
 
     def test_that_refuse_it_ran_as_the_papers(self) -> None:
-        warm = ModelDraft("acme/refusing", parameters=ModelParameters(temperature=0.5))
+        warm = a_model("acme/refusing", temperature=0.5)
         assert not any("ran with temperature" in one for one in deviations_of(models=(warm,)))
 
 
 def test_persona_agents_that_take_one_of_two_depart() -> None:
     found = deviations_of(
-        "either", tasks=("toxicity_control",), reasoner=ModelDraft("acme/m"), instructions=None
+        "either", tasks=("toxicity_control",), reasoner=a_model("acme/m"), instructions=None
     )
     said = (
         "PersonaGym: acme/either ran with the provider's default top_p (models of the family choosers take either"
@@ -78,7 +78,7 @@ def test_persona_agents_that_take_one_of_two_depart() -> None:
 
 
 def test_what_models_take_is_kept_with_the_job() -> None:
-    spec = resolve(draft(judges=(ModelDraft("acme/refusing"),)), KNOWING).spec
+    spec = resolve(draft(judges=(a_model("acme/refusing"),)), KNOWING).spec
     kept = decode_spec(encode_spec(spec))
     assert kept == spec
     assert table_of(kept) == "t/1"

@@ -1,6 +1,5 @@
-"""Schemas of request bodies. What they refuse is malformed; what names mean is looked up later."""
+"""A job as a client asks for it: well-formed, but with names that nothing has looked up yet."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -13,21 +12,10 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
-from app.api.jobs.judging_requests import JudgingIn, VersionsIn
 from app.domain.contract import Body, Identifier, Line, Prose, Text, check_storable, in_parts
 from app.domain.jobs.budget import Budget
-from app.domain.jobs.draft import (
-    DimensionDraft,
-    JobDraft,
-    ModelDraft,
-    PersonaDraft,
-    QuestionsDraft,
-    ResponseDraft,
-    ScaleDraft,
-    TaskDraft,
-)
-from app.domain.jobs.execution import Execution
-from app.domain.jobs.priority import Priority
+from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
+from app.domain.personagym.generation import MOST_PERSONAS
 from app.domain.providers.model import ModelParameters
 from app.domain.providers.reuse import NO_REUSE, Reuse, ReuseScope
 from app.domain.results.coverage import MINIMUM_COVERAGE
@@ -156,6 +144,23 @@ class ModelIn(Body):
         " `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Anything else is a 422 that names it.",
         examples=[{"reasoning_effort": "none"}],
     )
+
+    @property
+    def parameters(self) -> ModelParameters:
+        """How it is sampled; a temperature or top_p that was given as ``null`` is left to the provider."""
+        return ModelParameters(
+            temperature=self.temperature,
+            top_p=self.top_p,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            stop=tuple(self.stop),
+            extra=self.extra,
+            unset=tuple(
+                name
+                for name in ("temperature", "top_p")
+                if name in self.model_fields_set and getattr(self, name) is None
+            ),
+        )
 
 
 class ResponseIn(Body):
@@ -287,10 +292,6 @@ class ReuseIn(Body):
         " an equal job gets the same texts and no job gets one twice.",
     )
 
-    def to_reuse(self) -> Reuse:
-        """The same as the domain knows it."""
-        return Reuse(ReuseScope(self.judging), ReuseScope(self.generation))
-
 
 class JobChangeIn(Body):
     """What of a job can be changed."""
@@ -302,6 +303,54 @@ class JobChangeIn(Body):
     budget: BudgetIn = Field(
         description="New limits, of the kinds that the job was submitted with; what is left out stays."
     )
+
+
+class JudgingCheckIn(Body):
+    """The sample that is judged sentence by sentence as well, drawn by the job's seed. It can't be left out."""
+
+    share: float = Field(CHECK_SHARE, gt=0, le=1, allow_inf_nan=False, description="Share of the responses.")
+    minimum: int = Field(
+        CHECK_MINIMUM,
+        ge=1,
+        le=1_000_000,
+        description="At least so many responses, or all where there are fewer.",
+    )
+
+
+class VersionsIn(Body):
+    """Versions of the rules by which texts are read, for a job that is to be compared with an older one."""
+
+    segmenter: str | None = Field(None, max_length=100, description="What splits texts into sentences.")
+    refusals: str | None = Field(None, max_length=100, description="What tells refusals from responses.")
+    injections: str | None = Field(
+        None, max_length=100, description="What recognises texts that address the judge."
+    )
+
+
+class JudgingIn(Body):
+    """How sentences are judged."""
+
+    sentences_per_call: int = Field(
+        1,
+        ge=1,
+        le=MOST_SENTENCES,
+        description="Sentences of a response that a judge is asked about in one call, at most. 1 is the papers' way; with"
+        " more, with a prompt of this project's own, `judging_check` in the results says how far the verdicts differ.",
+    )
+    check: JudgingCheckIn | None = Field(
+        None, description="Of a job with several sentences a call: what is judged one by one as well."
+    )
+
+    @model_validator(mode="after")
+    def _has_something_to_check(self) -> "JudgingIn":
+        if self.check is not None and self.sentences_per_call == 1:
+            raise ValueError("sentences are judged one by one already: there is nothing to check")
+        return self
+
+    @property
+    def sample(self) -> JudgingCheckIn:
+        """What is judged one by one as well, if others are grouped."""
+        return self.check or JudgingCheckIn()
 
 
 EXAMPLE: JsonDict = {
@@ -430,76 +479,26 @@ class JobIn(Body):
         default_factory=dict, max_length=16, description="Labels of your own; jobs can be listed by them."
     )
 
-    def to_draft(self) -> JobDraft:
-        """The job as the domain knows it."""
-        instructions = None if isinstance(self.instructions, str) else tuple(self.instructions)
-        return JobDraft(
-            personas=tuple(
-                p if isinstance(p, str) else PersonaDraft(**p.model_dump()) for p in self.personas
-            ),
-            tasks=tuple(t if isinstance(t, str) else TaskDraft(**t.model_dump()) for t in self.tasks),
-            judges=tuple(model_draft(judge) for judge in self.judges),
-            models=tuple(model_draft(model) for model in self.models),
-            responses=None
-            if self.responses is None
-            else tuple(ResponseDraft(**vars(response)) for response in self.responses),
-            dimensions=tuple(_dimension_draft(dimension) for dimension in self.dimensions),
-            instructions=instructions,
-            iterations=self.iterations,
-            seed=self.seed,
-            reasoner=None if self.reasoner is None else model_draft(self.reasoner),
-            questions=_questions_draft(self.questions),
-            environments=_environments(self.environments),
-            environment_pool=None if self.environment_pool is None else tuple(self.environment_pool),
-            gym_instruction=self.gym_instruction,
-            budget=None if self.budget is None else self.budget.to_budget(),
-            priority=Priority(self.priority),
-            grouping=self.judging.to_draft(),
-            reuse=NO_REUSE if self.reuse is None else self.reuse.to_reuse(),
-            execution=Execution(self.execution),
-            hardened=self.protocol == "hardened",
-            versions={} if self.versions is None else self.versions.chosen(),
-            confirmed_calls=self.confirm_calls,
-        )
+    @property
+    def chosen_versions(self) -> dict[str, str]:
+        """The rules' versions that were chosen, by kind; of others it is the latest."""
+        return {} if self.versions is None else self.versions.model_dump(exclude_none=True)
+
+    @property
+    def wanted_reuse(self) -> Reuse:
+        """Which calls are not made where there is a reply already."""
+        if self.reuse is None:
+            return NO_REUSE
+        return Reuse(ReuseScope(self.reuse.judging), ReuseScope(self.reuse.generation))
 
 
-def _questions_draft(given: str | dict[str, dict[str, list[str]]] | None) -> QuestionsDraft | None:
-    if given is None:
-        return None
-    if isinstance(given, str):
-        return QuestionsDraft(None, given)
-    return QuestionsDraft(
-        {who: {task: tuple(asked) for task, asked in of.items()} for who, of in given.items()}
-    )
+class GenerateIn(Body):
+    """A request to make up personas."""
+
+    count: int = Field(ge=1, le=MOST_PERSONAS, description="How many distinct ones.")
+    reasoner: ModelRef = Field(description="Who makes them up. Temperature and top_p 0.9 unless given.")
 
 
-def _environments(
-    given: list[str] | dict[str, list[str]] | None,
-) -> tuple[str, ...] | dict[str, tuple[str, ...]] | None:
-    if isinstance(given, dict):
-        return {who: tuple(names) for who, names in given.items()}
-    return None if given is None else tuple(given)
-
-
-def model_draft(model: str | ModelIn) -> ModelDraft:
-    """A model as the domain knows it."""
-    if isinstance(model, str):
-        return ModelDraft(model)
-    given: Mapping[str, Any] = model.model_dump(exclude={"model", "label", "stop", "family"})
-    unset = tuple(
-        name for name in ("temperature", "top_p") if name in model.model_fields_set and given[name] is None
-    )
-    parameters = ModelParameters(stop=tuple(model.stop), unset=unset, **given)
-    return ModelDraft(model.model, model.label, parameters, model.family)
-
-
-def _dimension_draft(dimension: DimensionIn) -> DimensionDraft:
-    return DimensionDraft(
-        id=dimension.id,
-        name=dimension.name,
-        options=dimension.options,
-        scale=ScaleDraft(**dimension.scale.model_dump()),
-        levels=tuple(dimension.levels),
-        questions=tuple(dimension.questions),
-        essay_context=dimension.essay_context,
-    )
+def as_model(given: str | ModelIn) -> ModelIn:
+    """A model that may be only named, with its parameters."""
+    return ModelIn(model=given) if isinstance(given, str) else given
