@@ -962,13 +962,13 @@ class StageProgress(TypedDict):
 class ModelUsage(TypedDict):
     """Calls and tokens of one stage on one model."""
 
+    stage: str
+    model: str
     calls: int
     failed_calls: int
     input_tokens: int
     output_tokens: int
     cached_input_tokens: int
-    stage: str
-    model: str
     usd: float | None
     """`null` where no price is known."""
     unpriced_calls: int
@@ -988,6 +988,8 @@ class JobUsage(TypedDict):
 class SparedByModel(TypedDict):
     """The same of one stage on one model."""
 
+    stage: str
+    model: str
     same_job: int
     """Replies to identical calls of the job itself."""
     other_job: int
@@ -998,8 +1000,6 @@ class SparedByModel(TypedDict):
     """`null` where no price is known."""
     unpriced_replies: int
     """Replies whose price is unknown and not in the sum."""
-    stage: str
-    model: str
 
 
 class ReuseAnswer(TypedDict):
@@ -1448,6 +1448,7 @@ class SentParameters(TypedDict):
     """Fields of the request's body."""
     not_sent: list[NotSent]
     without_effect: list[str]
+    """Parameters that the model takes and ignores."""
 
 
 class ModelCheck(TypedDict):

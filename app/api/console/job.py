@@ -66,7 +66,8 @@ Deed = Literal["pause", "resume", "cancel", "retry"]
 @needs(Scope.READ)
 async def job_page(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A job."""
-    job = await view_job(services.engine, tenant, job_id, holds=services.holds)
+    view = await view_job(services.engine, tenant, job_id, holds=services.holds)
+    job = view.model_dump(mode="json")
     over = JobStatus(job["status"]).is_terminal
     results = await _results(services, tenant, job_id, seconds=None if over else SOON_SECONDS)
     return page(

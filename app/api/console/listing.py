@@ -73,9 +73,10 @@ class Listing:
             return self._over[key]
         async with self._room:
             try:
-                view = await view_job(self._services.engine, self._tenant, job.id)
+                found = await view_job(self._services.engine, self._tenant, job.id)
             except NotFoundError:
                 return None
+        view = found.model_dump(mode="json")
         view |= {"whole": whole(view["progress"]), "summary": summary(view["spec"])}
         if job.status.is_terminal:
             self._over[key] = view

@@ -86,8 +86,13 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
     except InvalidJobError as error:
         found = error.errors
     else:
-        confirmed = {} if plan["confirm_calls"] is None else {"confirm_calls": plan["confirm_calls"]}
-        planned = {"plan": plan, "version": version, "key": new_id("form"), "body": form.body | confirmed}
+        confirmed = {} if plan.confirm_calls is None else {"confirm_calls": plan.confirm_calls}
+        planned = {
+            "plan": plan.model_dump(mode="json"),
+            "version": version,
+            "key": new_id("form"),
+            "body": form.body | confirmed,
+        }
         return await _shown(services, tenant, typed, planned=planned)
     errors = form.errors(dict.fromkeys(found))
     return await _shown(services, tenant, typed, HTTPStatus.UNPROCESSABLE_ENTITY, errors=errors)

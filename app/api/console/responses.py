@@ -15,7 +15,7 @@ from app.domain.keys.api_key import Scope
 from app.reports.views.cards import make_card
 from app.reports.views.level_bounds import Targets
 from app.services.job_context import JobContext
-from app.services.jobs.view import find_job, job_json
+from app.services.jobs.view import find_job, show_job
 from app.services.results.responses import ResponseFilter, read_page
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
@@ -64,7 +64,7 @@ async def browse(
         _page,
         found,
         context,
-        job=job_json(job),
+        job=show_job(job).model_dump(mode="json"),
         choices=_choices(context),
         by_sentence=any(cell.dimensions for cell in context.cells),
         judges=len(context.spec.judges),

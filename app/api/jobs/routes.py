@@ -24,12 +24,12 @@ from app.api.http.dependencies import (
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
-from app.api.jobs import answers as job_answers
 from app.api.results import answers as result_answers
 from app.api.results import response_answers
 from app.api.results.metric_answers import RunDistances
 from app.api.results.routes import JUNIT_TYPE, junit_answer
 from app.db.jobs import jobs
+from app.domain.jobs.contract import JobDetail, JobList, Plan
 from app.domain.jobs.request import JobChangeIn, JobIn
 from app.domain.jobs.status import JobStatus
 from app.domain.keys.api_key import Scope
@@ -37,7 +37,7 @@ from app.services.jobs.control import cancel_job, change_budget, delete_job, pau
 from app.services.jobs.follow import read_state
 from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
-from app.services.jobs.view import find_job, job_json, view_job
+from app.services.jobs.view import find_job, show_job, view_job
 from app.services.results.gate import gate_of
 from app.services.results.reports import EXPORTS, TABLES, export_report
 from app.services.results.responses import ResponseFilter, read_page
@@ -68,7 +68,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post("", status_code=202, responses=answers_with(job_answers.JobDetail, 202), summary="Submit a job")
+@router.post("", status_code=202, summary="Submit a job")
 @needs(Scope.SUBMIT)
 async def submit(
     request: StrictRequest,
@@ -76,8 +76,9 @@ async def submit(
     services: ServicesDep,
     tenant: TenantDep,
     caller: CallerDep,
+    response: Response,
     idempotency_key: IdempotencyKey = None,
-) -> Response:
+) -> JobDetail:
     """Accepts a job. It runs in the background; poll its `Location`."""
     submission = Submission(
         body,
@@ -89,20 +90,20 @@ async def submit(
     )
     job = await submit_job(services.submission, tenant, submission)
     view = await view_job(services.engine, tenant, job.id)
-    headers = {"Location": f"/v1/jobs/{job.id}"}
-    if not JobStatus(view["status"]).is_terminal:
-        headers["Retry-After"] = POLL_SECONDS
-    return JSONResponse(view, HTTPStatus.ACCEPTED, headers)
+    response.headers["Location"] = f"/v1/jobs/{job.id}"
+    if not view.status.is_terminal:
+        response.headers["Retry-After"] = POLL_SECONDS
+    return view
 
 
-@router.post("/plan", responses=answers_with(job_answers.Plan), summary="Plan a job")
+@router.post("/plan", summary="Plan a job")
 @needs(Scope.READ)
-async def plan(request: StrictRequest, body: JobIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def plan(request: StrictRequest, body: JobIn, services: ServicesDep, tenant: TenantDep) -> Plan:
     """Says what a job would take and cost. Nothing is spent and nothing is stored."""
-    return JSONResponse(await plan_job(services.planning, tenant, body, request.is_disconnected))
+    return await plan_job(services.planning, tenant, body, request.is_disconnected)
 
 
-@router.get("", responses=answers_with(job_answers.JobList), summary="List jobs")
+@router.get("", summary="List jobs")
 @needs(Scope.READ)
 async def list_(
     services: ServicesDep,
@@ -111,7 +112,7 @@ async def list_(
     limit: PageLimit = 20,
     after: After = None,
     status: Annotated[JobStatus | None, Query(description="Only jobs in this state.")] = None,
-) -> Response:
+) -> JobList:
     """Jobs, newest first. `metadata[key]=value` (any number of them) keeps those that carry the label."""
     async with services.engine.connect() as connection:
         found = await jobs.list_jobs(
@@ -122,12 +123,12 @@ async def list_(
             status=status,
             metadata=metadata,
         )
-    return JSONResponse(cursors.page(found, limit, job_json, cursors.behind))
+    return cursors.newest_first(JobList, [show_job(row) for row in found], limit)
 
 
 @router.get(
     "/{job_id}",
-    responses=answers_with(job_answers.JobDetail, 200) | {304: {"description": "Not changed."}} | NOT_FOUND,
+    responses=answers_with(JobDetail, 200) | {304: {"description": "Not changed."}} | NOT_FOUND,
     summary="Follow a job",
 )
 @needs(Scope.READ)
@@ -154,16 +155,16 @@ async def get(
 
 @router.patch(
     "/{job_id}",
-    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
+    responses=NOT_FOUND | CONFLICT,
     summary="Change a job's budget",
 )
 @needs(Scope.SUBMIT)
 async def change(
     job_id: SpendingJobId, body: JobChangeIn, services: ServicesDep, tenant: TenantDep
-) -> Response:
+) -> JobDetail:
     """Raises or lowers the limits of a job's budget. A job that paused because of it goes on when it is resumed."""
     await change_budget(services.control, tenant, job_id, body.budget.to_budget())
-    return JSONResponse(await view_job(services.engine, tenant, job_id))
+    return await view_job(services.engine, tenant, job_id)
 
 
 @router.delete(
@@ -182,54 +183,54 @@ async def delete(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
 
 @router.post(
     "/{job_id}/cancel",
-    responses=answers_with(job_answers.JobDetail) | NOT_FOUND,
+    responses=NOT_FOUND,
     summary="Cancel a job",
 )
 @needs(Scope.SUBMIT)
-async def cancel(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def cancel(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> JobDetail:
     """No further call starts; what was paid for is kept. Cancelling a job that is over changes nothing."""
     await cancel_job(services.control, tenant, job_id)
-    return JSONResponse(await view_job(services.engine, tenant, job_id))
+    return await view_job(services.engine, tenant, job_id)
 
 
 @router.post(
     "/{job_id}/pause",
-    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
+    responses=NOT_FOUND | CONFLICT,
     summary="Pause a job",
 )
 @needs(Scope.SUBMIT)
-async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> JobDetail:
     """No further call starts until the job is resumed."""
     await pause_job(services.control, tenant, job_id)
-    return JSONResponse(await view_job(services.engine, tenant, job_id))
+    return await view_job(services.engine, tenant, job_id)
 
 
 @router.post(
     "/{job_id}/resume",
-    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
+    responses=NOT_FOUND | CONFLICT,
     summary="Resume a paused job",
 )
 @needs(Scope.SUBMIT)
-async def resume(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def resume(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> JobDetail:
     """A paused job goes on where it stopped; nothing is done twice."""
     await resume_job(services.control, tenant, job_id)
-    return JSONResponse(await view_job(services.engine, tenant, job_id))
+    return await view_job(services.engine, tenant, job_id)
 
 
 @router.post(
     "/{job_id}/retry",
-    responses=answers_with(job_answers.JobDetail) | NOT_FOUND | CONFLICT,
+    responses=NOT_FOUND | CONFLICT,
     summary="Retry what failed",
 )
 @needs(Scope.SUBMIT)
-async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> JobDetail:
     """Redoes only what failed, stayed unparsed or has no answer in a job that is over or paused; all the rest is kept.
 
     A job in which nothing failed, or that is at work, stays as it is. A cancelled job is a 409, as is one that is
     just ending and one that is paused with calls still on the wire.
     """
     await retry_job(services.control, tenant, job_id)
-    return JSONResponse(await view_job(services.engine, tenant, job_id))
+    return await view_job(services.engine, tenant, job_id)
 
 
 @router.get(

@@ -1,11 +1,11 @@
 """Schemas of answers about models."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from app.api.jobs.answers import NotSent
 from app.domain.contract import Answer
+from app.domain.providers.contract import SentParameters
 
 
 class CheckedReply(Answer):
@@ -58,15 +58,6 @@ class ModelEnds(Answer):
     day: str = Field(description="The day from which on it is not answered.", examples=["2027-01-14"])
     source: str
     certainty: Literal["vendor", "secondary", "inferred"]
-
-
-class SentParameters(Answer):
-    """What a job would send of the model's parameters."""
-
-    family: str | None = Field(description="Its family in the model table; `null` where it knows none.")
-    sent: dict[str, Any] = Field(description="Fields of the request's body.")
-    not_sent: list[NotSent]
-    without_effect: list[str]
 
 
 class Finding(Answer):

@@ -5,8 +5,6 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.api.jobs.answers import Cost, FailedCalls, JobUsage
-from app.api.jobs.reuse_answers import ReuseAnswer
 from app.api.labels.answers import HumanAgreement
 from app.api.results.metric_answers import (
     CellMetrics,
@@ -19,6 +17,7 @@ from app.api.results.metric_answers import (
 )
 from app.api.results.prompt_injection_answers import SuspicionSummary
 from app.domain.contract import Answer, Completeness
+from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
 
 
 class UnitCounts(Answer):

@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.jobs.reuse_answers import Origin
 from app.api.results.prompt_injection_answers import SuspicionAnswer
 from app.domain.contract import Answer, Page
+from app.domain.providers.usage import Origin
 
 FinishedBy = Literal["stop", "length", "content_filter", "refusal", "unstated", "other"]
 """Why a model stopped; ``unstated`` where its provider does not say."""

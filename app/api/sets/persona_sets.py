@@ -16,12 +16,12 @@ from app.api.http.openapi import NOT_FOUND, PROBLEMS, answers_with, described_bo
 from app.api.http.path_ids import id_check
 from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
-from app.api.jobs import answers as job_answers
 from app.api.jobs.routes import POLL_SECONDS, IdempotencyKey
 from app.api.sets import answers as set_answers
 from app.api.sets.lists import list_kept
 from app.api.sets.requests import PersonaSetIn
 from app.domain.contract import Line
+from app.domain.jobs.contract import JobDetail
 from app.domain.jobs.imports import PersonaFormat
 from app.domain.jobs.request import GenerateIn
 from app.domain.keys.api_key import Scope
@@ -47,7 +47,7 @@ SetId = Annotated[
 @router.post(
     "",
     status_code=201,
-    responses=answers_with(set_answers.PersonaSet, 201) | answers_with(job_answers.JobDetail, 202),
+    responses=answers_with(set_answers.PersonaSet, 201) | answers_with(JobDetail, 202),
     openapi_extra=described_body(PersonaSetIn, *JSONL_TYPES, CSV_TYPE),
     summary="Keep personas as a set, or have some made up",
 )
@@ -114,7 +114,8 @@ async def _generate(
     submission = Submission(wanted, request, body.name, key, caller.capped_key)
     job = await submit_job(services.submission, caller.tenant, submission)
     headers = {"Location": f"/v1/jobs/{job.id}", "Retry-After": POLL_SECONDS}
-    return JSONResponse(await view_job(services.engine, caller.tenant, job.id), HTTPStatus.ACCEPTED, headers)
+    view = await view_job(services.engine, caller.tenant, job.id)
+    return JSONResponse(view.model_dump(mode="json"), HTTPStatus.ACCEPTED, headers)
 
 
 def _kept(found: dict[str, Any]) -> Response:

@@ -31,7 +31,7 @@ from app.services.identifiers import new_id
 from app.services.keys.tenant_limits import payers as payers_of
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
-from app.services.providers.model_parameters import UNKNOWN, parameters_json, sent_of
+from app.services.providers.model_parameters import UNKNOWN, parameters_of, sent_of
 from app.services.providers.remedies import remedy_of
 
 Json = dict[str, Any]
@@ -293,7 +293,7 @@ def _found(
         "price": {"input": price.usd, "output": returned.usd, "source": price.source},
         "ends": None if ends is None else {**ends._asdict(), "day": ends.day.isoformat()},
         "model_table": (model.takes or UNKNOWN).table or None,
-        "parameters": parameters_json(model),
+        "parameters": parameters_of(model).model_dump(),
     }
     ending = [] if ends is None else [_Finding(False, f"It {ends.told(datetime.now(UTC).date())}")]
     findings = (

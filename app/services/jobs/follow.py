@@ -22,6 +22,9 @@ STATUS_SECONDS = 0.25
 """How soon another status shows, above all the last one; to look for it costs a tenth of a whole look."""
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 @dataclass(frozen=True, slots=True)
 class JobState:
     """A job at one moment.
@@ -55,9 +58,9 @@ async def read_state(
         NotFoundError: If the tenant has no such job.
     """
     view = await view_job(engine, tenant, job_id, recent, holds)
-    body = json.dumps(view, separators=(",", ":"))
+    body = _ENCODER.encode(view.model_dump(mode="json"))
     tag = hashlib.sha256(body.encode()).hexdigest()[:32]
-    return JobState(tag, body, JobStatus(view["status"]))
+    return JobState(tag, body, view.status)
 
 
 async def states_after(

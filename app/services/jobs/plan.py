@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import Any
 from urllib.parse import urlsplit
 
+from app.domain.jobs.contract import Plan, PlanCost, PlanParameters, PlanStage
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
 from app.domain.jobs.request import BudgetIn, JobIn
 from app.domain.jobs.specification import JobSpec
@@ -23,7 +23,7 @@ from app.services.jobs.submit import (
 )
 from app.services.providers.model_parameters import (
     parameter_warnings,
-    parameters_json,
+    parameters_of,
     sampled_models,
     table_of,
 )
@@ -53,10 +53,8 @@ class PlanDependencies:
     max_unwritten: int
 
 
-async def plan_job(
-    deps: PlanDependencies, tenant: str, wanted: JobIn, gone: Gone | None = None
-) -> dict[str, Any]:
-    """The plan of a job in the HTTP contract's form.
+async def plan_job(deps: PlanDependencies, tenant: str, wanted: JobIn, gone: Gone | None = None) -> Plan:
+    """The plan of a job.
 
     Args:
         deps: What it takes.
@@ -73,48 +71,47 @@ async def plan_job(
     return await own.submission.planning.run(tenant, "plan", lambda check: _plan(own, wanted, check), gone)
 
 
-def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> dict[str, Any]:
+def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> Plan:
     prepared = prepare_job(deps.submission, wanted, check)
     spec, cells = prepared.resolution.spec, prepared.resolution.cells
     estimates = [e for e in prepared.estimates if e.calls]
-    return {
-        "object": "plan",
-        "cells": sum(len(cell.dimensions) for cell in cells),
-        "persona_scores": len(spec.personas) * len(spec.models) if spec.gym is not None else 0,
-        "runs_per_cell": spec.runs or None,
-        "responses": prepared.planned_responses,
-        "calls": prepared.calls,
-        "confirm_calls": calls_to_confirm(deps.submission, prepared),
-        "estimated": not spec.provided,
-        "stages": [_stage(deps, e, spec) for e in estimates],
-        "cost": _cost(deps, estimates, spec),
-        "shortest_seconds": round(
+    return Plan(
+        cells=sum(len(cell.dimensions) for cell in cells),
+        persona_scores=len(spec.personas) * len(spec.models) if spec.gym is not None else 0,
+        runs_per_cell=spec.runs or None,
+        responses=prepared.planned_responses,
+        calls=prepared.calls,
+        confirm_calls=calls_to_confirm(deps.submission, prepared),
+        estimated=not spec.provided,
+        stages=[_stage(deps, e, spec) for e in estimates],
+        cost=_cost(deps, estimates, spec),
+        shortest_seconds=round(
             max((_seconds(deps, e) for e in estimates if not _batched(e, spec)), default=0.0), 1
         ),
-        "simulated": any(model.simulated for model in (*spec.models, *spec.called)),
-        "model_table": table_of(spec),
-        "parameters": [
-            {"role": role, "model": model.label, **parameters_json(model)}
+        simulated=any(model.simulated for model in (*spec.models, *spec.called)),
+        model_table=table_of(spec),
+        parameters=[
+            PlanParameters(role=role, model=model.label, **vars(parameters_of(model)))
             for role, model in sampled_models(spec)
         ],
-        "warnings": _warnings(deps, prepared, wanted.budget),
-    }
+        warnings=_warnings(deps, prepared, wanted.budget),
+    )
 
 
-def _stage(deps: PlanDependencies, estimate: StageEstimate, spec: JobSpec) -> dict[str, Any]:
+def _stage(deps: PlanDependencies, estimate: StageEstimate, spec: JobSpec) -> PlanStage:
     price = _price(deps, estimate, estimate.usage, spec)
-    return {
-        "stage": estimate.stage.value,
-        "model": estimate.model.label,
-        "calls": estimate.calls,
-        "input_tokens": estimate.usage.input_tokens,
-        "output_tokens": estimate.usage.output_tokens,
-        "usd": price.usd,
-        "price_source": price.source,
-    }
+    return PlanStage(
+        stage=estimate.stage.value,
+        model=estimate.model.label,
+        calls=estimate.calls,
+        input_tokens=estimate.usage.input_tokens,
+        output_tokens=estimate.usage.output_tokens,
+        usd=price.usd,
+        price_source=price.source,
+    )
 
 
-def _cost(deps: PlanDependencies, estimates: list[StageEstimate], spec: JobSpec) -> dict[str, Any]:
+def _cost(deps: PlanDependencies, estimates: list[StageEstimate], spec: JobSpec) -> PlanCost:
     """The range of the cost: what varies is how much the models write, and so how much there is to judge."""
     low = high = 0.0
     unpriced: list[str] = []
@@ -127,11 +124,11 @@ def _cost(deps: PlanDependencies, estimates: list[StageEstimate], spec: JobSpec)
         else:
             low, high = low + of_low, high + of_high
     known = len(unpriced) < len(estimates) or not estimates
-    return {
-        "usd_low": round(low, 4) if known else None,
-        "usd_high": round(high, 4) if known else None,
-        "unpriced_models": sorted(set(unpriced)),
-    }
+    return PlanCost(
+        usd_low=round(low, 4) if known else None,
+        usd_high=round(high, 4) if known else None,
+        unpriced_models=sorted(set(unpriced)),
+    )
 
 
 def _scaled(estimate: StageEstimate, share: float) -> Usage:
@@ -181,7 +178,7 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | 
                 "Calls about several sentences are always made; hardly any reply on one will be used again."
             )
     found += _gym_warnings(prepared)
-    unpriced = _cost(deps, list(prepared.estimates), spec)["unpriced_models"]
+    unpriced = _cost(deps, list(prepared.estimates), spec).unpriced_models
     found += _budget_warnings(deps, prepared, budget)
     found += _kill_warning(deps, prepared, budget)
     if unpriced:
@@ -220,7 +217,7 @@ def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budg
     if budget is None:
         return []
     tokens = sum(e.usage.input_tokens + e.usage.output_tokens for e in prepared.estimates)
-    usd = _cost(deps, list(prepared.estimates), prepared.resolution.spec)["usd_high"]
+    usd = _cost(deps, list(prepared.estimates), prepared.resolution.spec).usd_high
     found = []
     if budget.usd is not None and usd is not None and usd > budget.usd:
         found.append(f"Up to ${usd:,.2f} are expected; the budget of ${budget.usd:,.2f} may not suffice.")

@@ -1,4 +1,4 @@
-"""A job as the HTTP contract shows it: status, progress, usage, cost."""
+"""Shows a job: status, progress, usage, cost."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -15,18 +15,33 @@ from app.db.jobs.budgets import Account
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.preparations import StepCounts
 from app.db.jobs.progress import Counts, UsageRow
-from app.domain.jobs.budget import NANOS
+from app.domain.jobs.budget import NANOS, NO_LIMITS
+from app.domain.jobs.contract import (
+    BatchProgress,
+    BudgetAnswer,
+    CountBudget,
+    HeldModel,
+    Job,
+    JobDetail,
+    StageProgress,
+    UsdBudget,
+)
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import Stage
 from app.domain.providers.reuse import ReuseScope
+from app.domain.providers.usage import (
+    Cost,
+    FailedCalls,
+    JobUsage,
+    ReuseAnswer,
+    SparedByModel,
+    Tokens,
+)
 from app.limits.holds import Hold
 from app.services.errors import NotFoundError
 from app.services.jobs.progress import RecentProgress, read_progress
 from app.services.sets.sets import PERSONA_SET, QUESTION_SET, made_set_id
-from app.services.timestamps import time_json
-
-Json = dict[str, Any]
 
 Holds = Callable[[Sequence[str]], Awaitable[Mapping[str, Hold]]]
 """Looks up which of some models, each as ``connection/model``, nobody may call for a while."""
@@ -57,7 +72,7 @@ async def view_job(
     job_id: str,
     recent: RecentProgress | None = None,
     holds: Holds | None = None,
-) -> Json:
+) -> JobDetail:
     """A job with its live progress.
 
     Args:
@@ -72,21 +87,22 @@ async def view_job(
     """
     job = await find_job(engine, tenant, job_id)
     found = await (read_progress(engine, job) if recent is None else recent.read(job))
-    answering = {} if Stage.PERSONAS in found.steps else progress_json(job, found.total, found.leased)
-    return (
-        job_json(job)
-        | {
-            "progress": preparation_json(job, found.steps) | answering,
-            "usage": usage_json(found.usage),
-            "cost": cost_json(found.usage),
-            "failures": [failure_json(row) for row in found.failures.rows],
-            "held": [] if holds is None else await _held(job, found.usage, holds),
-        }
-        | await _what_few_have(engine, job)
+    answering = {} if Stage.PERSONAS in found.steps else _progress(job, found.total, found.leased)
+    budget, reuse, batched = await _what_few_have(engine, job)
+    return JobDetail(
+        **_shown(job),
+        progress=_preparation(job, found.steps) | answering,
+        usage=usage_of(found.usage),
+        cost=cost_of(found.usage),
+        failures=failures_of(found.failures.rows),
+        held=[] if holds is None else await _held(job, found.usage, holds),
+        budget=budget,
+        reuse=reuse,
+        batches=batched,
     )
 
 
-async def _held(job: JobRow, usage: Sequence[UsageRow], holds: Holds) -> list[Json]:
+async def _held(job: JobRow, usage: Sequence[UsageRow], holds: Holds) -> list[HeldModel]:
     """The models of a job at work that nobody may call for a while, with the reason."""
     if not job.status.may_call:
         return []
@@ -94,42 +110,48 @@ async def _held(job: JobRow, usage: Sequence[UsageRow], holds: Holds) -> list[Js
     named = [one.get("model") if isinstance(one, dict) else one for one in asked]
     models = sorted({row.model for row in usage}.union(name for name in named if isinstance(name, str)))
     return [
-        {"model": model, "until": time_json(hold.until), "reason": hold.reason or None}
+        HeldModel(model=model, until=hold.until, reason=hold.reason or None)
         for model, hold in (await holds(models)).items()
     ]
 
 
-async def _what_few_have(engine: AsyncEngine, job: JobRow) -> Json:
+async def _what_few_have(
+    engine: AsyncEngine, job: JobRow
+) -> tuple[BudgetAnswer | None, ReuseAnswer | None, BatchProgress | None]:
     """A job's budget, the replies it used again, and its batches; nobody is asked about what it has none of."""
-    shown: Json = {"budget": None, "reuse": None, "batches": None}
+    budget, reuse, progress = None, None, None
     budgeted = job.request.get("budget") is not None
     batched = job.request.get("execution") == Execution.BATCH
     if not (budgeted or batched or _wants_reuse(job)):
-        return shown
+        return budget, reuse, progress
     async with single_statements(engine) as connection:
         if budgeted:
             account = await budgets.read_account(connection, job.tenant, job.id)
-            shown["budget"] = None if account is None else budget_json(account) or None
+            budget = None if account is None else _budget(account)
         if _wants_reuse(job):
-            shown["reuse"] = reuse_json(await response_cache.reuse(connection, job.tenant, job.id))
+            reuse = reuse_of(await response_cache.reuse(connection, job.tenant, job.id))
         if batched:
-            shown["batches"] = batches_json(await batches.counts(connection, job.tenant, job.id))
-    return shown
+            progress = _batches(await batches.counts(connection, job.tenant, job.id))
+    return budget, reuse, progress
 
 
-def job_json(job: JobRow) -> Json:
+def show_job(job: JobRow) -> Job:
     """A job without its progress, as lists show it."""
+    return Job(**_shown(job))
+
+
+def _shown(job: JobRow) -> dict[str, Any]:
+    """What lists show of a job, too."""
     return {
         "id": job.id,
-        "object": "job",
         "name": job.name,
-        "status": job.status.value,
+        "status": job.status,
         "status_reason": job.status_reason,
         "completeness": job.completeness or "partial",
         "simulated": job.simulated,
-        "created_at": time_json(job.created_at),
-        "started_at": time_json(job.started_at),
-        "finished_at": time_json(job.finished_at),
+        "created_at": job.created_at,
+        "started_at": job.started_at,
+        "finished_at": job.finished_at,
         "spec": job.request,
         "metadata": job.metadata,
         "priority": job.priority,
@@ -152,7 +174,7 @@ def job_json(job: JobRow) -> Json:
 AT_WORK = frozenset({JobStatus.RUNNING, JobStatus.CANCELLING, JobStatus.PAUSED})
 
 
-def preparation_json(job: JobRow, steps: Mapping[str, StepCounts]) -> Json:
+def _preparation(job: JobRow, steps: Mapping[str, StepCounts]) -> dict[str, StageProgress]:
     """The stages of PersonaGym's preparation, in their order, for a job that has them.
 
     They count steps: a persona's environments, a task's questions, a question's exemplars; or the personas that are made up. What was given counts as
@@ -164,14 +186,14 @@ def preparation_json(job: JobRow, steps: Mapping[str, StepCounts]) -> Json:
             succeeded=found.ready,
             failed=found.failed,
             running=found.running if job.status in AT_WORK else 0,
+            estimated=not found.exact,
         )
-        | {"estimated": not found.exact}
         for stage in Stage
         if (found := steps.get(stage.value)) is not None
     }
 
 
-def progress_json(job: JobRow, total: Counts, leased: Counts) -> Json:
+def _progress(job: JobRow, total: Counts, leased: Counts) -> dict[str, StageProgress]:
     """Each stage's parts, which always add up to its total.
 
     How many verdicts there will be is known only when all texts exist; until then the total is estimated from the
@@ -184,6 +206,7 @@ def progress_json(job: JobRow, total: Counts, leased: Counts) -> Json:
         succeeded=total.answered,
         failed=total.failed,
         running=(leased.planned - leased.answered - leased.failed) if at_work else 0,
+        estimated=total.estimated > 0,
     )
     per_response = (
         total.due / total.answered if total.answered else job.expected_verdicts / max(1, total.planned)
@@ -193,62 +216,41 @@ def progress_json(job: JobRow, total: Counts, leased: Counts) -> Json:
         succeeded=total.judged,
         failed=total.unjudged,
         running=(leased.due - leased.judged - leased.unjudged) if at_work else 0,
+        estimated=unwritten > 0 or total.estimated > 0,
     )
-    return {
-        Stage.GENERATION.value: generation | {"estimated": total.estimated > 0},
-        Stage.JUDGING.value: judging | {"estimated": unwritten > 0 or total.estimated > 0},
-    }
+    return {Stage.GENERATION.value: generation, Stage.JUDGING.value: judging}
 
 
-def _stage(total: int, *, succeeded: int, failed: int, running: int) -> Json:
+def _stage(total: int, *, succeeded: int, failed: int, running: int, estimated: bool) -> StageProgress:
     # The counts come from two queries of one moment each; between them work may have ended.
     running = max(0, min(running, total - succeeded - failed))
-    return {
-        "total": total,
-        "pending": total - succeeded - failed - running,
-        "running": running,
-        "succeeded": succeeded,
-        "failed": failed,
-    }
+    return StageProgress(
+        total=total,
+        pending=total - succeeded - failed - running,
+        running=running,
+        succeeded=succeeded,
+        failed=failed,
+        estimated=estimated,
+    )
 
 
-def usage_json(rows: Sequence[UsageRow]) -> Json:
+def usage_of(rows: Sequence[UsageRow]) -> JobUsage:
     """Calls and tokens in all, and by stage and model. ``calls`` counts every attempt that was sent."""
-    return _sums(rows) | {
-        "by_model": [
-            {"stage": row.stage, "model": row.model}
-            | _sums([row])
-            | {"usd": row.usd, "unpriced_calls": row.unpriced_calls}
-            for row in rows
-        ]
-    }
+    sums = {name: sum(getattr(row, name) for row in rows) for name in Tokens.model_fields}
+    return JobUsage.model_validate(sums | {"by_model": rows}, from_attributes=True)
 
 
-def failure_json(row: FailureRow) -> Json:
-    """Failed calls that failed alike."""
-    return {
-        "stage": row.stage,
-        "model": row.model,
-        "code": row.code,
-        "http_status": row.http_status,
-        "detail": row.detail,
-        "calls": row.calls,
-        "last_at": time_json(row.last_at),
-    }
+def failures_of(rows: Sequence[FailureRow]) -> list[FailedCalls]:
+    """Failed calls, those that failed alike together."""
+    return [FailedCalls.model_validate(row, from_attributes=True) for row in rows]
 
 
-def _sums(rows: Sequence[UsageRow]) -> Json:
-    names = ("calls", "failed_calls", "input_tokens", "output_tokens", "cached_input_tokens")
-    return {name: sum(getattr(row, name) for row in rows) for name in names}
-
-
-def cost_json(rows: Sequence[UsageRow]) -> Mapping[str, Any]:
+def cost_of(rows: Sequence[UsageRow]) -> Cost:
     """US dollars spent, ``None`` if no price is known, and how many calls, their price unknown, are not in the sum."""
     known = [row.usd for row in rows if row.usd is not None]
-    return {
-        "usd": sum(known) if known or not rows else None,
-        "unpriced_calls": sum(row.unpriced_calls for row in rows),
-    }
+    return Cost(
+        usd=sum(known) if known or not rows else None, unpriced_calls=sum(row.unpriced_calls for row in rows)
+    )
 
 
 def _wants_reuse(job: JobRow) -> bool:
@@ -256,15 +258,16 @@ def _wants_reuse(job: JobRow) -> bool:
     return any(scope != ReuseScope.OFF for scope in (job.request.get("reuse") or {}).values())
 
 
-def reuse_json(rows: Sequence[ReuseRow]) -> Json:
+def reuse_of(rows: Sequence[ReuseRow]) -> ReuseAnswer:
     """The replies that were used again, in all and by stage and model, and what the calls would have taken."""
-    return _spared(rows) | {
-        "oldest": time_json(min((row.oldest for row in rows), default=None)),
-        "by_model": [{"stage": row.stage, "model": row.model} | _spared([row]) for row in rows],
-    }
+    return ReuseAnswer(
+        **_spared(rows),
+        oldest=min((row.oldest for row in rows), default=None),
+        by_model=[SparedByModel(stage=row.stage, model=row.model, **_spared([row])) for row in rows],
+    )
 
 
-def _spared(rows: Sequence[ReuseRow]) -> Json:
+def _spared(rows: Sequence[ReuseRow]) -> dict[str, Any]:
     names = ("same_job", "other_job", "input_tokens", "output_tokens")
     known = [row.usd for row in rows if row.usd is not None]
     return {name: sum(getattr(row, name) for row in rows) for name in names} | {
@@ -273,35 +276,33 @@ def _spared(rows: Sequence[ReuseRow]) -> Json:
     }
 
 
-def budget_json(account: Account) -> Json:
+def _budget(account: Account) -> BudgetAnswer | None:
     """Each limit that the job has, with what of it is spent, reserved for calls on their way, and left."""
     limits, spent, reserved = account.limits, account.spent, account.reserved
-    shown: Json = {}
-    if limits.nanos is not None:
-        in_nanos = _limit(limits.nanos, spent.nanos, reserved.nanos)
-        shown["usd"] = {name: amount / NANOS for name, amount in in_nanos.items()}
-    if limits.calls is not None:
-        shown["calls"] = _limit(limits.calls, spent.calls, reserved.calls)
-    if limits.tokens is not None:
-        shown["tokens"] = _limit(limits.tokens, spent.tokens, reserved.tokens)
-    return shown
+    if limits == NO_LIMITS:
+        return None
+    in_nanos = _limit(limits.nanos, spent.nanos, reserved.nanos)
+    calls = _limit(limits.calls, spent.calls, reserved.calls)
+    tokens = _limit(limits.tokens, spent.tokens, reserved.tokens)
+    return BudgetAnswer(
+        usd=in_nanos and UsdBudget(**{name: amount / NANOS for name, amount in in_nanos.items()}),
+        calls=calls and CountBudget(**calls),
+        tokens=tokens and CountBudget(**tokens),
+    )
 
 
-def batches_json(counts: batches.Counts) -> Json:
-    """What of a job is in batches, and what will be."""
-    return {
-        "open": counts.open,
-        "ended": counts.ended,
-        "calls_in_open": counts.calls,
-        "calls_waiting": counts.waiting,
-        "cut_for_budget": counts.cut,
-    }
+def _limit(limit: int | None, spent: int, reserved: int) -> dict[str, int] | None:
+    if limit is None:
+        return None
+    left = max(0, limit - spent - reserved)
+    return {"limit": limit, "spent": spent, "reserved": reserved, "remaining": left}
 
 
-def _limit(limit: int, spent: int, reserved: int) -> dict[str, int]:
-    return {
-        "limit": limit,
-        "spent": spent,
-        "reserved": reserved,
-        "remaining": max(0, limit - spent - reserved),
-    }
+def _batches(counts: batches.Counts) -> BatchProgress:
+    return BatchProgress(
+        open=counts.open,
+        ended=counts.ended,
+        calls_in_open=counts.calls,
+        calls_waiting=counts.waiting,
+        cut_for_budget=counts.cut,
+    )

@@ -1,19 +1,17 @@
 """How a job's models are sampled: what is sent of their parameters, and what is not; for plans, manifests and people."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from app.domain.jobs.specification import JobSpec
 from app.domain.personagym.specification import with_sampling
+from app.domain.providers.contract import NotSent, SampledRole, SentParameters
 from app.domain.providers.model import Model, Takes
 from app.domain.providers.parameters import Sent, sent_parameters
-
-Json = dict[str, Any]
 
 UNKNOWN = Takes()
 
 
-def sampled_models(spec: JobSpec) -> Iterator[tuple[str, Model]]:
+def sampled_models(spec: JobSpec) -> Iterator[tuple[SampledRole, Model]]:
     """Every model that a job calls, as it is sampled, with its role."""
     if spec.generation is not None:
         yield "reasoner", spec.generation.reasoner
@@ -32,18 +30,18 @@ def sent_of(model: Model) -> Sent:
     return sent_parameters(model.parameters, model.takes or UNKNOWN)
 
 
-def parameters_json(model: Model) -> Json:
-    """What is sent of a model's parameters, in the HTTP contract's form."""
+def parameters_of(model: Model) -> SentParameters:
+    """What is sent of a model's parameters, as plans, checks and manifests tell it."""
     sent = sent_of(model)
-    return {
-        "family": (model.takes or UNKNOWN).family,
-        "sent": sent.body(model.takes or UNKNOWN),
-        "not_sent": [
-            {"parameter": dropped.name, "value": dropped.value, "reason": dropped.reason}
+    return SentParameters(
+        family=(model.takes or UNKNOWN).family,
+        sent=sent.body(model.takes or UNKNOWN),
+        not_sent=[
+            NotSent(parameter=dropped.name, value=dropped.value, reason=dropped.reason)
             for dropped in sent.dropped
         ],
-        "without_effect": list(sent.ignored),
-    }
+        without_effect=list(sent.ignored),
+    )
 
 
 def parameter_warnings(model: Model) -> Iterator[str]:

@@ -38,7 +38,7 @@ from app.domain.results.results import CellResult, ResponseStatuses
 from app.domain.results.totals import summarize, totals
 from app.domain.statistics.cells import estimate_cell
 from app.services.job_context import JobContext
-from app.services.jobs.view import cost_json, failure_json, reuse_json, usage_json
+from app.services.jobs.view import cost_of, failures_of, reuse_of, usage_of
 from app.services.results.judge_agreement import judge_agreement
 from app.services.results.manifest import manifest
 from app.services.results.missing import corrected, judged_cell, responses_per_run_on
@@ -215,10 +215,10 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         **({} if check is None else {"judging_check": check}),
         "started_at": time_json(job.started_at),
         "computed_at": time_json(datetime.now(UTC)),
-        "usage": usage_json(rows.usage),
-        "cost": cost_json(rows.usage),
-        "failures": [failure_json(row) for row in rows.failed],
-        "reuse": reuse_json(rows.spared) if spec.reuse.wanted else None,
+        "usage": usage_of(rows.usage).model_dump(mode="json"),
+        "cost": cost_of(rows.usage).model_dump(mode="json"),
+        "failures": [failed.model_dump(mode="json") for failed in failures_of(rows.failed)],
+        "reuse": reuse_of(rows.spared).model_dump(mode="json") if spec.reuse.wanted else None,
         "manifest": manifest(
             job,
             context,

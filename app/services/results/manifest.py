@@ -21,7 +21,7 @@ from app.domain.providers.reuse import Reuse, ReuseScope
 from app.domain.results.grouping_check import Json
 from app.instruments.loader import load_atomic
 from app.services.job_context import JobContext
-from app.services.providers.model_parameters import extra_fields_of, parameters_json, sent_of, table_of
+from app.services.providers.model_parameters import extra_fields_of, parameters_of, sent_of, table_of
 from persona_assay.version import VERSION
 
 PAPER_INSTRUCTIONS, PAPER_ITERATIONS = 6, 5
@@ -166,7 +166,7 @@ def _model(model: Model) -> dict[str, Any]:
             "stop": list(parameters.stop),
             "extra": dict(parameters.extra),
         },
-        **({} if model.takes is None else parameters_json(model)),
+        **({} if model.takes is None else parameters_of(model).model_dump()),
     }
 
 

@@ -17,11 +17,11 @@ class TestProgress:
 
         async def look() -> tuple[int, int, int]:
             view = await view_job(engine, TENANT, job.id)
-            for stage in view["progress"].values():
-                assert stage["total"] == sum(stage[part] for part in PARTS)
-                assert min(stage[part] for part in PARTS) >= 0
-            generation = view["progress"]["generation"]
-            return generation["succeeded"], generation["running"], view["usage"]["calls"]
+            for stage in view.progress.values():
+                assert stage.total == sum(getattr(stage, part) for part in PARTS)
+                assert min(getattr(stage, part) for part in PARTS) >= 0
+            generation = view.progress["generation"]
+            return generation.succeeded, generation.running, view.usage.calls
 
         assert await look() == (0, 0, 0)
         done = 0
@@ -40,7 +40,7 @@ class TestProgress:
                 assert await shards.finish(connection, claim)
             assert await look() == (done, 0, done)
         assert done == 80
-        assert (await view_job(engine, TENANT, job.id))["progress"]["judging"]["estimated"] is False
+        assert (await view_job(engine, TENANT, job.id)).progress["judging"].estimated is False
 
     async def test_a_shard_given_back_half_done_is_pending_and_what_it_has_counts(
         self, engine: AsyncEngine
@@ -51,7 +51,7 @@ class TestProgress:
         await ResultWriter(engine).write({(claim.shard_id, claim.token): whole_run(claim, 0)})
         async with engine.begin() as connection:
             await shards.release(connection, claim, failed=False)
-        progress = (await view_job(engine, TENANT, job.id))["progress"]
-        assert [progress["generation"][part] for part in PARTS] == [1, 0, 1, 0]
+        progress = (await view_job(engine, TENANT, job.id)).progress
+        assert [getattr(progress["generation"], part) for part in PARTS] == [1, 0, 1, 0]
         # Two sentences judged; the other response is expected to have as many.
-        assert [progress["judging"][part] for part in PARTS] == [2, 0, 2, 0]
+        assert [getattr(progress["judging"], part) for part in PARTS] == [2, 0, 2, 0]

@@ -132,9 +132,9 @@ class TestGeneration:
         assert found["error"].startswith(reason)
         assert len(job.made_sets) == (1 if count else 0)
         assert len(inventor.calls) == MOST_FRUITLESS + (1 if count else 0)
-        progress = (await view_job(engine, TENANT, job.id))["progress"]
+        progress = (await view_job(engine, TENANT, job.id)).progress
         parts = progress["personas"]
-        assert (list(progress), parts["succeeded"], parts["failed"]) == (["personas"], count, 4 - count)
+        assert (list(progress), parts.succeeded, parts.failed) == (["personas"], count, 4 - count)
 
     async def test_a_reply_that_was_cut_keeps_its_whole_personas(
         self, engine: AsyncEngine, worker: Worker, inventor: Inventor
@@ -156,8 +156,8 @@ class TestGeneration:
         job = await new_generation(engine, 4)
         (shard,) = await shard_ids(engine, job.id)
         await worker.run(shard)
-        progress = (await view_job(engine, TENANT, job.id))["progress"]["personas"]
-        assert (progress["succeeded"], progress["pending"]) == (1, 3)
+        progress = (await view_job(engine, TENANT, job.id)).progress["personas"]
+        assert (progress.succeeded, progress.pending) == (1, 3)
         _, results = await ended(worker, job)
         assert inventor.calls == ["personas/0/1", "personas/0/2", "personas/0/3", "personas/0/3"]
         assert (results["persona_set"]["found"], results["persona_set"]["asks"]) == (4, 3)

@@ -190,8 +190,8 @@ class TestPreparation:
     ) -> None:
         task = a_task("expected_action", questions=2, questions_per_environment=True, runs=3)
         job = await new_gym_job(engine, tasks=(task,))
-        before = (await view_job(engine, TENANT, job.id))["progress"]
-        assert [before[s]["estimated"] for s in ("questions", "exemplars", "generation")] == [
+        before = (await view_job(engine, TENANT, job.id)).progress
+        assert [before[s].estimated for s in ("questions", "exemplars", "generation")] == [
             False,
             True,
             True,
@@ -200,10 +200,10 @@ class TestPreparation:
         for ask, environment in enumerate(POOL[:2], 1):
             prompt = reasoner.prompts[f"questions/0/expected_action/{ask}"]
             assert f'Environments: ["{environment}"]' in prompt
-        after = (await view_job(engine, TENANT, job.id))["progress"]
+        after = (await view_job(engine, TENANT, job.id)).progress
         # Two environments with two questions each, answered three times.
-        assert (after["exemplars"]["succeeded"], after["generation"]["total"]) == (4, 12)
-        assert not after["generation"]["estimated"]
+        assert (after["exemplars"].succeeded, after["generation"].total) == (4, 12)
+        assert not after["generation"].estimated
         await worker.run_all(job)
         assert (await worker.finalize(job)).completeness == "full"
 
@@ -228,8 +228,8 @@ class TestReasonerThatCannot:
         job = await new_gym_job(engine)
         await worker.run_all(job)
         assert reasoner.stages() == {"environments": MAX_ASKS}
-        progress = (await view_job(engine, TENANT, job.id))["progress"]
-        assert {stage: parts["failed"] for stage, parts in progress.items()} == {
+        progress = (await view_job(engine, TENANT, job.id)).progress
+        assert {stage: parts.failed for stage, parts in progress.items()} == {
             "environments": 1,
             "questions": 1,
             "exemplars": 2,

@@ -21,7 +21,7 @@ from app.domain.providers.reuse import Reuse, ReuseScope
 from app.ports import FailureKind, ModelCallError
 from app.services.jobs.control import cancel_job, delete_job, retry_job
 from app.services.jobs.retention import forget_replies
-from app.services.jobs.view import reuse_json
+from app.services.jobs.view import reuse_of
 from app.services.results.responses import ResponseFilter, read_page
 from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids
 from tests.integration.services.execution.test_prepare_persona import Reasoner, new_gym_job
@@ -458,5 +458,5 @@ class TestAcrossJobs:
         assert model.asked() == {"judging": 2}
 
     async def test_nothing_is_zero_dollars_but_the_unknown_is_unknown(self) -> None:
-        assert reuse_json([])["usd"] == 0
-        assert reuse_json([])["oldest"] is None
+        assert reuse_of([]).usd == 0
+        assert reuse_of([]).oldest is None

@@ -32,7 +32,7 @@ def deps(engine: AsyncEngine) -> PlanDependencies:
 async def test_a_model_that_is_gone_is_named_once(deps: PlanDependencies) -> None:
     gone = a_model("openai/gpt-4o-2024-05-13")
     plan = await plan_job(deps, TENANT, draft(models=(gone,), judges=(gone,)))
-    (warning,) = [one for one in plan["warnings"] if "ended on" in one]
+    (warning,) = [one for one in plan.warnings if "ended on" in one]
     assert warning.startswith("gpt-4o-2024-05-13 ended on 2026-10-23 (https://")
     assert warning.endswith("calls to it will fail.")
 
@@ -40,9 +40,7 @@ async def test_a_model_that_is_gone_is_named_once(deps: PlanDependencies) -> Non
 async def test_one_that_stays_is_not(deps: PlanDependencies) -> None:
     stays = a_model("openai/gpt-6-luna")
     plan = await plan_job(deps, TENANT, draft(models=(stays,), judges=(stays,)))
-    assert not any(
-        "end" in one.split("(")[0] for one in plan["warnings"] if "gpt-6-luna" in one and "20" in one
-    )
+    assert not any("end" in one.split("(")[0] for one in plan.warnings if "gpt-6-luna" in one and "20" in one)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +88,7 @@ async def test_a_server_of_ones_own_without_a_bound_is_named(
         TENANT,
         draft(models=(own,), judges=(own,)),
     )
-    assert any("max_in_flight" in one for one in plan["warnings"]) == warned
+    assert any("max_in_flight" in one for one in plan.warnings) == warned
 
 
 @pytest.mark.parametrize(
@@ -122,7 +120,7 @@ async def test_a_job_with_a_budget_is_told_what_a_killed_worker_may_cost(
         execution=execution,
         budget=Budget(calls=10**6),
     )
-    warnings = (await plan_job(deps, TENANT, job))["warnings"]
+    warnings = (await plan_job(deps, TENANT, job)).warnings
     told = f"At most {most} calls may be paid twice for each worker that is killed; the budget holds."
     assert [one for one in warnings if "paid twice" in one] == ([told] if most else [])
     assert "paid twice" not in str(await plan_job(deps, TENANT, job.model_copy(update={"budget": None})))

@@ -81,13 +81,13 @@ class TestEndedJob:
     ) -> None:
         job = await partial_job(engine, worker, model)
         first = list(model.ids)
-        before = (await view_job(engine, TENANT, job.id))["usage"]
+        before = (await view_job(engine, TENANT, job.id)).usage
         model.calls.clear()
 
         queued = await retry_job(worker.control, TENANT, job.id)
         assert (queued.status, queued.finished_at, queued.completeness) == (JobStatus.QUEUED, None, None)
         assert worker.queue.shards == await shard_ids(engine, job.id)
-        assert (await view_job(engine, TENANT, job.id))["usage"] == before
+        assert (await view_job(engine, TENANT, job.id)).usage == before
 
         await worker.run_all(job)
         ended = await worker.finalize(job)
@@ -96,12 +96,12 @@ class TestEndedJob:
         assert Counter(model.calls) == Counter({BAD_TEXT, UNJUDGED, UNPARSED} | others)
         assert len(set(model.ids)) == len(model.ids)
         assert {i.rpartition("/")[2] for i in model.ids[len(first) :]} == {"a2"}
-        usage = (await view_job(engine, TENANT, job.id))["usage"]
-        assert usage["calls"] == len(model.ids) == await scalar(engine, "SELECT count(*) FROM calls")
+        usage = (await view_job(engine, TENANT, job.id)).usage
+        assert usage.calls == len(model.ids) == await scalar(engine, "SELECT count(*) FROM calls")
         async with engine.connect() as connection:
             stored = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
         assert stored["cells"][0]["units"]["scored"] == 6
-        assert stored["usage"]["calls"] == usage["calls"]
+        assert stored["usage"]["calls"] == usage.calls
 
     async def test_with_nothing_to_redo_it_stays_as_it_is(self, engine: AsyncEngine, worker: Worker) -> None:
         job = await new_job(engine)

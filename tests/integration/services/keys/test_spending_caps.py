@@ -329,7 +329,7 @@ class TestSubmission:
         self, engine: AsyncEngine
     ) -> None:
         job = await new_job(engine, capped_key=await new_key(engine, 1.0))
-        assert (await view_job(engine, TENANT, job.id))["budget"] is None
+        assert (await view_job(engine, TENANT, job.id)).budget is None
 
 
 def test_a_cap_leaves_room_for_calls_in_their_order() -> None:

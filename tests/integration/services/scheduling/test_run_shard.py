@@ -408,7 +408,7 @@ class TestStops:
         assert (ended.status, ended.completeness) == (JobStatus.CANCELLED, "partial")
         rows = await execute(engine, "SELECT DISTINCT outcome, code, maybe_paid, usd FROM calls")
         assert [tuple(row) for row in rows] == [("retry", "abandoned", True, None)]
-        assert (await view_job(engine, TENANT, job.id))["cost"]["unpriced_calls"] == 2
+        assert (await view_job(engine, TENANT, job.id)).cost.unpriced_calls == 2
 
     async def test_a_call_that_hangs_is_awaited_by_a_paused_job(
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch

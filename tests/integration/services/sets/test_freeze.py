@@ -15,7 +15,7 @@ from app.domain.jobs.status import JobStatus
 from app.domain.personagym import diversity as diversity_module
 from app.domain.personagym.diversity import Diversity
 from app.services.jobs.control import cancel_job, retry_job
-from app.services.jobs.view import job_json
+from app.services.jobs.view import show_job
 from app.services.sets import freeze as freeze_sets
 from tests.integration.jobs import TENANT, execute, scalar, shard_ids
 from tests.integration.services.execution.test_generate_personas import (
@@ -111,7 +111,7 @@ class TestRetriedJob:
         (set_id,) = second.made_sets
         assert await descriptions(engine, set_id) == [*PEOPLE]
         assert results["persona_set"]["id"] == set_id
-        assert job_json(second)["links"]["persona_set"] == f"/v1/persona-sets/{set_id}"
+        assert show_job(second).links["persona_set"] == f"/v1/persona-sets/{set_id}"
         assert await kept_sets(engine) == {set_id}
 
     async def test_an_earlier_one_stays_as_long_as_a_job_names_it(

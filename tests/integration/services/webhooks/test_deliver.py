@@ -144,7 +144,7 @@ class TestOutbox:
             await worker.run_all(job)
             await worker.finalize(job)
         (row,) = await until(engine, bool)
-        shown = await view_job(engine, TENANT, job.id)
+        shown = (await view_job(engine, TENANT, job.id)).model_dump(mode="json")
         data = json.loads(row.payload)["data"]
         assert (data["status"], data["completeness"]) == ("completed", "full")
         assert {name: shown[name] for name in data if name != "links"} == {

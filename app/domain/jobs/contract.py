@@ -1,14 +1,15 @@
-"""Schemas of answers about jobs and their plans."""
+"""Jobs and their plans as clients are shown them; how they are asked for is in :mod:`app.domain.jobs.request`."""
 
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import Field
 
-from app.api.jobs.reuse_answers import ReuseAnswer
 from app.domain.contract import Answer, Completeness, Page
 from app.domain.jobs.priority import Priority
 from app.domain.jobs.status import JobStatus
+from app.domain.providers.contract import SampledRole, SentParameters
+from app.domain.providers.usage import Amount, Cost, FailedCalls, JobUsage, ReuseAnswer
 
 
 class StageProgress(Answer):
@@ -22,45 +23,11 @@ class StageProgress(Answer):
     estimated: bool = Field(description="Whether the total is still an estimate.")
 
 
-class Tokens(Answer):
-    """Calls and tokens; every attempt that was sent counts as a call."""
-
-    calls: int
-    failed_calls: int
-    input_tokens: int
-    output_tokens: int
-    cached_input_tokens: int
-
-
-class ModelUsage(Tokens):
-    """Calls and tokens of one stage on one model."""
-
-    stage: str
-    model: str
-    usd: float | None = Field(description="`null` where no price is known.")
-    unpriced_calls: int
-
-
-class JobUsage(Tokens):
-    """Calls and tokens of a job."""
-
-    by_model: list[ModelUsage]
-
-
-class Cost(Answer):
-    """US dollars spent."""
-
-    usd: float | None = Field(description="`null` where no price is known.")
-    unpriced_calls: int = Field(
-        description="Calls that cost, or may have cost, something unknown and are not in the sum."
-    )
-
-
 class Job(Answer):
     """A job."""
 
     id: str = Field(examples=["job_01kxyz0abcdefghjkmnpqrstvw"])
-    object: Literal["job"]
+    object: Literal["job"] = "job"
     name: str | None
     status: JobStatus
     status_reason: str | None = Field(description="Why it is paused, failed or cancelled.")
@@ -100,12 +67,16 @@ class CountBudget(Answer):
     remaining: int
 
 
+def _is_missing(limit: object) -> bool:
+    return limit is None
+
+
 class BudgetAnswer(Answer):
     """The limits that a job has."""
 
-    usd: UsdBudget | None = None
-    calls: CountBudget | None = None
-    tokens: CountBudget | None = None
+    usd: UsdBudget | None = Field(None, exclude_if=_is_missing)
+    calls: CountBudget | None = Field(None, exclude_if=_is_missing)
+    tokens: CountBudget | None = Field(None, exclude_if=_is_missing)
 
 
 class BatchProgress(Answer):
@@ -118,18 +89,6 @@ class BatchProgress(Answer):
     cut_for_budget: int = Field(
         description="Batches with fewer calls than waited, because the budget, or the key's cap, did not cover more at their worst."
     )
-
-
-class FailedCalls(Answer):
-    """Calls of one stage and model that failed alike."""
-
-    stage: str
-    model: str
-    code: str = Field(description="The provider's code, or one of ours such as `timeout`.")
-    http_status: int | None = Field(description="`null` where no answer came.")
-    detail: str | None = Field(description="The provider's words to one of them, at most 300 characters.")
-    calls: int = Field(description="Attempts; those that were repeated with success are among them.")
-    last_at: datetime
 
 
 class HeldModel(Answer):
@@ -171,41 +130,33 @@ class PlanStage(Answer):
     calls: int
     input_tokens: int
     output_tokens: int
-    usd: float | None
+    usd: Amount | None
     price_source: str | None
 
 
 class PlanCost(Answer):
     """The expected cost in US dollars."""
 
-    usd_low: float | None = Field(description="`null` where no price is known.")
-    usd_high: float | None
+    usd_low: Amount | None = Field(description="`null` where no price is known.")
+    usd_high: Amount | None
     unpriced_models: list[str]
 
 
-class NotSent(Answer):
-    """A parameter that is asked for and not sent."""
+class InRole(Answer):
+    """What is told of a model in one role."""
 
-    parameter: str = Field(description="A field of `extra` as `extra.<name>`.")
-    value: Any
-    reason: str
-
-
-class PlanParameters(Answer):
-    """What of a model's parameters is sent in one role."""
-
-    role: Literal["model", "persona_agent", "judge", "reasoner"]
+    role: SampledRole
     model: str
-    family: str | None = Field(description="Its family in the model table; `null` where it knows none.")
-    sent: dict[str, Any] = Field(description="Fields of the request's body.")
-    not_sent: list[NotSent]
-    without_effect: list[str] = Field(description="Parameters that the model takes and ignores.")
+
+
+class PlanParameters(SentParameters, InRole):
+    """What of a model's parameters is sent in one role."""
 
 
 class Plan(Answer):
     """What a job would take."""
 
-    object: Literal["plan"]
+    object: Literal["plan"] = "plan"
     cells: int = Field(description="Cells of the results: model × persona × task × trait.")
     persona_scores: int = Field(description="PersonaScores of the results: persona × model.")
     runs_per_cell: int | None = Field(description="Of the atomic tasks.")

@@ -1,0 +1,83 @@
+"""What calls took, failed of and were spared, as jobs and their results tell it."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, WithJsonSchema
+
+from app.domain.contract import Answer
+
+Origin = Literal["same_job", "other_job"]
+Amount = Annotated[int | float, WithJsonSchema({"type": "number"})]
+"""US dollars; a sum of nothing is the integer 0."""
+
+
+class OfModel(Answer):
+    """What is told of one stage on one model."""
+
+    stage: str
+    model: str
+
+
+class Tokens(Answer):
+    """Calls and tokens; every attempt that was sent counts as a call."""
+
+    calls: int
+    failed_calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int
+
+
+class ModelUsage(Tokens, OfModel):
+    """Calls and tokens of one stage on one model."""
+
+    usd: Amount | None = Field(description="`null` where no price is known.")
+    unpriced_calls: int
+
+
+class JobUsage(Tokens):
+    """Calls and tokens of a job."""
+
+    by_model: list[ModelUsage]
+
+
+class Cost(Answer):
+    """US dollars spent."""
+
+    usd: Amount | None = Field(description="`null` where no price is known.")
+    unpriced_calls: int = Field(
+        description="Calls that cost, or may have cost, something unknown and are not in the sum."
+    )
+
+
+class FailedCalls(OfModel):
+    """Calls of one stage and model that failed alike."""
+
+    code: str = Field(description="The provider's code, or one of ours such as `timeout`.")
+    http_status: int | None = Field(description="`null` where no answer came.")
+    detail: str | None = Field(description="The provider's words to one of them, at most 300 characters.")
+    calls: int = Field(description="Attempts; those that were repeated with success are among them.")
+    last_at: datetime
+
+
+class Spared(Answer):
+    """Replies that were used again, and what the calls would have taken as far as that is known."""
+
+    same_job: int = Field(description="Replies to identical calls of the job itself.")
+    other_job: int = Field(description="Replies to calls of your other jobs.")
+    input_tokens: int
+    output_tokens: int
+    usd: Amount | None = Field(description="`null` where no price is known.")
+    unpriced_replies: int = Field(description="Replies whose price is unknown and not in the sum.")
+
+
+class SparedByModel(Spared, OfModel):
+    """The same of one stage on one model."""
+
+
+class ReuseAnswer(Spared):
+    """What a job was spared; nothing of it is in `usage`, `cost` or the budget."""
+
+    oldest: datetime | None = Field(description="When the oldest of these replies was asked for.")
+    by_model: list[SparedByModel]
