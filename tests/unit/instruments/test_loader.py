@@ -1,38 +1,9 @@
-import shutil
-from collections.abc import Callable
-from importlib.resources import files
-from pathlib import Path
-
 import pytest
 
 from app.domain.instruments.dimension import Scale
 from app.domain.instruments.persona import Persona, Trait
 from app.domain.instruments.task import ItemSource
-from app.instruments.loader import AtomicInstrument, InstrumentError, load_atomic, read_atomic
-
-Edit = Callable[[str, str, str], AtomicInstrument]
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    source = Path(str(files("app.instruments")))
-    for name in ("atomic", "segmentation"):
-        shutil.copytree(source / name, tmp_path / name)
-    return tmp_path
-
-
-@pytest.fixture
-def edit(root: Path) -> Edit:
-    """Replaces a text that stands in a file of a copy, then reads the copy."""
-
-    def replace(file: str, old: str, new: str) -> AtomicInstrument:
-        path = root / file
-        text = path.read_text(encoding="utf-8")
-        assert old in text
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
-        return read_atomic(root, "v1")
-
-    return replace
+from app.instruments.loader import load_atomic
 
 
 class TestAtomicInstrument:
@@ -82,87 +53,3 @@ class TestAtomicInstrument:
             ItemSource.ESSAY_CONTEXT,
             ItemSource.COMMON,
         ]
-
-    def test_is_read_once(self) -> None:
-        assert load_atomic() is load_atomic()
-
-    def test_cannot_be_changed(self) -> None:
-        with pytest.raises(TypeError):
-            load_atomic().personas["E-high"] = Persona("x", "y")  # type: ignore[index] # that is what is tested
-
-
-class TestContentHash:
-    def test_ignores_comments(self, root: Path) -> None:
-        path = root / "atomic/v1/personas.yaml"
-        path.write_text("# a remark\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
-        assert read_atomic(root, "v1").content_hash == load_atomic().content_hash
-
-    @pytest.mark.parametrize(
-        ("file", "old", "new"),
-        [
-            ("atomic/v1/personas.yaml", "careless person", "clumsy person"),
-            ("atomic/v1/instructions.yaml", "Speak like", "Talk like"),
-            ("segmentation/punkt-en-v1.yaml", "mr, mrs,", "mr,"),
-            ("atomic/v1/refusal.yaml", "window: 240", "window: 241"),
-        ],
-    )
-    def test_changes_with_every_file(self, edit: Edit, file: str, old: str, new: str) -> None:
-        assert edit(file, old, new).content_hash != load_atomic().content_hash
-
-
-class TestInvalidData:
-    @pytest.mark.parametrize(
-        ("file", "old", "new", "message"),
-        [
-            ("atomic/v1/dimensions.yaml", "name: openness", "nam: openness", r"dimensions\.yaml: dimensions\.0\.name: Field required"),
-            ("atomic/v1/dimensions.yaml", "name: openness", "name: openness\n    x: 1", r"dimensions\.yaml: dimensions\.0\.x: Extra"),
-            ("atomic/v1/dimensions.yaml", "maximum: 5", "maximum: 1", r"dimensions\.yaml: scale: .*must exceed its minimum"),
-            ("atomic/v1/dimensions.yaml", "maximum: 5", "maximum: 5\n  width: 4", r"dimensions\.yaml: scale\.width"),
-            ("atomic/v1/dimensions.yaml", " 3) Neither open", " 4) Neither open", r"dimensions\.yaml: .*options of O must offer"),
-            ("atomic/v1/dimensions.yaml", 'id: "C"', 'id: "O"', r"dimensions\.yaml: .*given twice: O"),
-            ("atomic/v1/dimensions.yaml", "Are you full of ideas?", "Do you use difficult words?", r"dimensions\.0\.questions: .*given twice: Do you use"),
-            ("atomic/v1/personas.yaml", "{id: O-high", "{id: O-low", r"personas\.yaml: .*given twice: O-low"),
-            ("atomic/v1/personas.yaml", '{"E": high}', '{"X": high}', r"personas\.yaml: .*traits of E-high .*: X high"),
-            ("atomic/v1/personas.yaml", '{"E": high}', '{"E": top}', r"personas\.yaml: .*traits of E-high .*: E top"),
-            ("atomic/v1/personas.yaml", "[O-high,", "[O-top,", r"personas\.yaml: .*persona_sets\.big-five names unknown personas: O-top"),
-            ("atomic/v1/personas.yaml", "description: open person", 'description: " "', r"personas\.yaml: personas\.0\.description"),
-            ("atomic/v1/instructions.yaml", "You are a {persona}.", "You are.", r"instructions\.yaml: instructions\.0: .*must contain \{persona\}"),
-            ("atomic/v1/instructions.yaml", "You are a {persona}.", "You are a {persona} of {age}.", r"instructions\.0: .*no other placeholder"),
-            ("atomic/v1/tasks.yaml", "{context}", "{question}", r"tasks\.yaml: tasks\.1: .*prompt must contain exactly .*context"),
-            ("atomic/v1/tasks.yaml", "{atomic unit}", "{unit}", r"tasks\.yaml: tasks\.0: .*scoring_prompt must contain"),
-            ("atomic/v1/tasks.yaml", "item_source: common", "item_source: any", r"tasks\.yaml: tasks\.2\.item_source"),
-            ("atomic/v1/tasks.yaml", "expected_units: 6.48", "expected_units: 0", r"tasks\.yaml: tasks\.0\.expected_units"),
-            ("atomic/v1/refusal.yaml", "<machine>", "<robot>", r"refusal\.yaml: .*unknown term <robot>"),
-            ("segmentation/punkt-en-v1.yaml", '"on"', "on", r"punkt-en-v1\.yaml: sentence_starters\.\d+: "),
-            ("segmentation/punkt-en-v1.yaml", "mr, mrs", "mr., mrs", r"punkt-en-v1\.yaml: never_final\.0: "),
-            ("atomic/v1/tasks.yaml", "tasks:", "tasks: [", r"tasks\.yaml: not YAML"),
-        ],
-    )  # fmt: skip
-    def test_is_refused_with_file_and_field(
-        self, edit: Edit, file: str, old: str, new: str, message: str
-    ) -> None:
-        with pytest.raises(InstrumentError, match=message):
-            edit(file, old, new)
-
-    def test_a_missing_file_is_named(self, root: Path) -> None:
-        (root / "atomic/v1/tasks.yaml").unlink()
-        with pytest.raises(InstrumentError, match=r"atomic/v1/tasks\.yaml: the file is missing"):
-            read_atomic(root, "v1")
-
-    def test_an_empty_file_is_refused(self, root: Path) -> None:
-        (root / "atomic/v1/tasks.yaml").write_text("", encoding="utf-8")
-        with pytest.raises(InstrumentError, match=r"atomic/v1/tasks\.yaml: the whole file: "):
-            read_atomic(root, "v1")
-
-    @pytest.mark.parametrize("version", ["v9", "", ".", "..", "../segmentation", "v1/"])
-    def test_an_unknown_version_lists_the_known_ones(self, version: str) -> None:
-        with pytest.raises(InstrumentError, match="there are: v1"):
-            load_atomic(version)
-
-
-def test_every_data_file_says_where_it_comes_from(root: Path) -> None:
-    for path in root.rglob("*.yaml"):
-        remark = " ".join(
-            line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# ")
-        )
-        assert "Shin et al." in remark or "written for this project" in remark.replace("# ", "")
