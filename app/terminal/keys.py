@@ -17,12 +17,15 @@ from persona_assay.terminal.outcome import CommandError, Commands, print_json, s
 
 if TYPE_CHECKING:
     from app.db.engine import Pooler
+    from app.domain.keys.contract import NewApiKey
     from app.services.keys.api_keys import KeyDependencies
 
 Json = dict[str, Any]
 
 MOST_LISTED = 1000
 MOST_USD = 1e9
+MOST_REQUESTS = 1_000_000
+LONGEST_NAME = 300
 HOUR_SECONDS = 3600
 
 
@@ -71,7 +74,9 @@ def group(opened: Opened) -> click.Group:
     )
     @TENANT
     @click.option("--days", type=click.IntRange(1, 36_500), help="Days until the key expires.")
-    @click.option("--requests-per-minute", type=click.IntRange(min=1), help="Rate limit of the key.")
+    @click.option(
+        "--requests-per-minute", type=click.IntRange(1, MOST_REQUESTS), help="Rate limit of the key."
+    )
     @click.option("--usd", type=float, help="Spending cap for all jobs of the key, in US dollars.")
     @AS_JSON
     def create(
@@ -88,13 +93,20 @@ def group(opened: Opened) -> click.Group:
 
         After the first key, every request needs one.
         """
-        from app.services.keys.api_keys import KeyDraft, create_key  # noqa: PLC0415
+        from app.domain.keys.contract import ApiKeyIn, SpendingIn  # noqa: PLC0415
+        from app.services.keys.api_keys import create_key  # noqa: PLC0415
 
         with told_errors():
             _check(name, tenant, usd)
             end = None if days is None else datetime.now(UTC) + timedelta(days=days)
-            draft = KeyDraft(name, [Scope(scope) for scope in scopes], end, requests_per_minute, usd)
-            made = done(opened, lambda deps: create_key(deps, tenant, draft))
+            wanted = ApiKeyIn(
+                name=name,
+                scopes=[Scope(scope) for scope in dict.fromkeys(scopes)],
+                expires_at=end,
+                requests_per_minute=requests_per_minute,
+                spending=None if usd is None else SpendingIn(usd_limit=usd),
+            )
+            made = done(opened, lambda deps: create_key(deps, tenant, wanted))
             _show_new(made, as_json=as_json)
 
     @keys.command(name="list")
@@ -139,7 +151,7 @@ def group(opened: Opened) -> click.Group:
         with told_errors():
             revoked = done(opened, lambda deps: revoke_key(deps.engine, tenant, key))
             if as_json:
-                print_json(revoked)
+                print_json(revoked.model_dump(mode="json"))
             else:
                 click.echo(f"{key} revoked")
 
@@ -206,16 +218,16 @@ async def _with(store: KeyStore, operation: "Callable[[KeyDependencies], Awaitab
 
 async def _list(deps: "KeyDependencies", tenant: str) -> list[Json]:
     from app.db.keys.api_keys import list_keys  # noqa: PLC0415
-    from app.services.keys.api_keys import key_json  # noqa: PLC0415
+    from app.services.keys.api_keys import show_key  # noqa: PLC0415
 
     async with deps.engine.connect() as connection:
         found = await list_keys(connection, tenant, limit=MOST_LISTED, after=None)
-    return [key_json(row) for row in found]
+    return [show_key(row).model_dump(mode="json") for row in found]
 
 
 def _check(name: str, tenant: str, usd: float | None) -> None:
-    if not name.strip() or not name.isprintable():
-        raise CommandError("--name must be one line of text")
+    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise CommandError(f"--name must be one line of text, of at most {LONGEST_NAME} characters")
     if not tenant.strip() or not tenant.isprintable():
         raise CommandError("--tenant must be one line of text")
     check_usd(usd)
@@ -231,10 +243,10 @@ def check_usd(usd: float | None) -> None:
         raise CommandError("--usd must be above 0 and at most 1 billion")
 
 
-def _show_new(made: Json, *, as_json: bool) -> None:
+def _show_new(made: "NewApiKey", *, as_json: bool) -> None:
     """Print a key, alone on standard output for scripts."""
     if as_json:
-        print_json(made)
+        print_json(made.model_dump(mode="json"))
         return
-    say(f"{made['id']} · {made['name']} · {', '.join(made['scopes'])}. It is shown only this once:")
-    click.echo(made["key"])
+    say(f"{made.id} · {made.name} · {', '.join(made.scopes)}. It is shown only this once:")
+    click.echo(made.key)

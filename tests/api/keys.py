@@ -10,7 +10,8 @@ from typing import Any
 
 from app.db.engine import connect
 from app.domain.keys.api_key import Scope
-from app.services.keys.api_keys import KeyDependencies, KeyDraft, create_key, revoke_key
+from app.domain.keys.contract import ApiKey, ApiKeyIn, SpendingIn
+from app.services.keys.api_keys import KeyDependencies, create_key, revoke_key
 from tests.api.service import Json, Service, serving
 
 PEPPER = "a pepper for tests, of more than 32 bytes"
@@ -24,8 +25,10 @@ class KeyMaker:
 
     def make(self, *scopes: Scope, tenant: str = "default", **limits: Any) -> Json:
         """A new key with its id."""
-        draft = KeyDraft("a key", scopes, **limits)
-        return self._done(lambda deps: create_key(deps, tenant, draft))
+        usd = limits.pop("usd", None)
+        spending = None if usd is None else SpendingIn(usd_limit=usd)
+        wanted = ApiKeyIn(name="a key", scopes=list(scopes), spending=spending, **limits)
+        return self._done(lambda deps: create_key(deps, tenant, wanted))
 
     def revoke(self, key: Json) -> None:
         self._done(lambda deps: revoke_key(deps.engine, "default", key["id"]))
@@ -34,8 +37,8 @@ class KeyMaker:
         async def do() -> Json:
             engine = connect(self.database_url, pool_size=1)
             try:
-                done: Json = await deed(KeyDependencies(engine, PEPPER.encode()))
-                return done
+                done: ApiKey = await deed(KeyDependencies(engine, PEPPER.encode()))
+                return done.model_dump(mode="json")
             finally:
                 await engine.dispose()
 

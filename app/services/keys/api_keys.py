@@ -1,10 +1,9 @@
-"""API keys as the HTTP contract shows them: made, listed, rotated, revoked."""
+"""API keys: made, listed, rotated, revoked."""
 
 import secrets
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -13,15 +12,19 @@ from app.db.keys.api_keys import KeyRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.budget import NANOS, Budget, limits_of
 from app.domain.keys.api_key import POSSIBLE, Scope, compose, digest, is_over, prefix_of
+from app.domain.keys.contract import (
+    OVERLAP_SECONDS,
+    ApiKey,
+    ApiKeyChangeIn,
+    ApiKeyIn,
+    FormerKey,
+    NewApiKey,
+    Spending,
+    SpendingIn,
+)
 from app.services.errors import NotFoundError
 from app.services.identifiers import new_id
 from app.services.keys.key_limits import check_change, check_new, check_rotation, limits_of_maker
-from app.services.timestamps import time_json
-
-Json = dict[str, Any]
-
-OVERLAP_SECONDS = 24 * 3600
-"""How long the key before a rotation is taken, unless said otherwise: time to change it where it is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,42 +41,6 @@ class KeyDependencies:
 
     def __repr__(self) -> str:
         return "KeyDependencies()"  # no secret in a log or a traceback
-
-
-@dataclass(frozen=True, slots=True)
-class KeyDraft:
-    """A key that is to be made.
-
-    Attributes:
-        name: For people.
-        scopes: What it may do.
-        expires_at: When it ends; ``None`` for never.
-        requests_per_minute: How often it may ask; ``None`` for no limit.
-        usd: What its jobs may spend together; ``None`` for no cap.
-    """
-
-    name: str
-    scopes: Collection[Scope]
-    expires_at: datetime | None = None
-    requests_per_minute: int | None = None
-    usd: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class KeyChanges:
-    """What to change of a key.
-
-    Attributes:
-        name: Another name; ``None`` for the one that it has.
-        requests_per_minute: How often it may ask; ``None`` for no limit.
-        changes_requests: Whether that is to be changed.
-        usd: Another cap; ``None`` for the one that it has.
-    """
-
-    name: str | None
-    requests_per_minute: int | None
-    changes_requests: bool
-    usd: float | None
 
 
 class NoPepperError(Exception):
@@ -93,13 +60,15 @@ def no_keys_yet(deed: str) -> str:
     )
 
 
-async def create_key(deps: KeyDependencies, tenant: str, draft: KeyDraft, maker: str | None = None) -> Json:
+async def create_key(
+    deps: KeyDependencies, tenant: str, wanted: ApiKeyIn, maker: str | None = None
+) -> NewApiKey:
     """Makes a key; the answer is the only one that has it. Its cap is taken of that of the key that makes it.
 
     Args:
         deps: What it takes.
         tenant: Whose key it becomes.
-        draft: The key.
+        wanted: The key.
         maker: Id of the key that makes it; ``None`` for the operator.
 
     Raises:
@@ -107,43 +76,43 @@ async def create_key(deps: KeyDependencies, tenant: str, draft: KeyDraft, maker:
         InvalidJobError: If it would have ended before it began.
         NoPepperError: If there is nothing to hash it with.
     """
-    if is_over(draft.expires_at, datetime.now(UTC)):
+    if is_over(wanted.expires_at, datetime.now(UTC)):
         raise InvalidJobError([FieldError("/expires_at", "a key ends in the future")])
     key, kept = _new_secret(deps)
-    nanos = None if draft.usd is None else limits_of(Budget(usd=draft.usd)).nanos
+    nanos = None if wanted.spending is None else _nanos(wanted.spending)
     values = {
         "id": new_id("key"),
         "tenant": tenant,
-        "name": draft.name,
-        "scopes": [scope.value for scope in Scope if scope in draft.scopes],
-        "expires_at": draft.expires_at,
-        "requests_per_minute": draft.requests_per_minute,
+        "name": wanted.name,
+        "scopes": [scope.value for scope in Scope if scope in wanted.scopes],
+        "expires_at": wanted.expires_at,
+        "requests_per_minute": wanted.requests_per_minute,
         "nanos_limit": nanos,
     }
     async with deps.engine.begin() as connection:
         own = await limits_of_maker(connection, tenant, maker)
         check_new(
-            own, expires_at=draft.expires_at, requests_per_minute=draft.requests_per_minute, nanos=nanos
+            own, expires_at=wanted.expires_at, requests_per_minute=wanted.requests_per_minute, nanos=nanos
         )
         if own is not None and own.nanos_limit is not None and nanos is not None:
             await api_keys.count_as_spent(connection, tenant, own.id, nanos)
         row = await api_keys.insert_key(connection, values | kept)
-    return key_json(row) | {"key": key}
+    return _new(row, key)
 
 
-async def find_key(engine: AsyncEngine, tenant: str, key_id: str) -> Json:
+async def find_key(engine: AsyncEngine, tenant: str, key_id: str) -> ApiKey:
     """A key, without what would let anybody use it.
 
     Raises:
         NotFoundError: If the tenant has none of that id.
     """
     async with engine.connect() as connection:
-        return key_json(_known(await api_keys.get_key(connection, tenant, key_id)))
+        return show_key(_known(await api_keys.get_key(connection, tenant, key_id)))
 
 
 async def change_key(
-    engine: AsyncEngine, tenant: str, key_id: str, changes: KeyChanges, maker: str | None = None
-) -> Json:
+    engine: AsyncEngine, tenant: str, key_id: str, changes: ApiKeyChangeIn, maker: str | None = None
+) -> ApiKey:
     """Changes a key; jobs that paused for its cap go on when they are resumed.
 
     Args:
@@ -158,24 +127,22 @@ async def change_key(
         NotFoundError: If the tenant has none of that id.
         InvalidJobError: If it is to have a cap, and was made without.
     """
-    values: dict[str, Any] = {} if changes.name is None else {"name": changes.name}
-    if changes.changes_requests:
-        values["requests_per_minute"] = changes.requests_per_minute
+    values = changes.model_dump(exclude_unset=True, exclude={"spending"})
     async with engine.begin() as connection:
         own = await limits_of_maker(connection, tenant, maker)
         row = _known(await api_keys.get_key(connection, tenant, key_id))
-        if changes.usd is not None:
+        if "spending" in changes.model_fields_set:
             if row.nanos_limit is None:
                 raise InvalidJobError([FieldError("/spending", "the key was made without a cap")])
-            values["nanos_limit"] = limits_of(Budget(usd=changes.usd)).nanos
+            values["nanos_limit"] = _nanos(changes.spending)
         check_change(
             own,
             row,
             requests_per_minute=changes.requests_per_minute,
-            changes_requests=changes.changes_requests,
+            changes_requests="requests_per_minute" in values,
             nanos=values.get("nanos_limit"),
         )
-        return key_json(_known(await api_keys.change_key(connection, tenant, key_id, values)))
+        return show_key(_known(await api_keys.change_key(connection, tenant, key_id, values)))
 
 
 async def rotate_key(
@@ -184,7 +151,7 @@ async def rotate_key(
     key_id: str,
     overlap_seconds: int = OVERLAP_SECONDS,
     maker: str | None = None,
-) -> Json:
+) -> NewApiKey:
     """Makes another key in a key's place, which has all its rights and limits; the answer is the only one that has it.
 
     Raises:
@@ -197,17 +164,17 @@ async def rotate_key(
         own = await limits_of_maker(connection, tenant, maker)
         check_rotation(own, _known(await api_keys.get_key(connection, tenant, key_id)))
         row = await api_keys.rotate_key(connection, tenant, key_id, **kept, seconds=overlap_seconds)
-    return key_json(_known(row)) | {"key": key}
+    return _new(_known(row), key)
 
 
-async def revoke_key(engine: AsyncEngine, tenant: str, key_id: str) -> Json:
+async def revoke_key(engine: AsyncEngine, tenant: str, key_id: str) -> ApiKey:
     """Ends a key for good; a revoked one stays as it is.
 
     Raises:
         NotFoundError: If the tenant has none of that id.
     """
     async with engine.begin() as connection:
-        return key_json(_known(await api_keys.revoke_key(connection, tenant, key_id)))
+        return show_key(_known(await api_keys.revoke_key(connection, tenant, key_id)))
 
 
 async def end_sessions(engine: AsyncEngine, tenant: str, key_id: str, sign_outs: int) -> None:
@@ -216,32 +183,39 @@ async def end_sessions(engine: AsyncEngine, tenant: str, key_id: str, sign_outs:
         await api_keys.end_sessions(connection, tenant, key_id, sign_outs)
 
 
-def key_json(row: KeyRow) -> Json:
+def show_key(row: KeyRow) -> ApiKey:
     """A key without what would let anybody use it."""
     now = datetime.now(UTC)
-    former_lives = row.former_expires_at is not None and not is_over(row.former_expires_at, now)
-    return {
-        "id": row.id,
-        "object": "api_key",
-        "name": row.name,
-        "prefix": row.prefix,
-        "scopes": row.scopes,
-        "status": _status(row, now),
-        "former": {"prefix": row.former_prefix, "expires_at": time_json(row.former_expires_at)}
-        if former_lives
-        else None,
-        "requests_per_minute": row.requests_per_minute,
-        "spending": None
-        if row.nanos_limit is None
-        else {"usd_limit": row.nanos_limit / NANOS, "usd_spent": row.nanos_taken / NANOS},
-        "created_at": time_json(row.created_at),
-        "expires_at": time_json(row.expires_at),
-        "revoked_at": time_json(row.revoked_at),
-        "last_used_at": time_json(row.last_used_at),
-    }
+    former, spending = None, None
+    if row.former_expires_at is not None and not is_over(row.former_expires_at, now):
+        former = FormerKey(prefix=row.former_prefix or "", expires_at=row.former_expires_at)
+    if row.nanos_limit is not None:
+        spending = Spending(usd_limit=row.nanos_limit / NANOS, usd_spent=row.nanos_taken / NANOS)
+    return ApiKey(
+        id=row.id,
+        name=row.name,
+        prefix=row.prefix,
+        scopes=[Scope(scope).value for scope in row.scopes],
+        status=_status(row, now),
+        former=former,
+        requests_per_minute=row.requests_per_minute,
+        spending=spending,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at,
+        last_used_at=row.last_used_at,
+    )
 
 
-def _status(row: KeyRow, now: datetime) -> str:
+def _new(row: KeyRow, key: str) -> NewApiKey:
+    return NewApiKey(**vars(show_key(row)), key=key)
+
+
+def _nanos(spending: SpendingIn) -> int | None:
+    return limits_of(Budget(usd=spending.usd_limit)).nanos
+
+
+def _status(row: KeyRow, now: datetime) -> Literal["live", "expired", "revoked"]:
     if row.revoked_at is not None:
         return "revoked"
     return "expired" if is_over(row.expires_at, now) else "live"

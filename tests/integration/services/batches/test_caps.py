@@ -9,10 +9,11 @@ from app.db.jobs import budgets
 from app.db.jobs.budgets import CapOf
 from app.domain.jobs.budget import Budget
 from app.domain.jobs.status import JobStatus
+from app.domain.keys.contract import ApiKeyChangeIn, SpendingIn
 from app.domain.providers.model import Model, Usage
 from app.ports import Price
 from app.services.jobs.control import resume_job
-from app.services.keys.api_keys import KeyChanges, change_key
+from app.services.keys.api_keys import change_key
 from app.services.keys.tenant_limits import LimitChanges, change_limits
 from tests.integration.jobs import TENANT
 from tests.integration.services.batches.test_batches import Service, batched_job, service, simulator
@@ -42,7 +43,7 @@ async def test_no_batch_carries_them_over_it_and_a_raised_one_lets_them_end(
     asked = sum(service.asked(job).total() for job in jobs)
     assert await taken(engine, key) == pytest.approx(asked * CENT)
     assert asked == 20
-    await change_key(engine, TENANT, key, KeyChanges(None, None, changes_requests=False, usd=1000 * CENT))
+    await change_key(engine, TENANT, key, ApiKeyChangeIn(spending=SpendingIn(usd_limit=1000 * CENT)))
     for job in jobs:
         await resume_job(service.control, TENANT, job.id)
         assert (await service.completed(job)).completeness == "full"

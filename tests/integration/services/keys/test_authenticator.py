@@ -11,7 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import connect
 from app.domain.keys.api_key import POSSIBLE, Scope, compose
-from app.services.keys.api_keys import KeyDependencies, KeyDraft, create_key, end_sessions, revoke_key
+from app.domain.keys.contract import ApiKeyIn
+from app.services.keys.api_keys import KeyDependencies, create_key, end_sessions, revoke_key
 from app.services.keys.authenticator import AT_ONCE, KNOWN_SECONDS, ApiKeyAuthenticator, KeyRefusedError
 from tests.integration.jobs import TENANT
 from tests.observe import eventually
@@ -58,12 +59,12 @@ async def test_a_real_key_is_answered_while_unknown_ones_come_and_come(
     strangers = [asyncio.create_task(try_on()) for _ in range(STRANGERS)]
     try:
         for n in range(2):
-            key = await create_key(keys, TENANT, KeyDraft(f"made meanwhile {n}", [Scope.READ]))
-            assert (await keyring.holder_of(key["key"])).key_id == key["id"]
-            await revoke_key(keys.engine, TENANT, key["id"])
+            key = await create_key(keys, TENANT, ApiKeyIn(name=f"made meanwhile {n}", scopes=[Scope.READ]))
+            assert (await keyring.holder_of(key.key)).key_id == key.id
+            await revoke_key(keys.engine, TENANT, key.id)
             keyring.forget()
             with pytest.raises(KeyRefusedError, match="revoked"):
-                await keyring.holder_of(key["key"])
+                await keyring.holder_of(key.key)
     finally:
         over = True
         await asyncio.gather(*strangers)
@@ -74,18 +75,20 @@ async def test_a_real_key_is_answered_while_unknown_ones_come_and_come(
 async def test_who_shows_a_key_anew_is_told_what_another_process_just_changed(
     keyring: ApiKeyAuthenticator, keys: KeyDependencies
 ) -> None:
-    key = await create_key(keys, TENANT, KeyDraft("a key", [Scope.READ]))
-    holder = await keyring.holder_of(key["key"])
-    await end_sessions(keys.engine, TENANT, key["id"], holder.sign_outs)
-    assert (await keyring.holder_of(key["key"], anew=True)).sign_outs == holder.sign_outs + 1
+    key = await create_key(keys, TENANT, ApiKeyIn(name="a key", scopes=[Scope.READ]))
+    holder = await keyring.holder_of(key.key)
+    await end_sessions(keys.engine, TENANT, key.id, holder.sign_outs)
+    assert (await keyring.holder_of(key.key, anew=True)).sign_outs == holder.sign_outs + 1
 
 
 async def test_those_who_ask_at_once_get_each_his_own_answer(
     keyring: ApiKeyAuthenticator, keys: KeyDependencies
 ) -> None:
-    made = [await create_key(keys, f"team-{n}", KeyDraft(f"key {n}", [Scope.READ])) for n in range(3)]
-    holders = await asyncio.gather(*(keyring.holder_of(key["key"]) for key in [*made, *made]))
-    expected = [(key["id"], f"team-{n}") for n, key in enumerate(made)]
+    made = [
+        await create_key(keys, f"team-{n}", ApiKeyIn(name=f"key {n}", scopes=[Scope.READ])) for n in range(3)
+    ]
+    holders = await asyncio.gather(*(keyring.holder_of(key.key) for key in [*made, *made]))
+    expected = [(key.id, f"team-{n}") for n, key in enumerate(made)]
     assert [(holder.key_id, holder.tenant) for holder in holders] == [*expected, *expected]
 
 
@@ -108,36 +111,38 @@ def hanging(narrow: AsyncEngine) -> dict[str, int]:
 async def test_a_question_that_hangs_holds_up_no_other(
     keyring: ApiKeyAuthenticator, keys: KeyDependencies, hanging: dict[str, int]
 ) -> None:
-    one, other = [await create_key(keys, TENANT, KeyDraft(f"key {n}", [Scope.READ])) for n in range(2)]
+    one, other = [
+        await create_key(keys, TENANT, ApiKeyIn(name=f"key {n}", scopes=[Scope.READ])) for n in range(2)
+    ]
     hanging["hangs"] = 1
     async with keys.engine.begin() as connection:
         await connection.execute(text("SELECT pg_advisory_xact_lock(1)"))
-        waiting = asyncio.create_task(keyring.holder_of(one["key"]))
+        waiting = asyncio.create_task(keyring.holder_of(one.key))
         assert await asyncio.to_thread(eventually, lambda: hanging["n"] == 1)
-        assert (await keyring.holder_of(other["key"])).key_id == other["id"]
+        assert (await keyring.holder_of(other.key)).key_id == other.id
         assert not waiting.done()
-    assert (await waiting).key_id == one["id"]
+    assert (await waiting).key_id == one.id
 
 
 async def test_a_question_that_hangs_lets_no_revoked_key_live_on(
     keyring: ApiKeyAuthenticator, keys: KeyDependencies, hanging: dict[str, int]
 ) -> None:
-    key = await create_key(keys, TENANT, KeyDraft("a key", [Scope.READ]))
-    await keyring.holder_of(key["key"])
+    key = await create_key(keys, TENANT, ApiKeyIn(name="a key", scopes=[Scope.READ]))
+    await keyring.holder_of(key.key)
     hanging["hangs"] = 2
     await asyncio.sleep(KNOWN_SECONDS)
     async with keys.engine.begin() as connection:
         await connection.execute(text("SELECT pg_advisory_xact_lock(1)"))
-        assert (await keyring.holder_of(key["key"])).key_id == key["id"]  # as it was known
-        await revoke_key(keys.engine, TENANT, key["id"])
+        assert (await keyring.holder_of(key.key)).key_id == key.id  # as it was known
+        await revoke_key(keys.engine, TENANT, key.id)
         with pytest.raises(KeyRefusedError, match="revoked"):
-            await keyring.holder_of(key["key"])
+            await keyring.holder_of(key.key)
 
 
 async def test_a_database_that_is_away_refuses_nobody_for_good(
     narrow: AsyncEngine, keyring: ApiKeyAuthenticator, keys: KeyDependencies
 ) -> None:
-    key = await create_key(keys, TENANT, KeyDraft("a key", [Scope.READ]))
+    key = await create_key(keys, TENANT, ApiKeyIn(name="a key", scopes=[Scope.READ]))
     broken = True
 
     @event.listens_for(narrow.sync_engine, "before_cursor_execute")
@@ -145,7 +150,7 @@ async def test_a_database_that_is_away_refuses_nobody_for_good(
         if broken:
             raise ConnectionError("away")
 
-    answers = await asyncio.gather(*(keyring.holder_of(key["key"]) for _ in range(3)), return_exceptions=True)
+    answers = await asyncio.gather(*(keyring.holder_of(key.key) for _ in range(3)), return_exceptions=True)
     assert all(isinstance(error, ConnectionError) for error in answers)
     broken = False
-    assert (await keyring.holder_of(key["key"])).key_id == key["id"]
+    assert (await keyring.holder_of(key.key)).key_id == key.id

@@ -16,6 +16,7 @@ from app.domain.errors import InvalidJobError
 from app.domain.jobs.budget import NANOS, Amount, Budget
 from app.domain.jobs.status import JobStatus
 from app.domain.keys.api_key import Scope
+from app.domain.keys.contract import ApiKeyChangeIn, ApiKeyIn, SpendingIn
 from app.services.errors import ModelNotAllowedError, NotUnderCapError, SpendingCapError
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.stop_signal import StoppedError
@@ -23,21 +24,24 @@ from app.services.jobs import submit as submit_job_module
 from app.services.jobs.control import ControlDependencies, check_spender, resume_job
 from app.services.jobs.retention import remove_job
 from app.services.jobs.view import view_job
-from app.services.keys.api_keys import KeyChanges, KeyDependencies, KeyDraft, change_key, create_key, find_key
+from app.services.keys.api_keys import KeyDependencies, change_key, create_key, find_key
 from app.services.keys.tenant_limits import Json, LimitChanges, change_limits
 from tests.integration.jobs import TENANT, RecordingQueue, call_row, claimed, execute, expire, new_job, scalar
 
 
 async def new_key(engine: AsyncEngine, usd: float) -> str:
     deps = KeyDependencies(engine, b"p" * 32)
-    key = await create_key(deps, TENANT, KeyDraft("a key", [Scope.SUBMIT], usd=usd))
-    return str(key["id"])
+    key = await create_key(
+        deps, TENANT, ApiKeyIn(name="a key", scopes=[Scope.SUBMIT], spending=SpendingIn(usd_limit=usd))
+    )
+    return key.id
 
 
 async def taken(engine: AsyncEngine, key_id: str) -> float:
     """What the key shows as spent."""
     found = await find_key(engine, TENANT, key_id)
-    return float(found["spending"]["usd_spent"])
+    assert found.spending is not None
+    return found.spending.usd_spent
 
 
 def wanted(claim: Claim, usd: float) -> Wanted:
@@ -75,7 +79,7 @@ class TestTogether:
         claim, keeper = await claimed(engine, job.id), BudgetKeeper(engine)
         with pytest.raises(StoppedError):
             await keeper.reserve(wanted(claim, 0.2), patient=True)
-        await change_key(engine, TENANT, key, KeyChanges(None, None, changes_requests=False, usd=0.2))
+        await change_key(engine, TENANT, key, ApiKeyChangeIn(spending=SpendingIn(usd_limit=0.2)))
         resumed = await resume_job(ControlDependencies(engine, RecordingQueue(), 16), TENANT, job.id)
         assert resumed.status is JobStatus.QUEUED
         assert await keeper.reserve(wanted(claim, 0.2), patient=True)

@@ -1,15 +1,16 @@
-"""Schemas of the bodies that make and rotate API keys."""
+"""API keys as clients ask for them and are shown them."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from app.domain.contract import Body, Line
+from app.domain.contract import Answer, Body, Line, Page
 from app.domain.keys.api_key import Scope
-from app.services.keys.api_keys import OVERLAP_SECONDS, KeyChanges, KeyDraft
 
+OVERLAP_SECONDS = 24 * 3600
+"""How long the key before a rotation is taken, unless said otherwise: time to change it where it is used."""
 MOST_REQUESTS = 1_000_000
 MOST_USD = 1e9
 LONGEST_OVERLAP_SECONDS = 90 * 24 * 3600
@@ -51,12 +52,6 @@ class ApiKeyIn(Body):
         None, description="A cap on what all jobs that it submits spend together; `null` for none."
     )
 
-    def to_draft(self) -> KeyDraft:
-        """What the services take."""
-        ends: datetime | None = self.expires_at
-        usd = None if self.spending is None else self.spending.usd_limit
-        return KeyDraft(self.name, self.scopes, ends, self.requests_per_minute, usd)
-
 
 class ApiKeyChangeIn(Body):
     """What to change of a key; what is left out stays."""
@@ -78,16 +73,6 @@ class ApiKeyChangeIn(Body):
             raise ValueError("name at least one of name, requests_per_minute, spending")
         return self
 
-    def to_changes(self) -> KeyChanges:
-        """What was named."""
-        named = self.model_fields_set
-        return KeyChanges(
-            name=self.name if "name" in named else None,
-            requests_per_minute=self.requests_per_minute,
-            changes_requests="requests_per_minute" in named,
-            usd=self.spending.usd_limit if "spending" in named else None,
-        )
-
 
 class RotationIn(Body):
     """How a key is rotated."""
@@ -102,3 +87,52 @@ class RotationIn(Body):
         le=LONGEST_OVERLAP_SECONDS,
         description="For how long the former key is still taken; 0 ends it at once.",
     )
+
+
+class FormerKey(Answer):
+    """The key before the last rotation, while it is still taken."""
+
+    prefix: str
+    expires_at: datetime
+
+
+class Spending(Answer):
+    """What a key's jobs may spend together, and what they have."""
+
+    usd_limit: float
+    usd_spent: float = Field(
+        description="Recorded calls, and the worst case of those on their way or of unknown cost; of deleted jobs too."
+    )
+
+
+class ApiKey(Answer):
+    """An API key, without what would let anybody use it."""
+
+    id: str = Field(examples=["key_01kxyz0abcdefghjkmnpqrstvw"])
+    object: Literal["api_key"] = "api_key"
+    name: str
+    prefix: str = Field(
+        description="How the key begins, which is no secret.", examples=["assay_4fT9zQ2mWb1X"]
+    )
+    scopes: list[Literal["read", "submit", "admin"]]
+    status: Literal["live", "expired", "revoked"]
+    former: FormerKey | None
+    requests_per_minute: int | None
+    spending: Spending | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None = Field(description="To the minute.")
+
+
+class NewApiKey(ApiKey):
+    """A key that was just made or rotated."""
+
+    key: str = Field(
+        description="Shown now and never again.",
+        examples=["assay_4fT9zQ2mWb1Xq7Yp0cRkLs8dVn3HgJ6aEuKtZoBxMiPw5S1CyFDr"],
+    )
+
+
+class ApiKeyList(Page[ApiKey]):
+    """A page of keys, newest first."""
