@@ -84,8 +84,7 @@ def cell_coverage(
         scores = {"judge": simulated_cell(draws, design, runs)}
         metrics = estimate_cell(scores, np.arange(runs), repetition, ("m", "p", "t")).metrics
         for name in METRICS:
-            interval = metrics[name].interval
-            hits[name].append(_covers(None if interval is None else interval.ends, truths[name]))
+            hits[name].append(_covers(metrics[name].ci95, truths[name]))
     return _shares(hits)
 
 

@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.results.metric_answers import Metric
 from app.domain.contract import Answer, Page
+from app.domain.metrics.metric import Metric
 
 
 class KeptAnnotations(Answer):

@@ -13,10 +13,10 @@ from app.api.results.metric_answers import (
     Coverage,
     GroupKeys,
     LengthEffect,
-    Metric,
 )
 from app.api.results.prompt_injection_answers import SuspicionSummary
 from app.domain.contract import Answer, Completeness
+from app.domain.metrics.metric import Metric
 from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
 
 

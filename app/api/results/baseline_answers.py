@@ -4,8 +4,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from app.api.results.metric_answers import CellMetrics, Correlation, GroupKeys, Metric
+from app.api.results.metric_answers import CellMetrics, Correlation, GroupKeys
 from app.domain.contract import Answer
+from app.domain.metrics.metric import Metric
 
 
 class BaselineSource(Answer):

@@ -6,26 +6,8 @@ from pydantic import BaseModel, Field, create_model
 
 from app.domain.contract import Answer
 from app.domain.metrics.definition import MetricDefinition
+from app.domain.metrics.metric import Metric
 from app.domain.metrics.registry import METRICS
-
-
-class Metric(BaseModel):
-    """A figure, with what it was taken over; `null` with a reason where it does not exist."""
-
-    value: float | None
-    n: int
-    reason: str | None = None
-    ci95: tuple[float, float] | None = Field(
-        None,
-        description="95 % confidence interval over the cell's runs; in totals, over personas.",
-        examples=[[0.7, 0.85]],
-    )
-    ci95_reason: str | None = Field(None, description="Why there is no interval.")
-    ci95_runs: tuple[float, float] | None = Field(
-        None, description="In totals: the interval for these very cells, if their runs were repeated."
-    )
-    ci95_runs_reason: str | None = Field(None, description="Why there is no such interval.")
-    left_out: int | None = Field(None, description="In totals: cells, or personas, that lack the metric.")
 
 
 def _schema_of(metric: MetricDefinition) -> type[Metric]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.domain.labels.annotation import Annotation, Answer, Kind, Place
-from app.domain.metrics.metric import FloatArray, IntArray, Metric, metric_json
+from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.statistics.fleiss import NO_JOINT, fleiss_kappa
 from app.domain.statistics.rank import (
     RANGE,
@@ -113,9 +113,9 @@ class AnnotatorAgreement:
             "n": self.things,
             "answers": self.answers,
             "not_applicable": self.not_applicable,
-            "fleiss_kappa": metric_json(self.fleiss_kappa),
+            "fleiss_kappa": self.fleiss_kappa.to_json(),
             "weighted": {
-                "fleiss_kappa": metric_json(self.weighted_kappa),
+                "fleiss_kappa": self.weighted_kappa.to_json(),
                 "population": self.population,
                 "covered": self.covered,
             },
@@ -314,7 +314,7 @@ def _ratio(sums: FloatArray, counts: FloatArray, seed: int, key: tuple[str, ...]
     value = float(sums.sum() / counts.sum())
     draws = ratio_draws(sums, counts, cluster_weights(seed, key, len(sums)))
     interval = percentile_interval(value, draws, len(sums), RANGE, "pairs")
-    return Metric(value, len(sums)).within(interval)
+    return Metric.of(value, len(sums)).within(interval)
 
 
 def _both(scores: Judged, pair: Annotation) -> tuple[float | None, float | None]:
@@ -325,12 +325,12 @@ def _both(scores: Judged, pair: Annotation) -> tuple[float | None, float | None]
 
 
 def _judge_json(found: JudgeAgreement) -> dict[str, object]:
-    shown: dict[str, object] = {"judge": found.judge, "kendall_tau": metric_json(found.kendall_tau)}
+    shown: dict[str, object] = {"judge": found.judge, "kendall_tau": found.kendall_tau.to_json()}
     if found.spearman_rho is not None:
-        shown["spearman_rho"] = metric_json(found.spearman_rho)
-    weighted = {"kendall_tau": metric_json(found.weighted_tau)}
+        shown["spearman_rho"] = found.spearman_rho.to_json()
+    weighted = {"kendall_tau": found.weighted_tau.to_json()}
     if found.weighted_rho is not None:
-        weighted["spearman_rho"] = metric_json(found.weighted_rho)
+        weighted["spearman_rho"] = found.weighted_rho.to_json()
     left_out = {"without_score": found.without_score}
     if found.same_score is not None:
         left_out["same_score"] = found.same_score

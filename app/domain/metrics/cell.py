@@ -160,4 +160,4 @@ def _over_judges(metrics: Sequence[Metric]) -> Metric:
     values = values_of(metrics)
     if not len(values):
         return metrics[0]
-    return Metric(float(values.mean()), min(metric.n for metric in metrics if metric.value is not None))
+    return Metric.of(float(values.mean()), min(metric.n for metric in metrics if metric.value is not None))

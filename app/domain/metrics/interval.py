@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+Ends = tuple[float, float]
+
 DIGITS = 6
 """Decimals of an interval's ends; far more than resampling can tell, few enough to read and to store."""
 
@@ -49,3 +51,7 @@ class Interval:
     def ends(self) -> tuple[float, float] | None:
         """Both ends; ``None`` where there is no interval."""
         return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def named(self, name: str) -> dict[str, object]:
+        """The fields of a metric whose interval ``name`` this is."""
+        return {name: self.ends} if self.ends is not None else {name: None, f"{name}_reason": self.reason}

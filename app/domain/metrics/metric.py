@@ -2,61 +2,77 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from app.domain.metrics.interval import Interval
+from app.domain.metrics.interval import Ends, Interval
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A mean and what it was taken over, or the reason why there is none.
+class Metric(BaseModel):
+    """A figure, with what it was taken over; `null` with a reason where it does not exist.
 
-    Attributes:
-        value: The metric; ``None`` where it does not exist, never NaN.
-        n: How many things the value was taken over (the metric says which); 0 where there is no value.
-        reason: A stable code and an explanation, ``"code: words"``, where there is no value, else ``None``.
-        interval: Where the value lies with 95 % confidence; ``None`` where nobody asked, or there is no value.
-        runs_interval: Of a mean over cells, where it lies for these very cells, if only their runs were repeated.
-
-    Raises:
-        ValueError: If value, n and reason contradict each other, or the value is not finite.
+    What nobody asked for, such as an interval, is not set, and left out of JSON.
     """
+
+    model_config = ConfigDict(frozen=True)
 
     value: float | None
     n: int
     reason: str | None = None
-    interval: Interval | None = None
-    runs_interval: Interval | None = None
+    ci95: Ends | None = Field(
+        None,
+        description="95 % confidence interval over the cell's runs; in totals, over personas.",
+        examples=[[0.7, 0.85]],
+    )
+    ci95_reason: str | None = Field(None, description="Why there is no interval.")
+    ci95_runs: Ends | None = Field(
+        None, description="In totals: the interval for these very cells, if their runs were repeated."
+    )
+    ci95_runs_reason: str | None = Field(None, description="Why there is no such interval.")
+    left_out: int | None = Field(None, description="In totals: cells, or personas, that lack the metric.")
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _is_there_or_says_why_not(self) -> Self:
         if self.value is None:
-            if self.n != 0 or not self.reason or self.interval is not None:
+            if self.n != 0 or not self.reason or self.ci95 is not None:
                 raise ValueError("a metric without a value needs n = 0, a reason and no interval")
         elif not math.isfinite(self.value) or self.n < 1 or self.reason is not None:
             raise ValueError("a metric's value must be finite, with n of at least 1 and no reason")
+        return self
 
-    def within(self, interval: Interval, runs_interval: Interval | None = None) -> "Metric":
+    @classmethod
+    def of(cls, value: float, n: int) -> Self:
+        """A metric that exists, and how many things it was taken over."""
+        return cls(value=value, n=n)
+
+    def within(self, interval: Interval, runs_interval: Interval | None = None) -> Self:
         """This metric with its intervals; a missing one as it is."""
         if self.value is None:
             return self
-        return replace(self, interval=interval, runs_interval=runs_interval)
+        found = interval.named("ci95")
+        if runs_interval is not None:
+            found |= runs_interval.named("ci95_runs")
+        return self.model_copy(update=found)
 
     @classmethod
-    def missing(cls, reason: str) -> "Metric":
+    def missing(cls, reason: str) -> Self:
         """A metric that does not exist, and why."""
-        return cls(None, 0, reason)
+        return cls(value=None, n=0, reason=reason)
 
     @classmethod
-    def average(cls, values: FloatArray, reason: str) -> "Metric":
+    def average(cls, values: FloatArray, reason: str) -> Self:
         """The mean of ``values``, of shape (n,); without any of them, missing for ``reason``."""
-        return cls(float(values.mean()), len(values)) if len(values) else cls.missing(reason)
+        return cls.of(float(values.mean()), len(values)) if len(values) else cls.missing(reason)
+
+    def to_json(self) -> dict[str, Any]:
+        """What is set of it."""
+        return self.model_dump(exclude_unset=True)
 
 
 MetricSet = Mapping[str, Metric]
@@ -69,26 +85,6 @@ NOT_COMPUTED: Mapping[str, Any] = {
     "reason": "not_counted: the results are from before it was computed",
 }
 """A metric that results do not know yet, in their form."""
-
-
-def metric_json(metric: Metric) -> dict[str, object]:
-    """A metric in the HTTP contract's form, ``ci95`` included where an interval was asked for."""
-    if metric.reason is not None:
-        return {"value": None, "n": 0, "reason": metric.reason}
-    return (
-        {"value": metric.value, "n": metric.n}
-        | interval_json("ci95", metric.interval)
-        | interval_json("ci95_runs", metric.runs_interval)
-    )
-
-
-def interval_json(name: str, interval: Interval | None) -> dict[str, object]:
-    """An interval under ``name``, ``None`` with ``<name>_reason`` where there is none; nothing where nobody asked."""
-    if interval is None:
-        return {}
-    if interval.ends is None:
-        return {name: None, f"{name}_reason": interval.reason}
-    return {name: list(interval.ends)}
 
 
 def values_of(metrics: Sequence[Metric]) -> FloatArray:

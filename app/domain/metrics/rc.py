@@ -23,7 +23,7 @@ def rc(scores: CellScores) -> Metric:
             f"fewer_than_two_runs: {len(values)} of the runs have a scored unit; RC compares runs"
         )
     # Rounding can carry σ of two opposite extremes past half the scale by one unit in the last place.
-    return Metric(max(0.0, 1.0 - 2.0 * float(np.std(values)) / scores.scale.width), len(values))
+    return Metric.of(max(0.0, 1.0 - 2.0 * float(np.std(values)) / scores.scale.width), len(values))
 
 
 RC = MetricDefinition(

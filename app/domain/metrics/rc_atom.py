@@ -103,7 +103,7 @@ def _normalized(distances: float, pairs: int, width: int, reason: str) -> Metric
     if pairs == 0:
         return Metric.missing(reason)
     distance = min(distances / pairs, float(width))  # rounding must not carry it past the greatest distance
-    return Metric((1.0 - distance / width) * 2.0 - 1.0, pairs)
+    return Metric.of((1.0 - distance / width) * 2.0 - 1.0, pairs)
 
 
 RC_ATOM = MetricDefinition(

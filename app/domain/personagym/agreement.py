@@ -63,7 +63,7 @@ def spearman(first: FloatArray, second: FloatArray) -> Metric:
         return Metric.missing(NO_JOINT)
     if not (np.ptp(first) and np.ptp(second)):
         return Metric.missing(NO_VARIATION)
-    return Metric(float(np.corrcoef(_ranks(first), _ranks(second))[0, 1]), len(first))
+    return Metric.of(float(np.corrcoef(_ranks(first), _ranks(second))[0, 1]), len(first))
 
 
 def mean_absolute_difference(first: FloatArray, second: FloatArray) -> Metric:

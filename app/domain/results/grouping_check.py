@@ -14,7 +14,7 @@ from app.domain.instruments.dimension import Scale
 from app.domain.judging.grouped_reply import USABLE
 from app.domain.judging.grouping import Grouping
 from app.domain.judging.verdict import Verdict
-from app.domain.metrics.metric import FloatArray, IntArray, Metric, metric_json
+from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.statistics.agreement import NO_DISAGREEMENT, kappa_draws
 from app.domain.statistics.resampling import cluster_weights, percentile_interval, ratio_draws
 
@@ -190,7 +190,7 @@ def _hit(sentence: CheckedSentence, verdict: Verdict) -> bool | None:
 
 
 def _figures_json(figures: CheckFigures) -> Json:
-    metrics = {name: metric_json(getattr(figures, name)) for name in CHECK_METRICS}
+    metrics = {name: getattr(figures, name).to_json() for name in CHECK_METRICS}
     counts = {name: getattr(figures, name) for name in COUNTS}
     return counts | metrics
 
@@ -233,7 +233,7 @@ def _accuracies(sample: "_Sample", grouped_hits: FloatArray, alone_hits: FloatAr
     if grouped.value is None or alone.value is None:
         return found | {"acc_difference": Metric.missing(NO_SCORE_ALONE)}
     of_grouped, of_alone = (part.draws(hits) for part, hits in zip(samples, known, strict=True))
-    difference = Metric(grouped.value - alone.value, sample.size)
+    difference = Metric.of(grouped.value - alone.value, sample.size)
     return found | {"acc_difference": sample.within(difference, of_grouped - of_alone, (-1.0, 1.0))}
 
 
@@ -269,7 +269,7 @@ class _Sample:
         """The mean of the sentences' values with its interval; missing for ``reason`` where there are none."""
         if not len(values):
             return Metric.missing(reason)
-        metric = Metric(float(self.whole(values)[0]), self.size)
+        metric = Metric.of(float(self.whole(values)[0]), self.size)
         return self.within(metric, self.draws(values), bounds)
 
     def kappa(self, first: FloatArray, second: FloatArray) -> Metric:
@@ -279,7 +279,7 @@ class _Sample:
         value = float(kappa_draws(first, second, self.whole)[0])
         if np.isnan(value):
             return Metric.missing(NO_DISAGREEMENT)
-        return self.within(Metric(value, self.size), kappa_draws(first, second, self.draws), (-1.0, 1.0))
+        return self.within(Metric.of(value, self.size), kappa_draws(first, second, self.draws), (-1.0, 1.0))
 
     def within(self, metric: Metric, draws: FloatArray, bounds: tuple[float, float]) -> Metric:
         """A metric with its interval over responses."""

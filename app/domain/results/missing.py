@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.domain.metrics.metric import FloatArray, IntArray, Metric, metric_json
+from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.metrics.scores import NO_SCORED_UNIT, RunValues
 from app.domain.statistics.groups import Influence
 
@@ -30,7 +30,7 @@ class Corrected:
         """In the HTTP contract's form."""
         bounds = self.acc_atom_bounds
         return {
-            "acc_atom_composite": metric_json(self.acc_atom_composite),
+            "acc_atom_composite": self.acc_atom_composite.to_json(),
             "acc_atom_bounds": None if bounds is None else list(bounds),
         }
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.domain.metrics.metric import Metric, metric_json
+from app.domain.metrics.metric import Metric
 from app.domain.personagym.agreement import Agreement, agreements
 from app.domain.personagym.scores import (
     SCORES,
@@ -87,16 +87,16 @@ def _persona(result: PersonaResult, own: Sequence[GymTally]) -> Json:
         "model": result.model,
         "persona": result.persona,
         # The mean is over tasks, but what it rests on are questions.
-        "persona_score": metric_json(result.persona_score)
+        "persona_score": result.persona_score.to_json()
         | {"n": questions if result.persona_score.value is not None else 0},
         "tasks_in_job": len(result.tasks),
         "tasks_in_paper": PAPER_TASKS,
         "tasks": {
-            id_: metric_json(task.score)
+            id_: task.score.to_json()
             | {
                 "questions": task.questions,
                 "grades": asdict(task.grades) | {"total": task.grades.total},
-                "by_judge": {judge: metric_json(score) for judge, score in task.by_judge.items()},
+                "by_judge": {judge: score.to_json() for judge, score in task.by_judge.items()},
                 "responses": _responses([t for t in own if t.task == id_]),
             }
             for id_, task in result.tasks.items()
@@ -187,7 +187,7 @@ def _matched(results: Sequence[PersonaResult], sample: PersonaSample | None) -> 
         if mean.value is not None and sample is not None:
             counts = [1.0] * len(common)
             mean = mean.within(sample.interval(mean.value, common, values.tolist(), counts, SCORES))
-        found[model] = metric_json(mean) | {"left_out": len(personas) - len(common)}
+        found[model] = mean.to_json() | {"left_out": len(personas) - len(common)}
     return found
 
 
@@ -198,13 +198,13 @@ def _refusal_rate(tallies: Sequence[GymTally], sample: PersonaSample | None) -> 
         count + tally.responses.get("answered", 0) for count, tally in zip(refused, tallies, strict=True)
     ]
     if not sum(written):
-        return metric_json(Metric.missing(NO_ANSWER))
+        return Metric.missing(NO_ANSWER).to_json()
     rate = sum(refused) / sum(written)
-    metric = Metric(rate, sum(written))
+    metric = Metric.of(rate, sum(written))
     if sample is not None:
         personas = [tally.persona for tally in tallies]
         metric = metric.within(sample.interval(rate, personas, refused, written, (0.0, 1.0)))
-    return metric_json(metric)
+    return metric.to_json()
 
 
 def _responses(tallies: Sequence[GymTally]) -> Json:
@@ -222,11 +222,11 @@ def _agreement(found: Agreement) -> Json:
         "task": found.task,
         "judges": list(found.judges),
         "n": found.jointly_scored,
-        "quadratic_kappa": metric_json(found.quadratic_kappa),
-        "spearman": metric_json(found.spearman),
-        "mean_absolute_difference": metric_json(found.mean_absolute_difference),
+        "quadratic_kappa": found.quadratic_kappa.to_json(),
+        "spearman": found.spearman.to_json(),
+        "mean_absolute_difference": found.mean_absolute_difference.to_json(),
     }
 
 
 def _spread(spread: Spread) -> Json:
-    return metric_json(spread.mean) | {"sd": spread.sd, "left_out": spread.left_out}
+    return spread.mean.to_json() | {"sd": spread.sd, "left_out": spread.left_out}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.domain.metrics.interval import Interval
-from app.domain.metrics.metric import Metric, metric_json
+from app.domain.metrics.metric import Metric
 from app.domain.statistics.groups import PersonaSample
 
 Json = Mapping[str, Any]
@@ -33,7 +33,7 @@ def atomic_refusal_rates(results: Json) -> Iterator[tuple[str, dict[str, Any]]]:
         personas = [persona for persona, _ in texts]
         refused = [text["refused"] for text in texts.values()]
         written = [text["refused"] + text["answered"] for text in texts.values()]
-        yield model, metric_json(_rate(sample, personas, refused, written))
+        yield model, _rate(sample, personas, refused, written).to_json()
 
 
 def _graded(results: Json, model: str) -> frozenset[str]:
@@ -47,7 +47,7 @@ def _rate(sample: PersonaSample, personas: list[str], refused: list[int], writte
         return Metric.missing(NO_RESPONSE)
     rate = sum(refused) / sum(written)
     over_personas = sample.interval(rate, personas, refused, written, (0.0, 1.0))
-    return Metric(rate, sum(written)).within(over_personas, _exact(sum(refused), sum(written)))
+    return Metric.of(rate, sum(written)).within(over_personas, _exact(sum(refused), sum(written)))
 
 
 def _exact(refused: int, written: int) -> Interval:

@@ -5,7 +5,7 @@ from dataclasses import asdict, astuple, dataclass, field
 
 from app.domain.instruments.dimension import Scale
 from app.domain.metrics.cell import CellMetrics, UnitCounts
-from app.domain.metrics.metric import Metric, MetricSet, interval_json, metric_json
+from app.domain.metrics.metric import Metric, MetricSet
 from app.domain.metrics.registry import METRICS
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
@@ -173,7 +173,7 @@ class Correlation:
 
     def to_json(self) -> Json:
         """The correlation in the contract's form."""
-        return {"metrics": [self.first, self.second], "r": metric_json(self.r)}
+        return {"metrics": [self.first, self.second], "r": self.r.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ class LengthEffect:
         return {
             "task": self.task,
             "metric": self.metric,
-            "units": metric_json(self.units),
-            "scored_units": metric_json(self.scored_units),
+            "units": self.units.to_json(),
+            "scored_units": self.scored_units.to_json(),
         }
 
 
@@ -298,7 +298,7 @@ def _metrics_json(metrics: MetricSet, cells: int | None = None) -> Json:
     """
     found: dict[str, object] = {}
     for metric in METRICS:
-        own = metric_json(metrics[metric.name])
+        own = metrics[metric.name].to_json()
         if cells is not None:
             own["left_out"] = cells - metrics[metric.name].n
         for part, name in zip(metric.parts, metric.names[1:], strict=True):
@@ -308,9 +308,5 @@ def _metrics_json(metrics: MetricSet, cells: int | None = None) -> Json:
 
 
 def _part_json(name: str, part: Metric) -> Json:
-    return (
-        {name: part.value, f"{name}_n": part.n}
-        | interval_json(f"{name}_ci95", part.interval)
-        | interval_json(f"{name}_ci95_runs", part.runs_interval)
-        | ({} if part.reason is None else {f"{name}_reason": part.reason})
-    )
+    """A part's fields, which have its name before theirs."""
+    return {name if key == "value" else f"{name}_{key}": found for key, found in part.to_json().items()}

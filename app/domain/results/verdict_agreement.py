@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from app.domain.instruments.dimension import Scale
-from app.domain.metrics.metric import FloatArray, IntArray, Metric, metric_json
+from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.results.totals import MIXED_SCALES
 from app.domain.statistics.agreement import kappa_draws
 from app.domain.statistics.groups import PersonaSample
@@ -85,15 +85,15 @@ class VerdictAgreement:
             "by": list(self.keys),
             **self.keys,
             "left_out": self.left_out,
-            "alpha_ordinal": metric_json(self.alpha_ordinal),
-            "alpha_interval": metric_json(self.alpha_interval),
+            "alpha_ordinal": self.alpha_ordinal.to_json(),
+            "alpha_interval": self.alpha_interval.to_json(),
             "pairs": [
                 {
                     "judges": list(pair.judges),
                     "left_out": pair.left_out,
-                    "quadratic_kappa": metric_json(pair.quadratic_kappa),
-                    "exact_agreement": metric_json(pair.exact_agreement),
-                    "mean_absolute_difference": metric_json(pair.mean_absolute_difference),
+                    "quadratic_kappa": pair.quadratic_kappa.to_json(),
+                    "exact_agreement": pair.exact_agreement.to_json(),
+                    "mean_absolute_difference": pair.mean_absolute_difference.to_json(),
                 }
                 for pair in self.pairs
             ],
@@ -170,7 +170,9 @@ class _Units:
         # α corrects for the number of scores, of which a resample has more or fewer by chance alone.
         sums = resampled.sum(axis=(1, 2), keepdims=True)
         resampled *= np.divide(tables.sum(), sums, out=np.zeros_like(sums), where=sums > 0)
-        return _within(Metric(value, units), alpha(resampled, ordinal=ordinal), len(personas), _CORRELATION)
+        return _within(
+            Metric.of(value, units), alpha(resampled, ordinal=ordinal), len(personas), _CORRELATION
+        )
 
     def pair(self, judges: Sequence[str], one: int, other: int) -> PairAgreement:
         columns = self._scores[:, [one, other]]
@@ -191,7 +193,7 @@ class _Units:
             return ratio_draws(values * counts, counts, self._weights[persona])
 
         def mean(values: FloatArray, bounds: tuple[float, float]) -> Metric:
-            return _within(Metric(float(whole(values)[0]), units), resampled(values), clusters, bounds)
+            return _within(Metric.of(float(whole(values)[0]), units), resampled(values), clusters, bounds)
 
         kappa = float(kappa_draws(first, second, whole)[0])
         draws = kappa_draws(first, second, resampled)
@@ -200,7 +202,7 @@ class _Units:
             left_out=left_out,
             quadratic_kappa=Metric.missing(NO_VARIATION)
             if np.isnan(kappa)
-            else _within(Metric(kappa, units), draws, clusters, _CORRELATION),
+            else _within(Metric.of(kappa, units), draws, clusters, _CORRELATION),
             exact_agreement=mean((first == second).astype(np.float64), _SHARE),
             mean_absolute_difference=mean(np.abs(first - second), (0.0, float(self._size - 1))),
         )

@@ -30,7 +30,7 @@ def quadratic_kappa(first: FloatArray, second: FloatArray) -> Metric:
     expected = float(first.var() + second.var() + (first.mean() - second.mean()) ** 2)
     if expected == 0.0:
         return Metric.missing(NO_DISAGREEMENT)
-    return Metric(1.0 - float(((first - second) ** 2).mean()) / expected, len(first))
+    return Metric.of(1.0 - float(((first - second) ** 2).mean()) / expected, len(first))
 
 
 def kappa_draws(first: FloatArray, second: FloatArray, means: Means) -> FloatArray:

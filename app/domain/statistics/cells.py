@@ -115,7 +115,7 @@ def estimate_mean(
     varied = joined(parts)
     interval = percentile_interval(varied.value, varied.draws, varied.runs, UNIT_RANGE, "runs")
     influence = (varied.scaled_influence, varied.runs) if varied.runs > 1 else None
-    return Metric(varied.value, varied.runs).within(interval), influence
+    return Metric.of(varied.value, varied.runs).within(interval), influence
 
 
 def _vary(

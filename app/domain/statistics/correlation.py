@@ -30,7 +30,7 @@ def pearson(
     if not (np.ptp(first) and np.ptp(second)):
         return Metric.missing("no_variation: one of the two figures is the same everywhere")
     value = float(np.clip(np.corrcoef(first, second)[0, 1], *RANGE))
-    metric = Metric(value, len(first))
+    metric = Metric.of(value, len(first))
     if sample is None:
         return metric
     names = sorted(set(personas))

@@ -33,7 +33,9 @@ def fleiss_kappa(counts: FloatArray, weights: FloatArray, stands_for: FloatArray
     if np.isnan(value):
         return Metric.missing(NO_VARIATION)
     draws = _kappa(equal, counts, weights)
-    return Metric(value, len(counts)).within(percentile_interval(value, draws, len(counts), RANGE, "items"))
+    return Metric.of(value, len(counts)).within(
+        percentile_interval(value, draws, len(counts), RANGE, "items")
+    )
 
 
 def _kappa(equal: FloatArray, counts: FloatArray, weights: FloatArray) -> FloatArray:

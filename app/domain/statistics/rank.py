@@ -77,7 +77,7 @@ def _correlation(
     drawn_items = weights[clusters] if stands_for is None else weights[clusters] * stands_for[:, None]
     draws = np.array([coefficient(table(drawn)) for drawn in drawn_items.T])
     count = len(np.unique(clusters))
-    return Metric(value, len(first)).within(percentile_interval(value, draws, count, RANGE, "responses"))
+    return Metric.of(value, len(first)).within(percentile_interval(value, draws, count, RANGE, "responses"))
 
 
 def _tau_b(table: FloatArray) -> float:

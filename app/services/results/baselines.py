@@ -9,7 +9,7 @@ from typing import Any
 from app.domain.metrics.cell import CellMetrics
 from app.domain.metrics.definition import Estimate
 from app.domain.metrics.interval import Interval
-from app.domain.metrics.metric import Metric, metric_json
+from app.domain.metrics.metric import Metric
 from app.domain.metrics.registry import METRICS
 from app.domain.personagym.scores import SCORES
 from app.domain.results.correlations import correlations
@@ -114,7 +114,7 @@ def _cell(row: PublishedCell) -> CellResult:
         n = math.comb(RUNS, 2) if metric.estimate is Estimate.DISTANCES else RUNS
         value = row.metrics.get(metric.name)
         metrics |= dict.fromkeys(metric.names, _PARTS)
-        metrics[metric.name] = _UNKNOWN if value is None else Metric(value, n).within(_NO_INTERVAL)
+        metrics[metric.name] = _UNKNOWN if value is None else Metric.of(value, n).within(_NO_INTERVAL)
     return CellResult(
         model=row.model,
         persona=f"{row.dimension}-{row.level}",
@@ -155,4 +155,4 @@ def _spread(mean: float, deviation: float) -> Json:
     """A mean with Student's interval, from the published standard deviation over personas."""
     half = student(PERSONAS - 1) * deviation / math.sqrt(PERSONAS)
     interval = Interval.around(mean, mean - half, mean + half, SCORES)
-    return metric_json(Metric(mean, PERSONAS).within(interval)) | {"sd": deviation, "left_out": 0}
+    return Metric.of(mean, PERSONAS).within(interval).to_json() | {"sd": deviation, "left_out": 0}

@@ -156,8 +156,8 @@ class TestCombineJudges:
         first = measure(cell([[[4]], [[5]]]))
         second = measure(cell([[[3]], [[9]]]))
         combined = combine_judges([first, second])
-        assert combined["mean"] == Metric(3.75, 1)
-        assert combined["rc"] == Metric(0.75, 2)
+        assert combined["mean"] == Metric.of(3.75, 1)
+        assert combined["rc"] == Metric.of(0.75, 2)
         assert combined["ic_atom"].value is None
         assert combined["ic_atom"].reason == first["ic_atom"].reason
         assert combined.units == UnitCounts(scored=3, not_applicable=1)

@@ -24,10 +24,10 @@ class TestMetric:
         self, value: float | None, n: int, reason: str | None
     ) -> None:
         with pytest.raises(ValueError, match="a metric"):
-            Metric(value, n, reason)
+            Metric(value=value, n=n, reason=reason)
 
     def test_the_average_of_nothing_is_missing(self) -> None:
-        assert Metric.average(np.array([]), "nothing: to average") == Metric(None, 0, "nothing: to average")
+        assert Metric.average(np.array([]), "nothing: to average") == Metric.missing("nothing: to average")
 
     def test_the_average_counts_its_values(self) -> None:
-        assert Metric.average(np.array([1.0, 2.0, 6.0]), "unused") == Metric(3.0, 3)
+        assert Metric.average(np.array([1.0, 2.0, 6.0]), "unused") == Metric.of(3.0, 3)

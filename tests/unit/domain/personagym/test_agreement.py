@@ -84,7 +84,9 @@ class TestSpearman:
 
 class TestMeanAbsoluteDifference:
     def test_is_the_mean_distance(self) -> None:
-        assert mean_absolute_difference(scores(1, 2, 5), scores(3, 2, 4)) == Metric(1.0, 3)  # (2 + 0 + 1) / 3
+        assert mean_absolute_difference(scores(1, 2, 5), scores(3, 2, 4)) == Metric.of(
+            1.0, 3
+        )  # (2 + 0 + 1) / 3
 
     def test_does_not_exist_without_responses(self) -> None:
         assert mean_absolute_difference(NOTHING, NOTHING) == Metric.missing(NO_JOINT)
@@ -102,7 +104,7 @@ class TestAgreements:
         ]
         (found,) = agreements(grades, ["t"])
         assert (found.task, found.judges, found.jointly_scored) == ("t", ("a", "b"), 2)
-        assert found.mean_absolute_difference == Metric(0.5, 2)  # (|1 - 1| + |3 - 2|) / 2
+        assert found.mean_absolute_difference == Metric.of(0.5, 2)  # (|1 - 1| + |3 - 2|) / 2
 
     def test_the_same_question_of_other_personas_models_and_runs_is_another_response(self) -> None:
         grades = [
@@ -140,14 +142,12 @@ class TestIntervals:
         sample = PersonaSample([g.persona for g in grades], 0)
         (found,) = agreements(grades, ["t"], sample)
         for metric in (found.quadratic_kappa, found.spearman, found.mean_absolute_difference):
-            assert metric.interval is not None
-            assert metric.interval.ends is not None
-            low, high = metric.interval.ends
+            assert metric.ci95 is not None
+            low, high = metric.ci95
             assert low < (metric.value or 0.0) < high < low + 0.5
         assert agreements(grades[::-1], ["t"], sample) == (found,)
 
     def test_two_personas_have_none(self) -> None:
         grades = [grade(n + 1, persona=f"p{n}", judge=judge) for n in range(2) for judge in "ab"]
         (found,) = agreements(grades, ["t"], PersonaSample(["p0", "p1"], 0))
-        assert found.spearman.interval is not None
-        assert found.spearman.interval.reason == "too_few_personas: 2 personas; an interval needs 5"
+        assert found.spearman.ci95_reason == "too_few_personas: 2 personas; an interval needs 5"

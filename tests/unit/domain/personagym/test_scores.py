@@ -57,7 +57,7 @@ def score_of(grades: list[Grade]) -> Metric:
 class TestPublishedTable1:
     @pytest.mark.parametrize("row", published_rows(), ids=lambda row: row["model"])
     def test_the_persona_score_follows_from_the_task_scores(self, row: dict[str, str]) -> None:
-        score = persona_score({task: Metric(float(row[task]), 200) for task in TASKS})
+        score = persona_score({task: Metric.of(float(row[task]), 200) for task in TASKS})
         assert score.n == 5
         assert f"{score.value:.2f}" == row["persona_score"]
 
@@ -86,12 +86,12 @@ class TestTaskScore:
             grade(3, question="2"),
             grade(UNPARSED, question="2", judge="b"),
         ]
-        assert score_of(grades) == Metric(3.75, 2)
+        assert score_of(grades) == Metric.of(3.75, 2)
 
     def test_a_question_weighs_no_more_for_more_runs(self) -> None:
         # Question 1: (1 + 2 + 3) / 3 = 2; question 2: 4; task (2 + 4) / 2 = 3, not (1 + 2 + 3 + 4) / 4 = 2.5.
         grades = [grade(1), grade(2, run=1), grade(3, run=2), grade(4, question="2")]
-        assert score_of(grades) == Metric(3.0, 2)
+        assert score_of(grades) == Metric.of(3.0, 2)
 
     def test_each_evaluator_has_a_score_of_its_own(self) -> None:
         grades = [
@@ -101,7 +101,7 @@ class TestTaskScore:
             grade(REFUSED, question="2", judge="b"),
         ]
         (result,) = persona_results(grades, ["t"])
-        assert result.tasks["t"].by_judge == {"a": Metric(3.0, 2), "b": Metric(5.0, 1)}
+        assert result.tasks["t"].by_judge == {"a": Metric.of(3.0, 2), "b": Metric.of(5.0, 1)}
 
     def test_grades_without_a_score_are_counted_by_status_and_in_no_mean(self) -> None:
         grades = [
@@ -111,7 +111,7 @@ class TestTaskScore:
             grade(FAILED, question="4"),
         ]
         (result,) = persona_results(grades, ["t"])
-        assert result.tasks["t"].score == Metric(5.0, 1)
+        assert result.tasks["t"].score == Metric.of(5.0, 1)
         assert result.tasks["t"].questions == 4
         assert result.tasks["t"].grades == UnitCounts(scored=1, unparsed=1, refused=1, failed=1)
 
@@ -123,7 +123,7 @@ class TestPersonaScore:
     def test_is_the_mean_of_the_job_s_tasks(self) -> None:
         grades = [grade(2), grade(4, question="2"), grade(5, task="u")]
         (result,) = persona_results(grades, ["t", "u"])
-        assert result.persona_score == Metric(4.0, 2)  # ((2 + 4) / 2 + 5) / 2
+        assert result.persona_score == Metric.of(4.0, 2)  # ((2 + 4) / 2 + 5) / 2
 
     def test_is_missing_as_soon_as_one_task_is(self) -> None:
         (result,) = persona_results([grade(2), grade(FAILED, task="u")], ["t", "u", "v"])
@@ -161,7 +161,7 @@ class TestModelTotals:
     def test_one_persona_has_no_spread_and_a_lost_one_is_left_out(self) -> None:
         results = persona_results([grade(4, persona="p"), grade(FAILED, persona="q")], ["t"])
         (total,) = model_totals(results)
-        assert total.persona_score == Spread(Metric(4.0, 1), sd=None, left_out=1)
+        assert total.persona_score == Spread(Metric.of(4.0, 1), sd=None, left_out=1)
         assert total.grades == UnitCounts(scored=1, failed=1)
 
     def test_without_any_persona_s_score_it_is_missing(self) -> None:

@@ -40,9 +40,8 @@ class TestComposite:
     def test_it_has_an_interval_over_runs(self) -> None:
         answers = judged(*((run, run % 3, 3 - run % 3, 0) for run in range(8)))
         found, influence = estimate_mean({"j": composite_shares(answers, runs(8, 9))}, 0, ("m", "p", "t"))
-        assert found.interval is not None
-        assert found.interval.ends is not None
-        low, high = found.interval.ends
+        assert found.ci95 is not None
+        low, high = found.ci95
         assert 0 <= low < (found.value or 0) < high <= 1
         assert influence is not None
 

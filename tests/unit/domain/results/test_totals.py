@@ -55,7 +55,7 @@ def published_cells() -> list[CellResult]:
             level=row["level"],
             runs=30,
             metrics=CellMetrics(
-                missing | {name: Metric(float(row[name]), 30) for name in names()},
+                missing | {name: Metric.of(float(row[name]), 30) for name in names()},
                 units=UnitCounts(),
                 responses=ResponseCounts(),
                 runs=RunCounts(),
@@ -118,7 +118,7 @@ class TestTotals:
         small = result("essay", metrics=measure(cell([[[5]]])))
         large = result("post", metrics=measure(cell([[[2, 2, 2]], [[2, 2, 2]]])))
         total = find(totals([small, large]), model="a")
-        assert total.metrics["mean"] == Metric(3.5, 2)
+        assert total.metrics["mean"] == Metric.of(3.5, 2)
         assert total.units == UnitCounts(scored=7)
 
     def test_cells_without_the_metric_are_left_out_and_counted(self) -> None:
@@ -137,9 +137,9 @@ class TestTotals:
         easy = result("post", metrics=measure(cell([[[5]]])))
         silent = replace(hard, model="b", metrics=measure(cell([[[9]]])))
         found = totals([hard, easy, silent, replace(easy, model="b")])
-        assert find(found, model="a").metrics["acc_atom"] == Metric(0.5, 2)
+        assert find(found, model="a").metrics["acc_atom"] == Metric.of(0.5, 2)
         matched = [find(found, model=model).matched for model in "ab"]
-        assert [each["acc_atom"] for each in matched if each] == [Metric(1.0, 1)] * 2
+        assert [each["acc_atom"] for each in matched if each] == [Metric.of(1.0, 1)] * 2
 
     def test_a_group_without_the_metric_says_so(self) -> None:
         total = find(totals([result(metrics=measure(cell([[[9]]])))]), model="a")

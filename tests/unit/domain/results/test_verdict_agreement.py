@@ -68,12 +68,10 @@ def test_intervals_are_over_personas_and_hold_their_figures() -> None:
     whole, *_ = agreed(*cells)
     pair = whole.pairs[0]
     for metric in (whole.alpha_ordinal, whole.alpha_interval, pair.quadratic_kappa, pair.exact_agreement):
-        assert metric.interval is not None
-        assert metric.interval.ends is not None
-        assert metric.interval.ends[0] < (metric.value or 0.0) < metric.interval.ends[1]
+        assert metric.ci95 is not None
+        assert metric.ci95[0] < (metric.value or 0.0) < metric.ci95[1]
     few, *_ = agreed(*cells[:2])
-    assert few.alpha_ordinal.interval is not None
-    assert few.alpha_ordinal.interval.reason == "too_few_personas: 2 personas; an interval needs 5"
+    assert few.alpha_ordinal.ci95_reason == "too_few_personas: 2 personas; an interval needs 5"
     assert agreed(*cells[::-1])[0].to_json() == whole.to_json()
 
 
@@ -81,9 +79,8 @@ def test_personas_that_are_all_alike_prove_no_certainty() -> None:
     whole, *_ = agreed(*[joint((1, 2), (4, 4), (5, 5), persona=f"p{n}") for n in range(6)])
     pair = whole.pairs[0]
     for metric in (whole.alpha_ordinal, whole.alpha_interval, pair.quadratic_kappa, pair.exact_agreement):
-        assert metric.interval is not None
-        assert metric.interval.ends is not None
-        assert metric.interval.ends[0] < (metric.value or 0.0) - 0.2
+        assert metric.ci95 is not None
+        assert metric.ci95[0] < (metric.value or 0.0) - 0.2
 
 
 def test_half_a_million_verdicts_take_less_than_a_second() -> None:

@@ -28,10 +28,9 @@ def test_a_cells_intervals_cover_what_can_be_computed_by_hand(repetitions: int) 
         scores = {"judge": simulated_cell(draws, MIXED, runs)}
         found = estimate_cell(scores, np.arange(runs), seed, ("m", "p", "t")).metrics
         for name, truth in truths.items():
-            interval = found[name].interval
-            assert interval is not None
-            assert interval.ends is not None
-            low, high = interval.ends
+            ends = found[name].ci95
+            assert ends is not None
+            low, high = ends
             hits[name] += low <= truth <= high
     for name, count in hits.items():
         assert LOW - chance(repetitions) < count / repetitions < HIGH + chance(repetitions), name

@@ -43,7 +43,6 @@ class TestFleissKappa:
         assert str(kappa([[2, 0], [3, 0]]).reason).startswith("no_variation")
 
     def test_its_interval_is_around_it(self) -> None:
-        interval = kappa(TEXTBOOK).interval
-        assert interval is not None
-        assert interval.ends is not None
-        assert interval.ends[0] < 0.210 < interval.ends[1]
+        ends = kappa(TEXTBOOK).ci95
+        assert ends is not None
+        assert ends[0] < 0.210 < ends[1]

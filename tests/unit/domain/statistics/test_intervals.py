@@ -22,14 +22,8 @@ def estimated(*judges: CellScores, seed: int = 0) -> CellEstimate:
     return estimate_cell({f"judge {n}": scores for n, scores in enumerate(judges)}, runs, seed, KEY)
 
 
-def interval_of(metrics: CellMetrics, name: str) -> Interval:
-    found = metrics[name].interval
-    assert isinstance(found, Interval)
-    return found
-
-
 def ends_of(metrics: CellMetrics, name: str) -> tuple[float, float]:
-    ends = interval_of(metrics, name).ends
+    ends = metrics[name].ci95
     assert ends is not None
     return ends
 
@@ -52,12 +46,12 @@ class TestCells:
     def test_fewer_than_five_runs_have_none(self) -> None:
         metrics = estimated(cell(VARIED[:4])).metrics
         for name in ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom"):
-            reason = interval_of(metrics, name).reason
+            reason = metrics[name].ci95_reason
             assert reason == "too_few_runs: 4 runs; an interval needs 5"
 
     def test_what_does_not_exist_has_none_either(self) -> None:
         metrics = estimated(cell([[[9]]] * 6)).metrics
-        assert all(metrics[name].interval is None for name in NAMES)
+        assert all({"ci95", "ci95_reason"}.isdisjoint(metrics[name].to_json()) for name in NAMES)
 
     def test_runs_that_all_agree_do_not_make_certain(self) -> None:
         # 0.05^(1/6) = 0.607 of all runs could be like these six, and the others as different as can be.
@@ -95,8 +89,8 @@ class TestCells:
     def test_a_judge_who_could_use_fewer_runs_lowers_what_counts(self) -> None:
         lacking = cell([*VARIED[:4], [[9]], [[9]]])
         found = estimated(cell(VARIED), lacking)
-        assert interval_of(found.by_judge["judge 0"], "mean").ends is not None
-        assert interval_of(found.metrics, "mean").reason == "too_few_runs: 4 runs; an interval needs 5"
+        assert found.by_judge["judge 0"]["mean"].ci95 is not None
+        assert found.metrics["mean"].ci95_reason == "too_few_runs: 4 runs; an interval needs 5"
 
 
 class TestInfluence:

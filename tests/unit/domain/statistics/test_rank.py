@@ -60,11 +60,9 @@ class TestIntervals:
         # The same response four times over tells no more than once, so the interval is no narrower.
         places = np.tile(np.arange(20), 4)
         fourfold = kendall_tau(np.tile(human, 4), np.tile(judge, 4), places, apart(20)[1])
-        assert lone.interval is not None
-        assert fourfold.interval is not None
-        assert lone.interval.ends is not None
-        assert fourfold.interval.ends is not None
-        widths = [high - low for low, high in (lone.interval.ends, fourfold.interval.ends)]
+        assert lone.ci95 is not None
+        assert fourfold.ci95 is not None
+        widths = [high - low for low, high in (lone.ci95, fourfold.ci95)]
         assert widths[1] == pytest.approx(widths[0], rel=0.15)
 
     @pytest.mark.long
@@ -79,10 +77,9 @@ class TestIntervals:
             one, other = np.round(one * 20), np.round(other * 20)
             weights = cluster_weights(trial, ("test",), 50)[:, :250]
             for name, coefficient in (("tau", kendall_tau), ("rho", spearman_rho)):
-                interval = coefficient(one, other, np.arange(50), weights).interval
-                assert interval is not None
-                assert interval.ends is not None
-                covered[name] += interval.ends[0] <= truth[name] <= interval.ends[1]
+                ends = coefficient(one, other, np.arange(50), weights).ci95
+                assert ends is not None
+                covered[name] += ends[0] <= truth[name] <= ends[1]
         assert all(count >= 182 for count in covered.values()), (
             covered
         )  # 190 expected, 3 standard errors are 9
