@@ -8,10 +8,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class Metric(TypedDict):
-    """A figure, with what it was taken over; `null` with a reason where it does not exist.
-
-    What nobody asked for, such as an interval, is not set, and left out of JSON.
-    """
+    """A figure, with what it was taken over; `null` with a reason where it does not exist."""
 
     value: float | None
     n: int

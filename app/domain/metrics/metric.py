@@ -15,11 +15,9 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Metric(BaseModel):
-    """A figure, with what it was taken over; `null` with a reason where it does not exist.
+    """A figure, with what it was taken over; `null` with a reason where it does not exist."""
 
-    What nobody asked for, such as an interval, is not set, and left out of JSON.
-    """
-
+    # What nobody asked for, such as an interval, is not set, and left out of JSON.
     model_config = ConfigDict(frozen=True)
 
     value: float | None
