@@ -1514,11 +1514,11 @@ class NewWebhook(TypedDict):
     disabled_reason: Literal["by_user", "gone"] | None
     """`gone`: the receiver answered 410. `enabled: true` switches it on again."""
     former_secret_until: str | None
-    """Until then messages are signed with the secret before this one as well; `null` where none was replaced."""
+    """Until then, messages are also signed with the previous secret; `null` if none was replaced."""
     created_at: str
     updated_at: str
     secret: str
-    """Signs the messages (Standard Webhooks, `v1`). Shown now and never again."""
+    """Signs the messages (Standard Webhooks, `v1`). Shown only once."""
 
 
 class Trait(TypedDict):
@@ -1662,12 +1662,12 @@ class Plan(TypedDict):
 
 
 class ProblemField(TypedDict):
-    """What is wrong with one field."""
+    """An invalid field."""
 
     pointer: str
-    """JSON pointer into the body; `/query/…`, `/path/…` or `/header/…` for what stands elsewhere."""
+    """JSON pointer into the body; `/query/…`, `/path/…` or `/header/…` for other parts of the request."""
     message: str
-    """The reason."""
+    """What is wrong with it."""
 
 
 class Problem(TypedDict):
@@ -1676,7 +1676,7 @@ class Problem(TypedDict):
     type: str
     """URI of the kind of problem."""
     title: str
-    """The HTTP status in words."""
+    """The HTTP status's name."""
     status: int
     """The HTTP status."""
     detail: str
@@ -1684,9 +1684,9 @@ class Problem(TypedDict):
     code: str
     """What went wrong, for programs."""
     errors: list[ProblemField]
-    """The fields that are wrong, up to 100 of them."""
+    """The invalid fields, up to 100."""
     request_id: str
-    """Names this request in the service's logs."""
+    """Identifies this request in the service's logs."""
 
 
 class QuestionSet(TypedDict):
@@ -1989,7 +1989,7 @@ class Webhook(TypedDict):
     disabled_reason: Literal["by_user", "gone"] | None
     """`gone`: the receiver answered 410. `enabled: true` switches it on again."""
     former_secret_until: str | None
-    """Until then messages are signed with the secret before this one as well; `null` where none was replaced."""
+    """Until then, messages are also signed with the previous secret; `null` if none was replaced."""
     created_at: str
     updated_at: str
 

@@ -93,7 +93,7 @@ class Job(Base):
     finished_at: Mapped[datetime | None]
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
     finalize_failures: Mapped[int] = mapped_column(SmallInteger, server_default="0")
-    """How often computing the results has failed by an error of ours."""
+    """How often computing the results has failed by an internal error."""
     traceparent: Mapped[str | None]
     """The trace of the request that submitted it, as the W3C header writes it; its shards go on with it."""
 
@@ -219,7 +219,7 @@ class Shard(Base):
     lease_owner: Mapped[str | None]
     lease_expires_at: Mapped[datetime | None]
     failures: Mapped[int] = mapped_column(server_default=text("0"))
-    """How often a worker gave the shard up because of an error of ours."""
+    """How often a worker gave the shard up because of an internal error."""
     retries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     """How often what had failed in it was opened again."""
     attempts_before: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))

@@ -116,7 +116,7 @@ class Guard:
         found = await self.look_up(target.host, target.port)
         permitted = [entry for entry in found if self.permits(target, _address(entry))]
         if not permitted:
-            raise TargetRefusedError(f"its name stands for addresses that are not allowed ({_ALLOWING})")
+            raise TargetRefusedError(f"the host resolves to addresses that are not allowed ({_ALLOWING})")
         return permitted
 
     async def check(self, url: str) -> Target:
@@ -146,20 +146,18 @@ def parse_target(url: str) -> Target:
         TargetRefusedError: If it is not.
     """
     if _CHARACTERS.fullmatch(url) is None:
-        raise TargetRefusedError("not a URL: only visible ASCII characters, and no backslash")
+        raise TargetRefusedError("must be a URL of visible ASCII characters without a backslash")
     parts = _URL.fullmatch(url)
     if parts is None:
-        raise TargetRefusedError("give an absolute https:// URL, its host as a name or an address")
+        raise TargetRefusedError("must be an absolute https:// URL")
     if parts["user"] is not None or parts["fragment"] is not None:
-        raise TargetRefusedError("leave out user, password and fragment")
+        raise TargetRefusedError("must not contain a user, password or fragment")
     scheme, host = parts["scheme"].lower(), parts["host"].lower().strip("[]")
     port = int(parts["port"] or PORTS[scheme])
     if not 0 < port < PORTS_END:
-        raise TargetRefusedError("not a URL: there is no such port")
+        raise TargetRefusedError("has an invalid port")
     if _literal(host) is None and not _is_name(host):
-        raise TargetRefusedError(
-            "not a URL: there can be no host of that name; an address is written in its usual form"
-        )
+        raise TargetRefusedError("has no host that can exist; write an address in its usual form")
     return Target(scheme, host, port)
 
 

@@ -1,4 +1,4 @@
-"""Ways in which a request can fail that are the client's to mend."""
+"""Errors of a request that the client can correct."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from app.domain.jobs.status import JobStatus
 
 
 class NotFoundError(Exception):
-    """There is nothing of that name that this tenant may see."""
+    """The tenant has nothing of that name; the message says of what kind."""
 
 
 class WrongStateError(Exception):
-    """What was asked can't be done to something in its present state.
+    """The operation is not possible in the present state.
 
     Attributes:
         status: The job's status, where it is about a job.
@@ -23,10 +23,10 @@ class WrongStateError(Exception):
 
 
 class TooOftenError(Exception):
-    """What was asked has been done too often lately.
+    """The operation was requested too often.
 
     Attributes:
-        seconds: After which it can be asked for again.
+        seconds: After which it may be requested again.
     """
 
     def __init__(self, message: str, seconds: int) -> None:
@@ -35,15 +35,15 @@ class TooOftenError(Exception):
 
 
 class BusyError(Exception):
-    """So much of the kind is being done that this would take too long; a little later it will not."""
+    """Too many operations of this kind are running; try again later."""
 
 
 class AbandonedError(Exception):
-    """Who asked has gone; nobody waits for the answer."""
+    """The client has disconnected."""
 
 
 class NameTakenError(Exception):
-    """There is something of that name already; the message says what."""
+    """The name is taken; the message says by what."""
 
 
 class IdempotencyConflictError(Exception):
@@ -51,7 +51,7 @@ class IdempotencyConflictError(Exception):
 
 
 class BeyondOwnLimitsError(Exception):
-    """A key that is limited was to give more rights than it has.
+    """An API key tried to give more rights than it has.
 
     Attributes:
         errors: Each limit, with what is allowed.
@@ -63,12 +63,12 @@ class BeyondOwnLimitsError(Exception):
 
 
 class NotUnderCapError(Exception):
-    """There is a spending cap, and what the job spends does not count against it; the message says whose, and what to do."""
+    """A spending cap exists that the job's spending does not count against; the message says whose, and what to do."""
 
 
 class ModelNotAllowedError(Exception):
-    """The operator does not allow the tenant a model that a job calls; the message names it."""
+    """The operator does not allow the tenant one of the job's models; the message names it."""
 
 
 class SpendingCapError(Exception):
-    """The spending cap of the API key or the tenant does not leave enough; the message says for what."""
+    """The spending cap of the API key or the tenant leaves too little; the message says for what."""

@@ -49,7 +49,7 @@ LEASES_LOST = Counter(
     registry=REGISTRY,
 )
 SHARD_FAILURES = Counter(
-    "assay_shard_failures_total", "Shards given back because of an error of ours.", registry=REGISTRY
+    "assay_shard_failures_total", "Shards given back because of an internal error.", registry=REGISTRY
 )
 ROWS_LOST = Counter(
     "assay_rows_lost_total",

@@ -190,7 +190,7 @@ def done(opened: Opened, operation: "Callable[[KeyDependencies], Awaitable[Any]]
         try:
             return asyncio.run(_with(store, operation))
         except NotFoundError as error:
-            raise CommandError(f"there is no {error}") from error
+            raise CommandError(str(error)) from error
         except NoPepperError as error:
             raise CommandError(str(error)) from error
         except InvalidJobError as error:

@@ -67,9 +67,9 @@ class TestPlan:
         warnings = api.post(
             "/v1/jobs/plan", body | {"budget": {"usd": 1e-6, "calls": 1, "tokens": 1}}
         ).json()["warnings"]
-        assert sum("are expected; the budget" in warning for warning in warnings) == 3
+        assert sum("more than its budget" in warning for warning in warnings) == 3
         ample = api.post("/v1/jobs/plan", body | {"budget": {"usd": 1e6, "calls": 10**6}}).json()["warnings"]
-        assert not any("are expected; the budget" in warning for warning in ample)
+        assert not any("more than its budget" in warning for warning in ample)
 
 
 class TestChange:

@@ -407,7 +407,7 @@ class TestCatalog:
         assert refused.json()["errors"] == [
             {
                 "pointer": "/versions/refusals",
-                "message": "there is no version 'refusals-en-v9'; known: refusals-en-v1",
+                "message": "unknown version 'refusals-en-v9'; known: refusals-en-v1",
             }
         ]
         assert api.post("/v1/jobs/plan", job_body(versions={"judge": "v1"})).status_code == 422

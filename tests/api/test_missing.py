@@ -105,7 +105,7 @@ class TestAModelThatRefusesWhatIsHard:
             0.95,
             16 / 24,
         )
-        assert "of 66.7 % of what was planned, less than 95 %" in check["reason"]
+        assert "coverage is 66.7 %, below the minimum of 95 %" in check["reason"]
         assert stack.get(path, params={"minimum_coverage": 0.5}).json()["verdict"] == "pass"
         wanted = {"threshold": f"acc_atom@model={OPEN}>=0.1"}
         assert stack.get(path, params=wanted).json()["verdict"] == "pass"

@@ -51,7 +51,7 @@ class TestRefusals:
         answer = api.post("/v1/jobs", body)
         assert answer.status_code == 422
         assert pointers(answer) == ["/models/0/temperature"]
-        assert "takes at most 1" in answer.json()["errors"][0]["message"]
+        assert "accepts at most 1" in answer.json()["errors"][0]["message"]
 
     def test_reuse_by_judges_to_which_no_temperature_is_sent(self, api: Service) -> None:
         answer = api.post("/v1/jobs", job_body(judges=[O3], reuse={"judging": "in_job"}))

@@ -131,7 +131,7 @@ class TestInJobs:
         answer = api.post("/v1/jobs/plan", gym_body(personas=["gym-01", *ids]))
         assert (answer.status_code, pointers(answer)) == (422, ["/personas/2"])
         (error,) = answer.json()["errors"]
-        assert "'persona-1' is named more than once, first by /personas/1 (and 1 more)" in error["message"]
+        assert "'persona-1' is given more than once, first by /personas/1 (and 1 more)" in error["message"]
 
     def test_ten_thousand_personas_are_kept_and_more_in_one_job_are_too_many(self, api: Service) -> None:
         crowd = [f"citizen number {n} of a large town" for n in range(10_000)]

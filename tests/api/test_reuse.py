@@ -62,7 +62,7 @@ def test_a_plan_says_that_it_can_not_tell(api: Service) -> None:
     )
     assert asking.json()["calls"] == without.json()["calls"]
     assert set(asking.json()["warnings"]) - set(without.json()["warnings"]) == {
-        "How many replies can be used again is not known beforehand; the figures are without that."
+        "The estimate assumes no reused replies: how many can be reused is not known in advance."
     }
 
 
@@ -73,5 +73,5 @@ def test_a_plan_says_how_little_is_used_again_of_judging_in_groups(api: Service)
         for more in ({}, {"judging": {"sentences_per_call": 8}})
     )
     assert [warning for warning in grouped if warning not in one_by_one] == [
-        "Calls about several sentences are always made; hardly any reply on one will be used again."
+        "Grouped judging makes its calls every time; hardly any reply will be reused."
     ]

@@ -62,7 +62,7 @@ class TestWebhooks:
         refused = [answer for answer in answers if answer.status_code != 201]
         assert len(refused) == 24 - 19
         assert {answer.status_code for answer in refused} == {422}
-        assert refused[0].json()["errors"][0]["message"] == "there are 20 webhooks already"
+        assert refused[0].json()["errors"][0]["message"] == "limit of 20 webhooks reached"
         assert len(list(api.walk("/v1/webhooks"))) == 20
 
     def test_another_secret_is_shown_once_and_goes_on_beside_the_former_for_a_day(

@@ -276,7 +276,7 @@ class TestCompare:
 
     def test_tells_at_the_side_what_cannot_be_compared(self, page: Page, watcher: Watcher) -> None:
         page.goto("/compare?a=baseline:nobody&b=baseline:GPT-4o")
-        expect(page.get_by_role("alert")).to_contain_text("no published cells are of such a model")
+        expect(page.get_by_role("alert")).to_contain_text("no published results for this model")
         expect(page.get_by_role("combobox", name="Model A", exact=True)).to_have_attribute(
             "aria-invalid", "true"
         )
@@ -297,7 +297,10 @@ class TestNewJob:
         page.get_by_role("button", name="Estimate").click()
         expect(page.get_by_role("alert")).to_be_focused()
         watcher.expect("422")
-        for label, reason in (("Temperature", "valid number"), ("Iterations", "greater than or equal to 1")):
+        for label, reason in (
+            ("Temperature", "must be a number"),
+            ("Iterations", "greater than or equal to 1"),
+        ):
             field = page.get_by_label(label).first
             expect(field).to_have_attribute("aria-invalid", "true")
             expect(page.locator(f"#{field.get_attribute('aria-describedby')}")).to_contain_text(reason)

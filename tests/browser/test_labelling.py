@@ -87,7 +87,7 @@ class TestRounds:
         page.goto(f"/jobs/{job}/labels")
         page.get_by_label("Size").fill("5000")
         page.get_by_role("button", name="Create round").click()
-        expect(page.get_by_text("/size")).to_be_visible()
+        expect(page.get_by_text("Size:")).to_be_visible()
         watcher.expect("422")
 
 

@@ -49,7 +49,7 @@ def test_a_person_signs_in_sees_what_he_wanted_and_signs_out(
 
     page.get_by_label("Your API key").fill(key[:-1])
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_have_text("A key is assay_ and 50 letters and digits.")
+    expect(page.get_by_role("alert")).to_have_text("An API key is assay_ followed by 50 letters and digits.")
     assert barriers(page) == []
     watcher.expect("401")
 

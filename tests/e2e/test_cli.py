@@ -137,7 +137,7 @@ class TestJobs:
     def test_an_unknown_job_is_told(self, stack: Stack) -> None:
         done = stack.assay("results", "job_none")
         assert done.returncode == 3
-        assert "no such job" in done.stderr
+        assert "job not found" in done.stderr
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_par
 RECENT_JOBS = 50
 """Jobs whose models can be chosen; others by their address."""
 LEFT_OUT = 100
-"""Figures without a partner that are listed."""
+"""Unpaired values that are listed."""
 
 BASELINE = "baseline"
 """What a side begins with that is published, as on the command line; else it is ``JOB:MODEL``."""
@@ -54,7 +54,7 @@ async def compare(services: ServicesDep, tenant: TenantDep, a: Side = "", b: Sid
             errors = {each.pointer.strip("/").partition("/")[0]: each.message for each in error.errors}
             status = HTTPStatus.UNPROCESSABLE_ENTITY
         except NotFoundError as error:
-            errors, status = {"": f"there is no {error}"}, HTTPStatus.NOT_FOUND
+            errors, status = {"": str(error)}, HTTPStatus.NOT_FOUND
         except WrongStateError as error:
             errors, status = {"": str(error)}, HTTPStatus.CONFLICT
     return page(
@@ -95,13 +95,13 @@ async def _options(services: Services, tenant: str) -> Options:
         for job in recent
         if job.status.is_terminal and job.request.get("tasks")
     }
-    return of_jobs | {"Published figures (atomic paper)": await asyncio.to_thread(_published)}
+    return of_jobs | {"Published results (atomic paper)": await asyncio.to_thread(_published)}
 
 
 def _models(job: JobRow) -> Iterator[tuple[str, str]]:
     models = job.request.get("models") or []
     if not models:
-        yield job.id, "its texts"
+        yield job.id, "existing texts"
     for model in models:
         yield f"{job.id}:{label(model)}", label(model)
 

@@ -23,4 +23,6 @@ async def typed_by(request: Request) -> Typed:
     try:
         return Typed.parse(await StrictRequest(request.scope, request.receive).body())
     except ValueError as error:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_form", "the body is no form") from error
+        raise ProblemError(
+            HTTPStatus.BAD_REQUEST, "malformed_form", "the body is not a valid form"
+        ) from error

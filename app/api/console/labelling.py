@@ -85,9 +85,9 @@ async def answer(round_id: RoundId, request: Request, services: ServicesDep, ten
     typed = await typed_by(request)
     name, at = typed.text("annotator"), typed.text("at")
     if ANNOTATOR.fullmatch(name) is None:
-        raise wrong_field("/annotator", "is no name")
+        raise wrong_field("/annotator", "is not a valid name")
     if not (at.isascii() and at.isdigit() and len(at) < 10):  # noqa: PLR2004 - no number that is too long to be read
-        raise wrong_field("/at", "is no place")
+        raise wrong_field("/at", "is not a valid position")
     try:
         await say(services.engine, services.contexts, tenant, round_id, name, int(at), typed.text("answer"))
     except NotAnAnswerError as error:

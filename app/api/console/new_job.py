@@ -81,7 +81,7 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
         plan = await plan_job(services.planning, tenant, job, request.is_disconnected)
     except ValidationError as error:
         found: Sequence[FieldError] = [
-            field_error({**each, "loc": ("body", *each["loc"])}, form.body) for each in error.errors()
+            field_error({**each, "loc": ("body", *each["loc"])}, form.body, JobIn) for each in error.errors()
         ]
     except InvalidJobError as error:
         found = error.errors
@@ -116,7 +116,7 @@ async def _checked(services: Services, caller: Caller, body: Json) -> list[Json]
             if heading not in found:
                 found[heading] = await _findings(services, caller, role, described)
     if not found:
-        found["No model"] = [{"good": False, "text": "Name at least one model or judge."}]
+        found["No model"] = [{"good": False, "text": "Add at least one model or judge."}]
     return [{"name": name, "findings": findings} for name, findings in found.items()]
 
 

@@ -37,7 +37,8 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
     try:
         holder = await services.keyring.holder_of(typed.text("key"), anew=True)
     except KeyRefusedError as error:
-        problem = f"{error}.".capitalize()
+        said = str(error)
+        problem = f"{said[:1].upper()}{said[1:]}."
         return page("sign_in.html.j2", HTTPStatus.UNAUTHORIZED, following=following, problem=problem)
     except NoPepperError as error:
         raise no_pepper(error) from error

@@ -17,7 +17,7 @@ async def static(version: str, name: str) -> Response:
     """A style sheet or script; its address changes with its content."""
     found = static_files().get(name)
     if found is None:
-        raise NotFoundError("such file")
+        raise NotFoundError("file not found")
     # A page that was loaded before an upgrade asks for what is no more: it gets what there is, for now.
     keep = FOR_EVER if version == found.version else "no-store"
     headers = {"Cache-Control": keep, "X-Content-Type-Options": "nosniff"}

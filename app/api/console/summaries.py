@@ -21,7 +21,7 @@ def summary(request: Json) -> str:
     models = [label(model) for model in request.get("models") or []]
     tasks = [_task(task).replace("_", " ") for task in request.get("tasks") or []]
     if not tasks:
-        return "personas are made up"
+        return "generates personas"
     parts = [_listed(models) or "existing texts", _listed(tasks)]
     return " · ".join(parts)
 

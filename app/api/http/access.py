@@ -141,7 +141,7 @@ async def check_scope(request: Request) -> None:
             },
         )
     if need.operator and caller.tenant != DEFAULT_TENANT:
-        detail = f"this is about all tenants: it takes a key of the tenant {DEFAULT_TENANT}"
+        detail = f"this concerns all tenants: use a key of the tenant {DEFAULT_TENANT}"
         raise ProblemError(HTTPStatus.FORBIDDEN, "operator_only", detail)
 
 
@@ -280,7 +280,7 @@ async def _keep_rate(request: Request, caller: Caller) -> None:
     rates: RequestRates = request.app.state.services.request_rates
     seconds = await rates.wait_for(caller.holder.key_id, caller.holder.requests_per_minute)
     if seconds:
-        detail = f"the key may ask {caller.holder.requests_per_minute:,} times a minute"
+        detail = f"the key's rate limit is {caller.holder.requests_per_minute:,} requests per minute"
         headers = {"Retry-After": str(math.ceil(seconds))}
         raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", detail, headers=headers)
 
@@ -307,7 +307,7 @@ def no_pepper(error: NoPepperError) -> ProblemError:
 def _bearer(header: str) -> str:
     scheme, _, key = header.partition(" ")
     if scheme.lower() != _SCHEME.lower():
-        raise KeyRefusedError("a key is shown as Authorization: Bearer KEY")
+        raise KeyRefusedError("send the API key as Authorization: Bearer KEY")
     return key.strip()
 
 

@@ -137,4 +137,4 @@ def _decoded(cursor: str) -> Any:
 
 
 def _bad() -> ProblemError:
-    return wrong_field("/query/after", "not a cursor that this service gave")
+    return wrong_field("/query/after", "is not a valid cursor")

@@ -133,7 +133,7 @@ async def no_unknown_parameters(request: Request) -> None:
     if unknown:
         listed = ", ".join(sorted(known)) or "none"
         errors = [
-            FieldError(f"/query/{name}", f"no such parameter; known: {listed}")
+            FieldError(f"/query/{name}", f"unknown parameter; known: {listed}")
             for name in sorted(set(unknown))
         ]
         raise ProblemError(

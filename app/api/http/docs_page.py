@@ -52,7 +52,7 @@ async def docs(request: Request) -> Response:
 async def swagger_file(name: str) -> Response:
     """A file of Swagger UI."""
     if name not in {SCRIPT, STYLES, ICON}:
-        raise NotFoundError("such file")
+        raise NotFoundError("file not found")
     return Response(_content(name), HTTPStatus.OK, media_type=mimetypes.guess_type(name)[0])
 
 

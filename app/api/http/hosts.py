@@ -38,9 +38,7 @@ class KnownHost:
         if scope["type"] == "http" and scope["path"] not in PROBES:
             host = Headers(scope=scope).get("host", "")
             if not self._is_ours(host):
-                detail = (
-                    "the service is not known by this name; if it is one of its own, add it to ASSAY_HOSTS"
-                )
+                detail = "unknown host name; if it is this service's own, add it to ASSAY_HOSTS"
                 app = problem_response(Request(scope), HTTPStatus.MISDIRECTED_REQUEST, "unknown_host", detail)
         await app(scope, receive, send)
 

@@ -138,7 +138,7 @@ class Upload:
             async with asyncio.timeout(limits.seconds):
                 return b"".join([chunk async for chunk in self._chunks(request)])
         except TimeoutError as error:
-            detail = f"a body has to be there within {limits.seconds:g} s"
+            detail = f"the body must arrive within {limits.seconds:g} s"
             headers = {"Connection": "close"}
             raise ProblemError(
                 HTTPStatus.REQUEST_TIMEOUT, "body_too_slow", detail, headers=headers
@@ -164,7 +164,7 @@ class Upload:
         return most if self._sender is not None else min(most, PUBLIC_BYTES)
 
     def _too_long(self) -> ProblemError:
-        detail = f"a body has at most {self._most_bytes:,} bytes"
+        detail = f"the body may have at most {self._most_bytes:,} bytes"
         return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail)
 
 
@@ -174,7 +174,7 @@ def _refusal(scope: Scope) -> tuple[HTTPStatus, str, str] | None:
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > URL_BYTES:
         return HTTPStatus.REQUEST_URI_TOO_LONG, "url_too_long", f"a URL has at most {URL_BYTES:,} bytes"
     if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers) > HEADER_BYTES:
-        detail = f"a request has at most {MOST_HEADERS} headers of {HEADER_BYTES:,} bytes together"
+        detail = f"a request may have at most {MOST_HEADERS} headers with {HEADER_BYTES:,} bytes in all"
         return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail
     return None
 

@@ -96,6 +96,17 @@ def _price(usd: float) -> str:
     return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
 
 
+def field_name(pointer: str) -> str:
+    """A JSON pointer for people, such as "Personas 3, traits, E" for ``/personas/2/traits/E``."""
+    name = ""
+    for token in pointer.strip("/").split("/"):
+        if token.isdecimal():
+            name += f" {int(token) + 1}"
+        else:
+            name += (", " if name else "") + token.replace("_", " ").replace("~1", "/").replace("~0", "~")
+    return f"{name[:1].upper()}{name[1:]}" or "Request"
+
+
 def _duration(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
@@ -104,5 +115,5 @@ def _duration(seconds: float) -> str:
 def _environment() -> Environment:
     environment = make_environment(FOLDER)
     environment.globals |= {"address": _address, "signed_in": SIGNED_IN.get}
-    environment.filters |= {"price": _price, "duration": _duration}
+    environment.filters |= {"price": _price, "duration": _duration, "field_name": field_name}
     return environment

@@ -17,7 +17,7 @@ def id_check(what: str, form: str) -> Callable[[str], str]:
 
     def check(text: str) -> str:
         if pattern.fullmatch(text) is None:
-            raise NotFoundError(f"such {what}")
+            raise NotFoundError(f"{what} not found")
         return text
 
     return check

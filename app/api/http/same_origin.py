@@ -28,7 +28,7 @@ class SameOrigin:
         """Handles one request."""
         app = self._app
         if scope["type"] == "http" and scope["method"] not in SAFE and is_foreign(Headers(scope=scope)):
-            detail = "a page of another site may not do this"
+            detail = "pages of other sites may not send this request"
             app = problem_response(Request(scope), HTTPStatus.FORBIDDEN, "foreign_origin", detail)
         await app(scope, receive, send)
 

@@ -58,7 +58,7 @@ class Signer:
         """
         said, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._signature(said).encode()):
-            raise KeyRefusedError("sign in again: this is no session of this service")
+            raise KeyRefusedError("invalid session: sign in again")
         prefix, sign_outs, ends = said.split(".")
         if int(ends) <= time.time():
             raise session_over()

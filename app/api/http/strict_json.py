@@ -60,7 +60,7 @@ def loads(body: bytes) -> Any:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", "the body is not UTF-8") from error
     except UnicodeEncodeError as error:
         raise ProblemError(
-            HTTPStatus.BAD_REQUEST, "malformed_json", "the body holds a lone surrogate, which is no text"
+            HTTPStatus.BAD_REQUEST, "malformed_json", "the body contains a lone surrogate"
         ) from error
     except json.JSONDecodeError:
         raise
@@ -137,7 +137,7 @@ def _depth(body: bytes) -> int:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(pairs) > MAX_KEYS:
-        detail = f"an object has at most {MAX_KEYS:,} fields"
+        detail = f"an object may have at most {MAX_KEYS:,} fields"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_json", detail)
     found = dict(pairs)
     if len(found) < len(pairs):

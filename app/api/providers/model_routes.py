@@ -67,6 +67,6 @@ async def keep_check_rate(services: Services, tenant: str) -> None:
     """
     seconds = await services.request_rates.wait_for(f"checks of {tenant}", CHECKS_PER_MINUTE)
     if seconds:
-        detail = f"{CHECKS_PER_MINUTE} checks may be made a minute"
+        detail = f"at most {CHECKS_PER_MINUTE} model checks per minute"
         headers = {"Retry-After": str(math.ceil(seconds))}
         raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", detail, headers=headers)

@@ -20,9 +20,9 @@ class SideIn(Body):
     @model_validator(mode="after")
     def _one(self) -> "SideIn":
         if (self.job is None) == (self.baseline is None):
-            raise ValueError("name either a job or a baseline")
+            raise ValueError("give either a job or a baseline")
         if self.baseline is not None and self.model is not None:
-            raise ValueError("a baseline is a model already; leave model out")
+            raise ValueError("a baseline is a single model: leave model out")
         return self
 
 

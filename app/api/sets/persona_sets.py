@@ -77,7 +77,7 @@ async def create(
         found = await keep_file(services.engine, catalog, tenant, name, text, persona_format)
         return _kept(found)
     if name is not None:
-        raise wrong_field("/query/name", "a JSON body has the name itself")
+        raise wrong_field("/query/name", "not allowed with a JSON body, which has its own name")
     sent = await json_of(request)
     body = _body(sent)
     if body.generate is not None:

@@ -32,7 +32,7 @@ class Lease:
         provider_id: Its id at the provider, if that is known.
         submissions: How often it was begun to be submitted.
         failures: How often in a row the provider did not take it or was away.
-        errors: How often in a row an error of ours got in the way.
+        errors: How often in a row an internal error got in the way.
         submitted_at: When it was last begun to be submitted.
     """
 
@@ -192,7 +192,7 @@ async def release(
         held: The batch.
         seconds: In how many.
         failed: Whether the provider did not serve it.
-        erred: Whether an error of ours got in the way.
+        erred: Whether an internal error got in the way.
     """
     await connection.execute(
         text(

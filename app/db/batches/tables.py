@@ -50,7 +50,7 @@ class Batch(Base):
     failures: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     """How often in a row the provider could not be asked, or did not take it."""
     errors: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
-    """How often in a row an error of ours kept it from being looked after."""
+    """How often in a row an internal error kept it from being looked after."""
     cut: Mapped[bool] = mapped_column(server_default=text("false"))
     """Whether a budget left no room for more calls that waited."""
     formed_at: Mapped[datetime] = mapped_column(server_default=func.now())

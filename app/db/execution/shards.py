@@ -409,7 +409,7 @@ async def release(connection: AsyncConnection, held: AnyClaim, *, failed: bool) 
     Args:
         connection: Where.
         held: The claim.
-        failed: Whether an error of ours was the reason.
+        failed: Whether an internal error was the reason.
 
     Returns:
         How often the shard has failed so far.

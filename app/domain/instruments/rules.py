@@ -37,9 +37,7 @@ class Versions(Generic[_T]):
         """
         if name not in self._loaded:
             if name not in self._loaders:
-                raise UnknownVersionError(
-                    f"no {self._kind} is called {name!r}; known: {', '.join(self.names)}"
-                )
+                raise UnknownVersionError(f"unknown {self._kind} {name!r}; known: {', '.join(self.names)}")
             self._loaded[name] = self._loaders[name]()
         return self._loaded[name]
 

@@ -110,9 +110,9 @@ def read_question_file(content: object, tasks: Iterable[GymTask]) -> QuestionsFi
         task = task_named(offered, name)
         if task is None:
             known = ", ".join(each.id for each in offered)
-            errors.append(FieldError(pointer, f"no PersonaGym task is called {name!r}; known: {known}"))
+            errors.append(FieldError(pointer, f"unknown PersonaGym task {name!r}; known: {known}"))
         elif task.id in found:
-            errors.append(FieldError(pointer, f"task {task.id!r} is named more than once"))
+            errors.append(FieldError(pointer, f"task {task.id!r} is given more than once"))
         else:
             errors += _question_errors(value, pointer)
             found[task.id] = tuple(value) if isinstance(value, list | tuple) else ()
@@ -309,7 +309,7 @@ class _Reader:
 
 def _persona_errors(value: Mapping[str, object], pointer: str, id_pointer: str) -> Iterable[FieldError]:
     for name in value.keys() - set(_COLUMNS):
-        yield FieldError(f"{pointer}/{_escaped(name)}", "no such field; known: description, id, traits")
+        yield FieldError(f"{pointer}/{_escaped(name)}", "unknown field; known: description, id, traits")
     fault = _text_fault(value.get("description"), _LONGEST_DESCRIPTION)
     if fault:
         yield FieldError(f"{pointer}/description", fault)
@@ -350,9 +350,9 @@ def _traits(text: str, pointer: str) -> tuple[object, list[FieldError]]:
     parts = [part.partition("=") for part in text.split(";") if part.strip()]
     pairs = [(dimension.strip(), level.strip()) for dimension, _, level in parts]
     if not all(dimension and level for dimension, level in pairs):
-        return None, [FieldError(pointer, "must read like E=low; A=high, or be a JSON object")]
+        return None, [FieldError(pointer, "must have the form E=low; A=high, or be a JSON object")]
     if len(dict(pairs)) != len(pairs):
-        return None, [FieldError(pointer, "names a dimension twice")]
+        return None, [FieldError(pointer, "must not contain a dimension twice")]
     return dict(pairs), []
 
 
@@ -379,9 +379,7 @@ def _json(text: str, pointer: str) -> tuple[object, list[FieldError]]:
     except _RepeatedKeyError as error:
         return None, [FieldError(pointer, str(error))]
     except (ValueError, RecursionError):
-        return None, [
-            FieldError(pointer, "not JSON that can be read: nested too deeply or a number too long")
-        ]
+        return None, [FieldError(pointer, "not valid JSON: nested too deeply, or a number too long")]
 
 
 def _escaped(name: str) -> str:

@@ -167,7 +167,7 @@ def _instruction(request: JobIn, catalog: GymCatalog, fail: Fail) -> str:
         return catalog.prompts.default_instruction
     if chosen not in catalog.prompts.instructions:
         known = ", ".join(catalog.prompts.instructions)
-        fail("/gym_instruction", f"no instruction is called {chosen!r}; known: {known}")
+        fail("/gym_instruction", f"unknown instruction {chosen!r}; known: {known}")
     return chosen
 
 
@@ -196,7 +196,7 @@ def _environments(request: JobIn, personas: Sequence[Persona], fail: Fail) -> di
 
 def _check_names(names: Sequence[str], pointer: str, fail: Fail) -> None:
     if not names:
-        fail(pointer, "name at least one environment")
+        fail(pointer, "add at least one environment")
     seen: set[str] = set()
     for n, name in enumerate(names):
         plain = " ".join(name.casefold().split())
@@ -264,7 +264,7 @@ class _Questions:
             return {}
         by_persona = self._kept.get(asked) if isinstance(asked, str) else asked
         if by_persona is None:
-            self._fail("/questions", f"no question set is called {asked!r}")
+            self._fail("/questions", f"unknown question set {asked!r}")
             return {}
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for name, by_task in by_persona.items():
@@ -273,11 +273,11 @@ class _Questions:
             if id_ is None:
                 self._unknown(pointer, f"the job has no persona of that id or description: {name!r}")
             elif id_ in found:
-                self._fail(pointer, f"persona {id_!r} is named more than once")
+                self._fail(pointer, f"duplicate persona {id_!r}")
             else:
                 found[id_] = self._by_task(by_task, pointer)
         if not any(found.values()) and not self._failed:
-            self._fail("/questions", "none of the questions belongs to a persona and a task of the job")
+            self._fail("/questions", "no question belongs to a persona and a task of this job")
         return found
 
     def _persona(self, name: str) -> str | None:

@@ -83,7 +83,7 @@ class ScaleIn(Body):
     @model_validator(mode="after")
     def _not_too_fine(self) -> "ScaleIn":
         if self.maximum - self.minimum > 100:  # noqa: PLR2004 - see the message
-            raise ValueError("a scale has at most 101 scores")
+            raise ValueError("a scale may have at most 101 scores")
         return self
 
 
@@ -344,7 +344,7 @@ class JudgingIn(Body):
     @model_validator(mode="after")
     def _has_something_to_check(self) -> "JudgingIn":
         if self.check is not None and self.sentences_per_call == 1:
-            raise ValueError("sentences are judged one by one already: there is nothing to check")
+            raise ValueError("check needs sentences_per_call above 1")
         return self
 
     @property

@@ -79,7 +79,7 @@ def look_up_model(given: ModelIn, catalog: Catalog) -> tuple[Model, str | None]:
     problem = catalog.model_problem(connection, name)
     simulated = problem is None and catalog.is_simulated(connection)
     if not name:
-        problem = f"{given.model!r} is not of the form connection/model"
+        problem = f"{given.model!r} must have the form connection/model"
     id_, takes = catalog.connection_id(connection), catalog.takes(connection, name, given.family)
     return Model(given.label or given.model, id_, name, given.parameters, simulated, takes), problem
 
@@ -102,11 +102,11 @@ class _Resolver:
         provided = self.request.responses is not None
         models = self._writers() if provided else self._models("models", self.request.models)
         if not provided and not self.request.models:
-            self._fail("/models", "name at least one model, or give existing texts in responses")
+            self._fail("/models", "add at least one model, or give existing texts in responses")
         named = self.request.judges or self.catalog.judges
         judges = [at_temperature_zero(judge) for judge in self._models("judges", named)]
         if not named:
-            self._fail("/judges", "name at least one judge: this installation has no default ones")
+            self._fail("/judges", "add at least one judge: this installation has no default judges")
         instructions = () if provided else self._instructions(needed=bool(tasks) or not gym_tasks)
         self._check_combinations(personas, tasks, dimensions, alone=not gym_tasks)
         gym = self._gym(gym_tasks, personas)
@@ -167,7 +167,7 @@ class _Resolver:
         for kind, name in chosen.items():
             known = self.catalog.rules.known[kind]
             if name not in known:
-                self._fail(f"/versions/{kind}", f"there is no version {name!r}; known: {', '.join(known)}")
+                self._fail(f"/versions/{kind}", f"unknown version {name!r}; known: {', '.join(known)}")
         self.catalog = replace(
             self.catalog,
             instrument=replace(self.catalog.instrument, **chosen),
@@ -206,12 +206,10 @@ class _Resolver:
             elif given in self.catalog.personas:
                 found.append((pointer, self.catalog.personas[given]))
             else:
-                self._fail(
-                    pointer, f"no persona or persona set is called {given!r}; GET /v1/personas lists them"
-                )
+                self._fail(pointer, f"unknown persona or persona set {given!r}; GET /v1/personas lists them")
         if len(found) > MAX_PERSONAS:
             self._fail(
-                "/personas", f"{len(found):,} personas with those of the sets; at most {MAX_PERSONAS:,}"
+                "/personas", f"{len(found):,} personas, including those of the sets; at most {MAX_PERSONAS:,}"
             )
             self._raise_if_wrong()
         return self._without_repeats(found)
@@ -230,8 +228,8 @@ class _Resolver:
             others = f" (and {len(ids) - 1:,} more)" if len(ids) > 1 else ""
             self._fail(
                 again,
-                f"persona {ids[0]!r} is named more than once, first by {first}{others};"
-                " a job's personas need different ids, those of its sets too",
+                f"persona {ids[0]!r} is given more than once, first by {first}{others};"
+                " all personas of a job, including those of its sets, need different ids",
             )
         return personas
 
@@ -247,7 +245,7 @@ class _Resolver:
         """A persona of a kept set, which the job's body only names: all that is wrong is wrong with the set."""
         id_ = persona.id
         if self.catalog.personas.get(id_, persona) != persona or id_ in self.catalog.persona_sets:
-            self._fail(pointer, f"the set's persona {id_!r} has the id of one that is built in")
+            self._fail(pointer, f"the set's persona {id_!r} has the id of a built-in persona")
         for _, problem in _trait_problems(persona, dimensions):
             self._fail(pointer, f"the set's persona {id_!r}: {problem}")
         return persona
@@ -262,18 +260,20 @@ class _Resolver:
         for n, (id_, again) in enumerate(_with_repeats(ids)):
             pointer = f"/tasks/{n}/task" if isinstance(self.request.tasks[n], TaskIn) else f"/tasks/{n}"
             if again:
-                self._fail(pointer, f"task {id_!r} is named more than once")
+                self._fail(pointer, f"duplicate task {id_!r}")
             elif id_ in self.catalog.tasks:
                 found.append(self.catalog.tasks[id_])
                 for option in options_given(self.request.tasks[n]):
-                    self._fail(f"/tasks/{n}/{option}", f"only PersonaGym's tasks take it; {id_!r} is none")
+                    self._fail(
+                        f"/tasks/{n}/{option}", f"is only for PersonaGym's tasks, and {id_!r} is not one"
+                    )
             elif id_ in self.catalog.gym.tasks:
                 of_gym.append((n, self.catalog.gym.tasks[id_]))
                 if self.request.responses is not None:
-                    self._fail(pointer, f"task {id_!r} writes its own texts; it can't grade existing ones")
+                    self._fail(pointer, f"task {id_!r} generates its own texts and can't grade existing ones")
             else:
                 known = ", ".join([*self.catalog.tasks, *self.catalog.gym.tasks])
-                self._fail(pointer, f"no task is called {id_!r}; known: {known}")
+                self._fail(pointer, f"unknown task {id_!r}; known: {known}")
         return found, of_gym
 
     def _gym(self, tasks: list[tuple[int, GymTask]], personas: list[Persona]) -> GymResolution | None:
@@ -293,7 +293,7 @@ class _Resolver:
                 fail=self._fail,
             )
         for field in fields_given(self.request):
-            self._fail(f"/{field}", "only PersonaGym's tasks take it, and the job has none")
+            self._fail(f"/{field}", "is only for PersonaGym's tasks, and the job has none")
         return None
 
     def _models(self, field: str, given: Iterable[str | ModelIn]) -> list[Model]:
@@ -322,9 +322,7 @@ class _Resolver:
         if self.request.models:
             self._fail("/models", "give either models or responses, not both")
         if self.request.instructions != "all":
-            self._fail(
-                "/instructions", "existing texts are not generated; instructions have no effect on them"
-            )
+            self._fail("/instructions", "has no effect on existing texts")
         labels = dict.fromkeys(response.model for response in self.request.responses or ())
         if not labels:
             self._fail("/responses", "give at least one response")
@@ -338,7 +336,9 @@ class _Resolver:
     def _instructions(self, *, needed: bool) -> tuple[str, ...]:
         if not needed:
             if self.request.instructions != "all":
-                self._fail("/instructions", "only atomic tasks take them; PersonaGym's take gym_instruction")
+                self._fail(
+                    "/instructions", "is only for atomic tasks; PersonaGym's tasks use gym_instruction"
+                )
             return ()
         if self.request.instructions == "all":
             return self.catalog.instructions
@@ -346,10 +346,10 @@ class _Resolver:
         for n, (chosen, again) in enumerate(_with_repeats(self.request.instructions)):
             pointer = f"/instructions/{n}"
             if again:
-                self._fail(pointer, f"instruction {chosen!r} is named more than once")
+                self._fail(pointer, f"duplicate instruction {chosen!r}")
             elif isinstance(chosen, str):
                 if "{persona}" not in chosen:
-                    self._fail(pointer, "an instruction must contain {persona}")
+                    self._fail(pointer, "must contain {persona}")
                 found.append(chosen)
             elif not 0 <= chosen < len(self.catalog.instructions):
                 self._fail(pointer, f"instructions are numbered 0 to {len(self.catalog.instructions) - 1}")
@@ -385,9 +385,9 @@ class _Resolver:
                         self._fail(pointer, _lacking(persona, task, dimension))
                 items += item_count(task, known)
         if tasks and not alone and not any(persona.traits for persona in personas):
-            self._fail("/personas", f"{_listed(tasks)} measures traits, and no persona has any")
+            self._fail("/personas", f"{_listed(tasks)} measures traits, but no persona has any")
         if items > MAX_ITEMS:
-            self._fail("/personas", f"{items:,} questions and contexts in one run; at most {MAX_ITEMS:,}")
+            self._fail("/personas", f"{items:,} questions and contexts per run; at most {MAX_ITEMS:,}")
 
     def _pointer_of(self, persona_id: str) -> str:
         return self.pointers[persona_id]
@@ -422,7 +422,7 @@ class _Resolver:
             if (cell.ordinal, run, item) in taken:
                 self._fail(
                     f"{pointer}/run",
-                    f"run {run} of item {cell.items[item].id!r} for this model, persona and task is given twice",
+                    f"run {run} of item {cell.items[item].id!r} for this model, persona and task is a duplicate",
                 )
             taken.add((cell.ordinal, run, item))
             if instructions.setdefault((cell.ordinal, run), text.instruction) != text.instruction:
@@ -435,7 +435,9 @@ class _Resolver:
             if len(cell.items) == 1:
                 return 0
             ids = ", ".join(i.id for i in cell.items)
-            self._fail(f"{pointer}/item", f"which item of {cell.task.id!r} does it answer? One of: {ids}")
+            self._fail(
+                f"{pointer}/item", f"is required: the item of {cell.task.id!r} that it answers, one of: {ids}"
+            )
             return None
         for candidate in cell.items:
             if item == candidate.id:
@@ -453,7 +455,7 @@ def _trait_problems(persona: Persona, dimensions: Mapping[str, Dimension]) -> It
     for id_, level in ((trait.dimension, trait.level) for trait in persona.traits):
         dimension = dimensions.get(id_)
         if dimension is None:
-            yield id_, f"no dimension is called {id_!r}; known: {', '.join(dimensions)}"
+            yield id_, f"unknown dimension {id_!r}; known: {', '.join(dimensions)}"
         elif level not in dimension.scale.levels:
             levels = ", ".join(dimension.scale.levels)
             yield id_, f"dimension {id_!r} has no level {level!r}; its levels: {levels}"

@@ -54,10 +54,10 @@ def prefix_of(key: str) -> str:
     """
     if _FORM.fullmatch(key) is None:
         raise MalformedKeyError(
-            f"a key is {MARK} and {RANDOM_CHARACTERS + CHECKSUM_CHARACTERS} letters and digits"
+            f"an API key is {MARK} followed by {RANDOM_CHARACTERS + CHECKSUM_CHARACTERS} letters and digits"
         )
     if _checksum(key[:-CHECKSUM_CHARACTERS]) != key[-CHECKSUM_CHARACTERS:]:
-        raise MalformedKeyError("the key's checksum does not fit: a character of it is wrong")
+        raise MalformedKeyError("the key's checksum is wrong: it was mistyped or truncated")
     return key[:PREFIX_CHARACTERS]
 
 

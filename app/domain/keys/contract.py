@@ -70,7 +70,7 @@ class ApiKeyChangeIn(Body):
     @model_validator(mode="after")
     def _something(self) -> "ApiKeyChangeIn":
         if not self.model_fields_set:
-            raise ValueError("name at least one of name, requests_per_minute, spending")
+            raise ValueError("give at least one of name, requests_per_minute, spending")
         return self
 
 

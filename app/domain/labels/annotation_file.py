@@ -82,9 +82,9 @@ def read_csv(text: str) -> AnnotationsRead:
     except csv.Error as error:
         errors.append(FieldError(pointer, f"not CSV: {error}"))
     if not errors and not drafts:
-        errors.append(FieldError("", "there is no annotation"))
+        errors.append(FieldError("", "must contain at least one annotation"))
     if len(drafts) > MOST_ROWS:
-        errors.append(FieldError("", f"{len(drafts)} annotations; at most {MOST_ROWS:,} a request"))
+        errors.append(FieldError("", f"{len(drafts)} annotations; at most {MOST_ROWS:,} per request"))
     return AnnotationsRead(() if errors else tuple(drafts), tuple(errors))
 
 
@@ -99,7 +99,7 @@ def _wrong_header(header: Sequence[str]) -> str | None:
 
 
 def _errors(pointer: str, values: Mapping[str, str]) -> list[FieldError]:
-    found = [FieldError(f"{pointer}/{name}", "is missing") for name in NEEDED if name not in values]
+    found = [FieldError(f"{pointer}/{name}", "is required") for name in NEEDED if name not in values]
     found += [
         FieldError(f"{pointer}/{name}", "must be a whole number")
         for name in ("unit", "other_unit")

@@ -93,7 +93,7 @@ class _Parts:
         for name, part in value.items():
             rule = self.of.get(name)
             if rule is None:
-                return f"may not have {name!r}; it can have {', '.join(self.of)}"
+                return f"must not have {name!r}; allowed: {', '.join(self.of)}"
             wrong = rule.problem(part)
             if wrong is not None:
                 return f"{name} {wrong}"
@@ -173,11 +173,11 @@ def fixed_field(name: str) -> str | None:
     """Why nobody may set a field, not even an operator; ``None`` for others."""
     plain = name.casefold()
     if plain in FIELDS_OF_MODELS:
-        return f"{FIELDS_OF_MODELS[plain]} of the model sets it"
+        return f"{FIELDS_OF_MODELS[plain]} sets this"
     if plain in FIELDS_OF_OURS:
-        return "this service sets it; another value would change what is asked"
+        return "is set by this service; another value would change the request's meaning"
     if plain in MULTIPLIERS:
-        return "one call would be answered, and charged, several times"
+        return "would return, and charge for, several answers per call"
     return None
 
 

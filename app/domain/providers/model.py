@@ -216,9 +216,9 @@ class ChatReply(NamedTuple):
     def no_answer(self) -> str | None:
         """Why the reply is no finished answer; ``None`` where it is one, or a refusal."""
         if self.finish_reason is FinishReason.OTHER:
-            return f"the model stopped for the reason {self.provider_finish_reason!r}, which ends no answer"
+            return f"the model stopped for the reason {self.provider_finish_reason!r}, before the answer was complete"
         if self.text.strip():
             return None
         if self.finish_reason is FinishReason.LENGTH:
-            return "the longest length was reached before the answer began"
+            return "the maximum length was reached before the answer began"
         return None if self.thoughts is None else ONLY_THOUGHTS

@@ -90,7 +90,7 @@ def parameter_problems(parameters: ModelParameters, takes: Takes) -> Iterator[tu
     for name, most in takes.at_most.items():
         value = sent.get(name)
         if isinstance(value, int | float) and value > most:
-            yield name, f"this model takes at most {most:g}, and would refuse every call with {value:g}"
+            yield name, f"this model accepts at most {most:g}; it would reject {value:g}"
 
 
 def extra_problems(parameters: ModelParameters, takes: Takes) -> Iterator[tuple[str, str]]:

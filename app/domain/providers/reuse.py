@@ -65,10 +65,10 @@ def reuse_problems(reuse: Reuse, judges: Sequence[Model], *, provided: bool) -> 
     if reuse.judging is not ReuseScope.OFF and judges and not any(_at_zero(judge) for judge in judges):
         yield FieldError(
             "/reuse/judging",
-            "only judges to which temperature 0 is sent give replies to be used again; the job has none",
+            "only replies of judges with temperature 0 can be reused; the job has no such judge",
         )
     if reuse.generation is not ReuseScope.OFF and provided:
-        yield FieldError("/reuse/generation", "existing texts are not generated; it has no effect on them")
+        yield FieldError("/reuse/generation", "has no effect on existing texts")
 
 
 def _at_zero(judge: Model) -> bool:

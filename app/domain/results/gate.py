@@ -21,11 +21,11 @@ ATOMIC = (*names(), COMPOSITE)
 PERSONA_SCORE, REFUSAL_RATE = "persona_score", "refusal_rate"
 METRICS = (*ATOMIC, PERSONA_SCORE, REFUSAL_RATE)
 KEYS = ("model", "task", "level", "dimension", "persona")
-NO_FIGURE = "the results have no such figure"
+NO_FIGURE = "the results have no such value"
 PARTIAL = "the results are not complete"
 CALLS_MISSING = "calls_missing"
 """Why results may be ``partial``: not all calls were made, or some failed. What else they lack, coverage counts."""
-UNCOUNTED = "the results are from before coverage was counted; minimum_coverage=0 judges them without"
+UNCOUNTED = "the results predate coverage; set minimum_coverage=0 to check them without it"
 INTERVAL_FIELDS: Mapping[IntervalKind, str] = {"personas": "ci95", "runs": "ci95_runs"}
 
 _FORM = re.compile(r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)")
@@ -93,12 +93,12 @@ def parse_threshold(text: str) -> Threshold:
         )
     metric, where, sign, limit = found.groups()
     if metric not in METRICS:
-        raise ValueError(f"there is no metric {metric!r}; there are {', '.join(METRICS)}")
+        raise ValueError(f"unknown metric {metric!r}; known: {', '.join(METRICS)}")
     keys: dict[str, str] = {}
     for part in (where or "").split(",") if where else ():
         key, _, value = part.partition("=")
         if key not in KEYS or not value or key in keys:
-            raise ValueError(f"{part!r} is not one of {', '.join(KEYS)} with a value, or comes twice")
+            raise ValueError(f"{part!r} must be one of {', '.join(KEYS)} with a value, each at most once")
         keys[key] = value
     _check_keys(metric, keys)
     return Threshold(text.strip(), metric, keys, sign in {">=", ":gte:"}, float(limit))
@@ -186,7 +186,7 @@ def _too_little(coverage: float | None, minimum: float) -> str | None:
         return UNCOUNTED
     if coverage >= minimum:
         return None
-    return f"the figure is of {100 * coverage:.1f} % of what was planned, less than {100 * minimum:g} %"
+    return f"coverage is {100 * coverage:.1f} %, below the minimum of {100 * minimum:g} %"
 
 
 def _metric_of(name: str, total: Json) -> Json:
@@ -260,17 +260,17 @@ def _check(
         )
 
     if value is None:
-        return said("inconclusive", f"there is no figure: {_words(metric['reason'])}")
+        return said("inconclusive", f"no value: {_words(metric['reason'])}")
     name = INTERVAL_FIELDS[interval]
     ends = metric.get(name)
     if ends is None:
-        why = _words(metric.get(f"{name}_reason") or f"there is none over {interval} for this figure")
+        why = _words(metric.get(f"{name}_reason") or f"there is none across {interval} for this value")
         other = (
-            "; interval=runs judges these very cells"
+            "; use interval=runs to check these cells only"
             if "ci95_runs" in metric and interval == "personas"
             else ""
         )
-        return said("inconclusive", f"there is no interval: {why}{other}")
+        return said("inconclusive", f"no interval: {why}{other}")
     low, high = ends
     span = f"[{low:.3f}, {high:.3f}]"
     # Turned so that larger is better.
@@ -280,10 +280,10 @@ def _check(
     if not full:
         return said("inconclusive", f"{PARTIAL}; so far {value:.3f} {span}", (low, high))
     if worst >= limit:
-        return said("pass", f"{value:.3f}, and all of {span} meets it", (low, high))
+        return said("pass", f"{value:.3f}: all of the interval {span} meets it", (low, high))
     if best < limit:
-        return said("fail", f"{value:.3f}, and none of {span} meets it", (low, high))
-    return said("inconclusive", f"{value:.3f}, but only a part of {span} meets it", (low, high))
+        return said("fail", f"{value:.3f}: none of the interval {span} meets it", (low, high))
+    return said("inconclusive", f"{value:.3f}: interval {span} straddles {threshold.limit:g}", (low, high))
 
 
 def _words(reason: str) -> str:

@@ -48,7 +48,7 @@ class WebhookChangeIn(Body):
     @model_validator(mode="after")
     def _something(self) -> "WebhookChangeIn":
         if not self.model_fields_set:
-            raise ValueError("name at least one of url, events, description, enabled")
+            raise ValueError("give at least one of url, events, description, enabled")
         return self
 
 
@@ -65,7 +65,7 @@ class Webhook(Answer):
         description="`gone`: the receiver answered 410. `enabled: true` switches it on again."
     )
     former_secret_until: datetime | None = Field(
-        description="Until then messages are signed with the secret before this one as well; `null` where none was replaced."
+        description="Until then, messages are also signed with the previous secret; `null` if none was replaced."
     )
     created_at: datetime
     updated_at: datetime
@@ -75,7 +75,7 @@ class NewWebhook(Webhook):
     """A webhook with a secret that was just made."""
 
     secret: str = Field(
-        description="Signs the messages (Standard Webhooks, `v1`). Shown now and never again.",
+        description="Signs the messages (Standard Webhooks, `v1`). Shown only once.",
         examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="],
     )
 

@@ -292,7 +292,7 @@ def _check_judges(connections: Connections) -> None:
         name, _, model = judge.partition("/")
         connection = connections.get(name)
         if connection is None:
-            raise ConnectionsError(f"judges.{number}: no connection is called {name!r}")
+            raise ConnectionsError(f"judges.{number}: unknown connection {name!r}")
         if not connection.allows(model):
             raise ConnectionsError(f"judges.{number}: connection {name!r} does not allow that model")
 

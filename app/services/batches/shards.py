@@ -56,7 +56,7 @@ async def calling_as_asked(
 async def _keep(deps: ShardDependencies, claim: Claim, caller: BatchCaller) -> None:
     """Exchanges the answers, once their rows are durable, for further wishes.
 
-    A run that broke off by an error of ours does not come here: its answers are read once more.
+    A run that broke off by an internal error does not come here: its answers are read once more.
     """
     await caller.durable(claim)
     async with deps.engine.begin() as connection:

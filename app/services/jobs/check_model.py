@@ -116,7 +116,7 @@ async def check_model(deps: CheckDependencies, tenant: str, check: Check) -> Jso
     model = _model(with_connections(deps.catalog, connections), check)
     connection = connections.get(model.connection)
     if connection is None:
-        raise InvalidJobError([FieldError("/model", "its connection was removed")])
+        raise InvalidJobError([FieldError("/model", "the model's connection was deleted")])
     tried = None
     if check.call:
         try:
@@ -260,7 +260,7 @@ async def _hold(deps: CheckDependencies, payers: Payers, model: Model, nanos: in
             if cap.nanos_taken > cap.nanos_limit:
                 left = max(0, cap.nanos_limit - (cap.nanos_taken - nanos))
                 raise SpendingCapError(
-                    f"a check may cost ${nanos / NANOS:,.4f}; the {cap.of}'s spending cap leaves ${left / NANOS:,.4f}"
+                    f"this check may cost ${nanos / NANOS:,.4f}; the {cap.of}'s spending cap leaves ${left / NANOS:,.4f}"
                 )
 
 

@@ -68,11 +68,11 @@ async def check_spender(deps: ControlDependencies, tenant: str, job_id: str, cap
         spec = await jobs.get_spec(connection, tenant, job_id)
         payers = await budgets.payers_of(connection, tenant, job_id)
     if spec is None:
-        raise NotFoundError(job_id)
+        raise NotFoundError(f"job {job_id} not found")
     if capped_key is not None and payers.key_id != capped_key:
         raise NotUnderCapError(
-            "the API key has a spending cap, and what this job spends does not count against it:"
-            " take the key that submitted it, or one without a cap"
+            "this job's spending does not count against the API key's spending cap:"
+            " use the key that submitted it, or one without a cap"
         )
     if limits is not None:
         _check_tenant(limits, payers, decode_spec(spec))
@@ -81,14 +81,14 @@ async def check_spender(deps: ControlDependencies, tenant: str, job_id: str, cap
 def _check_tenant(limits: LimitsRow, payers: Payers, spec: JobSpec) -> None:
     if limits.nanos_limit is not None and payers.tenant is None:
         raise NotUnderCapError(
-            "the tenant has a spending cap, and what this job spends does not count against it,"
-            " because it was submitted before: submit it anew"
+            "this job was submitted before the tenant's spending cap was set and does not count against it:"
+            " submit it again"
         )
     for model in spec.called:
         name = name_in(model.connection)
         if not is_allowed(limits.models, name, model.name):
             raise ModelNotAllowedError(
-                f"the operator does not allow this tenant {name}/{model.name}, which the job calls"
+                f"the job uses {name}/{model.name}, which the operator does not allow for this tenant"
             )
 
 
@@ -202,7 +202,7 @@ async def _reopen(
     """The shards to announce of a locked job, after its failures have been opened again."""
     _, leased = await jobs.open_work(connection, job_id)
     if leased:
-        raise WrongStateError("calls of the job are still on the wire; retry it when they have ended", status)
+        raise WrongStateError("calls of the job are still in progress; retry it when they have ended", status)
     # A frozen owner's token may still be good; nobody may write between here and the commit.
     await shards.bar(connection, job_id)
     if not await reopen_failed(connection, job_id, unfinished=status is JobStatus.FAILED):
@@ -247,7 +247,7 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
         await jobs.lock_job(connection, job_id, tenant=tenant)
         job = await jobs.get_job(connection, tenant, job_id)
         if job is None:
-            raise NotFoundError(job_id)
+            raise NotFoundError(f"job {job_id} not found")
         if not job.status.is_terminal:
             raise WrongStateError(f"a job that is {job.status} can't be deleted; cancel it first", job.status)
         await remove_job(connection, tenant, job_id)
@@ -269,5 +269,5 @@ async def _get(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
     async with deps.engine.connect() as connection:
         job = await jobs.get_job(connection, tenant, job_id)
     if job is None:
-        raise NotFoundError(job_id)
+        raise NotFoundError(f"job {job_id} not found")
     return job

@@ -166,23 +166,23 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | 
     found += _ending(deps, spec, datetime.now(UTC).date())
     found += _without_bound(deps, spec)
     if spec.runs == 1:
-        found.append("One run a cell: RC and RC_atom compare runs and will be missing.")
+        found.append("With 1 run per cell, RC and RC_atom will be missing: they compare runs.")
     if not spec.provided and len(spec.instructions) > 1 and spec.iterations == 1:
-        found.append("One iteration: RC_atom mixes retest with the wording of the instructions.")
+        found.append("With 1 iteration, RC_atom can't separate repetition from wording; use 2 or more.")
     if spec.reuse.wanted:
         found.append(
-            "How many replies can be used again is not known beforehand; the figures are without that."
+            "The estimate assumes no reused replies: how many can be reused is not known in advance."
         )
         if spec.grouping is not None:
-            found.append(
-                "Calls about several sentences are always made; hardly any reply on one will be used again."
-            )
+            found.append("Grouped judging makes its calls every time; hardly any reply will be reused.")
     found += _gym_warnings(prepared)
     unpriced = _cost(deps, list(prepared.estimates), spec).unpriced_models
     found += _budget_warnings(deps, prepared, budget)
     found += _kill_warning(deps, prepared, budget)
     if unpriced:
-        found.append(f"No price is known for {', '.join(unpriced)}; their calls are not in the cost.")
+        found.append(
+            f"No price is known for {', '.join(unpriced)}; their calls are not included in the cost."
+        )
     return found
 
 
@@ -206,8 +206,8 @@ def _without_bound(deps: PlanDependencies, spec: JobSpec) -> list[str]:
             continue
         if is_private(urlsplit(connection.base_url).hostname or ""):
             found.append(
-                f"{name}/{model} is on a private address, and its connection sets no max_in_flight: how many calls its server takes "
-                "at once is found by trials. Set it to the server's number of slots to spare the server those above it."
+                f"{name}/{model} is on a private address and its connection has no max_in_flight, so the limit is found by "
+                "trial. Set it to the server's number of slots to avoid overloading the server."
             )
     return found
 
@@ -220,11 +220,13 @@ def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budg
     usd = _cost(deps, list(prepared.estimates), prepared.resolution.spec).usd_high
     found = []
     if budget.usd is not None and usd is not None and usd > budget.usd:
-        found.append(f"Up to ${usd:,.2f} are expected; the budget of ${budget.usd:,.2f} may not suffice.")
+        found.append(f"The job may cost up to ${usd:,.2f}, more than its budget of ${budget.usd:,.2f}.")
     if budget.calls is not None and prepared.calls > budget.calls:
-        found.append(f"About {prepared.calls:,} calls are expected; the budget allows {budget.calls:,}.")
+        found.append(
+            f"The job needs about {prepared.calls:,} calls, more than its budget of {budget.calls:,}."
+        )
     if budget.tokens is not None and tokens > budget.tokens:
-        found.append(f"About {tokens:,} tokens are expected; the budget allows {budget.tokens:,}.")
+        found.append(f"The job needs about {tokens:,} tokens, more than its budget of {budget.tokens:,}.")
     return found
 
 
@@ -238,7 +240,9 @@ def _kill_warning(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetI
     limits = [deps.connections.limits(*name).max_in_flight or deps.max_in_flight for name in names]
     in_flight = sum(min(limit, deps.max_in_flight) for limit in limits)
     most = in_flight + deps.max_unwritten
-    return [f"At most {most:,} calls may be paid twice for each worker that is killed; the budget holds."]
+    return [
+        f"If a worker is killed, up to {most:,} of its calls may be paid for twice; the budget still holds."
+    ]
 
 
 def _gym_warnings(prepared: PreparedJob) -> list[str]:
@@ -247,15 +251,17 @@ def _gym_warnings(prepared: PreparedJob) -> list[str]:
         return []
     found: list[str] = []
     if not prepared.exact:
-        found.append("How many questions there will be depends on the environments, which are not known yet.")
+        found.append("The number of questions depends on the environments, which are not known yet.")
     pairs, given = len(spec.personas) * len(spec.gym.tasks), spec.gym.given_pairs(spec.personas)
     if 0 < given < pairs:
         found.append(
             f"The given questions cover {given:,} of {pairs:,} pairs of persona and task;"
-            " the reasoner makes up the others."
+            " the reasoner writes the others."
         )
     if spec.tasks and not all(persona.traits for persona in spec.personas):
-        found.append("Personas without traits are measured by PersonaGym's tasks only.")
+        found.append("Personas without traits are measured only by PersonaGym's tasks.")
     if any(task.atomic and task.runs == 1 for task in spec.gym.tasks):
-        found.append("One run of a PersonaGym task judged by sentence: its RC and RC_atom will be missing.")
+        found.append(
+            "With 1 run of a PersonaGym task judged by sentence, its RC and RC_atom will be missing."
+        )
     return found

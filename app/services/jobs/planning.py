@@ -47,7 +47,7 @@ class PlanningPool:
         """
         whose = (tenant, kind)
         if self._asked[whose] >= MOST_WAITING:
-            raise BusyError(f"{MOST_WAITING} jobs of this tenant are being planned; try again")
+            raise BusyError(f"{MOST_WAITING} jobs of this tenant are already being planned; try again later")
         self._asked[whose] += 1
         abandoned = threading.Event()
 

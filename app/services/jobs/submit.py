@@ -195,9 +195,7 @@ def _refuse_unpriced(prices: PriceBook, wanted: JobIn, resolution: Resolution) -
         return
     unpriced = _unpriced(prices, resolution)
     if unpriced:
-        message = (
-            f"no price is known for {unpriced}; limit calls or tokens instead, or have its price configured"
-        )
+        message = f"no price is known for {unpriced}; limit calls or tokens instead, or ask the operator to configure its price"
         raise InvalidJobError([FieldError("/budget/usd", message)])
 
 
@@ -283,7 +281,7 @@ def _provided_rows(
             )
         )
     if rows and all(row.status == "no_answer" for row in rows):
-        raise InvalidJobError([FieldError("/responses", "nothing but thoughts; no text has an answer")])
+        raise InvalidJobError([FieldError("/responses", "no text has an answer, only thoughts")])
     return tuple(rows)
 
 
@@ -395,7 +393,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
 def _refuse_unconfirmed(
     deps: SubmissionDependencies, wanted: JobIn | GenerateIn, prepared: PreparedJob
 ) -> None:
-    """Refuses a job larger than whoever submits it said, or than is taken without a word."""
+    """Refuse a job with more calls than confirmed, or than allowed without confirmation."""
     if isinstance(wanted, GenerateIn):
         return
     accepted = wanted.confirm_calls
@@ -408,8 +406,8 @@ def _refuse_unconfirmed(
         f" and the unknown price of {unpriced}" if unpriced else ""
     )
     message = (
-        f"about {prepared.calls:,} calls for about {cost} are planned; more than {accepted:,} are only taken"
-        f" if they are confirmed here: {prepared.calls}"
+        f"about {prepared.calls:,} calls for about {cost} exceed the confirmation threshold of {accepted:,} calls;"
+        f" set confirm_calls to at least {prepared.calls}"
     )
     raise InvalidJobError([FieldError("/confirm_calls", message)])
 
@@ -435,7 +433,7 @@ async def _keep_caps(
             raise SpendingCapError(f"the {cap.of} has a spending cap, and no price is known for {unpriced}")
         if not cap.nanos_left or expected > cap.nanos_left:
             raise SpendingCapError(
-                f"about ${expected / NANOS:,.2f} are expected; the {cap.of}'s spending cap of"
+                f"the job is expected to cost about ${expected / NANOS:,.2f}; the {cap.of}'s spending cap of"
                 f" ${cap.nanos_limit / NANOS:,.2f} leaves ${cap.nanos_left / NANOS:,.2f}"
             )
 

@@ -62,7 +62,7 @@ async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow:
     """
     job = await jobs.find_job(engine, tenant, job_id)
     if job is None:
-        raise NotFoundError(job_id)
+        raise NotFoundError(f"job {job_id} not found")
     return job
 
 

@@ -55,8 +55,8 @@ class NoPepperError(Exception):
 def no_keys_yet(deed: str) -> str:
     """Why a service without keys does something on this machine only, and what to do about it."""
     return (
-        f"without API keys the service {deed}: whoever reaches it could spend your providers' money."
-        " Make a key first: assay keys create --name … --scope admin"
+        f"without API keys the service {deed}: anyone who reaches it could spend your providers' money."
+        " Create a key first: assay keys create --name … --scope admin"
     )
 
 
@@ -77,7 +77,7 @@ async def create_key(
         NoPepperError: If there is nothing to hash it with.
     """
     if is_over(wanted.expires_at, datetime.now(UTC)):
-        raise InvalidJobError([FieldError("/expires_at", "a key ends in the future")])
+        raise InvalidJobError([FieldError("/expires_at", "must be in the future")])
     key, kept = _new_secret(deps)
     nanos = None if wanted.spending is None else _nanos(wanted.spending)
     values = {
@@ -133,7 +133,7 @@ async def change_key(
         row = _known(await api_keys.get_key(connection, tenant, key_id))
         if "spending" in changes.model_fields_set:
             if row.nanos_limit is None:
-                raise InvalidJobError([FieldError("/spending", "the key was made without a cap")])
+                raise InvalidJobError([FieldError("/spending", "the key was created without a spending cap")])
             values["nanos_limit"] = _nanos(changes.spending)
         check_change(
             own,
@@ -223,7 +223,7 @@ def _status(row: KeyRow, now: datetime) -> Literal["live", "expired", "revoked"]
 
 def _known(row: KeyRow | None) -> KeyRow:
     if row is None:
-        raise NotFoundError("such key")
+        raise NotFoundError("key not found")
     return row
 
 

@@ -95,7 +95,7 @@ class ApiKeyAuthenticator:
             self._found[prefix].forget()
         found = await self._find(prefix)
         if found is None or not is_key_of(key, found.digest, self._pepper):
-            raise KeyRefusedError("there is no such key")
+            raise KeyRefusedError("unknown API key")
         return self._living(prefix, found)
 
     async def holder_by(self, prefix: str) -> Holder:
@@ -106,7 +106,7 @@ class ApiKeyAuthenticator:
         """
         found = await self._find(prefix)
         if found is None:
-            raise KeyRefusedError("there is no such key")
+            raise KeyRefusedError("unknown API key")
         return self._living(prefix, found)
 
     def forget(self) -> None:

@@ -58,7 +58,9 @@ def check_change(
         return
     found = list(_more_often(maker, requests_per_minute)) if changes_requests else []
     if nanos is not None and maker.nanos_limit is not None and nanos > (key.nanos_limit or 0):
-        found.append(FieldError("/spending", "a key with a spending cap lowers caps only, its own included"))
+        found.append(
+            FieldError("/spending", "a key with a spending cap may only lower caps, including its own")
+        )
     if found:
         raise BeyondOwnLimitsError(found)
 
@@ -73,7 +75,7 @@ def check_rotation(maker: KeyRow | None, key: KeyRow) -> None:
         return
     found = [*_later(maker, key.expires_at), *_more_often(maker, key.requests_per_minute)]
     if maker.nanos_limit is not None:
-        found.append(FieldError("/spending", "a key with a spending cap rotates no key but itself"))
+        found.append(FieldError("/spending", "a key with a spending cap may only rotate itself"))
     if found:
         raise BeyondOwnLimitsError(found)
 
@@ -81,14 +83,14 @@ def check_rotation(maker: KeyRow | None, key: KeyRow) -> None:
 def _later(maker: KeyRow, expires_at: datetime | None) -> Iterator[FieldError]:
     if maker.expires_at is not None and (expires_at is None or expires_at > maker.expires_at):
         yield FieldError(
-            "/expires_at", f"at the latest {maker.expires_at.isoformat()}, when your own key ends"
+            "/expires_at", f"must not be later than {maker.expires_at.isoformat()}, when your own key expires"
         )
 
 
 def _more_often(maker: KeyRow, requests_per_minute: int | None) -> Iterator[FieldError]:
     most = maker.requests_per_minute
     if most is not None and (requests_per_minute is None or requests_per_minute > most):
-        yield FieldError("/requests_per_minute", f"at most {most:,}, as for your own key")
+        yield FieldError("/requests_per_minute", f"must be at most {most:,}, your own key's limit")
 
 
 def _more_money(maker: KeyRow, nanos: int | None) -> Iterator[FieldError]:
@@ -97,5 +99,5 @@ def _more_money(maker: KeyRow, nanos: int | None) -> Iterator[FieldError]:
     left = max(0, maker.nanos_limit - maker.nanos_taken)
     if nanos is None or nanos > left:
         yield FieldError(
-            "/spending", f"a cap of at most ${left / NANOS:,.2f}, which is left of your own key's"
+            "/spending", f"must be at most ${left / NANOS:,.2f}, what remains of your own key's cap"
         )

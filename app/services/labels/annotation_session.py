@@ -133,12 +133,12 @@ async def say(
         async with engine.begin() as connection:
             await annotations.keep(connection, tenant, found.row.job_id, [annotation])
     except IntegrityError as error:
-        raise NotFoundError("such job any more") from error
+        raise NotFoundError("job not found") from error
 
 
 def _index(order: Sequence[int], position: int) -> int:
     if not 1 <= position <= len(order):
-        raise NotFoundError("such place in the round")
+        raise NotFoundError("no sentence at this position of the round")
     return order[position - 1]
 
 
@@ -147,14 +147,14 @@ def _meant(found: Round, answer: str, *, pair: bool, turned: bool) -> tuple[Answ
         first, second = (RIGHT, LEFT) if turned else (LEFT, RIGHT)
         meant = {first: Answer.FIRST, second: Answer.SECOND, Answer.EQUAL.value: Answer.EQUAL}.get(answer)
         if meant is None:
-            raise NotAnAnswerError("say left, right or equal")
+            raise NotAnAnswerError("must be left, right or equal")
         return meant, None
     if answer == Answer.NOT_APPLICABLE:
         return Answer.NOT_APPLICABLE, None
     scale = found.dimension.scale
     scores = {str(score): score for score in range(scale.minimum, scale.maximum + 1)}
     if answer not in scores:
-        raise NotAnAnswerError(f"give a score from {scale.minimum} to {scale.maximum}")
+        raise NotAnAnswerError(f"must be a score from {scale.minimum} to {scale.maximum}")
     return Answer.SCORED, scores[answer]
 
 
@@ -174,7 +174,7 @@ async def _sentences(
 ) -> list[ShownSentence]:
     texts = await labelling.sentences(connection, tenant, found.row.job_id, places)
     if len(texts) < len(places):
-        raise NotFoundError("such sentence any more: the job was retried")
+        raise NotFoundError("sentence not found: the job was retried")
     shown = []
     for place in places:
         cell = context.cells[place.cell]

@@ -56,7 +56,7 @@ async def keep_annotations(
             for job_id, mine in sorted(found.items()):
                 counts += await annotations.keep(connection, tenant, job_id, mine)
     except IntegrityError as error:
-        raise NotFoundError("such job any more") from error
+        raise NotFoundError("job not found") from error
     created, changed = counts["created"], counts["changed"]
     return {"created": created, "changed": changed, "unchanged": len(drafts) - created - changed}
 
@@ -86,7 +86,7 @@ async def _checked(
             known |= await annotations.known_responses(connection, tenant, job_id, part)
     if not known:
         raise InvalidJobError(
-            [FieldError(f"{draft.pointer}/response", "there is no such response") for draft in drafts]
+            [FieldError(f"{draft.pointer}/response", "response not found") for draft in drafts]
         )
     return await asyncio.to_thread(_all_checked, drafts, await contexts.get(tenant, job_id), known)
 

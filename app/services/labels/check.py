@@ -47,7 +47,7 @@ def job_of(draft: AnnotationDraft) -> str:
 def _job_of(response: str, pointer: str) -> str:
     found = _RESPONSE.fullmatch(response)
     if found is None:
-        raise AnnotationError(pointer, "not a response's id; /v1/jobs/{id}/responses has them")
+        raise AnnotationError(pointer, "must be a response's id, as listed by /v1/jobs/{id}/responses")
     return f"job_{found[1]}"
 
 
@@ -73,7 +73,8 @@ def checked(draft: AnnotationDraft, context: JobContext, known: Known) -> Annota
     at = draft.pointer
     if ANNOTATOR.fullmatch(draft.annotator) is None:
         raise AnnotationError(
-            f"{at}/annotator", "must begin with a letter or digit; besides only spaces and _ . @ ' -"
+            f"{at}/annotator",
+            "must begin with a letter or digit; after that, spaces and _ . @ ' - are allowed too",
         )
     place = place_of(draft.response, draft.unit)
     cell = _cell(place, context, known, at, "")
@@ -87,7 +88,7 @@ def _cell(place: Place, context: JobContext, known: Known, at: str, prefix: str)
     """The cell of a response that can be annotated, or of a sentence of it."""
     found = known.get(place.response)
     if found is None:
-        raise AnnotationError(f"{at}/{prefix}response", "there is no such response")
+        raise AnnotationError(f"{at}/{prefix}response", "response not found")
     if found.status == "failed":
         raise AnnotationError(f"{at}/{prefix}response", "the response has no text: its call failed")
     if place.unit is not None and not 0 <= place.unit < found.units:
@@ -108,14 +109,14 @@ def _scored(draft: AnnotationDraft, place: Place, cell: Cell) -> Annotation:
     at = draft.pointer
     for name in ("other_unit", "preferred"):
         if getattr(draft, name) is not None:
-            raise AnnotationError(f"{at}/{name}", "belongs to a pair, which needs other_response")
+            raise AnnotationError(f"{at}/{name}", "only allowed for a pair: other_response is missing")
     if draft.score is None:
-        raise AnnotationError(f"{at}/score", "is missing")
+        raise AnnotationError(f"{at}/score", "is required")
     rubric = isinstance(cell, GymCell) and place.unit is None and draft.dimension is None
     dimension = None if rubric else _dimension(draft, cell, place)
     if draft.score == Answer.NOT_APPLICABLE:
         if rubric:
-            raise AnnotationError(f"{at}/score", "a rubric has no such answer")
+            raise AnnotationError(f"{at}/score", "not_applicable is not an answer to a rubric")
         return Annotation(draft.annotator, dimension, place, None, Answer.NOT_APPLICABLE, None)
     scale = GRADE_SCALE if dimension is None else _scale(cell, dimension)
     if not isinstance(draft.score, int) or not scale.minimum <= draft.score <= scale.maximum:
@@ -126,14 +127,14 @@ def _scored(draft: AnnotationDraft, place: Place, cell: Cell) -> Annotation:
 def _paired(draft: AnnotationDraft, place: Place, other: Place, cell: Cell, beside: Cell) -> Annotation:
     at = draft.pointer
     if draft.score is not None:
-        raise AnnotationError(f"{at}/score", "a pair has preferred instead")
+        raise AnnotationError(f"{at}/score", "not allowed for a pair: use preferred")
     if draft.preferred is None:
-        raise AnnotationError(f"{at}/preferred", "is missing: first, second or equal")
+        raise AnnotationError(f"{at}/preferred", "is required: first, second or equal")
     for name, unit in (("unit", place.unit), ("other_unit", other.unit)):
         if unit is None:
-            raise AnnotationError(f"{at}/{name}", "is missing: a pair is one of sentences")
+            raise AnnotationError(f"{at}/{name}", "is required: a pair consists of sentences")
     if place == other:
-        raise AnnotationError(f"{at}/other_unit", "the same sentence twice")
+        raise AnnotationError(f"{at}/other_unit", "must be another sentence")
     dimension = _dimension(draft, cell, place)
     if dimension not in dimensions_of(beside, other.item):
         raise AnnotationError(f"{at}/other_response", f"its sentences are not judged on {dimension!r}")

@@ -171,7 +171,7 @@ async def read_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, ro
 async def _round_row(connection: AsyncConnection, tenant: str, round_id: str) -> RoundRow:
     row = await labelling.get_round(connection, tenant, round_id)
     if row is None:
-        raise NotFoundError("such labelling round")
+        raise NotFoundError("labelling round not found")
     return row
 
 

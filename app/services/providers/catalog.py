@@ -72,11 +72,11 @@ def with_connections(catalog: Catalog, connections: Connections) -> Catalog:
         found = named.get(connection)
         if found is None:
             known = ", ".join(named) or "none"
-            return f"no connection is called {connection!r}; configured: {known}"
+            return f"unknown connection {connection!r}; configured: {known}"
         if not found.allows(name):
-            return f"connection {connection!r} does not allow the model {name!r}; GET /v1/models lists those it does"
+            return f"connection {connection!r} does not allow the model {name!r}; GET /v1/models lists the allowed ones"
         if not connections.permit(connection, name):
-            return f"the operator does not allow this tenant {connection}/{name}; GET /v1/models lists what is allowed"
+            return f"the operator does not allow {connection}/{name} for this tenant; GET /v1/models lists the allowed ones"
         return None
 
     def is_simulated(connection: str) -> bool:
@@ -93,8 +93,8 @@ def with_connections(catalog: Catalog, connections: Connections) -> Catalog:
         if found is None or found.batches:
             return None
         return (
-            f"connection {connection!r} is not known to have batch endpoints: use execution 'direct',"
-            " or have the operator set `batches: true` for it"
+            f"connection {connection!r} has no known batch endpoints: use execution 'direct',"
+            " or ask the operator to set `batches: true` for it"
         )
 
     return replace(

@@ -80,7 +80,7 @@ async def create_connection(
     async with deps.engine.begin() as connection:
         await lock(connection, f"connections of {tenant}")
         if len(await connections.list_current(connection, tenant)) >= MOST_CONNECTIONS:
-            raise InvalidJobError([FieldError("", f"there are {MOST_CONNECTIONS} connections already")])
+            raise InvalidJobError([FieldError("", f"limit of {MOST_CONNECTIONS} connections reached")])
         if not await connections.insert_version(connection, row):
             raise NameTakenError(f"connection {name!r}")
     return await find_connection(deps.engine, tenant, name)
@@ -147,7 +147,7 @@ async def delete_connection(engine: AsyncEngine, tenant: str, name: str) -> None
     """
     async with engine.begin() as connection:
         if not await connections.delete_connection(connection, tenant, name):
-            raise NotFoundError("such connection")
+            raise NotFoundError("connection not found")
 
 
 def connection_json(row: ConnectionRow) -> Json:
@@ -173,7 +173,7 @@ def connection_json(row: ConnectionRow) -> Json:
 
 def _current(versions: list[ConnectionRow]) -> ConnectionRow:
     if not versions:
-        raise NotFoundError("such connection")
+        raise NotFoundError("connection not found")
     return versions[0]
 
 

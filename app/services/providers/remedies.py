@@ -1,4 +1,4 @@
-"""What to do about a call that failed, in a sentence, by the provider's code or status."""
+"""What to do about a failed call, in one sentence, by the provider's code or status."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -12,19 +12,19 @@ _BY_CODE: Mapping[str, str] = {
     "timeout": "The server did not answer in time: it is loading a model, or overloaded. Try again in a few minutes.",
     "address_refused": "The connection's address is not allowed: use a public https address, or have the operator allow"
     " its network.",
-    "malformed_reply": "What answered at {url} does not speak the connection's wire format: check its kind and base URL.",
+    "malformed_reply": "The server at {url} does not use the connection's wire format: check its kind and base URL.",
     "model_not_found": "The provider has no such model, or this key may not use it: check the name.",
-    "DeploymentNotFound": "Azure has no deployment of that name: models are named by their deployments.",
-    "insufficient_quota": "The account's credit is used up: add credit at the provider.",
-    "credit_balance_too_low": "The account's credit is used up: add credit at the provider.",
-    "key_unreadable": "The kept key can't be decrypted: give it anew.",
+    "DeploymentNotFound": "Azure has no deployment of that name: use the deployment's name as the model.",
+    "insufficient_quota": "The account has no credit left: add credit at the provider.",
+    "credit_balance_too_low": "The account has no credit left: add credit at the provider.",
+    "key_unreadable": "The stored key can't be decrypted: set it again.",
 }
 _BY_STATUS: Mapping[int, str] = {
     HTTPStatus.UNAUTHORIZED: "The provider rejects the key: check the variable that holds it, or give the connection a new one.",
-    HTTPStatus.PAYMENT_REQUIRED: "The account's credit is used up: add credit at the provider.",
+    HTTPStatus.PAYMENT_REQUIRED: "The account has no credit left: add credit at the provider.",
     HTTPStatus.FORBIDDEN: "The provider refuses this key, model or prompt: check what the key may do.",
-    HTTPStatus.NOT_FOUND: "There is no such model, or {url} is not the wire format's root: check the name and the base URL.",
-    HTTPStatus.TOO_MANY_REQUESTS: "The account's rate limit or quota is used up: wait, or raise it at the provider.",
+    HTTPStatus.NOT_FOUND: "The model does not exist, or {url} is not the API's base URL: check the name and the base URL.",
+    HTTPStatus.TOO_MANY_REQUESTS: "The account's rate limit or quota is exhausted: wait, or raise it at the provider.",
 }
 
 
@@ -35,6 +35,6 @@ def remedy_of(error: ModelCallError, connection: Connection) -> str:
         known = "The provider is down or overloaded: try again in a few minutes."
     if known is None and error.kind is FailureKind.RETRY:
         known = "Try again in a few minutes."
-    return (known or "Read the provider's words above: it refuses the request as it is.").format(
+    return (known or "See the provider's message above: it rejects the request.").format(
         url=connection.base_url
     )

@@ -96,20 +96,18 @@ class Comparer:
         one = await self._side(tenant, "/a", a, pairing)
         other = await self._side(tenant, "/b", b, pairing)
         if one.about == other.about:
-            raise InvalidJobError([FieldError("/b", "is the same as a")])
+            raise InvalidJobError([FieldError("/b", "must differ from a")])
         return await asyncio.to_thread(_compared, one, other, pairing)
 
     async def _side(self, tenant: str, pointer: str, wanted: SideRequest, pairing: Pairing) -> _Side:
         if wanted.job is None:
             if pairing == "items":
-                message = "published figures are not told item by item; pair by cells"
+                message = "published results have no values per item; use pairing cells"
                 raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
             return await asyncio.to_thread(_baseline, pointer, wanted.baseline or "")
         job = await find_job(self.engine, tenant, wanted.job)
         if not job.status.is_terminal:
-            raise WrongStateError(
-                f"{job.id} is {job.status}; only jobs that are over can be compared", job.status
-            )
+            raise WrongStateError(f"{job.id} is {job.status}; only finished jobs can be compared", job.status)
         context = await self.contexts.get(tenant, job.id)
         document: Json = await asyncio.to_thread(parse_document, await self.results.read(job))
         model = _model(pointer, wanted.model, [model.label for model in context.spec.models])
@@ -141,7 +139,7 @@ def _model(pointer: str, wanted: str | None, models: list[str]) -> str:
     if wanted not in models:
         known = ", ".join(models)
         message = (
-            f"name one of the job's models: {known}" if wanted is None else f"the job's models are {known}"
+            f"is required: one of {known}" if wanted is None else f"must be one of the job's models: {known}"
         )
         raise InvalidJobError([FieldError(f"{pointer}/model", message)])
     return wanted
@@ -151,7 +149,7 @@ def _baseline(pointer: str, model: str) -> _Side:
     document: Json = json.loads(baselines(BaselineFilter(source="atomic", model=model)))
     if not document["cells"]:
         known = ", ".join(sorted({cell.model for cell in published_cells()}))
-        message = f"no published cells are of such a model, but of {known}"
+        message = f"no published results for this model; known: {known}"
         raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
     about = ComparedSide(
         job=None, baseline=model, model=model, completeness="full", coverage=None, simulated=False
@@ -166,7 +164,7 @@ def _compared(one: _Side, other: _Side, pairing: Pairing) -> Comparison:
     found = compare(_without(one, reworded), _without(other, reworded))
     if not found.differences:
         item = "" if pairing == "cells" else ", item"
-        message = f"a and b have no persona, task{item} and dimension in common for which both have a figure"
+        message = f"a and b have no persona, task{item} and dimension in common for which both have a value"
         raise InvalidJobError([FieldError("", message)])
     kept = {place for _, place in one.figures.keys() & other.figures.keys() if place.persona in reworded}
     words = "other_wording: the two jobs describe this persona differently"

@@ -76,14 +76,14 @@ class FigureDesk:
             BusyError: If too many wait already, or the turn does not come in time.
         """
         if self._taken >= self._places:
-            raise BusyError(f"{self._taken} figures wait to be drawn; try again in a few seconds")
+            raise BusyError(f"{self._taken} figures are waiting to be drawn; try again in a few seconds")
         self._taken += 1
         submitted = self._thread.submit(work)
         try:
             drawn = asyncio.wrap_future(submitted)
             await asyncio.wait({drawn}, timeout=self._seconds)
             if submitted.cancel():
-                raise BusyError("other figures take all the time; try again in a few seconds")
+                raise BusyError("too many figures are being drawn; try again in a few seconds")
             return await drawn
         finally:
             submitted.cancel()
@@ -119,7 +119,7 @@ async def draw_figure(
         distances = await read_varying_cells(engine, job, context, document["cells"])
     drawn = await desk.draw(lambda: _draw(document, wanted, model, distances))
     if drawn is None:
-        raise NotFoundError(f"figure {wanted.name} of {job.id}: it would be empty")
+        raise NotFoundError(f"job {job.id} has no data for the figure {wanted.name}")
     return drawn
 
 

@@ -154,7 +154,7 @@ async def _useless(connection: AsyncConnection, job: JobRow, spec: JobSpec) -> d
     """The error of a job in which a model's calls were answered and yet nothing of it can be measured, or none of a judge's is a score."""
     for model in () if spec.provided else spec.models:
         if found := await failures.useless_texts(connection, job.id, model.label):
-            detail = f"none of the model's texts can be judged: {_counted(found)}"
+            detail = f"none of the model's responses can be judged: {_counted(found)}"
             return stop_error(JobMustStopError(NO_TEXT, detail, model.label, Stage.GENERATION))
     for number, judge in enumerate(spec.judges):
         if found := await failures.useless_verdicts(connection, job.id, number):

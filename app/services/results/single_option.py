@@ -20,11 +20,11 @@ def only(name: str, wanted: str | None, known: Sequence[str]) -> str:
     """
     distinct = list(dict.fromkeys(known))
     if not distinct:
-        raise InvalidJobError([FieldError(f"/query/{name}", "no sentence of that is judged in this job")])
+        raise InvalidJobError([FieldError(f"/query/{name}", "no judged sentences match this filter")])
     if wanted is None and len(distinct) == 1:
         return distinct[0]
     if wanted is None:
-        raise InvalidJobError([FieldError(f"/query/{name}", f"name one of {', '.join(distinct)}")])
+        raise InvalidJobError([FieldError(f"/query/{name}", f"is required: one of {', '.join(distinct)}")])
     if wanted not in distinct:
         some = ", ".join(distinct[:MOST_NAMED]) + (", …" if len(distinct) > MOST_NAMED else "")
         raise InvalidJobError([FieldError(f"/query/{name}", f"must be one of {some}")])

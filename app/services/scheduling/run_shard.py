@@ -239,7 +239,7 @@ async def _give_back(
 ) -> None:
     """Gives an unfinished shard back, once all its rows are written, and does what its job now needs.
 
-    An active job's shards are announced again; after an error of ours only by the sweeper, which makes a pause between
+    An active job's shards are announced again; after an internal error only by the sweeper, which makes a pause between
     the attempts. A job that ends early ends with its last lease. One that names a version which this release lacks is paused at once.
     """
     await _until_written(deps, claim, stop)

@@ -112,7 +112,11 @@ def _conflicts(read: PersonasRead, catalog: Catalog) -> list[FieldError]:
             message = f"the id {persona.id!r} is that of a built-in persona or set; choose another"
             found.append(FieldError(f"{pointer}/id", message))
         if persona.description in catalog.persona_sets or is_persona_set_id(persona.description):
-            found.append(FieldError(pointer, f"{persona.description!r} names a set; a set holds personas"))
+            found.append(
+                FieldError(
+                    pointer, f"{persona.description!r} is a persona set; a set may only contain personas"
+                )
+            )
     return found
 
 
@@ -128,7 +132,7 @@ async def find_persona_set(engine: AsyncEngine, catalog: Catalog, tenant: str, i
     async with engine.connect() as connection:
         found = await sets.persona_sets(connection, tenant, [id_])
     if id_ not in found:
-        raise NotFoundError(id_)
+        raise NotFoundError(f"persona set {id_} not found")
     kept = found[id_]
     return _json(id_, kept.name, kept.content, kept.diversity, built_in=False)
 

@@ -61,7 +61,7 @@ async def find_question_set(engine: AsyncEngine, tenant: str, id_: str) -> dict[
     async with engine.connect() as connection:
         found = await sets.question_set(connection, tenant, id_)
     if found is None:
-        raise NotFoundError(id_)
+        raise NotFoundError(f"question set {id_} not found")
     return {"id": id_, "object": "question_set", "name": found[0], "questions": found[1]}
 
 
@@ -83,9 +83,9 @@ def _normalised(questions: Mapping[str, Mapping[str, list[str]]], tasks: Mapping
         file = read_question_file(by_task, tasks.values())
         errors += [FieldError(f"{pointer}{error.pointer}", error.message) for error in file.errors]
         if not who:
-            errors.append(FieldError(pointer, "must name the persona by its description"))
+            errors.append(FieldError(pointer, "must use the persona's description as the key"))
         elif who in found:
-            errors.append(FieldError(pointer, f"the persona {who!r} is named more than once"))
+            errors.append(FieldError(pointer, f"duplicate persona {who!r}"))
         found[who] = {task: list(asked) for task, asked in file.questions.items()}
     if errors:
         raise InvalidJobError(errors)

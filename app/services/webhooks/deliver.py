@@ -124,7 +124,7 @@ class Deliveries:
             return await self._attempt(due)
         except Exception as error:
             log.exception("attempt broke off", message=due.id)
-            return None, f"an error of ours: {type(error).__name__}"
+            return None, f"an internal error: {type(error).__name__}"
 
     async def _attempt(self, due: DueDelivery) -> tuple[int | None, str | None]:
         """The status of the answer, and why the message does not count as delivered."""

@@ -68,7 +68,7 @@ async def create_webhook(
     try:
         secret = opened(deps.ring, webhook_id, kept)
     except SealError as error:
-        message = f"the secret of {webhook_id} can't be read any more: {error}"
+        message = f"the secret of {webhook_id} can no longer be decrypted: {error}"
         raise InvalidJobError([FieldError("", message)]) from error
     return NewWebhook(**vars(await find_webhook(deps.engine, tenant, webhook_id)), secret=secret)
 
@@ -78,7 +78,7 @@ async def _insert(
 ) -> str:
     """The id of a new webhook, which holds the client's key."""
     if await webhooks.count_webhooks(connection, tenant) >= MOST_WEBHOOKS:
-        raise InvalidJobError([FieldError("", f"there are {MOST_WEBHOOKS} webhooks already")])
+        raise InvalidJobError([FieldError("", f"limit of {MOST_WEBHOOKS} webhooks reached")])
     webhook_id = new_id("whk")
     await webhooks.insert_webhook(
         connection,
@@ -107,7 +107,7 @@ async def find_webhook(engine: AsyncEngine, tenant: str, webhook_id: str) -> Web
     async with engine.connect() as connection:
         found = await webhooks.get_webhook(connection, tenant, webhook_id)
     if found is None:
-        raise NotFoundError("such webhook")
+        raise NotFoundError("webhook not found")
     return found
 
 
@@ -129,7 +129,7 @@ async def change_webhook(
         values["disabled_reason"] = None if values.pop("enabled") else BY_USER
     async with deps.engine.begin() as connection:
         if not await webhooks.change_webhook(connection, tenant, webhook_id, values):
-            raise NotFoundError("such webhook")
+            raise NotFoundError("webhook not found")
         if not changes.enabled:
             await webhooks.give_up_waiting(connection, webhook_id, SWITCHED_OFF)
     return await find_webhook(deps.engine, tenant, webhook_id)
@@ -145,7 +145,7 @@ async def rotate_secret(deps: WebhookDependencies, tenant: str, webhook_id: str)
     kept = sealed(deps.ring, webhook_id, secret)
     async with deps.engine.begin() as connection:
         if not await webhooks.replace_secret(connection, tenant, webhook_id, kept, FORMER_SECRET_HOURS):
-            raise NotFoundError("such webhook")
+            raise NotFoundError("webhook not found")
     return NewWebhook(**vars(await find_webhook(deps.engine, tenant, webhook_id)), secret=secret)
 
 
@@ -157,7 +157,7 @@ async def delete_webhook(engine: AsyncEngine, tenant: str, webhook_id: str) -> N
     """
     async with engine.begin() as connection:
         if not await webhooks.delete_webhook(connection, tenant, webhook_id):
-            raise NotFoundError("such webhook")
+            raise NotFoundError("webhook not found")
 
 
 async def send_test(engine: AsyncEngine, tenant: str, webhook_id: str) -> Delivery:
@@ -170,14 +170,14 @@ async def send_test(engine: AsyncEngine, tenant: str, webhook_id: str) -> Delive
     """
     found = await find_webhook(engine, tenant, webhook_id)
     if not found.enabled:
-        raise WrongStateError("a webhook that is off is sent nothing; switch it on first")
+        raise WrongStateError("the webhook is disabled; enable it first")
     now = time_json(datetime.now(UTC))
     payload = json.dumps({"type": TEST_EVENT, "timestamp": now, "data": {"webhook": webhook_id}})
     async with engine.begin() as connection:
         await lock(connection, f"tests of {webhook_id}")
         count, seconds = await webhooks.recent_tests(connection, webhook_id, TEST_SECONDS)
         if count >= MOST_TESTS:
-            raise TooOftenError(f"a webhook is sent {MOST_TESTS} tests a minute at most", max(1, seconds))
+            raise TooOftenError(f"at most {MOST_TESTS} test messages per minute and webhook", max(1, seconds))
         return await webhooks.insert_delivery(
             connection, tenant, webhook_id, new_id("msg"), TEST_EVENT, payload
         )

@@ -19,7 +19,7 @@ def assay(service: StubService, *arguments: str, stdin: str | None = None) -> Re
     return CliRunner().invoke(app, arguments, env={"ASSAY_URL": service.url}, input=stdin)
 
 
-UNCONFIRMED = problem(422, "1 field is wrong", ("/confirm_calls", "about 300,000 calls are planned"))
+UNCONFIRMED = problem(422, "1 field is invalid", ("/confirm_calls", "about 300,000 calls are planned"))
 
 
 class TestSubmit:
@@ -50,12 +50,12 @@ class TestSubmit:
         assert json.loads(result.stdout)["status"] == "completed"
 
     def test_tells_what_is_wrong_field_by_field(self, service: StubService) -> None:
-        wrong = problem(422, "2 fields are wrong", ("/tasks/0", "no such task"), ("", "too large"))
+        wrong = problem(422, "2 fields are invalid", ("/tasks/0", "no such task"), ("", "too large"))
         service.on("POST /v1/jobs", Answer(wrong, 422))
         result = assay(service, "submit", "-", stdin="{}")
         assert result.exit_code == 3
         assert result.stderr.splitlines() == [
-            "Error: 2 fields are wrong",
+            "Error: 2 fields are invalid",
             "  /tasks/0  no such task",
             "  (request)  too large",
         ]
@@ -118,10 +118,10 @@ class TestWatch:
         assert "the provider refused the key" in stderr
 
     def test_an_unknown_job_is_an_error(self, service: StubService) -> None:
-        service.on("GET /v1/jobs/job_2", Answer(problem(404, "there is no such job"), 404))
+        service.on("GET /v1/jobs/job_2", Answer(problem(404, "job not found"), 404))
         result = assay(service, "watch", "job_2")
         assert result.exit_code == 3
-        assert result.stderr == "Error: there is no such job\nList jobs with: assay jobs\n"
+        assert result.stderr == "Error: job not found\nList jobs with: assay jobs\n"
 
     @pytest.mark.parametrize(
         ("status", "body", "advice"),
@@ -129,7 +129,7 @@ class TestWatch:
             (401, problem(401, "an API key is needed"), "Set ASSAY_API_KEY"),
             (403, problem(403, "this key may only read"), "The key in ASSAY_API_KEY"),
             (404, {"detail": "Not Found"}, "Is this a Persona Assay service? Check ASSAY_URL."),
-            (500, problem(500, "an error of ours"), "logs for request ID req_1"),
+            (500, problem(500, "internal error"), "logs for request ID req_1"),
         ],
     )
     def test_a_refusal_says_what_to_do(

@@ -95,7 +95,7 @@ class TestPlaces:
     def test_a_refusal_says_where_in_the_file_each_field_stands(self) -> None:
         file = JobFile("job.yaml", YAML, {"personas": ["E-high"], "tasks": ["essay"]})
         fields = [ProblemField("/tasks/0", "no such task"), ProblemField("/models", "is missing")]
-        with pytest.raises(ProblemError, match="2 fields are wrong") as caught, file.places():
-            raise ProblemError(422, "2 fields are wrong", "invalid", fields, "req_1")
+        with pytest.raises(ProblemError, match="2 fields are invalid") as caught, file.places():
+            raise ProblemError(422, "2 fields are invalid", "invalid", fields, "req_1")
         assert [field.pointer for field in caught.value.fields] == ["/tasks/0 (job.yaml, line 4)", "/models"]
         assert caught.value.request_id == "req_1"

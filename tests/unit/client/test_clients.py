@@ -119,9 +119,12 @@ class TestAsking:
 
 class TestErrors:
     def test_a_problem_names_every_field(self, service: StubService, opened: Opens) -> None:
-        wrong = problem(422, "2 fields are wrong", ("/tasks/0", "no such task"), ("/seed", "too small"))
+        wrong = problem(422, "2 fields are invalid", ("/tasks/0", "no such task"), ("/seed", "too small"))
         service.on("POST /v1/jobs", Answer(wrong, 422))
-        with opened(service.url) as client, pytest.raises(ProblemError, match="2 fields are wrong") as caught:
+        with (
+            opened(service.url) as client,
+            pytest.raises(ProblemError, match="2 fields are invalid") as caught,
+        ):
             client.submit(JOB)
         assert caught.value.fields == (
             ProblemField("/tasks/0", "no such task"),
@@ -201,12 +204,12 @@ class TestErrors:
     def test_what_is_deleted_by_a_request_whose_answer_was_lost_is_deleted(
         self, service: StubService, opened: Opens
     ) -> None:
-        gone = Answer(problem(404, "there is no such job"), 404)
+        gone = Answer(problem(404, "job not found"), 404)
         service.on("DELETE /v1/jobs/job_1", BROKEN_OFF, gone)
         service.on("DELETE /v1/jobs/job_2", gone)
         with opened(service.url) as client:
             client.delete_job("job_1")
-            with pytest.raises(ProblemError, match="no such job"):
+            with pytest.raises(ProblemError, match="job not found"):
                 client.delete_job("job_2")
 
 
@@ -279,8 +282,8 @@ class TestEvents:
             assert [state["status"] for state in client.events("job_1")] == ["finalizing"]
 
     def test_of_an_unknown_job_are_a_problem(self, service: StubService, opened: Opens) -> None:
-        service.on(self.PATH, Answer(problem(404, "there is no such job"), 404))
-        with opened(service.url) as client, pytest.raises(ProblemError, match="no such job"):
+        service.on(self.PATH, Answer(problem(404, "job not found"), 404))
+        with opened(service.url) as client, pytest.raises(ProblemError, match="job not found"):
             list(client.events("job_1"))
 
 

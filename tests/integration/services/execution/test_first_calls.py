@@ -74,7 +74,7 @@ class TestCallsThatAllFailAlike:
             "stage": "judging",
             "first_calls": FIRST_CALLS,
         }
-        assert "Change what the provider names" in paused.error["remedy"]
+        assert "Change what the provider's message names" in paused.error["remedy"]
         made = provider_of(worker).made()
         assert made["generation"] <= FIRST_CALLS + 4, (
             "of 100; at most those that were in flight beside the first"

@@ -236,7 +236,7 @@ class TestDroppedVersion:
             assert paused.error == {
                 "code": "unknown_version",
                 "detail": "no segmenter is called 'punkt-en-v1'; known: whole-v2",
-                "remedy": "Give the workers a release that has the version which the job names, then resume the job.",
+                "remedy": "Upgrade the workers to a release that has the job's version, then resume the job.",
             }
             assert await rows(engine, job) == before
             await resume_job(worker.control, TENANT, job.id)

@@ -236,7 +236,7 @@ class TestFailures:
         assert f"Nothing listens at {url}" in found["error"]["remedy"]
 
     async def test_a_model_of_no_connection_is_an_error_of_the_request(self, deps: CheckDependencies) -> None:
-        with pytest.raises(InvalidJobError, match="no connection is called"):
+        with pytest.raises(InvalidJobError, match="unknown connection"):
             await check(deps, "nowhere/m")
 
 

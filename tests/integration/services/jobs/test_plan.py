@@ -121,6 +121,6 @@ async def test_a_job_with_a_budget_is_told_what_a_killed_worker_may_cost(
         budget=Budget(calls=10**6),
     )
     warnings = (await plan_job(deps, TENANT, job)).warnings
-    told = f"At most {most} calls may be paid twice for each worker that is killed; the budget holds."
-    assert [one for one in warnings if "paid twice" in one] == ([told] if most else [])
-    assert "paid twice" not in str(await plan_job(deps, TENANT, job.model_copy(update={"budget": None})))
+    told = f"If a worker is killed, up to {most} of its calls may be paid for twice; the budget still holds."
+    assert [one for one in warnings if "paid for twice" in one] == ([told] if most else [])
+    assert "paid for twice" not in str(await plan_job(deps, TENANT, job.model_copy(update={"budget": None})))

@@ -295,9 +295,9 @@ class TestTenant:
             ([], "simulated/sim-faithful"),
         ):
             await change_limits(engine, TENANT, LimitChanges(models=models, changes_models=True))
-            with pytest.raises(ModelNotAllowedError, match=f"{refused}, which the job calls"):
+            with pytest.raises(ModelNotAllowedError, match=f"{refused}, which the operator does not allow"):
                 await check_spender(deps, TENANT, job.id, None)
-            with pytest.raises(InvalidJobError, match=f"does not allow this tenant {refused}"):
+            with pytest.raises(InvalidJobError, match=f"does not allow {refused} for this tenant"):
                 await new_job(engine)
         await change_limits(engine, TENANT, LimitChanges(models=["simulated/*"], changes_models=True))
         await check_spender(deps, TENANT, job.id, None)

@@ -217,7 +217,7 @@ class TestNames:
         for connection in ("lab", theirs):
             _, problem = look_up_model(a_model(f"{connection}/m"), catalog)
             assert problem is not None
-            assert "no connection is called" in problem
+            assert "unknown connection" in problem
 
 
 class TestMemory:

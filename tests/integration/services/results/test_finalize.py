@@ -32,7 +32,7 @@ THOUGHT = said("", FinishReason.LENGTH, "I would")
 RUNAWAY = said("I like it. " * 1001)
 REFUSAL = said("I'm sorry, but I can't help with that.")
 UNSURE = said("It may be 2 or 4.")
-NONE_OF_THEM = "none of the model's texts can be judged: "
+NONE_OF_THEM = "none of the model's responses can be judged: "
 NO_SCORE = "none of the judge's verdicts has a score: "
 
 

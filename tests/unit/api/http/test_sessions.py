@@ -31,7 +31,7 @@ def test_a_session_says_which_key_was_shown() -> None:
     ],
 )
 def test_what_was_not_signed_here_is_none(session: str) -> None:
-    with pytest.raises(KeyRefusedError, match="no session of this service"):
+    with pytest.raises(KeyRefusedError, match="invalid session"):
         SIGNER.read(session)
 
 

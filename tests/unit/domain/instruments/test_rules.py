@@ -28,7 +28,7 @@ class TestVersions:
         assert made == ["a"]
 
     def test_an_unknown_one_is_refused_in_words_that_name_the_known(self) -> None:
-        with pytest.raises(UnknownVersionError, match=r"^no rule is called 'c'; known: a, b$"):
+        with pytest.raises(UnknownVersionError, match=r"^unknown rule 'c'; known: a, b$"):
             Versions("rule", {"a": str, "b": str}).load("c")
 
 
@@ -51,7 +51,7 @@ class TestSpecification:
     @pytest.mark.parametrize("kind", OLD)
     def test_an_unknown_version_is_refused_with_the_known_ones(self, kind: str) -> None:
         assert wrong(draft(versions={kind: "v9"})) == {
-            f"/versions/{kind}": f"there is no version 'v9'; known: {OLD[kind]}"
+            f"/versions/{kind}": f"unknown version 'v9'; known: {OLD[kind]}"
         }
 
     def test_named_versions_are_kept_in_it(self) -> None:

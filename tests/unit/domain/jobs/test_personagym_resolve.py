@@ -130,12 +130,12 @@ class TestErrors:
             ({"environment_pool": ("Home", "HOME")}, "/environment_pool/1", "more than once"),
             ({"environments": ("Home",), "environment_pool": ("Inn",)}, "/environment_pool", "nothing is selected"),
             ({"questions": {"nun": ASKED}}, "/questions/nun", "no persona"),
-            ({"questions": {"cowboy": {"Chess": ("Why?",)}}}, "/questions/cowboy/Chess", "no PersonaGym"),
+            ({"questions": {"cowboy": {"Chess": ("Why?",)}}}, "/questions/cowboy/Chess", "unknown PersonaGym"),
             ({"questions": {"cowboy": {"expected_action": ()}}}, "/questions/cowboy/expected_action", "at least one"),
             ({"questions": "qset_0"}, "/questions", "qset_0"),
             ({"questions": {"cowboy": ASKED}, "environments": ("Inn",)}, "/environments", "no effect"),
             ({"personas": (COWBOY, a_persona("too", " a cowboy"))}, "/personas/1", "same description"),
-            ({"tasks": ("expected_action", a_task("expected_action"))}, "/tasks/1/task", "more than once"),
+            ({"tasks": ("expected_action", a_task("expected_action"))}, "/tasks/1/task", "duplicate task"),
             ({"tasks": ("expected_action", "essay"), "instructions": (1,)}, "/personas", "no persona has any"),
         ],
     )  # fmt: skip
@@ -149,7 +149,7 @@ class TestErrors:
             resolve(gym_draft(questions="qset_1"), keeping({"a nun": ASKED}))
         (error,) = caught.value.errors
         assert error.pointer == "/questions"
-        assert "none of the questions" in error.message
+        assert "no question belongs" in error.message
 
     def test_a_number_of_questions_must_be_that_of_those_given(self) -> None:
         given = {"cowboy": ASKED}

@@ -10,4 +10,4 @@ class TestRemedy:
         assert remedy("NotFoundError", 404) == remedy("http_404", 404) == remedy("model_not_found")
 
     def test_points_to_the_answer_where_nothing_is_known(self) -> None:
-        assert remedy("odd", 418) == remedy("odd") == "Change what the provider names in its answer."
+        assert remedy("odd", 418) == remedy("odd") == "Change what the provider's message names."

@@ -96,8 +96,8 @@ class TestErrors:
         errors = wrong(draft(personas=(a_persona("x", "y", {"E": "mid", "Z": "low"}),), tasks=("poem",)))
         assert errors == {
             "/personas/0/traits/E": "dimension 'E' has no level 'mid'; its levels: low, neutral, high",
-            "/personas/0/traits/Z": "no dimension is called 'Z'; known: O, C, E, A, N",
-            "/tasks/0": "no task is called 'poem'; known: questionnaire, essay, social_media_post, expected_action,"
+            "/personas/0/traits/Z": "unknown dimension 'Z'; known: O, C, E, A, N",
+            "/tasks/0": "unknown task 'poem'; known: questionnaire, essay, social_media_post, expected_action,"
             " action_justification, linguistic_habits, persona_consistency, toxicity_control",
         }
 
@@ -106,8 +106,8 @@ class TestErrors:
             resolve(draft(personas=("E-low", "A-low", "big-five")), CATALOG)
         found = [(error.pointer, error.message.partition(";")[0]) for error in caught.value.errors]
         assert found == [
-            ("/personas/2", "persona 'E-low' is named more than once, first by /personas/0"),
-            ("/personas/2", "persona 'A-low' is named more than once, first by /personas/1"),
+            ("/personas/2", "persona 'E-low' is given more than once, first by /personas/0"),
+            ("/personas/2", "persona 'A-low' is given more than once, first by /personas/1"),
         ]
 
     def test_a_combination_that_cannot_be_measured_says_which_and_why(self) -> None:
@@ -147,7 +147,7 @@ class TestErrors:
         catalog = keeping(Persona(f"x{n}", "y", traits_of({"p": "a"})) for n in range(1005))
         asked = draft(dimensions=(own,), personas=("pset_1",), tasks=("questionnaire",))
         assert wrong(asked, catalog) == {
-            "/personas": "201,000 questions and contexts in one run; at most 200,000"
+            "/personas": "201,000 questions and contexts per run; at most 200,000"
         }
 
     def test_no_models_is_told_where_models_belong(self) -> None:

@@ -22,13 +22,13 @@ class TestCsv:
     @pytest.mark.parametrize(
         ("text", "pointer", "message"),
         [
-            ("", "", "there is no annotation"),
-            ("annotator,response\n", "", "there is no annotation"),
+            ("", "", "must contain at least one annotation"),
+            ("annotator,response\n", "", "must contain at least one annotation"),
             ("annotator,score\nanna,4\n", "/lines/1", "the header must have response"),
             ("annotator,response,rating\n", "/lines/1", "no such column: 'rating'"),
             ("annotator,response,response\n", "/lines/1", "a column stands twice"),
             (f"annotator,response,score\nanna,{R}\n", "/lines/2", "has 2 fields, the header 3"),
-            (f"annotator,response,score\n,{R},4\n", "/lines/2/annotator", "is missing"),
+            (f"annotator,response,score\n,{R},4\n", "/lines/2/annotator", "is required"),
             (f"annotator,response,score\nanna,{R},4.5\n", "/lines/2/score", "must be a whole number"),
             (f"annotator,response,unit\nanna,{R},first\n", "/lines/2/unit", "must be a whole number"),
             (f"annotator,response,preferred\nanna,{R},left\n", "/lines/2/preferred", "must be first"),

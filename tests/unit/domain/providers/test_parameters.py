@@ -64,9 +64,9 @@ class TestDropped:
     @pytest.mark.parametrize(
         ("extra", "reason"),
         [
-            ({"max_completion_tokens": 5}, "max_tokens of the model sets it"),
-            ({"Stream": True}, "this service sets it; another value would change what is asked"),
-            ({"n": 1}, "one call would be answered, and charged, several times"),
+            ({"max_completion_tokens": 5}, "max_tokens sets this"),
+            ({"Stream": True}, "is set by this service; another value would change the request's meaning"),
+            ({"n": 1}, "would return, and charge for, several answers per call"),
         ],
     )
     def test_fields_of_ours_say_so(self, extra: dict[str, Any], reason: str) -> None:
@@ -91,7 +91,7 @@ class TestProblems:
     def test_are_values_beyond_what_is_taken(self) -> None:
         ((name, problem),) = parameter_problems(ModelParameters(temperature=1.5), self.AT_MOST_ONE)
         assert name == "temperature"
-        assert problem == "this model takes at most 1, and would refuse every call with 1.5"
+        assert problem == "this model accepts at most 1; it would reject 1.5"
 
     def test_are_none_at_the_bound_or_where_it_is_not_sent(self) -> None:
         assert list(parameter_problems(ModelParameters(temperature=1.0), self.AT_MOST_ONE)) == []

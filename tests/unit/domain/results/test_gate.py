@@ -74,9 +74,9 @@ class TestThresholds:
             ("acc_atom>=nan", "write it like"),
             ("acc_atom>=1e9", "write it like"),
             ("", "write it like"),
-            ("speed>=1", "there is no metric 'speed'"),
-            ("acc_atom@colour=red>=1", "'colour=red' is not one of"),
-            ("acc_atom@task=a,task=b>=1", "comes twice"),
+            ("speed>=1", "unknown metric 'speed'"),
+            ("acc_atom@colour=red>=1", "'colour=red' must be one of"),
+            ("acc_atom@task=a,task=b>=1", "each at most once"),
             ("acc_atom@task=a,persona=b>=1", "no totals by task, persona together"),
             ("persona_score@level=low>=4", "persona_score exists by model and task only"),
             ("refusal_rate@task=essay<=0.1", "refusal_rate exists by model only"),
@@ -150,7 +150,7 @@ class TestMinimumCoverage:
         )
         (check,) = gate.checks
         assert (gate.minimum_coverage, check.coverage, check.verdict) == (0.95, 0.5, "inconclusive")
-        assert check.reason.startswith("the figure is of 50.0 % of what was planned, less than 95 %; 0.500")
+        assert check.reason.startswith("coverage is 50.0 %, below the minimum of 95 %; 0.500")
 
     def test_counts_cells_as_well_as_verdicts(self) -> None:
         document = results(0.95, self.SURE)
@@ -171,7 +171,7 @@ class TestMinimumCoverage:
         wanted = [parse_threshold("acc_atom>=0.8")]
         (check,) = judge_gate(document, wanted, "personas").checks
         assert check.verdict == "inconclusive"
-        assert "from before coverage was counted" in check.reason
+        assert "the results predate coverage" in check.reason
         assert judge_gate(document, wanted, "personas", 0).verdict == "pass"
         assert verdict(document, "acc_atom_composite>=0.8") == "inconclusive"
 

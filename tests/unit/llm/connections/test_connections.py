@@ -63,7 +63,7 @@ class TestJudges:
     @pytest.mark.parametrize(
         ("judge", "problem"),
         [
-            ("nobody/a", "judges.0: no connection is called 'nobody'"),
+            ("nobody/a", "judges.0: unknown connection 'nobody'"),
             ("hosted/c", "judges.0: connection 'hosted' does not allow that model"),
             ("hosted", "judges.0"),
         ],

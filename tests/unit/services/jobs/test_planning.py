@@ -37,7 +37,7 @@ class TestPlanning:
         assert await asyncio.to_thread(slow.started.wait, 10)
         assert await pool.run("other", "plan", lambda _: 1) == 1
         assert await pool.run("greedy", "submission", lambda _: 2) == 2
-        with pytest.raises(BusyError, match=f"{MOST_WAITING} jobs of this tenant are being planned"):
+        with pytest.raises(BusyError, match=f"{MOST_WAITING} jobs of this tenant are already being planned"):
             await pool.run("greedy", "plan", slow)
         assert slow.begun == 1, "one at a time"
         slow.go.set()

@@ -29,7 +29,7 @@ async def test_who_finds_no_place_is_told_to_come_again() -> None:
     desk, pen = FigureDesk(places=2), Pen()
     first, second = (asyncio.create_task(desk.draw(pen.draw)) for _ in range(2))
     await begun(pen)
-    with pytest.raises(BusyError, match="2 figures wait"):
+    with pytest.raises(BusyError, match="2 figures are waiting"):
         await desk.draw(pen.draw)
     pen.over.set()
     assert [await first, await second] == [b"drawn", b"drawn"]
@@ -41,7 +41,7 @@ async def test_who_does_not_get_a_turn_in_time_is_told_so_and_not_drawn_for() ->
     desk, pen, later = FigureDesk(seconds=0.01), Pen(), Pen()
     drawing = asyncio.create_task(desk.draw(pen.draw))
     await begun(pen)
-    with pytest.raises(BusyError, match="take all the time"):
+    with pytest.raises(BusyError, match="too many figures"):
         await desk.draw(later.draw)
     pen.over.set()
     assert await drawing == b"drawn"  # it had begun: however long it takes
