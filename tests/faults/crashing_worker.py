@@ -145,6 +145,7 @@ class WrongClock(datetime):
         return datetime.now(tz) + timedelta(seconds=OFFSET)
 
 
+around(shards, "claim_next", ("first", "claim", "before"))
 around(shards, "claim", ("first", "claim", "before"))
 around_holding()
 around_sending()

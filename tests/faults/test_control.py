@@ -227,7 +227,7 @@ class TestFairness:
         assert (job["status"], job["completeness"]) == ("completed", "full")
         progress = world.stack.job(big)["progress"]["judging"]
         assert 0 < progress["succeeded"] < progress["total"] / 2
-        assert set(identities(world.stack.ledger(big)).values()) == {1}  # what gave way lost nothing
+        assert set(identities(world.stack.ledger(big)).values()) == {1}  # nothing is asked for twice
         world.stack.act(big, "cancel")
         # Nothing waits for a place in order to end, either.
         assert world.stack.ended(big)["status"] == "cancelled"

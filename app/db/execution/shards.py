@@ -124,8 +124,33 @@ CALLED_FOR = (
 """Whether the state of its job wants a shard ``s`` worked on."""
 
 
+CLAIMABLE = (
+    "NOT s.done AND (s.lease_expires_at IS NULL OR s.lease_expires_at < clock_timestamp())"
+    f" AND {CALLED_FOR} AND {PREPARED}"
+)
+"""Whether a shard ``s`` can be claimed: nobody holds it, its persona is prepared and its job active.
+
+Shards for which a batch holds answers can be in a job that stands still or ends, too: what is paid for is kept.
+"""
+
+LEASE_FREE = (
+    " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner, parked = false,"
+    # From when the row is ours, by the database's clock.
+    " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds) FROM free WHERE s.id = free.id"
+    " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, retries, cell_id,"
+    " (SELECT ordinal FROM cells WHERE cells.id = cell_id) AS cell, run_start, run_stop,"
+    " attempts_before, free.priority, EXISTS (SELECT FROM budgets WHERE budgets.job_id = s.job_id) AS budgeted,"
+    " free.status = 'queued' AS waited,"
+    " EXISTS (SELECT FROM api_keys WHERE api_keys.tenant <> s.tenant AND revoked_at IS NULL"
+    "  AND (expires_at IS NULL OR expires_at > clock_timestamp())) AS shared,"
+    " coalesce(CAST(extract(epoch FROM clock_timestamp() - announced_at) AS double precision), 0)"
+    "  AS queued_seconds"
+)
+"""Leases the shard in ``free``, which is locked there with its job."""
+
+
 class Among(NamedTuple):
-    """Of which shards the next one is.
+    """Of which shards the next one is: those that either of the last two lets pass.
 
     Attributes:
         quiet_seconds: Of those that were announced so long ago.
@@ -135,7 +160,7 @@ class Among(NamedTuple):
 
     quiet_seconds: float = 0.0
     of_tenant_below: int = MOST
-    of_job_below: int = MOST
+    of_job_below: int = 0
 
 
 ALL = Among()
@@ -215,37 +240,44 @@ async def unclaimed(connection: AsyncConnection) -> int:
     return int(rows.scalar_one())
 
 
-async def next_in_turn(
-    connection: AsyncConnection, among: Among = ALL, shard_id: int | None = None
-) -> int | None:
-    """Whose turn it is: a shard that can be claimed, of the tenant of whose jobs fewest shards are held, by all workers.
+async def claim_next(
+    connection: AsyncConnection,
+    owner: str,
+    lease_seconds: float,
+    among: Among = ALL,
+    shard_id: int | None = None,
+) -> AnyClaim | None:
+    """Claims the shard whose turn it is: of the tenant of whose jobs fewest shards are held, by all workers.
 
     Of a tenant's jobs, the one of which fewest are held comes first, then the older one; see :data:`PRIORITY_MINUTES`.
-    One that somebody else is just claiming is passed over.
+    One statement, and one that waits for nobody: a shard that somebody else is just claiming, or a job that somebody has
+    locked, is passed over, so that no job holds up the others.
 
     Args:
         connection: Where.
+        owner: Who claims it.
+        lease_seconds: For how long.
         among: Which shards can be it.
         shard_id: Of the job whose turn it is, this one if it can be claimed, or else the first.
     """
     rows = await connection.execute(
         text(
             "WITH held AS MATERIALIZED (SELECT tenant, job_id, count(*) AS number FROM shards WHERE NOT done"
-            "  AND announced_at IS NOT NULL AND lease_expires_at > clock_timestamp() GROUP BY tenant, job_id)"
-            " SELECT s.id FROM shards s JOIN jobs ON jobs.id = s.job_id"
-            " LEFT JOIN held ON held.job_id = s.job_id"
-            " LEFT JOIN (SELECT tenant, sum(number) AS number FROM held GROUP BY tenant) tenants"
-            "  ON tenants.tenant = s.tenant"
-            " WHERE NOT s.done AND s.announced_at <= clock_timestamp() - make_interval(secs => :quiet)"
-            " AND (s.lease_expires_at IS NULL OR s.lease_expires_at < clock_timestamp())"
-            f" AND {CALLED_FOR} AND {PREPARED}"
-            " AND coalesce(tenants.number, 0) < :of_tenant AND coalesce(held.number, 0) < :of_job"
-            " ORDER BY coalesce(tenants.number, 0), coalesce(held.number, 0),"
-            " jobs.created_at + make_interval(mins => :step * array_position(ARRAY['high', 'normal', 'low'], jobs.priority)),"
-            " jobs.id, s.id IS NOT DISTINCT FROM CAST(:shard AS bigint) DESC, s.id"
-            " LIMIT 1 FOR NO KEY UPDATE OF s SKIP LOCKED"
+            "  AND announced_at IS NOT NULL AND lease_expires_at > clock_timestamp() GROUP BY tenant, job_id),"
+            " free AS (SELECT s.id, jobs.priority, jobs.status FROM shards s JOIN jobs ON jobs.id = s.job_id"
+            "  LEFT JOIN held ON held.job_id = s.job_id"
+            "  LEFT JOIN (SELECT tenant, sum(number) AS number FROM held GROUP BY tenant) tenants"
+            "   ON tenants.tenant = s.tenant"
+            f" WHERE {CLAIMABLE} AND s.announced_at <= clock_timestamp() - make_interval(secs => :quiet)"
+            "  AND (coalesce(tenants.number, 0) < :of_tenant OR coalesce(held.number, 0) < :of_job)"
+            "  ORDER BY coalesce(tenants.number, 0), coalesce(held.number, 0),"
+            "  jobs.created_at + make_interval(mins => :step * array_position(ARRAY['high', 'normal', 'low'], jobs.priority)),"
+            "  jobs.id, s.id IS NOT DISTINCT FROM CAST(:shard AS bigint) DESC, s.id"
+            "  LIMIT 1 FOR SHARE OF jobs SKIP LOCKED FOR NO KEY UPDATE OF s SKIP LOCKED)" + LEASE_FREE
         ),
         {
+            "owner": owner,
+            "seconds": lease_seconds,
             "shard": shard_id,
             "step": PRIORITY_MINUTES,
             "quiet": among.quiet_seconds,
@@ -253,7 +285,7 @@ async def next_in_turn(
             "of_job": among.of_job_below,
         },
     )
-    return rows.scalar_one_or_none()
+    return _claim_of(rows.first())
 
 
 async def bar(connection: AsyncConnection, job_id: str) -> None:
@@ -291,33 +323,22 @@ async def withdraw(connection: AsyncConnection, job_id: str) -> None:
 async def claim(
     connection: AsyncConnection, shard_id: int, owner: str, lease_seconds: float
 ) -> AnyClaim | None:
-    """Leases a shard, by the database's clock, if its job is active, its persona prepared and nobody else holds it.
+    """Claims one shard if it can be, waiting for whoever has locked it or its job.
 
-    One statement. The job's row is share-locked first: a job that is cancelled before this commits is not claimed.
-    Shards for which a batch holds answers are claimed in a job that stands still or ends, too: what is paid for is kept.
+    The job's row is share-locked first: a job that is cancelled before this commits is not claimed. The shard's row may be
+    a stale writer's for a while.
     """
     rows = await connection.execute(
         text(
-            "WITH job AS (SELECT jobs.id, jobs.priority, jobs.status FROM jobs JOIN shards s ON s.job_id = jobs.id"
-            f"  WHERE s.id = :shard AND {CALLED_FOR}"
-            # The shard's row may be a stale writer's for a while: the lease must run from afterwards.
-            "  FOR SHARE OF jobs FOR NO KEY UPDATE OF s)"
-            " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner, parked = false,"
-            " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
-            " FROM job WHERE s.id = :shard AND s.job_id = job.id AND NOT done"
-            f" AND {PREPARED} AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
-            " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, retries, cell_id,"
-            " (SELECT ordinal FROM cells WHERE cells.id = cell_id) AS cell, run_start, run_stop,"
-            " attempts_before, job.priority, EXISTS (SELECT FROM budgets WHERE budgets.job_id = s.job_id) AS budgeted,"
-            " job.status = 'queued' AS waited,"
-            " EXISTS (SELECT FROM api_keys WHERE api_keys.tenant <> s.tenant AND revoked_at IS NULL"
-            "  AND (expires_at IS NULL OR expires_at > clock_timestamp())) AS shared,"
-            " coalesce(CAST(extract(epoch FROM clock_timestamp() - announced_at) AS double precision), 0)"
-            "  AS queued_seconds"
+            "WITH free AS (SELECT s.id, jobs.priority, jobs.status FROM shards s JOIN jobs ON jobs.id = s.job_id"
+            f"  WHERE s.id = :shard AND {CLAIMABLE} FOR SHARE OF jobs FOR NO KEY UPDATE OF s)" + LEASE_FREE
         ),
         {"shard": shard_id, "owner": owner, "seconds": lease_seconds},
     )
-    row = rows.first()
+    return _claim_of(rows.first())
+
+
+def _claim_of(row: Any) -> AnyClaim | None:
     if row is None:
         return None
     how = (

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import structlog
@@ -98,18 +97,6 @@ class LeaseKeeper:
     def stopping(self) -> bool:
         """Whether this process takes up no more work."""
         return self._stopped_for is not None
-
-    def give_way(self) -> None:
-        """Stops the last shard of the job that holds most of the tenant that does, in this process, if it holds several and none stops already."""
-        if any(stop.reason is StopReason.GIVE_WAY for stop in self._held.values()):
-            return
-        at_work = {claim: stop for claim, stop in self._held.items() if stop.reason is None}
-        if not at_work:
-            return
-        tenants, jobs = Counter(claim.tenant for claim in at_work), Counter(claim.job_id for claim in at_work)
-        most = max(at_work, key=lambda claim: (tenants[claim.tenant], jobs[claim.job_id])).job_id
-        if jobs[most] > 1:
-            [stop for claim, stop in at_work.items() if claim.job_id == most][-1].set(StopReason.GIVE_WAY)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

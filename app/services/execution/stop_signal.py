@@ -28,8 +28,6 @@ class StopReason(StrEnum):
     """The job was paused, cancelled or deleted."""
     LEASE_LOST = "lease_lost"
     """Somebody else has the shard."""
-    GIVE_WAY = "give_way"
-    """Another job needs the place."""
     SHUTDOWN = "shutdown"
     """The worker is going down."""
     BATCH = "batch"

@@ -73,16 +73,11 @@ class Claimed(NamedTuple):
 async def claim_next(
     deps: ShardDependencies, among: Among = ALL, shard_id: int | None = None
 ) -> Claimed | None:
-    """Claims the shard whose turn it is; see :func:`app.db.execution.shards.next_in_turn`. One at a time, so that each counts for the next."""
-    async with deps.leases.claiming:
-        while True:
-            async with single_statements(deps.engine) as connection:
-                found = await shards.next_in_turn(connection, among, shard_id)
-            if found is None:
-                return None
-            claimed = await _claim(deps, found)
-            if claimed is not None:  # else another process was faster
-                return claimed
+    """Claims the shard whose turn it is; see :func:`app.db.execution.shards.claim_next`. One at a time, so that each counts for the next."""
+    async with deps.leases.claiming, single_statements(deps.engine) as connection:
+        asked = time.monotonic()
+        claim = await shards.claim_next(connection, deps.owner, deps.lease_seconds, among, shard_id)
+    return None if claim is None else Claimed(claim, asked)
 
 
 async def _claim(deps: ShardDependencies, shard_id: int) -> Claimed | None:

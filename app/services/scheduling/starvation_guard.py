@@ -1,8 +1,8 @@
 """Keeps a worker whose places are all taken open to those at whose jobs nobody works.
 
-Its messages fill a worker's places, and shards with slow calls hold them for minutes. A tenant's first shards need none of
-these places, nor does a job's first one, up to some beside; where those are taken too, one of the big jobs' shards gives way: what was
-on the wire in it is awaited and kept, and the shard is taken up again later. Jobs that wait only to be finalized need no place at all.
+Its messages fill a worker's places, and shards with slow calls hold them for minutes. So a full worker takes up first
+shards beside its places: every tenant's very first one, and, up to a bound, a tenant's next few and each job's first. Jobs that
+wait only to be finalized need no place at all.
 """
 
 import asyncio
@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator
 import structlog
 
 from app.db.engine import single_statements
-from app.db.execution import shards
-from app.db.execution.shards import MOST, Among
+from app.db.execution.shards import Among
 from app.db.jobs import jobs
 from app.services.execution.background_tasks import FINALIZATION, Aside, Finalize
 from app.services.execution.shard_work import ShardDependencies
@@ -28,19 +27,15 @@ QUIET_SECONDS = 0.3
 """How long an announced shard is left to a worker that has a place."""
 
 FIRST_SHARDS = 4
-"""Shards of a tenant, of all jobs and in all workers, that a full worker takes up all the same.
+"""Shards of a tenant, of all jobs and in all workers, that a full worker takes up beside its places."""
 
-The very first of each; of all tenants' others, at most as many as it has places.
-"""
-
-PLACES_BESIDE = 4
-"""Jobs' first shards that a full worker takes up all the same."""
+JOBS_BESIDE = 16
+"""With so many shards beside its places a full worker takes up no job's first one, and with as many more as it has places only tenants' very first."""
 
 UNFINALIZED_SECONDS = 1.0
 """How long a job's message that it can be finalized may wait for a place."""
 
-OF_TENANT = "a tenant's shard beside"
-OF_JOB = "a job's shard beside"
+BESIDE = "a shard beside the places"
 
 
 @contextlib.asynccontextmanager
@@ -67,23 +62,16 @@ async def relieving(
 
 
 async def relieve(deps: ShardDependencies, aside: Aside, finalize: Finalize, places: int) -> None:
-    """Takes up what waits, as far as there are places beside, and finalizes jobs that wait for no more than that."""
-    of_new, of_few = (Among(QUIET_SECONDS, of_tenant_below=below) for below in (1, min(FIRST_SHARDS, places)))
-    of_jobs = Among(QUIET_SECONDS, of_job_below=1)
-    await _take_up(deps, aside, OF_TENANT, of_new, MOST)  # however many other tenants' there are
-    await _take_up(deps, aside, OF_TENANT, of_few, places)
-    await _take_up(deps, aside, OF_JOB, of_jobs, PLACES_BESIDE)
+    """Takes up what may run beside the places, and finalizes jobs that wait for no more than that."""
+    while (claimed := await claim_next(deps, _beside(aside.number(BESIDE), places))) is not None:
+        aside.begin(run_claimed(deps, claimed), BESIDE)
     async with single_statements(deps.engine) as connection:
-        if (
-            aside.number(OF_JOB) >= PLACES_BESIDE
-            and await shards.next_in_turn(connection, of_jobs) is not None
-        ):
-            deps.leases.give_way()
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
     for job_id in unsettled:
         aside.begin(finalize(job_id), FINALIZATION)
 
 
-async def _take_up(deps: ShardDependencies, aside: Aside, kind: str, among: Among, most: int) -> None:
-    while aside.number(kind) < most and (claimed := await claim_next(deps, among)) is not None:
-        aside.begin(run_claimed(deps, claimed), kind)
+def _beside(number: int, places: int) -> Among:
+    """Which shards a full worker may take up that has a number of them beside its places."""
+    few = min(FIRST_SHARDS, places) if number < places + JOBS_BESIDE else 1
+    return Among(QUIET_SECONDS, of_tenant_below=few, of_job_below=int(number < JOBS_BESIDE))

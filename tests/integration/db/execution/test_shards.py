@@ -125,7 +125,7 @@ class TestClaim:
         assert await take(engine, claim.shard_id + 1000) is None
 
 
-class TestNextInTurn:
+class TestClaimNext:
     async def test_tenants_take_turns_whoever_has_more_jobs_and_came_first(self, engine: AsyncEngine) -> None:
         mine = [await new_job(engine, tenant="mine", iterations=240) for _ in range(3)]
         yours = await new_job(engine, tenant="yours", iterations=240)
@@ -186,8 +186,10 @@ class TestNextInTurn:
         assert await next_in_turn(engine, Among(of_tenant_below=2)) is None
         assert await next_in_turn(engine, Among(of_tenant_below=3)) is not None
         other = await new_job(engine, tenant="mine")
-        assert await next_in_turn(engine, Among(of_job_below=1)) == (await shard_ids(engine, other.id))[0]
-        assert await next_in_turn(engine, Among(quiet_seconds=60, of_job_below=1)) is None
+        of_jobs = Among(of_tenant_below=0, of_job_below=1)
+        assert await next_in_turn(engine, of_jobs) == (await shard_ids(engine, other.id))[0]
+        assert await next_in_turn(engine, of_jobs._replace(quiet_seconds=60)) is None
+        assert await next_in_turn(engine, Among(of_tenant_below=2, of_job_below=1)) is not None
 
     @pytest.mark.parametrize(("parked", "answered"), [(False, False), (True, False), (True, True)])
     async def test_a_shard_has_its_turn_in_just_those_states_in_which_it_can_be_claimed(
@@ -210,22 +212,54 @@ class TestNextInTurn:
             assert await shards.claim(connection, first, "a worker", LEASE_SECONDS)
             assert await next_in_turn(engine) == second
 
+    async def test_of_twenty_at_once_each_gets_another_one(self, engine: AsyncEngine) -> None:
+        for _ in range(4):
+            await new_job(engine, iterations=240)
+        claims = await asyncio.gather(*(take_next(engine, f"worker {n}") for n in range(20)))
+        taken = [claim.shard_id for claim in claims if claim is not None]
+        waiting = await scalar(
+            engine, "SELECT count(*) FROM shards WHERE announced_at IS NOT NULL AND lease_owner IS NULL"
+        )
+        assert len(taken) == len(set(taken))
+        assert len(taken) == 20 or not waiting
+
+    async def test_a_job_that_somebody_has_locked_holds_up_no_other(self, engine: AsyncEngine) -> None:
+        locked, other = await new_job(engine), await new_job(engine)
+        async with engine.begin() as connection:
+            await jobs.lock_job(connection, locked.id)
+            claim = await asyncio.wait_for(take_next(engine), 20)
+            assert claim is not None
+            assert claim.job_id == other.id
+            assert await asyncio.wait_for(take_next(engine), 20) is None
+        claim = await take_next(engine)
+        assert claim is not None
+        assert claim.job_id == locked.id
+
+    async def test_one_that_is_cancelled_meanwhile_is_not_claimed(self, engine: AsyncEngine) -> None:
+        await new_job(engine)
+        async with engine.begin() as connection:
+            await connection.exec_driver_sql("UPDATE jobs SET status = 'cancelling'")
+            assert await take_next(engine) is None
+        assert await take_next(engine) is None
+
 
 async def next_in_turn(engine: AsyncEngine, among: Among = ALL, *, shard_id: int | None = None) -> int | None:
+    """Whose turn it is; the claim is taken back."""
+    async with engine.connect() as connection:
+        claim = await shards.claim_next(connection, "a worker", LEASE_SECONDS, among, shard_id)
+        await connection.rollback()
+    return None if claim is None else claim.shard_id
+
+
+async def take_next(engine: AsyncEngine, owner: str = "a worker") -> AnyClaim | None:
     async with engine.begin() as connection:
-        return await shards.next_in_turn(connection, among, shard_id)
+        return await shards.claim_next(connection, owner, LEASE_SECONDS)
 
 
-async def take_turns(engine: AsyncEngine, number: int) -> list[Claim]:
+async def take_turns(engine: AsyncEngine, number: int) -> list[AnyClaim]:
     """The claims of those whose turn it is, one after the other."""
-    claims = []
-    for _ in range(number):
-        shard_id = await next_in_turn(engine)
-        assert shard_id is not None
-        claim = await take(engine, shard_id)
-        assert claim is not None
-        claims.append(claim)
-    return claims
+    claims = [await take_next(engine) for _ in range(number)]
+    return [claim for claim in claims if claim is not None]
 
 
 class TestRenew:

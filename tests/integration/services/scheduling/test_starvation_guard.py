@@ -20,9 +20,17 @@ from app.services.execution.background_tasks import (
 )
 from app.services.execution.stop_signal import StopReason
 from app.services.scheduling import starvation_guard
-from app.services.scheduling.starvation_guard import FIRST_SHARDS, PLACES_BESIDE, relieve, relieving
-from tests.integration.jobs import execute, new_job, scalar, shard_ids, take
+from app.services.scheduling.starvation_guard import FIRST_SHARDS, relieve, relieving
+from tests.integration.jobs import execute, new_job, scalar, shard_ids
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+
+JOBS = 4
+"""Of how many jobs a full worker takes up the first shard in these tests."""
+
+
+@pytest.fixture(autouse=True)
+def _few_jobs_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starvation_guard, "JOBS_BESIDE", JOBS)
 
 
 @pytest.fixture
@@ -46,63 +54,35 @@ class TestFullWorker:
         big = await new_job(engine, iterations=60, window=1)
         running = asyncio.create_task(worker.run((await shard_ids(engine, big.id))[0]))
         await worker.provider.called.wait()
-        small = [await new_job(engine) for _ in range(PLACES_BESIDE + 1)]
+        small = [await new_job(engine) for _ in range(JOBS + 1)]
         await execute(engine, "UPDATE shards SET announced_at = announced_at + interval '10 seconds'")
         aside = Aside()
         await relieve(worker.deps, aside, worker.finalize_by_id, 1)
         assert await held(engine) == 1  # they have only just been announced
         await wait_long(engine)
         await relieve(worker.deps, aside, worker.finalize_by_id, 1)
-        assert await until_held(engine, 1 + PLACES_BESIDE)
+        assert await until_held(engine, 1 + JOBS)
         await relieve(worker.deps, aside, worker.finalize_by_id, 1)
-        assert await held(engine) == 1 + PLACES_BESIDE  # no more than that, however many wait
+        assert await held(engine) == 1 + JOBS  # no more than that, however many wait
         worker.provider.gate.set()
         await aside.ended()
         await running
         finished = await execute(engine, "SELECT job_id FROM shards GROUP BY job_id HAVING bool_and(done)")
         assert {row.job_id for row in finished} == {job.id for job in small[:-1]}
 
-    async def test_where_those_are_taken_too_one_shard_of_a_big_job_gives_way(
-        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(starvation_guard, "PLACES_BESIDE", 0)
-        worker.provider.gate = asyncio.Event()
-        big = await new_job(engine, iterations=120, window=2)
-        first, second, *others = await shard_ids(engine, big.id)
-        running = [asyncio.create_task(worker.run(first))]
-        await worker.provider.called.wait()  # it is held before the other
-        running.append(asyncio.create_task(worker.run(second)))
-        assert await until_held(engine, 2)
-        small = await new_job(engine)
-        await wait_long(engine)
-        for _ in range(2):  # one at a time
-            await relieve(worker.deps, Aside(), worker.finalize_by_id, 1)
-        worker.provider.gate.set()
-        await asyncio.gather(*running)
-        done = await execute(engine, "SELECT id FROM shards WHERE done")
-        assert [row.id for row in done] == [first]
-        assert second in worker.queue.shards  # it will be taken up again
-
-        assert await take(engine, second, "another worker") is not None
-        await wait_long(engine)
-        await worker.run(others[0])  # the next message is of the big job
-        assert await scalar(engine, "SELECT bool_and(done) FROM shards WHERE job_id = :job", job=small.id)
-        await worker.run(others[0])
-        assert await scalar(engine, "SELECT done FROM shards WHERE id = :id", id=others[0])
-
     async def test_another_tenant_s_first_shards_need_none_of_those_places(
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
         places = 2 * FIRST_SHARDS
         worker.provider.gate = asyncio.Event()
-        slow = [await new_job(engine, tenant="slow") for _ in range(places + PLACES_BESIDE + 1)]
+        slow = [await new_job(engine, tenant="slow") for _ in range(places + JOBS + 1)]
         first = (await shard_ids(engine, slow[0].id))[0]
         running = [asyncio.create_task(worker.run(first)) for _ in range(places)]
         assert await until_held(engine, places)
         await wait_long(engine)
         aside = Aside()
         await relieve(worker.deps, aside, worker.finalize_by_id, places)
-        assert await held(engine) == places + PLACES_BESIDE
+        assert await held(engine) == places + JOBS
         small = await new_job(engine, tenant="other", iterations=600)
         assert len(await shard_ids(engine, small.id)) > FIRST_SHARDS
         assert await held_of(engine, "other") == 0
@@ -120,7 +100,7 @@ class TestFullWorker:
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
         worker.provider.gate = asyncio.Event()
-        tenants = [f"slow{number}" for number in range(2 * PLACES_BESIDE + 4)]
+        tenants = [f"slow{number}" for number in range(2 * JOBS + 4)]
         slow = await new_job(engine, tenant=tenants[0], iterations=240)
         running = asyncio.create_task(worker.run((await shard_ids(engine, slow.id))[0]))
         assert await until_held(engine, 1)
@@ -152,21 +132,6 @@ class TestFullWorker:
         worker.provider.gate.set()
         await aside.ended()
         await running
-
-    async def test_a_jobs_only_shard_does_not_give_way(
-        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(starvation_guard, "PLACES_BESIDE", 0)
-        worker.provider.gate = asyncio.Event()
-        one = await new_job(engine)
-        running = asyncio.create_task(worker.run_all(one))
-        await worker.provider.called.wait()
-        await new_job(engine)
-        await wait_long(engine)
-        await relieve(worker.deps, Aside(), worker.finalize_by_id, 1)
-        worker.provider.gate.set()
-        await running
-        assert await scalar(engine, "SELECT bool_and(done) FROM shards WHERE job_id = :job", job=one.id)
 
     async def test_of_several_that_wait_the_one_of_the_highest_priority_comes_first(
         self, engine: AsyncEngine, worker: Worker
