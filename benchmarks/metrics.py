@@ -64,7 +64,7 @@ def main() -> None:
                 name,
                 model="model 0",
                 distances=[],
-                baselines=json.loads(baselines(BaselineFilter())),
+                baselines=baselines(BaselineFilter()),
                 file_format="svg",
                 theme=None,
             )

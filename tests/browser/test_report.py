@@ -1,7 +1,6 @@
 """The HTML report in a real browser: what it shows is what the API says, and no text from outside does anything to it."""
 
 import asyncio
-import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -97,7 +96,7 @@ def report(offline: Page, file: str) -> Page:
 
 def written(directory: Path, results: Json, responses: list[JudgedResponse]) -> str:
     """The address of a report as a file. Rendered on a thread of its own: this one's event loop is Playwright's."""
-    published = json.loads(baselines(BaselineFilter()))
+    published = baselines(BaselineFilter())
     with ThreadPoolExecutor(1) as thread:
         page = thread.submit(asyncio.run, html_report(results, stream(responses), (), published)).result()
     file = directory / "report.html"

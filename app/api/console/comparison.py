@@ -1,7 +1,6 @@
 """`/compare`: two models, of one job, of two, or of a job and a paper, and what their differences say."""
 
 import asyncio
-import json
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Annotated
@@ -107,5 +106,5 @@ def _models(job: JobRow) -> Iterator[tuple[str, str]]:
 
 
 def _published() -> list[tuple[str, str]]:
-    cells = json.loads(baselines(BaselineFilter(source=ATOMIC)))["cells"]
+    cells = baselines(BaselineFilter(source=ATOMIC))["cells"]
     return [(f"{BASELINE}:{model}", model) for model in dict.fromkeys(cell["model"] for cell in cells)]

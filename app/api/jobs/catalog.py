@@ -14,7 +14,7 @@ from app.api.results import baseline_answers
 from app.domain.keys.api_key import Scope
 from app.domain.personagym.prompts import rubric_outline
 from app.domain.personagym.specification import EXPECTED_UNITS
-from app.services.results.baselines import BaselineFilter, baselines
+from app.services.results.baselines import BaselineFilter, baselines_json
 
 router = APIRouter(
     prefix="/v1", tags=["catalog"], dependencies=[Depends(no_unknown_parameters)], responses=PROBLEMS
@@ -126,4 +126,4 @@ async def published(
 ) -> Response:
     """The two papers' published figures in the form of results: 540 cells of 12 models, PersonaScores of 6."""
     wanted = BaselineFilter(source, model, persona, task)
-    return Response(await asyncio.to_thread(baselines, wanted), media_type="application/json")
+    return Response(await asyncio.to_thread(baselines_json, wanted), media_type="application/json")

@@ -8,16 +8,15 @@ from pydantic import BaseModel, Field
 from app.api.labels.answers import HumanAgreement
 from app.api.results.metric_answers import (
     CellMetrics,
-    Corrected,
-    Correlation,
-    Coverage,
     GroupKeys,
-    LengthEffect,
 )
 from app.api.results.prompt_injection_answers import SuspicionSummary
 from app.domain.contract import Answer, Completeness
 from app.domain.metrics.metric import Metric
 from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
+from app.domain.results.coverage import Coverage
+from app.domain.results.missing import Corrected
+from app.domain.results.results import Correlation, LengthEffect
 
 
 class UnitCounts(Answer):

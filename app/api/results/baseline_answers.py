@@ -4,9 +4,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from app.api.results.metric_answers import CellMetrics, Correlation, GroupKeys
+from app.api.results.metric_answers import CellMetrics, GroupKeys
 from app.domain.contract import Answer
 from app.domain.metrics.metric import Metric
+from app.domain.results.results import Correlation
 
 
 class BaselineSource(Answer):

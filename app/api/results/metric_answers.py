@@ -39,32 +39,6 @@ class CellMetrics(_Metrics):
     """The metrics of a cell or total."""
 
 
-class Coverage(Answer):
-    """Which share of the planned verdicts (grades) the figures are of."""
-
-    share: float | None = Field(
-        description="`counted` of `planned`; `null` where nothing is planned.", examples=[0.98]
-    )
-    counted: int = Field(
-        description="`scored`, and `not_applicable` in responses with a scored sentence; of grades the scored ones."
-    )
-    refused: int = Field(description="Of those that do not count, what the model's refusals cost.")
-    planned: int = Field(
-        description="Responses without judged sentences have as many as the others of their model and task on average."
-    )
-
-
-class Corrected(Answer):
-    """What missing responses and verdicts can do to ACC_atom. Not in the papers."""
-
-    acc_atom_composite: Metric = Field(
-        description="ACC_atom with each refusal as a response that is out of character throughout."
-    )
-    acc_atom_bounds: tuple[float, float] | None = Field(
-        description="ACC_atom if all that is missing were out of character, and if all were in character."
-    )
-
-
 class GroupKeys(BaseModel):
     """What the cells of a total have in common; of these keys those that its `by` names."""
 
@@ -73,22 +47,6 @@ class GroupKeys(BaseModel):
     task: str | None = None
     dimension: str | None = None
     level: str | None = None
-
-
-class Correlation(Answer):
-    """How two metrics go together over cells (atomic paper, Tables 4 and 8)."""
-
-    metrics: tuple[str, str] = Field(examples=[["acc", "acc_atom"]])
-    r: Metric = Field(description="Pearson's; n counts the cells that have both.")
-
-
-class LengthEffect(Answer):
-    """How a metric goes with the length of responses over cells (atomic paper, section 6)."""
-
-    task: str | None = Field(description="`null` for all tasks together.")
-    metric: str = Field(examples=["ic_atom"])
-    units: Metric = Field(description="Pearson's r with the mean number of sentences in a cell's responses.")
-    scored_units: Metric = Field(description="The same with those that have a score.")
 
 
 class RunOfCell(Answer):

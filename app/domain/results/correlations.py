@@ -38,7 +38,9 @@ def correlations(cells: Sequence[CellResult], sample: PersonaSample | None) -> t
     """
     ordered = sorted(cells, key=lambda cell: cell.key)
     return tuple(
-        Correlation(first, second, pearson(*_pairs(ordered, _value(first), _value(second)), sample))
+        Correlation(
+            metrics=(first, second), r=pearson(*_pairs(ordered, _value(first), _value(second)), sample)
+        )
         for first, second in (*TABLE_4, *TABLE_8)
     )
 

@@ -4,7 +4,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
+
+from pydantic import Field
+
+from app.domain.contract import Answer
 
 Json = Mapping[str, Any]
 MINIMUM_COVERAGE = 0.95
@@ -13,43 +17,35 @@ COMPOSITE = "acc_atom_composite"
 VERDICTS, GRADES = "verdicts", "grades"
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """Planned verdicts, and what became of them.
+class Coverage(Answer):
+    """Which share of the planned verdicts (grades) the figures are of."""
 
-    Attributes:
-        counted: Those that the figures are of: ``scored``, and ``not_applicable`` in responses with a scored sentence.
-        refused: Those that the model's refusals cost.
-        planned: All; a response without judged sentences has as many as the others of its model and task have on average.
-    """
-
-    counted: int = 0
-    refused: int = 0
-    planned: int = 0
-
-    @property
-    def share(self) -> float | None:
-        """Counted of planned, 0–1; ``None`` where nothing is planned."""
-        return self.counted / self.planned if self.planned else None
+    share: float | None = Field(
+        description="`counted` of `planned`; `null` where nothing is planned.", examples=[0.98]
+    )
+    counted: int = Field(
+        description="`scored`, and `not_applicable` in responses with a scored sentence; of grades the scored ones."
+    )
+    refused: int = Field(description="Of those that do not count, what the model's refusals cost.")
+    planned: int = Field(
+        description="Responses without judged sentences have as many as the others of their model and task on average."
+    )
 
     @classmethod
-    def sum(cls, parts: Iterable["Coverage"]) -> "Coverage":
+    def of(cls, counted: int, refused: int, planned: int) -> Self:
+        """With its share."""
+        share = counted / planned if planned else None
+        return cls(share=share, counted=counted, refused=refused, planned=planned)
+
+    @classmethod
+    def sum(cls, parts: Iterable["Coverage"]) -> Self:
         """Several cells' verdicts, added up."""
         found = list(parts)
-        return cls(
+        return cls.of(
             sum(part.counted for part in found),
             sum(part.refused for part in found),
             sum(part.planned for part in found),
         )
-
-    def to_json(self) -> dict[str, object]:
-        """In the HTTP contract's form."""
-        return {
-            "share": self.share,
-            "counted": self.counted,
-            "refused": self.refused,
-            "planned": self.planned,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +82,7 @@ def coverages(cells: Sequence[JudgedCell]) -> list[Coverage]:
         length = lengths.get(cell.group) or of_task.get(("", cell.group[1])) or Fraction(1)
         refused = round(cell.refused * length)
         absent = round(max(0, cell.planned - cell.refused - cell.judged) * length)
-        found.append(Coverage(cell.counted, refused, cell.verdicts + refused + absent))
+        found.append(Coverage.of(cell.counted, refused, cell.verdicts + refused + absent))
     return found
 
 

@@ -1,38 +1,42 @@
 """ACC_atom where responses or verdicts are missing: refusals as out of character, and the bounds of what is possible."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from pydantic import Field, PrivateAttr
 
+from app.domain.contract import Answer
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
-from app.domain.metrics.scores import NO_SCORED_UNIT, RunValues
+from app.domain.metrics.scores import RunValues
 from app.domain.statistics.groups import Influence
 
 
-@dataclass(frozen=True, slots=True)
-class Corrected:
-    """What missing responses and verdicts can do to a cell's or total's ACC_atom. Not in the papers.
+class Corrected(Answer):
+    """What missing responses and verdicts can do to ACC_atom. Not in the papers."""
 
-    Attributes:
-        acc_atom_composite: ACC_atom with each refusal as a response that is out of character throughout (the composite
-            strategy of ICH E9 (R1), also called non-responder imputation); n as of ACC_atom.
-        acc_atom_bounds: ACC_atom if all that is missing were out of character, and if all were in character (the
-            worst-case bounds of Horowitz and Manski, 2000); ``None`` where nothing is planned.
-        influence: What the runs do to ``acc_atom_composite``.
-    """
+    # Refusals: the composite strategy of ICH E9 (R1), also called non-responder imputation.
+    acc_atom_composite: Metric = Field(
+        description="ACC_atom with each refusal as a response that is out of character throughout."
+    )
+    # The worst-case bounds of Horowitz and Manski (2000).
+    acc_atom_bounds: tuple[float, float] | None = Field(
+        description="ACC_atom if all that is missing were out of character, and if all were in character."
+    )
+    _influence: Influence | None = PrivateAttr(None)
 
-    acc_atom_composite: Metric = field(default_factory=lambda: Metric.missing(NO_SCORED_UNIT))
-    acc_atom_bounds: tuple[float, float] | None = None
-    influence: Influence | None = field(default=None, compare=False, repr=False)
+    @classmethod
+    def of(cls, composite: Metric, bounds: tuple[float, float] | None, influence: Influence | None) -> Self:
+        """With what the runs do to the composite, from which totals' intervals follow."""
+        found = cls(acc_atom_composite=composite, acc_atom_bounds=bounds)
+        found._influence = influence
+        return found
 
-    def to_json(self) -> dict[str, object]:
-        """In the HTTP contract's form."""
-        bounds = self.acc_atom_bounds
-        return {
-            "acc_atom_composite": self.acc_atom_composite.to_json(),
-            "acc_atom_bounds": None if bounds is None else list(bounds),
-        }
+    @property
+    def influence(self) -> Influence | None:
+        """What the runs do to the composite; ``None`` for totals."""
+        return self._influence
 
 
 @dataclass(frozen=True, eq=False)

@@ -154,7 +154,7 @@ def _graded(own: Sequence[GymTally], grades: Sequence[Grade], judges: int) -> li
 
 def _coverage(graded: Sequence[_Graded]) -> Json:
     counted = sum(len(each.scores) for each in graded)
-    return Coverage(counted, 0, sum(each.planned for each in graded)).to_json()
+    return Coverage.of(counted, 0, sum(each.planned for each in graded)).model_dump()
 
 
 def _bounds(graded: Sequence[_Graded]) -> list[float] | None:

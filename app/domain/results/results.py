@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, field
 
+from pydantic import Field
+
+from app.domain.contract import Answer
 from app.domain.instruments.dimension import Scale
 from app.domain.metrics.cell import CellMetrics, UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet
@@ -157,49 +160,20 @@ class Total:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    """How two metrics go together over cells (atomic paper, Tables 4 and 8).
+class Correlation(Answer):
+    """How two metrics go together over cells (atomic paper, Tables 4 and 8)."""
 
-    Attributes:
-        first: A metric's name.
-        second: Another's.
-        r: Pearson's, −1–1; n = cells that have both.
-    """
-
-    first: str
-    second: str
-    r: Metric
-
-    def to_json(self) -> Json:
-        """The correlation in the contract's form."""
-        return {"metrics": [self.first, self.second], "r": self.r.to_json()}
+    metrics: tuple[str, str] = Field(examples=[["acc", "acc_atom"]])
+    r: Metric = Field(description="Pearson's; n counts the cells that have both.")
 
 
-@dataclass(frozen=True, slots=True)
-class LengthEffect:
-    """How a metric goes with the length of responses over cells (atomic paper, section 6).
+class LengthEffect(Answer):
+    """How a metric goes with the length of responses over cells (atomic paper, section 6)."""
 
-    Attributes:
-        task: The task whose cells these are; ``None`` for all tasks.
-        metric: The metric's name.
-        units: Pearson's r with a cell's mean number of units in a response, −1–1; n = cells that have the metric.
-        scored_units: The same with the mean number of scored units.
-    """
-
-    task: str | None
-    metric: str
-    units: Metric
-    scored_units: Metric
-
-    def to_json(self) -> Json:
-        """The effect in the contract's form."""
-        return {
-            "task": self.task,
-            "metric": self.metric,
-            "units": self.units.to_json(),
-            "scored_units": self.scored_units.to_json(),
-        }
+    task: str | None = Field(description="`null` for all tasks together.")
+    metric: str = Field(examples=["ic_atom"])
+    units: Metric = Field(description="Pearson's r with the mean number of sentences in a cell's responses.")
+    scored_units: Metric = Field(description="The same with those that have a score.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +225,8 @@ class Results:
             "cells": [cell.to_json() for cell in self.cells],
             "totals": [total.to_json() for total in self.totals],
             "judges": [judge.to_json() for judge in self.judges],
-            "correlations": [found.to_json() for found in self.correlations],
-            "length_effects": [found.to_json() for found in self.length_effects],
+            "correlations": [found.model_dump(exclude_unset=True) for found in self.correlations],
+            "length_effects": [found.model_dump(exclude_unset=True) for found in self.length_effects],
         }
 
 
@@ -272,8 +246,8 @@ def _cell_metrics_json(metrics: CellMetrics, scale: Scale) -> Json:
 
 def _missing_json(coverage: Coverage | None, corrected: Corrected | None) -> Json:
     return {
-        "coverage": None if coverage is None else coverage.to_json(),
-        "corrected": None if corrected is None else corrected.to_json(),
+        "coverage": None if coverage is None else coverage.model_dump(),
+        "corrected": None if corrected is None else corrected.model_dump(exclude_unset=True),
     }
 
 

@@ -169,8 +169,8 @@ def _corrected(cells: Sequence[CellResult], sample: PersonaSample | None) -> Cor
         if (value := one.acc_atom_composite.value) is not None
     ]
     return Corrected(
-        _mean(members, UNIT_RANGE, sample, NO_CELL),
-        (fmean(low for low, _ in ends), fmean(high for _, high in ends)) if ends else None,
+        acc_atom_composite=_mean(members, UNIT_RANGE, sample, NO_CELL),
+        acc_atom_bounds=(fmean(low for low, _ in ends), fmean(high for _, high in ends)) if ends else None,
     )
 
 

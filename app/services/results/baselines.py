@@ -54,7 +54,7 @@ RUNS, PERSONAS = 30, 200
 _UNKNOWN = Metric.missing("not_published: the paper does not tell it")
 _PARTS = Metric.missing("not_published: the paper does not tell the two parts of RC_atom")
 _NO_INTERVAL = Interval.missing("not_published: the paper gives no runs, only their mean")
-_REMEMBERED = 64
+_REMEMBERED, _REMEMBERED_DOCUMENTS = 64, 4
 SEED = 0
 
 
@@ -76,8 +76,14 @@ class BaselineFilter:
 
 
 @lru_cache(_REMEMBERED)
-def baselines(wanted: BaselineFilter) -> str:
-    """The figures that pass a filter, as JSON text; totals are over the cells that pass."""
+def baselines_json(wanted: BaselineFilter) -> str:
+    """The figures that pass a filter as JSON text."""
+    return json.dumps(baselines(wanted), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+@lru_cache(_REMEMBERED_DOCUMENTS)
+def baselines(wanted: BaselineFilter) -> Json:
+    """The figures that pass a filter, for all who ask and none to change; totals are over the cells that pass."""
     cells = [_cell(row) for row in published_cells()] if wanted.source != PERSONAGYM else []
     cells = [
         cell
@@ -89,7 +95,7 @@ def baselines(wanted: BaselineFilter) -> str:
     # Table 1 is over personas that nobody can name.
     no_scores = wanted.source == ATOMIC or wanted.persona is not None
     scores = [] if no_scores else [row for row in published_scores() if wanted.model in {None, row.model}]
-    document = {
+    return {
         "object": "baselines",
         "published": True,
         "note": NOTE,
@@ -97,7 +103,7 @@ def baselines(wanted: BaselineFilter) -> str:
         "cells": [_cell_json(cell) for cell in sorted(cells, key=lambda cell: cell.key)],
         "totals": [_total_json(total) for total in totals(cells, SEED)],
         "correlations": [
-            found.to_json()
+            found.model_dump(exclude_unset=True)
             for found in correlations(cells, PersonaSample([cell.persona for cell in cells], SEED))
         ]
         if cells
@@ -105,7 +111,6 @@ def baselines(wanted: BaselineFilter) -> str:
         "persona_scores": [],
         "persona_score_totals": [found for row in scores if (found := _scores_json(row, wanted.task))],
     }
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _cell(row: PublishedCell) -> CellResult:

@@ -1,7 +1,6 @@
 """Compares two models: of one job, of two, or of a job and a paper."""
 
 import asyncio
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,7 +145,7 @@ def _model(pointer: str, wanted: str | None, models: list[str]) -> str:
 
 
 def _baseline(pointer: str, model: str) -> _Side:
-    document: Json = json.loads(baselines(BaselineFilter(source="atomic", model=model)))
+    document: Json = baselines(BaselineFilter(source="atomic", model=model))
     if not document["cells"]:
         known = ", ".join(sorted({cell.model for cell in published_cells()}))
         message = f"no published results for this model; known: {known}"

@@ -1,7 +1,6 @@
 """A report's figures as files."""
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -132,7 +131,7 @@ def _draw(document: Json, wanted: FigureRequest, model: str, distances: Sequence
         wanted.name,
         model=model,
         distances=distances,
-        baselines=json.loads(baselines(BaselineFilter())),
+        baselines=baselines(BaselineFilter()),
         file_format=wanted.format,
         theme=wanted.theme,
     )

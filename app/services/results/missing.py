@@ -75,7 +75,7 @@ def corrected(
     there = [len(found.runs) for found in judged.values()]
     if all(found.complete for found in judged.values()) and min(there) == sum(count for _, count in planned):
         bounds = None if metric.value is None else (metric.value, metric.value)
-        return Corrected(metric, bounds, estimate.influences.get("acc_atom"))
+        return Corrected.of(metric, bounds, estimate.influences.get("acc_atom"))
     ends = [found for each in judged.values() if (found := share_bounds(each, planned)) is not None]
     bounds = (
         (float(np.mean([low for low, _ in ends])), float(np.mean([high for _, high in ends])))
@@ -83,10 +83,10 @@ def corrected(
         else None
     )
     if not len(refused):
-        return Corrected(metric, bounds, estimate.influences.get("acc_atom"))
+        return Corrected.of(metric, bounds, estimate.influences.get("acc_atom"))
     shares = {judge: composite_shares(each, refused) for judge, each in judged.items()}
     composite, influence = estimate_mean(shares, seed, key)
-    return Corrected(composite, bounds, influence)
+    return Corrected.of(composite, bounds, influence)
 
 
 def _unusable(row: ScoreRow) -> int:

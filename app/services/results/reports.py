@@ -1,7 +1,6 @@
 """Reports as files: which formats there are, and their bytes as a stream."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -73,7 +72,7 @@ async def export_report(
     elif format_ == "html":
         document = await asyncio.to_thread(parse_document, results)
         distances = await read_varying_cells(engine, job, context, document["cells"])
-        published = await asyncio.to_thread(lambda: json.loads(baselines(BaselineFilter())))
+        published = await asyncio.to_thread(lambda: baselines(BaselineFilter()))
         yield await html.html_report(results, stream_all(engine, job, context), distances, published)
     elif level in tables:
         write = tables[level][format_]

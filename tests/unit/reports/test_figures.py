@@ -1,6 +1,5 @@
 """The figures as files: what they contain, whose colours, and what no name from outside may do to them."""
 
-import json
 import re
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -15,7 +14,7 @@ from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import Sample, response_of, results_of, sample
 
 ATOMIC = ("models", "published", "heat_map", "scores", "cells")
-PUBLISHED = json.loads(baselines(BaselineFilter()))
+PUBLISHED = baselines(BaselineFilter())
 SVG = "{http://www.w3.org/2000/svg}"
 
 

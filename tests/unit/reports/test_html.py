@@ -1,6 +1,5 @@
 """The HTML report: what it must say."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -143,7 +142,7 @@ class TestWhatItSays:
         assert sum(words.startswith("Score distribution by persona level") for words in said) == 1
 
     async def test_models_stand_among_the_published_ones(self, job: Sample) -> None:
-        published = json.loads(baselines(BaselineFilter()))
+        published = baselines(BaselineFilter())
         page = await page_of(job.responses, job.results, published=published)
         assert "Published results of 12 models: Tables 18–29" in page.text
         assert "come from other judges (gpt-4o-2024-08-06), other dates" in page.text

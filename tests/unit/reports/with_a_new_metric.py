@@ -43,7 +43,7 @@ def found() -> dict[str, Any]:
     html.APART_CHARACTERS = 10**9  # a process of its own would not know of the new metric
     job = sample()
     results = job.results
-    published = json.loads(baselines(BaselineFilter()))
+    published = baselines(BaselineFilter())
     models = [figures_of(results, model) for model in ("simulated/steady", "simulated/drifting")]
     console = Console(width=160, file=io.StringIO(), record=True)
     console.print(results_view(results, 160))

@@ -72,7 +72,7 @@ def with_lengths_of_table_15() -> list[CellResult]:
 
 class TestPublishedCorrelations:
     def test_tables_4_and_8_are_within_seven_hundredths_of_the_published_cells(self) -> None:
-        found = {(each.first, each.second): each.r for each in correlations(published_cells(), None)}
+        found = {each.metrics: each.r for each in correlations(published_cells(), None)}
         assert {pair: f"{r.value:.3f}" for pair, r in found.items()} == {
             pair: ours for pair, (_, ours) in PRINTED.items()
         }

@@ -1,6 +1,5 @@
 """The papers' figures in the form of results."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ GOLDEN = Path(__file__).parents[3] / "golden"
 
 
 def found(**wanted: str) -> Any:
-    return json.loads(baselines(BaselineFilter(**wanted)))
+    return baselines(BaselineFilter(**wanted))
 
 
 class TestBaselines:
