@@ -133,6 +133,17 @@ def _documented_paths() -> dict[str, dict[str, object]]:
     return paths | {"/metrics": {"get": {}}}
 
 
+class TestProse:
+    @pytest.mark.parametrize("page", READERS_PAGES, ids=name_of)
+    def test_has_lines_of_at_most_100_characters(self, page: Path) -> None:
+        text = page.read_text("utf-8")
+        if text.startswith("<!-- Made from the code"):
+            return
+        prose = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE)
+        lines = [line for line in prose.splitlines() if not line.startswith(("|", "    ", "!["))]
+        assert [line for line in lines if len(line) > 100] == []
+
+
 class TestReadme:
     def test_is_short(self) -> None:
         assert len((ROOT / "README.md").read_text("utf-8").split()) <= 700
