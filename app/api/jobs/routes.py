@@ -39,7 +39,7 @@ from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import find_job, show_job, view_job
 from app.services.results.gate import gate_of
-from app.services.results.reports import EXPORTS, TABLES, export_report
+from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
 from app.services.results.responses import ResponseFilter, read_page
 from app.services.results.run_distances import CellChoice, read_run_distances
 
@@ -336,7 +336,7 @@ async def report(
     services: ServicesDep,
     tenant: TenantDep,
     format_: Annotated[
-        Literal["json", "html", "csv", "jsonl", "parquet", "junit"],
+        Literal[ReportFormat, "junit"],
         Query(
             alias="format",
             description="`html` is one self-contained file; the others are for programs. `junit` is the gate over the"
@@ -344,7 +344,7 @@ async def report(
         ),
     ] = "json",
     level: Annotated[
-        Literal["verdicts", "cells", "persona_scores", "judging_check"],
+        ReportLevel,
         Query(
             description="One row per verdict, per cell of the results, per PersonaScore and task score, or per judge and"
             " task of what checks several sentences a call."
@@ -352,8 +352,9 @@ async def report(
     ] = "verdicts",
 ) -> Response:
     """The results as a file, streamed."""
-    if level != "verdicts" and format_ not in TABLES:
-        raise wrong_field("/query/level", f"only for the formats {', '.join(TABLES)}")
+    tables = [name for name, export in EXPORTS.items() if export.table]
+    if level != "verdicts" and format_ not in tables:
+        raise wrong_field("/query/level", f"only for the formats {', '.join(tables)}")
     job = await find_job(services.engine, tenant, job_id)
     if format_ == "junit":
         return junit_answer(job_id, await gate_of(services.results, job, None, "personas"))

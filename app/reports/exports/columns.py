@@ -1,19 +1,63 @@
-"""The columns of the flat exports: the same names in the same order in CSV, JSON Lines and Parquet."""
+"""The columns of the flat exports, the same in CSV, JSON Lines and Parquet: what each is called, holds and means, and how it is read.
 
+A further column is a further line here. Nothing else names or counts columns.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
+from operator import attrgetter
+from typing import Any, NamedTuple
 
+from app.domain.judging.judged_response import UnitVerdict
 from app.domain.metrics.registry import METRICS
 from app.domain.results.grouping_check import CHECK_METRICS
 
+Value = str | int | float | bool | None
+Record = Mapping[str, Any]
+"""A part of the results document."""
+
 
 class ColumnType(StrEnum):
-    """What a column holds; any column may lack a value."""
+    """What a column holds, by the name of its Arrow type; any column may lack a value."""
 
-    TEXT = "text"
-    INTEGER = "integer"
-    NUMBER = "number"
-    BOOLEAN = "boolean"
+    TEXT = "string"
+    INTEGER = "int64"
+    NUMBER = "float64"
+    BOOLEAN = "bool"
+
+
+class Source(Enum):
+    """What a column is read from. Rows have most of it in common: whatever is read from it is encoded once for all of them."""
+
+    RECORD = "the row's part of the results"
+    ASKED = "what was asked"
+    RESPONSE = "the response"
+    FIRST_ROW = "the response, in the first of its rows alone"
+    UNIT = "the sentence"
+    VERDICT = "what the judge said of it"
+
+
+class Asked(NamedTuple):
+    """What a row is about: an item and, but for a PersonaGym grade of the whole response, a dimension.
+
+    Attributes:
+        model: Label of the model that was asked.
+        persona: Id of its persona.
+        task: The task's id.
+        item: The item's id.
+        item_text: The question or context.
+        dimension: The dimension's id.
+        level: The persona's level on it.
+    """
+
+    model: str
+    persona: str
+    task: str
+    item: str
+    item_text: str
+    dimension: str | None
+    level: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,64 +68,107 @@ class Column:
         name: Its name in every format.
         type: What it holds.
         meaning: What the value means, with its unit or range.
+        read: The value, from an object of its source.
+        source: What it is read from; in a row without that, the value is missing.
     """
 
     name: str
     type: ColumnType
     meaning: str
+    read: Callable[[Any], Value]
+    source: Source = Source.RECORD
 
 
 _TEXT, _INTEGER, _NUMBER, _BOOLEAN = ColumnType
 
+
+def _from(source: Source) -> Callable[..., Column]:
+    """Makes columns that are read from there: by a function, or from an attribute, whose name is the column's unless it is given."""
+
+    def column(name: str, type_: ColumnType, meaning: str, read: str | Callable[[Any], Value] = "") -> Column:
+        return Column(name, type_, meaning, read if callable(read) else attrgetter(read or name), source)
+
+    return column
+
+
+_asked, _response, _first_row, _unit, _verdict = map(
+    _from, (Source.ASKED, Source.RESPONSE, Source.FIRST_ROW, Source.UNIT, Source.VERDICT)
+)
+
 VERDICT_COLUMNS = (
-    Column("model", _TEXT, "Label of the evaluated model."),
-    Column("persona", _TEXT, "Id of the persona that it played."),
-    Column("task", _TEXT, "Id of the task."),
-    Column("dimension", _TEXT, "Id of the dimension on which the sentence was judged."),
-    Column("level", _TEXT, "The persona's level on that dimension."),
-    Column("item", _TEXT, "Id of the question or context."),
-    Column("item_text", _TEXT, "The question or context; empty where the task has none."),
-    Column("run", _INTEGER, "Repetition of the cell, from 0."),
-    Column("instruction", _INTEGER, "Number of the persona instruction, from 0; missing if unknown."),
-    Column("iteration", _INTEGER, "Repetition under that instruction, from 0; missing if unknown."),
-    Column("response_id", _TEXT, "Id of the response."),
-    Column("response_status", _TEXT, "answered, refused, filtered, no_answer or failed."),
-    Column("response_error", _TEXT, "Why there is no text, or none to be judged."),
-    Column("response_finish_reason", _TEXT, "Why the model stopped; missing for existing texts."),
-    Column(
+    _asked("model", _TEXT, "Label of the evaluated model."),
+    _asked("persona", _TEXT, "Id of the persona that it played."),
+    _asked("task", _TEXT, "Id of the task."),
+    _asked("dimension", _TEXT, "Id of the dimension on which the sentence was judged."),
+    _asked("level", _TEXT, "The persona's level on that dimension."),
+    _asked("item", _TEXT, "Id of the question or context."),
+    _asked("item_text", _TEXT, "The question or context; empty where the task has none."),
+    _response("run", _INTEGER, "Repetition of the cell, from 0."),
+    _response("instruction", _INTEGER, "Number of the persona instruction, from 0; missing if unknown."),
+    _response("iteration", _INTEGER, "Repetition under that instruction, from 0; missing if unknown."),
+    _response("response_id", _TEXT, "Id of the response.", "id"),
+    _response("response_status", _TEXT, "answered, refused, filtered, no_answer or failed.", "status"),
+    _response("response_error", _TEXT, "Why there is no text, or none to be judged.", "error"),
+    _response(
+        "response_finish_reason",
+        _TEXT,
+        "Why the model stopped; missing for existing texts.",
+        "finish_reason",
+    ),
+    _first_row(
         "response_thoughts",
         _TEXT,
         "What the model thought before it wrote the text; only in the response's first row, as it may be long.",
+        "thoughts",
     ),
-    Column("unit", _INTEGER, "The sentence's position in the response, from 0; missing without a sentence."),
-    Column("unit_start", _INTEGER, "Offset of its first character in the response's text."),
-    Column("unit_end", _INTEGER, "Offset after its last character."),
-    Column("unit_text", _TEXT, "The sentence as the judge read it."),
-    Column("judge", _TEXT, "Label of the judge; missing where no verdict exists."),
-    Column("status", _TEXT, "scored, not_applicable, refused, filtered, unparsed or failed."),
-    Column("score", _INTEGER, "The score on the dimension's scale, where the status is scored."),
-    Column(
-        "in_character", _BOOLEAN, "Whether the score lies in the persona's level; missing without a score."
+    _unit(
+        "unit",
+        _INTEGER,
+        "The sentence's position in the response, from 0; missing without a sentence.",
+        "index",
     ),
-    Column(
+    _unit("unit_start", _INTEGER, "Offset of its first character in the response's text.", "start"),
+    _unit("unit_end", _INTEGER, "Offset after its last character.", "end"),
+    _unit("unit_text", _TEXT, "The sentence as the judge read it.", "text"),
+    _verdict("judge", _TEXT, "Label of the judge; missing where no verdict exists."),
+    _verdict("status", _TEXT, "scored, not_applicable, refused, filtered, unparsed or failed."),
+    _verdict("score", _INTEGER, "The score on the dimension's scale, where the status is scored."),
+    _verdict(
+        "in_character",
+        _BOOLEAN,
+        "Whether the score lies in the persona's level; missing without a score.",
+        lambda v: v.in_character if isinstance(v, UnitVerdict) else None,
+    ),
+    _verdict(
         "raw", _TEXT, "The judge's reply, word for word; missing where it was not asked or never answered."
     ),
-    Column("judged", _TEXT, "What the row judges: sentence, or response for a PersonaGym grade (1 to 5)."),
-    Column(
-        "group_size", _INTEGER, "Sentences that the judge was asked about in the same call; 1 where alone."
+    _asked(
+        "judged",
+        _TEXT,
+        "What the row judges: sentence, or response for a PersonaGym grade (1 to 5).",
+        lambda a: "sentence" if a.dimension else "response",
     ),
-    Column(
-        "response_reused", _TEXT, "same_job or other_job: whose text it is; missing if the job called for it."
+    _verdict(
+        "group_size",
+        _INTEGER,
+        "Sentences that the judge was asked about in the same call; 1 where alone.",
+        lambda v: v.group_size if isinstance(v, UnitVerdict) else None,
     ),
-    Column("reused", _TEXT, "The same of the judge's reply."),
-    Column(
+    _response(
+        "response_reused",
+        _TEXT,
+        "same_job or other_job: whose text it is; missing if the job called for it.",
+        "reused",
+    ),
+    _verdict("reused", _TEXT, "The same of the judge's reply."),
+    _verdict(
         "suspicion",
         _TEXT,
         "What makes the verdict doubtful: text (it addresses the judge), reply (without the key word) or both; missing if nothing.",
     ),
-    Column("finish_reason", _TEXT, "Why the judge's reply ended; missing where there is none."),
-    Column("thoughts", _TEXT, "What the judge thought before; missing if nothing is known of that."),
-    Column("error", _TEXT, "Code and words of the judge's last call, where none was answered."),
+    _verdict("finish_reason", _TEXT, "Why the judge's reply ended; missing where there is none."),
+    _verdict("thoughts", _TEXT, "What the judge thought before; missing if nothing is known of that."),
+    _verdict("error", _TEXT, "Code and words of the judge's last call, where none was answered."),
 )
 """One row for each verdict, and for each PersonaGym grade one without dimension and sentence. A response without a sentence (failed, empty) and a sentence without a verdict keep a
 row for each dimension on which they were to be judged, with the fields that do not exist missing."""
@@ -94,84 +181,177 @@ GENERATION_COUNTS = (
 )
 
 
-def _metric_columns(name: str) -> tuple[Column, ...]:
+def _record(name: str, type_: ColumnType, meaning: str, path: str = "") -> Column:
+    """A column of what lies there in a record; missing where a step of the path is, as in results from before it was computed."""
+    steps = (path or name).split(".")
+
+    def read(record: Any) -> Value:
+        for step in steps:
+            if record is None:
+                return None
+            record = record[int(step)] if isinstance(record, list | tuple) else record.get(step)
+        found: Value = record
+        return found
+
+    return Column(name, type_, meaning, read)
+
+
+def _metric(name: str, path: str, value: str, prefix: str = "") -> tuple[Column, ...]:
+    n = "What it was taken over: runs, or pairs of runs for rc_atom."
     return (
-        Column(name, _NUMBER, f"The metric {name}; missing where it does not exist."),
-        Column(f"{name}_n", _INTEGER, "What it was taken over: runs, or pairs of runs for rc_atom."),
-        Column(f"{name}_reason", _TEXT, "Why it does not exist."),
+        _record(name, _NUMBER, f"The metric {name}; missing where it does not exist.", f"{path}.{value}"),
+        _record(f"{name}_n", _INTEGER, n, f"{path}.{prefix}n"),
+        _record(f"{name}_reason", _TEXT, "Why it does not exist.", f"{path}.{prefix}reason"),
     )
 
 
 CELL_COLUMNS = (
-    Column("model", _TEXT, "Label of the evaluated model."),
-    Column("persona", _TEXT, "Id of the persona."),
-    Column("task", _TEXT, "Id of the task."),
-    Column("dimension", _TEXT, "Id of the dimension."),
-    Column("level", _TEXT, "The persona's level on that dimension."),
-    Column("simulated", _BOOLEAN, "Whether the model or a judge was a simulated one."),
-    Column("scale_minimum", _INTEGER, "Lowest score of the dimension."),
-    Column("scale_maximum", _INTEGER, "Highest score of the dimension."),
-    Column("runs", _INTEGER, "Runs planned."),
-    Column("runs_used", _INTEGER, "Runs with a scored sentence."),
-    *(column for metric in METRICS for column in _metric_columns(metric.name)),
-    *(column for metric in METRICS for part in metric.names[1:] for column in _metric_columns(part)),
+    _record("model", _TEXT, "Label of the evaluated model."),
+    _record("persona", _TEXT, "Id of the persona."),
+    _record("task", _TEXT, "Id of the task."),
+    _record("dimension", _TEXT, "Id of the dimension."),
+    _record("level", _TEXT, "The persona's level on that dimension."),
+    _record("simulated", _BOOLEAN, "Whether the model or a judge was a simulated one."),
+    _record("scale_minimum", _INTEGER, "Lowest score of the dimension.", "scale.minimum"),
+    _record("scale_maximum", _INTEGER, "Highest score of the dimension.", "scale.maximum"),
+    _record("runs", _INTEGER, "Runs planned."),
+    _record("runs_used", _INTEGER, "Runs with a scored sentence."),
+    *(column for metric in METRICS for column in _metric(metric.name, f"metrics.{metric.name}", "value")),
     *(
-        Column(f"units_{name}", _INTEGER, f"Verdicts, one for each sentence and judge: {name}.")
+        column
+        for metric in METRICS
+        for name, part in zip(metric.names[1:], metric.parts, strict=True)
+        for column in _metric(name, f"metrics.{metric.name}", part, f"{part}_")
+    ),
+    *(
+        _record(
+            f"units_{name}", _INTEGER, f"Verdicts, one for each sentence and judge: {name}.", f"units.{name}"
+        )
         for name in UNIT_STATUSES
     ),
     *(
-        Column(f"responses_{name}", _INTEGER, f"Judged responses, once for each judge: {name}.")
+        _record(
+            f"responses_{name}",
+            _INTEGER,
+            f"Judged responses, once for each judge: {name}.",
+            f"responses.{name}",
+        )
         for name in RESPONSE_COUNTS
     ),
-    *(Column(f"generation_{name}", _INTEGER, f"Before judging: {name}.") for name in GENERATION_COUNTS),
-    Column("coverage", _NUMBER, "Share of the planned verdicts that the metrics are of."),
-    Column("verdicts_counted", _INTEGER, "How many verdicts these are."),
-    Column("verdicts_planned", _INTEGER, "How many are planned."),
-    Column("acc_atom_composite", _NUMBER, "ACC_atom with refusals as out of character."),
-    Column("acc_atom_lower_bound", _NUMBER, "ACC_atom if all that is missing were out of character."),
-    Column("acc_atom_upper_bound", _NUMBER, "ACC_atom if all that is missing were in character."),
+    *(
+        _record(f"generation_{name}", _INTEGER, f"Before judging: {name}.", f"generation.{name}")
+        for name in GENERATION_COUNTS
+    ),
+    _record("coverage", _NUMBER, "Share of the planned verdicts that the metrics are of.", "coverage.share"),
+    _record("verdicts_counted", _INTEGER, "How many verdicts these are.", "coverage.counted"),
+    _record("verdicts_planned", _INTEGER, "How many are planned.", "coverage.planned"),
+    _record(
+        "acc_atom_composite",
+        _NUMBER,
+        "ACC_atom with refusals as out of character.",
+        "corrected.acc_atom_composite.value",
+    ),
+    _record(
+        "acc_atom_lower_bound",
+        _NUMBER,
+        "ACC_atom if all that is missing were out of character.",
+        "corrected.acc_atom_bounds.0",
+    ),
+    _record(
+        "acc_atom_upper_bound",
+        _NUMBER,
+        "ACC_atom if all that is missing were in character.",
+        "corrected.acc_atom_bounds.1",
+    ),
 )
 """One row for each cell of the results document."""
 
 GRADE_STATUSES = ("total", "scored", "refused", "unparsed", "failed", "filtered")
 RESPONSE_STATUSES = ("planned", "answered", "refused", "failed", "filtered", "no_answer")
 PERSONA_SCORE_COLUMNS = (
-    Column("model", _TEXT, "Label of the evaluated model."),
-    Column("persona", _TEXT, "Id of the persona."),
-    Column("of", _TEXT, "What the score is of: task, or persona for the PersonaScore over all tasks."),
-    Column("task", _TEXT, "Id of the task; missing in the row of the PersonaScore."),
-    Column("simulated", _BOOLEAN, "Whether the job ran on simulated models."),
-    Column("score", _NUMBER, "The score, 1 to 5; missing where it does not exist."),
-    Column("n", _INTEGER, "Questions that it was taken over."),
-    Column("reason", _TEXT, "Why it does not exist."),
-    Column("questions", _INTEGER, "Questions that were asked."),
+    _record("model", _TEXT, "Label of the evaluated model."),
+    _record("persona", _TEXT, "Id of the persona."),
+    _record("of", _TEXT, "What the score is of: task, or persona for the PersonaScore over all tasks."),
+    _record("task", _TEXT, "Id of the task; missing in the row of the PersonaScore."),
+    _record("simulated", _BOOLEAN, "Whether the job ran on simulated models."),
+    _record("score", _NUMBER, "The score, 1 to 5; missing where it does not exist.", "value"),
+    _record("n", _INTEGER, "Questions that it was taken over."),
+    _record("reason", _TEXT, "Why it does not exist."),
+    _record("questions", _INTEGER, "Questions that were asked."),
     *(
-        Column(f"grades_{name}", _INTEGER, f"Grades, one for each response and judge: {name}.")
+        _record(
+            f"grades_{name}", _INTEGER, f"Grades, one for each response and judge: {name}.", f"grades.{name}"
+        )
         for name in GRADE_STATUSES
     ),
-    *(Column(f"responses_{name}", _INTEGER, f"Responses: {name}.") for name in RESPONSE_STATUSES),
+    *(
+        _record(f"responses_{name}", _INTEGER, f"Responses: {name}.", f"responses.{name}")
+        for name in RESPONSE_STATUSES
+    ),
 )
 """One row for each model, persona and PersonaGym task, followed by one for the PersonaScore over the tasks."""
 
 JUDGING_CHECK_COLUMNS = (
-    Column("judge", _TEXT, "Label of the judge."),
-    Column("task", _TEXT, "Id of the task; missing in the row over all tasks."),
-    Column("scale_minimum", _INTEGER, "Lowest score of the dimensions."),
-    Column("scale_maximum", _INTEGER, "Highest score of the dimensions."),
-    Column("sentences", _INTEGER, "Sentences judged both with others in one call and alone."),
-    Column("responses", _INTEGER, "Responses that they are from."),
-    Column("left_out", _INTEGER, "Those without a readable verdict alone, which are in no figure."),
-    Column("suspicious", _INTEGER, "Those whose grouped verdict is doubtful, which are in all figures."),
+    _record("judge", _TEXT, "Label of the judge."),
+    _record("task", _TEXT, "Id of the task; missing in the row over all tasks."),
+    _record("scale_minimum", _INTEGER, "Lowest score of the dimensions.", "scale.minimum"),
+    _record("scale_maximum", _INTEGER, "Highest score of the dimensions.", "scale.maximum"),
+    _record("sentences", _INTEGER, "Sentences judged both with others in one call and alone."),
+    _record("responses", _INTEGER, "Responses that they are from."),
+    _record("left_out", _INTEGER, "Those without a readable verdict alone, which are in no figure."),
+    _record("suspicious", _INTEGER, "Those whose grouped verdict is doubtful, which are in all figures."),
     *(
         column
         for name in CHECK_METRICS
         for column in (
-            Column(name, _NUMBER, f"The figure {name}; missing where it does not exist."),
-            Column(f"{name}_n", _INTEGER, "Sentences that it was taken over."),
-            Column(f"{name}_low", _NUMBER, "Lower end of its 95 % interval."),
-            Column(f"{name}_high", _NUMBER, "Upper end of its 95 % interval."),
-            Column(f"{name}_reason", _TEXT, "Why it does not exist."),
+            _record(name, _NUMBER, f"The figure {name}; missing where it does not exist.", f"{name}.value"),
+            _record(f"{name}_n", _INTEGER, "Sentences that it was taken over.", f"{name}.n"),
+            _record(f"{name}_low", _NUMBER, "Lower end of its 95 % interval.", f"{name}.ci95.0"),
+            _record(f"{name}_high", _NUMBER, "Upper end of its 95 % interval.", f"{name}.ci95.1"),
+            _record(f"{name}_reason", _TEXT, "Why it does not exist.", f"{name}.reason"),
         )
     ),
 )
 """One row for each judge, over all tasks and for each of them, of a job that judges several sentences a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the results document.
+
+    Attributes:
+        columns: Its columns.
+        records: What its rows are read from.
+    """
+
+    columns: tuple[Column, ...]
+    records: Callable[[Record], Iterable[Record]]
+
+
+def _persona_scores(results: Record) -> Iterator[Record]:
+    for one in results["persona_scores"]:
+        whose = {"model": one["model"], "persona": one["persona"], "simulated": results["simulated"]}
+        tasks = one["tasks"].values()
+        for id_, task in one["tasks"].items():
+            yield {**whose, "of": "task", "task": id_, **task}
+        yield {
+            **whose,
+            "of": "persona",
+            **one["persona_score"],
+            "questions": sum(task["questions"] for task in tasks),
+            "grades": {name: sum(task["grades"].get(name, 0) for task in tasks) for name in GRADE_STATUSES},
+            "responses": one["responses"],
+        }
+
+
+def _judging_check(results: Record) -> Iterable[Record]:
+    found: Iterable[Record] = (results.get("judging_check") or {}).get("agreement", ())
+    return found
+
+
+TABLES = {
+    "cells": Table(CELL_COLUMNS, lambda results: results["cells"]),
+    "persona_scores": Table(PERSONA_SCORE_COLUMNS, _persona_scores),
+    "judging_check": Table(JUDGING_CHECK_COLUMNS, _judging_check),
+}
+"""The tables that are made of the results document, by their names in the API."""

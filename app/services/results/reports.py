@@ -1,8 +1,9 @@
 """Reports as files: which formats there are, and their bytes as a stream."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -13,31 +14,48 @@ from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.responses import stream_all, stream_pages
 from app.services.results.run_distances import read_varying_cells
 
+ReportFormat = Literal["json", "html", "csv", "jsonl", "parquet"]
+ReportLevel = Literal["verdicts", "cells", "persona_scores", "judging_check"]
+"""What a row of a table is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A format of reports."""
+    """A format of reports.
+
+    Attributes:
+        media_type: Its name in HTTP.
+        extension: What its files' names end with.
+        table: Whether it has rows, of whichever level; other formats show whole results.
+    """
 
     media_type: str
     extension: str
-    disposition: str = "attachment"
+    table: bool = False
+
+    @property
+    def disposition(self) -> str:
+        """Whether a browser shows it or saves it."""
+        return "attachment" if self.table else "inline"
 
 
-EXPORTS = {
-    "json": Export("application/json", "json", "inline"),
-    "html": Export("text/html; charset=utf-8", "html", "inline"),
-    "csv": Export("text/csv; charset=utf-8", "csv"),
-    "jsonl": Export("application/jsonl", "jsonl"),
-    "parquet": Export("application/vnd.apache.parquet", "parquet"),
+EXPORTS: Mapping[ReportFormat, Export] = {
+    "json": Export("application/json", "json"),
+    "html": Export("text/html; charset=utf-8", "html"),
+    "csv": Export("text/csv; charset=utf-8", "csv", table=True),
+    "jsonl": Export("application/jsonl", "jsonl", table=True),
+    "parquet": Export("application/vnd.apache.parquet", "parquet", table=True),
 }
 
 
-TABLES = ("csv", "jsonl", "parquet")
-"""The formats that have rows."""
-
-
 async def export_report(
-    engine: AsyncEngine, job: JobRow, context: JobContext, results: str, *, format_: str, level: str
+    engine: AsyncEngine,
+    job: JobRow,
+    context: JobContext,
+    results: str,
+    *,
+    format_: ReportFormat,
+    level: ReportLevel,
 ) -> AsyncIterator[bytes]:
     """A report, chunk by chunk.
 
@@ -46,37 +64,35 @@ async def export_report(
         job: Which job's.
         context: Its specification.
         results: Its results as JSON text.
-        format_: One of :data:`EXPORTS`.
-        level: ``"verdicts"``, ``"cells"``, ``"persona_scores"`` or ``"judging_check"``; for tables only.
+        format_: Which format.
+        level: What a row is; for tables only.
     """
-    # Imported when needed: pyarrow and the templates would double the API's start-up time and memory.
-    from app.reports import html  # noqa: PLC0415
-    from app.reports.exports import csv, jsonl, parquet  # noqa: PLC0415
-
-    rows = {"csv": csv.rows, "jsonl": jsonl.rows, "parquet": parquet.rows}
-    tables = {
-        "cells": {"csv": csv.cells, "jsonl": jsonl.cells, "parquet": parquet.cells},
-        "persona_scores": {
-            "csv": csv.persona_scores,
-            "jsonl": jsonl.persona_scores,
-            "parquet": parquet.persona_scores,
-        },
-        "judging_check": {
-            "csv": csv.judging_check,
-            "jsonl": jsonl.judging_check,
-            "parquet": parquet.judging_check,
-        },
-    }
     if format_ == "json":
         yield results.encode()
     elif format_ == "html":
-        document = await asyncio.to_thread(parse_document, results)
-        distances = await read_varying_cells(engine, job, context, document["cells"])
-        published = await asyncio.to_thread(lambda: baselines(BaselineFilter()))
-        yield await html.html_report(results, stream_all(engine, job, context), distances, published)
-    elif level in tables:
-        write = tables[level][format_]
-        yield await asyncio.to_thread(lambda: write(parse_document(results)))
+        yield await _html(engine, job, context, results)
     else:
-        async for chunk in rows[format_](stream_pages(engine, job, context)):
-            yield chunk
+        # Imported when needed: pyarrow would double the API's start-up time and memory.
+        from app.reports.exports import csv, files, jsonl, parquet  # noqa: PLC0415
+
+        formats: dict[str, files.Format] = {
+            "csv": csv.csv_writer,
+            "jsonl": jsonl.jsonl_writer,
+            "parquet": parquet.ParquetWriter,
+        }
+        if level == "verdicts":
+            async for chunk in files.write_verdicts(formats[format_], stream_pages(engine, job, context)):
+                yield chunk
+        else:
+            yield await asyncio.to_thread(
+                lambda: files.write_table(formats[format_], level, parse_document(results))
+            )
+
+
+async def _html(engine: AsyncEngine, job: JobRow, context: JobContext, results: str) -> bytes:
+    from app.reports import html  # noqa: PLC0415 - the templates, for the same reason
+
+    document = await asyncio.to_thread(parse_document, results)
+    distances = await read_varying_cells(engine, job, context, document["cells"])
+    published = await asyncio.to_thread(baselines, BaselineFilter())
+    return await html.html_report(results, stream_all(engine, job, context), distances, published)

@@ -32,7 +32,8 @@ def found() -> dict[str, Any]:
     from app.domain.results.comparison import compare, figures_of
     from app.domain.results.gate import judge_gate, parse_threshold
     from app.reports import html
-    from app.reports.exports.csv import cells
+    from app.reports.exports.csv import csv_writer
+    from app.reports.exports.files import write_table
     from app.reports.figures.files import figure_file
     from app.services.results.baselines import BaselineFilter, baselines
     from persona_assay.terminal.results_tables import results_view
@@ -59,7 +60,7 @@ def found() -> dict[str, Any]:
         "results": results,
         "gate": judge_gate(results, [parse_threshold("xy_atom>=0.1")], "personas").model_dump(),
         "comparison": [row.model_dump() for row in compare(*models).differences],
-        "csv": cells(results).decode().splitlines()[0].split(","),
+        "csv": write_table(csv_writer, "cells", results).decode().splitlines()[0].split(","),
         "report": asyncio.run(page_of(job.responses, results)).text,
         "report_of_results_from_before": asyncio.run(page_of(job.responses, before)).text,
         "gate_of_results_from_before": judge_gate(

@@ -16,7 +16,7 @@ from pyarrow import parquet as arrow
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, UnitVerdict
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.providers.reuse import ReplyOrigin
-from app.reports.exports import csv, jsonl, parquet
+from app.reports.exports.batches import BATCH_CHARACTERS, page_batches
 from app.reports.exports.columns import (
     CELL_COLUMNS,
     JUDGING_CHECK_COLUMNS,
@@ -25,13 +25,17 @@ from app.reports.exports.columns import (
     Column,
     ColumnType,
 )
-from app.reports.exports.rows import CHUNK_CHARACTERS, CHUNK_ROWS, chunks
+from app.reports.exports.csv import FORMULA_STARTS, csv_writer
+from app.reports.exports.files import Format, write_table, write_verdicts
+from app.reports.exports.jsonl import jsonl_writer
+from app.reports.exports.parquet import ParquetWriter
 from tests.unit.check_sample import check_of
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import pages, response_of, sample
 
 Record = dict[str, Any]
+FORMATS: tuple[Format, ...] = (csv_writer, jsonl_writer, ParquetWriter)
 
 
 async def joined(parts: AsyncIterator[bytes]) -> bytes:
@@ -76,22 +80,26 @@ def hostile_responses() -> list[JudgedResponse]:
 class TestVerdictRows:
     async def test_all_formats_hold_the_same_rows(self) -> None:
         responses = sample().responses
-        lines = from_jsonl(await joined(jsonl.rows(pages(responses))))
-        assert from_parquet(await joined(parquet.rows(pages(responses)))) == lines
-        assert from_csv(await joined(csv.rows(pages(responses))), VERDICT_COLUMNS) == empty_as_missing(lines)
+        lines = from_jsonl(await joined(write_verdicts(jsonl_writer, pages(responses))))
+        assert from_parquet(await joined(write_verdicts(ParquetWriter, pages(responses)))) == lines
+        assert from_csv(
+            await joined(write_verdicts(csv_writer, pages(responses))), VERDICT_COLUMNS
+        ) == empty_as_missing(lines)
 
     async def test_columns_stand_in_the_documented_order(self) -> None:
         responses = sample(1, 1).responses
         names = [column.name for column in VERDICT_COLUMNS]
-        table = arrow.read_table(io.BytesIO(await joined(parquet.rows(pages(responses)))))
-        header = (await joined(csv.rows(pages(responses)))).decode("utf-8-sig").split("\r\n")[0]
+        table = arrow.read_table(io.BytesIO(await joined(write_verdicts(ParquetWriter, pages(responses)))))
+        header = (
+            (await joined(write_verdicts(csv_writer, pages(responses)))).decode("utf-8-sig").split("\r\n")[0]
+        )
         assert table.column_names == names
         assert header == ",".join(names)
-        assert list(from_jsonl(await joined(jsonl.rows(pages(responses))))[0]) == names
+        assert list(from_jsonl(await joined(write_verdicts(jsonl_writer, pages(responses))))[0]) == names
 
     async def test_there_is_one_row_for_each_verdict(self) -> None:
         responses = sample().responses
-        lines = from_jsonl(await joined(jsonl.rows(pages(responses))))
+        lines = from_jsonl(await joined(write_verdicts(jsonl_writer, pages(responses))))
         verdicts = sum(len(unit.verdicts) for response in responses for unit in response.units)
         # A response without sentences has a row for each dimension on which it would have been judged.
         bare = sum(len(response.levels) for response in responses if not response.units)
@@ -100,7 +108,7 @@ class TestVerdictRows:
 
     async def test_a_failed_response_keeps_a_row_that_says_why(self) -> None:
         failed = response_of("", id="lost", status="failed", text=None, error="timeout: 120 s")
-        [row] = from_jsonl(await joined(jsonl.rows(pages([failed]))))
+        [row] = from_jsonl(await joined(write_verdicts(jsonl_writer, pages([failed]))))
         assert (row["response_id"], row["response_status"], row["response_error"]) == (
             "lost",
             "failed",
@@ -120,11 +128,22 @@ class TestVerdictRows:
         )
         assert [row[name] for name in empty] == [None] * len(empty)
 
+    @pytest.mark.parametrize("thoughts", ["Who am I?", ""])
+    async def test_thoughts_are_in_a_responses_first_row_only(self, thoughts: str) -> None:
+        response = response_of("One. Two.", ("One.", 5), ("Two.", 5), thoughts=thoughts)
+        for rows in (
+            from_jsonl(await joined(write_verdicts(jsonl_writer, pages([response, response])))),
+            from_parquet(await joined(write_verdicts(ParquetWriter, pages([response, response])))),
+        ):
+            assert [row["response_thoughts"] for row in rows] == [thoughts, None, thoughts, None]
+
     async def test_a_sentence_that_is_not_judged_yet_keeps_a_row(self) -> None:
         judged = response_of("One. Two.", ("One.", 5), ("Two.", 5))
         second = replace(judged.units[1], verdicts=())
         lines = from_jsonl(
-            await joined(jsonl.rows(pages([replace(judged, units=(judged.units[0], second))])))
+            await joined(
+                write_verdicts(jsonl_writer, pages([replace(judged, units=(judged.units[0], second))]))
+            )
         )
         assert [(row["unit_text"], row["judge"], row["score"]) for row in lines] == [
             ("One.", "simulated/judge-a", 5),
@@ -138,9 +157,9 @@ class TestVerdictRows:
         response = replace(judged, units=(replace(unit, verdicts=(*unit.verdicts, again)),))
         responses = [response, replace(response, id="r-2", reused=ReplyOrigin.OTHER_JOB)]
         for records in (
-            from_csv(await joined(csv.rows(pages(responses))), VERDICT_COLUMNS),
-            from_jsonl(await joined(jsonl.rows(pages(responses)))),
-            from_parquet(await joined(parquet.rows(pages(responses)))),
+            from_csv(await joined(write_verdicts(csv_writer, pages(responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(write_verdicts(jsonl_writer, pages(responses)))),
+            from_parquet(await joined(write_verdicts(ParquetWriter, pages(responses)))),
         ):
             assert [(record["response_reused"] or None, record["reused"] or None) for record in records] == [
                 (None, None),
@@ -153,16 +172,16 @@ class TestVerdictRows:
     async def test_hostile_texts_come_back_unchanged(self, texts: str) -> None:
         responses = hostile_responses()
         for records in (
-            from_csv(await joined(csv.rows(pages(responses))), VERDICT_COLUMNS),
-            from_jsonl(await joined(jsonl.rows(pages(responses)))),
-            from_parquet(await joined(parquet.rows(pages(responses)))),
+            from_csv(await joined(write_verdicts(csv_writer, pages(responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(write_verdicts(jsonl_writer, pages(responses)))),
+            from_parquet(await joined(write_verdicts(ParquetWriter, pages(responses)))),
         ):
             assert [record[texts] for record in records] == list(HOSTILE)
 
     async def test_no_csv_field_begins_like_a_formula(self) -> None:
-        data = (await joined(csv.rows(pages(hostile_responses())))).decode("utf-8-sig")
+        data = (await joined(write_verdicts(csv_writer, pages(hostile_responses())))).decode("utf-8-sig")
         for line in reader.reader(io.StringIO(data, newline="")):
-            assert not [field for field in line if field.startswith(tuple(csv.FORMULA_STARTS))]
+            assert not [field for field in line if field.startswith(tuple(FORMULA_STARTS))]
 
     @pytest.mark.parametrize("separator", [";", "\t"])
     async def test_no_cell_begins_like_a_formula_where_the_separator_is_another(self, separator: str) -> None:
@@ -174,16 +193,22 @@ class TestVerdictRows:
             for start in starts
         ]
         texts += [f"{start}=1+1" for start in starts]
-        data = (await joined(csv.rows(pages([response_of("No.", persona=each) for each in texts])))).decode(
-            "utf-8-sig"
-        )
+        data = (
+            await joined(
+                write_verdicts(csv_writer, pages([response_of("No.", persona=each) for each in texts]))
+            )
+        ).decode("utf-8-sig")
         found = [cell.lstrip(' "') for line in data.splitlines() for cell in line.split(separator)]
-        assert not [cell for cell in found if cell.startswith(tuple(csv.FORMULA_STARTS))]
+        assert not [cell for cell in found if cell.startswith(tuple(FORMULA_STARTS))]
         assert [record["persona"] for record in from_csv(data.encode(), VERDICT_COLUMNS)] == texts
 
     async def test_csv_is_what_pythons_own_writer_makes_of_it(self) -> None:
         texts = ["".join(letters) for n in range(4) for letters in itertools.product('a ,"\r\n;é', repeat=n)]
-        data = (await joined(csv.rows(pages([response_of("No.", persona=each) for each in texts])))).decode()
+        data = (
+            await joined(
+                write_verdicts(csv_writer, pages([response_of("No.", persona=each) for each in texts]))
+            )
+        ).decode()
         lines = list(reader.reader(io.StringIO(data, newline="")))
         again = io.StringIO(newline="")
         reader.writer(again).writerows(lines)
@@ -193,7 +218,7 @@ class TestVerdictRows:
     async def test_a_negative_score_stays_a_number_in_csv(self) -> None:
         verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
         below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
-        data = (await joined(csv.rows(pages([below_zero])))).decode("utf-8-sig")
+        data = (await joined(write_verdicts(csv_writer, pages([below_zero])))).decode("utf-8-sig")
         assert data.endswith("scored,-2,false,'-2,sentence,1,,,,,,\r\n")
 
     async def test_a_verdict_that_failed_has_the_providers_words(self) -> None:
@@ -201,28 +226,30 @@ class TestVerdictRows:
         failed = UnitVerdict("judge", "E", VerdictStatus.FAILED, None, None, None, error=words)
         response = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (failed,)),))
         for rows in (
-            from_csv(await joined(csv.rows(pages([response]))), VERDICT_COLUMNS),
-            from_jsonl(await joined(jsonl.rows(pages([response])))),
-            from_parquet(await joined(parquet.rows(pages([response])))),
+            from_csv(await joined(write_verdicts(csv_writer, pages([response]))), VERDICT_COLUMNS),
+            from_jsonl(await joined(write_verdicts(jsonl_writer, pages([response])))),
+            from_parquet(await joined(write_verdicts(ParquetWriter, pages([response])))),
         ):
             assert [(row["status"], row["raw"], row["error"]) for row in rows] == [("failed", None, words)]
 
     async def test_a_job_without_responses_gives_readable_files_without_rows(self) -> None:
-        assert from_csv(await joined(csv.rows(pages([]))), VERDICT_COLUMNS) == []
-        assert await joined(jsonl.rows(pages([]))) == b""
-        assert from_parquet(await joined(parquet.rows(pages([])))) == []
+        assert from_csv(await joined(write_verdicts(csv_writer, pages([]))), VERDICT_COLUMNS) == []
+        assert await joined(write_verdicts(jsonl_writer, pages([]))) == b""
+        assert from_parquet(await joined(write_verdicts(ParquetWriter, pages([])))) == []
 
 
 class TestCells:
     def test_all_formats_hold_the_same_rows(self) -> None:
         results = sample().results
-        lines = from_jsonl(jsonl.cells(results))
-        assert from_parquet(parquet.cells(results)) == lines
-        assert from_csv(csv.cells(results), CELL_COLUMNS) == lines
+        lines = from_jsonl(write_table(jsonl_writer, "cells", results))
+        assert from_parquet(write_table(ParquetWriter, "cells", results)) == lines
+        assert from_csv(write_table(csv_writer, "cells", results), CELL_COLUMNS) == lines
 
     def test_figures_are_those_of_the_results(self) -> None:
         results = sample().results
-        for row, cell in zip(from_parquet(parquet.cells(results)), results["cells"], strict=True):
+        for row, cell in zip(
+            from_parquet(write_table(ParquetWriter, "cells", results)), results["cells"], strict=True
+        ):
             assert (row["model"], row["persona"], row["task"]) == (
                 cell["model"],
                 cell["persona"],
@@ -236,14 +263,14 @@ class TestCells:
 
     def test_a_missing_metric_has_a_reason_and_no_number(self) -> None:
         # One run: no pair of runs, hence no RC_atom.
-        row = from_csv(csv.cells(sample(1, 1).results), CELL_COLUMNS)[0]
+        row = from_csv(write_table(csv_writer, "cells", sample(1, 1).results), CELL_COLUMNS)[0]
         assert (row["rc_atom"], row["rc_atom_n"]) == (None, 0)
         assert row["rc_atom_reason"].startswith("fewer_than_two_runs: ")
 
     def test_a_job_without_cells_gives_readable_files_without_rows(self) -> None:
-        assert from_parquet(parquet.cells({"cells": []})) == []
-        assert from_csv(csv.cells({"cells": []}), CELL_COLUMNS) == []
-        assert jsonl.cells({"cells": []}) == b""
+        assert from_parquet(write_table(ParquetWriter, "cells", {"cells": []})) == []
+        assert from_csv(write_table(csv_writer, "cells", {"cells": []}), CELL_COLUMNS) == []
+        assert write_table(jsonl_writer, "cells", {"cells": []}) == b""
 
 
 class TestPersonaScores:
@@ -255,12 +282,12 @@ class TestPersonaScores:
 
     def test_all_formats_hold_the_same_rows(self) -> None:
         results = self.results(5, 4)
-        lines = from_jsonl(jsonl.persona_scores(results))
-        assert from_parquet(parquet.persona_scores(results)) == lines
-        assert from_csv(csv.persona_scores(results), PERSONA_SCORE_COLUMNS) == lines
+        lines = from_jsonl(write_table(jsonl_writer, "persona_scores", results))
+        assert from_parquet(write_table(ParquetWriter, "persona_scores", results)) == lines
+        assert from_csv(write_table(csv_writer, "persona_scores", results), PERSONA_SCORE_COLUMNS) == lines
 
     def test_there_is_one_row_for_each_task_and_one_for_the_persona_score(self) -> None:
-        lines = from_jsonl(jsonl.persona_scores(self.results(5, 4)))
+        lines = from_jsonl(write_table(jsonl_writer, "persona_scores", self.results(5, 4)))
         assert [(row["of"], row["task"], row["score"], row["n"]) for row in lines] == [
             ("task", "expected_action", 4.5, 1),
             ("task", "toxicity_control", 4.5, 1),
@@ -269,39 +296,41 @@ class TestPersonaScores:
         assert [(row["grades_total"], row["responses_planned"]) for row in lines] == [(2, 1), (2, 1), (4, 2)]
 
     def test_a_missing_score_has_a_reason_and_no_number(self) -> None:
-        for row in from_parquet(parquet.persona_scores(self.results(None, None))):
+        for row in from_parquet(write_table(ParquetWriter, "persona_scores", self.results(None, None))):
             assert (row["score"], row["n"]) == (None, 0)
             assert row["reason"]
 
     def test_a_job_without_personagym_gives_readable_files_without_rows(self) -> None:
         results = sample().results
-        assert from_parquet(parquet.persona_scores(results)) == []
-        assert from_csv(csv.persona_scores(results), PERSONA_SCORE_COLUMNS) == []
+        assert from_parquet(write_table(ParquetWriter, "persona_scores", results)) == []
+        assert from_csv(write_table(csv_writer, "persona_scores", results), PERSONA_SCORE_COLUMNS) == []
 
 
 class TestJudgingCheck:
     def test_all_formats_hold_the_same_rows(self) -> None:
         results = {"judging_check": check_of(*[(5, 4), (3, 3)] * 4, judge="=1+1")}
-        lines = from_jsonl(jsonl.judging_check(results))
-        assert from_parquet(parquet.judging_check(results)) == lines
-        assert from_csv(csv.judging_check(results), JUDGING_CHECK_COLUMNS) == lines
+        lines = from_jsonl(write_table(jsonl_writer, "judging_check", results))
+        assert from_parquet(write_table(ParquetWriter, "judging_check", results)) == lines
+        assert from_csv(write_table(csv_writer, "judging_check", results), JUDGING_CHECK_COLUMNS) == lines
         assert [(row["judge"], row["task"], row["sentences"]) for row in lines] == [
             ("=1+1", None, 8),
             ("=1+1", "social_media_post", 8),
         ]
 
     def test_a_figure_has_its_n_and_interval_or_a_reason(self) -> None:
-        (whole, _) = from_jsonl(jsonl.judging_check({"judging_check": check_of(*[(5, 4), (3, 3)] * 4)}))
+        (whole, _) = from_jsonl(
+            write_table(jsonl_writer, "judging_check", {"judging_check": check_of(*[(5, 4), (3, 3)] * 4)})
+        )
         assert (whole["mean_difference"], whole["mean_difference_n"]) == (0.5, 8)
         assert whole["mean_difference_low"] < 0.5 < whole["mean_difference_high"]
-        (few, _) = from_jsonl(jsonl.judging_check({"judging_check": check_of((4, 4))}))
+        (few, _) = from_jsonl(write_table(jsonl_writer, "judging_check", {"judging_check": check_of((4, 4))}))
         assert (few["quadratic_kappa"], few["quadratic_kappa_n"]) == (None, 0)
         assert few["quadratic_kappa_reason"]
 
     def test_a_job_judged_one_by_one_gives_readable_files_without_rows(self) -> None:
         results = sample().results
-        assert from_parquet(parquet.judging_check(results)) == []
-        assert from_csv(csv.judging_check(results), JUDGING_CHECK_COLUMNS) == []
+        assert from_parquet(write_table(ParquetWriter, "judging_check", results)) == []
+        assert from_csv(write_table(csv_writer, "judging_check", results), JUDGING_CHECK_COLUMNS) == []
 
 
 class TestInOtherHands:
@@ -312,8 +341,7 @@ class TestInOtherHands:
 
         job = sample(5, 3)
         files = [
-            io.BytesIO(await joined(writer(pages(job.responses))))
-            for writer in (csv.rows, jsonl.rows, parquet.rows)
+            io.BytesIO(await joined(write_verdicts(format_, pages(job.responses)))) for format_ in FORMATS
         ]
         tables = [
             pd.read_csv(files[0], keep_default_na=False, na_values=[""], low_memory=False),
@@ -333,7 +361,9 @@ class TestInOtherHands:
             assert found == cells
 
     async def test_a_line_has_the_form_of_the_standard_librarys_json(self) -> None:
-        data = (await joined(jsonl.rows(pages(hostile_responses() + sample().responses)))).decode()
+        data = (
+            await joined(write_verdicts(jsonl_writer, pages(hostile_responses() + sample().responses)))
+        ).decode()
         for line in data.removesuffix("\n").split("\n"):
             written = json.dumps(json.loads(line), ensure_ascii=False)
             for character in "\x85\u2028\u2029":  # at which many readers end a line
@@ -342,30 +372,41 @@ class TestInOtherHands:
 
     async def test_a_spreadsheet_reads_numbers_as_numbers_and_texts_as_texts(self) -> None:
         """By the rules of spreadsheets' import: what begins like a formula is one unless an apostrophe stands before it."""
-        data = (await joined(csv.rows(pages(hostile_responses())))).decode("utf-8-sig")
+        data = (await joined(write_verdicts(csv_writer, pages(hostile_responses())))).decode("utf-8-sig")
         for line in reader.DictReader(io.StringIO(data, newline="")):
             assert float(line["score"]) == 4
             assert not any(field.startswith(("=", "+", "@", "\t", "\r")) for field in line.values())
 
 
 class TestStreaming:
-    async def test_chunks_are_bounded_in_rows_and_in_characters(self) -> None:
+    def test_a_page_is_one_batch_if_its_texts_are_not_huge(self) -> None:
         short = response_of(" ".join(["Yes."] * 10), *[("Yes.", 5)] * 10)
-        sizes = [len(chunk.rows) for chunk in chunks([short] * 120)]
-        assert sizes == [CHUNK_ROWS, CHUNK_ROWS, 1_200 - 2 * CHUNK_ROWS]
-        long = "x" * (CHUNK_CHARACTERS // 4)
+        assert [batch.num_rows for batch in page_batches([short] * 800)] == [8_000]
+        assert list(page_batches([])) == []
+        long = "x" * (BATCH_CHARACTERS // 4)
         for huge in (response_of(long, (long, 5)), response_of("No.", ("No.", 5), raw=long)):
-            sizes = [len(chunk.rows) for chunk in chunks([huge] * 9)]
-            assert sizes[0] == CHUNK_CHARACTERS // len(long)
+            sizes = [batch.num_rows for batch in page_batches([huge] * 9)]
+            assert sizes[0] == BATCH_CHARACTERS // len(long)
+            assert sum(sizes) == 9
 
-    @pytest.mark.parametrize("writer", [csv.rows, jsonl.rows, parquet.rows])
-    async def test_memory_is_flat(
-        self, writer: Callable[[AsyncIterator[Sequence[JudgedResponse]]], AsyncIterator[bytes]]
-    ) -> None:
+    def test_what_rows_have_in_common_is_in_a_batch_once(self) -> None:
+        short = response_of(" ".join(["Yes."] * 10), *[("Yes.", 5)] * 10)
+        (batch,) = page_batches([short] * 20)
+        values = {
+            name: len(batch.column(name).dictionary) for name in ("item_text", "run", "unit_text", "raw")
+        }
+        assert values == {"item_text": 1, "run": 20, "unit_text": 200, "raw": 10}
+
+    @pytest.mark.parametrize("format_", FORMATS)
+    async def test_memory_is_flat(self, format_: Format) -> None:
         response = response_of(" ".join(["I like it."] * 10), *[("I like it.", 5)] * 10)
 
+        async def paged(count: int) -> AsyncIterator[Sequence[JudgedResponse]]:
+            for start in range(0, count, 800):
+                yield [response] * min(800, count - start)
+
         async def written(count: int) -> int:
-            return sum([len(part) async for part in writer(pages(itertools.repeat(response, count)))])
+            return sum([len(part) async for part in write_verdicts(format_, paged(count))])
 
         await written(10)  # what is imported and remembered at the first use is not the rows'
         tracemalloc.start()

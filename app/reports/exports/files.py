@@ -1,0 +1,52 @@
+"""Tables as files, whatever their format."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import chain
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from app.domain.judging.judged_response import JudgedResponse
+from app.reports.exports.batches import page_batches, table_batch
+from app.reports.exports.columns import TABLES, VERDICT_COLUMNS, Column, Record
+
+
+class Writer(Protocol):
+    """Makes a file of a table, batch by batch."""
+
+    def begin(self) -> bytes:
+        """The file's first bytes."""
+        ...
+
+    def add(self, batch: pa.RecordBatch) -> Iterator[bytes]:
+        """The next bytes, piece by piece: a batch's rows."""
+        ...
+
+    def end(self) -> bytes:
+        """The file's last bytes."""
+        ...
+
+
+Format: TypeAlias = Callable[[Sequence[Column]], Writer]
+"""A format: makes a writer of a table with these columns."""
+
+
+def write_table(format_: Format, name: str, results: Record) -> bytes:
+    """A file of one of :data:`TABLES`."""
+    table = TABLES[name]
+    file = format_(table.columns)
+    return b"".join([file.begin(), *file.add(table_batch(table, results)), file.end()])
+
+
+async def write_verdicts(
+    format_: Format, pages: AsyncIterator[Sequence[JudgedResponse]]
+) -> AsyncIterator[bytes]:
+    """A file of the verdicts on these responses, page by page; made on threads, so the event loop goes on."""
+    file = format_(VERDICT_COLUMNS)
+    yield file.begin()
+    async for page in pages:
+        parts = chain.from_iterable(map(file.add, page_batches(page)))
+        while (part := await asyncio.to_thread(next, parts, None)) is not None:
+            yield part
+    yield file.end()
