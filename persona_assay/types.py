@@ -771,7 +771,7 @@ class DimensionIn(TypedDict):
     """The essay's scenario; the essay task needs it."""
 
 
-class DiversityAnswer(TypedDict):
+class Diversity(TypedDict):
     """How alike generated personas are: Jaccard similarities, 0 to 1, over all pairs of them."""
 
     pairs: int
@@ -1549,7 +1549,7 @@ class PersonaGenerationResult(TypedDict):
     """`duplicate`, `alike`, `unusable`, `surplus`."""
     error: str | None
     """What is missing, and why."""
-    diversity: DiversityAnswer | None
+    diversity: Diversity | None
 
 
 class PersonaList(TypedDict):
@@ -1576,7 +1576,7 @@ class PersonaSet(TypedDict):
     object: Literal["persona_set"]
     name: str | None
     built_in: bool
-    diversity: DiversityAnswer | None
+    diversity: Diversity | None
     """`null` for personas that were brought along."""
     personas: list[SetMember]
 

@@ -7,7 +7,7 @@ the OpenAPI document and the client's types are made of.
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from annotated_types import MaxLen
 from pydantic import (
@@ -46,6 +46,11 @@ class Answer(BaseModel):
     """Base of all answers."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_name_the_kind)
+
+    @classmethod
+    def of_row(cls, row: object) -> Self:
+        """The answer that has a row's attributes."""
+        return cls.model_validate(row, from_attributes=True)
 
 
 class Page(Answer, Generic[Listed]):

@@ -15,14 +15,14 @@ from app.api.http.access import needs
 from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
 from app.api.http.problems import wrong_field
-from app.api.labels.requests import LabellingRoundIn
 from app.api.labels.routes import RoundId
 from app.domain.keys.api_key import Scope
+from app.domain.labels.contract import LabellingRoundIn
 from app.domain.labels.rounds import MOST_THINGS, LabellingKind
 from app.services.jobs.view import find_job
 from app.services.labels.annotation_session import NotAnAnswerError, look, say
 from app.services.labels.check import ANNOTATOR
-from app.services.labels.rounds import RoundDraft, dimensions_of_job, draw_round, newest_rounds, show_round
+from app.services.labels.rounds import dimensions_of_job, draw_round, newest_rounds, show_round
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -38,7 +38,9 @@ async def rounds(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
         job=job,
         dimensions=dimensions_of_job(context),
         kinds=list(LabellingKind),
-        rounds=await newest_rounds(services.engine, tenant, job_id),
+        rounds=[
+            drawn.model_dump(mode="json") for drawn in await newest_rounds(services.engine, tenant, job_id)
+        ],
         most=MOST_THINGS,
     )
 
@@ -55,8 +57,7 @@ async def draw(job_id: JobId, request: Request, services: ServicesDep, tenant: T
     except ValidationError as error:
         found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
         raise RequestValidationError(found, body=body) from error
-    draft = RoundDraft(job_id, wanted.kind, wanted.dimension, wanted.size, wanted.seed)
-    await draw_round(services.engine, services.contexts, tenant, draft)
+    await draw_round(services.engine, services.contexts, tenant, wanted)
     return RedirectResponse(f"/jobs/{job_id}/labels", HTTPStatus.SEE_OTHER)
 
 

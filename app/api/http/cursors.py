@@ -9,7 +9,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 from fastapi import Query
 
 from app.api.http.problems import ProblemError, wrong_field
-from app.domain.contract import Page
+from app.domain.contract import Answer, Page
 
 T = TypeVar("T")
 
@@ -26,6 +26,7 @@ class Entry(Protocol):
         """When it was made."""
 
 
+Made = TypeVar("Made", bound=Entry)
 Kind = TypeVar("Kind", bound=Page[Any])
 
 PageLimit = Annotated[int, Query(ge=1, le=500)]
@@ -35,36 +36,25 @@ After = Annotated[str | None, Query(description="`next_cursor` of the page befor
 
 
 def page(
-    found: Sequence[T], limit: int, show: Callable[[T], dict[str, Any]], cursor: Callable[[T], str]
-) -> dict[str, Any]:
-    """A page in the HTTP contract's form.
-
-    Args:
-        found: The page's entries, and one more if there is another page.
-        limit: How many entries a page has at most.
-        show: An entry's form.
-        cursor: The cursor behind an entry.
-    """
-    shown, more = found[:limit], len(found) > limit
-    following = cursor(shown[-1]) if more else None
-    return {"data": [show(entry) for entry in shown], "has_more": more, "next_cursor": following}
-
-
-def newest_first(kind: type[Kind], found: Sequence[Entry], limit: int) -> Kind:
-    """A page of a list that is ordered by creation.
+    kind: type[Kind], found: Sequence[T], limit: int, show: Callable[[T], Answer], cursor: Callable[[T], str]
+) -> Kind:
+    """A page of a list.
 
     Args:
         kind: What the page is.
         found: Its entries, and one more if there is another page.
         limit: How many entries it has at most.
+        show: An entry as it is shown.
+        cursor: The cursor behind an entry.
     """
     shown, more = found[:limit], len(found) > limit
-    return kind(data=shown, has_more=more, next_cursor=behind(shown[-1]) if more else None)
+    following = cursor(shown[-1]) if more else None
+    return kind(data=[show(entry) for entry in shown], has_more=more, next_cursor=following)
 
 
-def behind(entry: Entry) -> str:
-    """The cursor behind an entry of a list that is ordered by creation."""
-    return of_moment(entry.created_at, entry.id)
+def newest_first(kind: type[Kind], found: Sequence[Made], limit: int, show: Callable[[Made], Answer]) -> Kind:
+    """A page of a list that is ordered by creation; see :func:`page`."""
+    return page(kind, found, limit, show, lambda entry: of_moment(entry.created_at, entry.id))
 
 
 def encoded(values: list[Any]) -> str:

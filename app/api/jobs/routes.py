@@ -123,7 +123,7 @@ async def list_(
             status=status,
             metadata=metadata,
         )
-    return cursors.newest_first(JobList, [show_job(row) for row in found], limit)
+    return cursors.newest_first(JobList, found, limit, show_job)
 
 
 @router.get(

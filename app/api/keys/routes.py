@@ -68,7 +68,7 @@ async def list_(
     """Keys, newest first; ended ones too."""
     async with services.engine.connect() as connection:
         found = await api_keys.list_keys(connection, tenant, limit=limit + 1, after=cursors.beginning(after))
-    return cursors.newest_first(ApiKeyList, [show_key(row) for row in found], limit)
+    return cursors.newest_first(ApiKeyList, found, limit, show_key)
 
 
 @router.get("/{key_id}", responses=NOT_FOUND, summary="Read a key")

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from http import HTTPStatus
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -14,25 +13,30 @@ from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters, takes_a_stream
 from app.api.http.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
-from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with, described_body
+from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, described_body
 from app.api.http.path_ids import id_check
 from app.api.http.problems import field_error
 from app.api.http.strict_json import StrictRequest, StrictRoute
-from app.api.labels import answers as annotation_answers
-from app.api.labels.requests import AnnotationsIn, LabellingRoundIn
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.keys.api_key import Scope
 from app.domain.labels.annotation import MOST_ROWS, ROWS_AT_ONCE
 from app.domain.labels.annotation_file import AnnotationDraft, read_csv
+from app.domain.labels.contract import (
+    AnnotationList,
+    AnnotationsIn,
+    KeptAnnotations,
+    LabellingRound,
+    LabellingRoundIn,
+)
 from app.services.identifiers import id_form
 from app.services.labels.annotations import (
     AnnotationFilter,
-    annotation_json,
     export_csv,
     keep_annotations,
     read_annotations,
+    show_annotation,
 )
-from app.services.labels.rounds import RoundDraft, draw_round, show_round
+from app.services.labels.rounds import draw_round, show_round
 
 router = APIRouter(
     prefix="/v1",
@@ -44,7 +48,7 @@ router = APIRouter(
 
 ANNOTATIONS: Responses = {
     200: {
-        "model": annotation_answers.AnnotationList,
+        "model": AnnotationList,
         "content": {"application/json": {}, f"{CSV_TYPE}; charset=utf-8": {}},
     }
 }
@@ -55,12 +59,12 @@ RoundId = Annotated[
 
 @router.post(
     "/annotations",
-    responses=answers_with(annotation_answers.KeptAnnotations) | NOT_FOUND,
+    responses=NOT_FOUND,
     openapi_extra=described_body(AnnotationsIn, CSV_TYPE),
     summary="Keep annotations",
 )
 @needs(Scope.SUBMIT)
-async def create(request: StrictRequest, services: ServicesDep, tenant: TenantDep) -> Response:
+async def create(request: StrictRequest, services: ServicesDep, tenant: TenantDep) -> KeptAnnotations:
     """Keeps what people say of sentences, pairs of sentences and responses: all of it or, where something is wrong, nothing.
 
     JSON; or CSV with the columns that `GET` gives, of which `annotator` and `response` are needed. Pointers into CSV begin
@@ -71,7 +75,7 @@ async def create(request: StrictRequest, services: ServicesDep, tenant: TenantDe
         drafts = await asyncio.to_thread(_drafts_of_csv, await request.body())
     else:
         drafts = await asyncio.to_thread(_drafts_of_json, await json_of(request))
-    return JSONResponse(await keep_annotations(services.engine, services.contexts, tenant, drafts))
+    return await keep_annotations(services.engine, services.contexts, tenant, drafts)
 
 
 def _drafts_of_csv(body: bytes) -> Sequence[AnnotationDraft]:
@@ -143,33 +147,39 @@ async def list_(
         return StreamingResponse(chunks, media_type=f"{CSV_TYPE}; charset=utf-8", headers=headers)
     begin = 0 if after is None else cursors.number(after)
     found = await read_annotations(services.engine, tenant, wanted, after=begin, limit=limit + 1)
-    return JSONResponse(cursors.page(found, limit, annotation_json, lambda each: cursors.encoded([each.id])))
+    page = cursors.page(
+        AnnotationList, found, limit, show_annotation, lambda each: cursors.encoded([each.id])
+    )
+    return JSONResponse(page.model_dump(mode="json"))
 
 
 @router.post(
     "/labelling-rounds",
     status_code=201,
-    responses=answers_with(annotation_answers.LabellingRound, 201) | NOT_FOUND | CONFLICT,
+    responses=NOT_FOUND | CONFLICT,
     summary="Draw what people shall label",
 )
 @needs(Scope.SUBMIT)
-async def draw(body: LabellingRoundIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def draw(
+    body: LabellingRoundIn, services: ServicesDep, tenant: TenantDep, response: Response
+) -> LabellingRound:
     """Draws sentences, or pairs of them with different scores, as evenly over the scores as there are any.
 
     `links.page` is where people label them: neither the scores nor the model's name are shown there. The same body
     again gives the same round.
     """
-    draft = RoundDraft(job_id_of(body.job), body.kind, body.dimension, body.size, body.seed)
-    made = await draw_round(services.engine, services.contexts, tenant, draft)
-    return JSONResponse(made, HTTPStatus.CREATED, {"Location": f"/v1/labelling-rounds/{made['id']}"})
+    job_id_of(body.job)  # another text is no job's id
+    made = await draw_round(services.engine, services.contexts, tenant, body)
+    response.headers["Location"] = f"/v1/labelling-rounds/{made.id}"
+    return made
 
 
 @router.get(
     "/labelling-rounds/{round_id}",
-    responses=answers_with(annotation_answers.LabellingRound) | NOT_FOUND,
+    responses=NOT_FOUND,
     summary="See how far labelling is",
 )
 @needs(Scope.READ)
-async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> LabellingRound:
     """A round: what was drawn of how much, and how much each annotator has answered."""
-    return JSONResponse(await show_round(services.engine, tenant, round_id))
+    return await show_round(services.engine, tenant, round_id)

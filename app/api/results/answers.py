@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.api.labels.answers import HumanAgreement
+from app.api.results.agreement_answers import HumanAgreement
 from app.api.results.metric_answers import (
     CellMetrics,
     GroupKeys,
@@ -13,6 +13,7 @@ from app.api.results.metric_answers import (
 from app.api.results.prompt_injection_answers import SuspicionSummary
 from app.domain.contract import Answer, Completeness
 from app.domain.metrics.metric import Metric
+from app.domain.personagym.diversity import Diversity
 from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
@@ -101,16 +102,6 @@ class TotalResult(GroupKeys):
     corrected: Corrected | None = Field(None, description="Missing in results from before.")
 
 
-class DiversityAnswer(Answer):
-    """How alike generated personas are: Jaccard similarities, 0 to 1, over all pairs of them."""
-
-    pairs: int
-    highest_attributes: float = Field(description="Of two descriptions' content words.")
-    mean_attributes: float
-    highest_wording: float = Field(description="Of two descriptions' sequences of three characters.")
-    mean_wording: float
-
-
 class PersonaGenerationResult(Answer):
     """What came of a job that makes up personas."""
 
@@ -120,7 +111,7 @@ class PersonaGenerationResult(Answer):
     asks: int
     dropped: dict[str, int] = Field(description="`duplicate`, `alike`, `unusable`, `surplus`.")
     error: str | None = Field(description="What is missing, and why.")
-    diversity: DiversityAnswer | None
+    diversity: Diversity | None
 
 
 class JudgingAgreement(Answer):

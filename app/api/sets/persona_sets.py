@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, ValidationError
 
+from app.api.http import cursors
 from app.api.http.access import Caller, needs
 from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
@@ -17,17 +18,16 @@ from app.api.http.path_ids import id_check
 from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.jobs.routes import POLL_SECONDS, IdempotencyKey
-from app.api.sets import answers as set_answers
-from app.api.sets.lists import list_kept
-from app.api.sets.requests import PersonaSetIn
 from app.domain.contract import Line
 from app.domain.jobs.contract import JobDetail
 from app.domain.jobs.imports import PersonaFormat
 from app.domain.jobs.request import GenerateIn
 from app.domain.keys.api_key import Scope
+from app.domain.sets.contract import PersonaSet, PersonaSetIn, PersonaSetList, PersonaSetSummary
 from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import view_job
 from app.services.sets.persona_sets import find_persona_set, keep_file, keep_personas
+from app.services.sets.sets import list_sets
 
 router = APIRouter(
     prefix="/v1/persona-sets",
@@ -47,7 +47,7 @@ SetId = Annotated[
 @router.post(
     "",
     status_code=201,
-    responses=answers_with(set_answers.PersonaSet, 201) | answers_with(JobDetail, 202),
+    responses=answers_with(PersonaSet, 201) | answers_with(JobDetail, 202),
     openapi_extra=described_body(PersonaSetIn, *JSONL_TYPES, CSV_TYPE),
     summary="Keep personas as a set, or have some made up",
 )
@@ -87,25 +87,25 @@ async def create(
     return _kept(found)
 
 
-@router.get("", responses=answers_with(set_answers.PersonaSetList), summary="List persona sets")
+@router.get("", summary="List persona sets")
 @needs(Scope.READ)
 async def list_(
     services: ServicesDep,
     tenant: TenantDep,
     limit: PageLimit = 20,
     after: After = None,
-) -> Response:
+) -> PersonaSetList:
     """Kept sets, newest first, without their personas. The built-in ones are named by `GET /v1/personas`."""
-    return await list_kept(services, tenant, "persona_set", limit, after)
+    begin = cursors.beginning(after)
+    found = await list_sets(services.engine, "persona_sets", tenant, limit=limit + 1, after=begin)
+    return cursors.newest_first(PersonaSetList, found, limit, PersonaSetSummary.of_row)
 
 
-@router.get(
-    "/{set_id}", responses=answers_with(set_answers.PersonaSet) | NOT_FOUND, summary="Read a persona set"
-)
+@router.get("/{set_id}", responses=NOT_FOUND, summary="Read a persona set")
 @needs(Scope.READ)
-async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> PersonaSet:
     """A set with its personas, kept or built in."""
-    return JSONResponse(await find_persona_set(services.engine, services.submission.catalog, tenant, set_id))
+    return await find_persona_set(services.engine, services.submission.catalog, tenant, set_id)
 
 
 async def _generate(
@@ -118,8 +118,9 @@ async def _generate(
     return JSONResponse(view.model_dump(mode="json"), HTTPStatus.ACCEPTED, headers)
 
 
-def _kept(found: dict[str, Any]) -> Response:
-    return JSONResponse(found, HTTPStatus.CREATED, {"Location": f"/v1/persona-sets/{found['id']}"})
+def _kept(found: PersonaSet) -> Response:
+    location = {"Location": f"/v1/persona-sets/{found.id}"}
+    return JSONResponse(found.model_dump(mode="json"), HTTPStatus.CREATED, location)
 
 
 def _body(value: Any) -> PersonaSetIn:

@@ -1,23 +1,21 @@
 """`/v1/question-sets`: immutable sets of PersonaGym questions, named by their content."""
 
-from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
-from fastapi.responses import JSONResponse
 from pydantic import AfterValidator
 
+from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import NOT_FOUND, PROBLEMS, answers_with
+from app.api.http.openapi import NOT_FOUND, PROBLEMS
 from app.api.http.path_ids import id_check
 from app.api.http.strict_json import StrictRoute
-from app.api.sets import answers as set_answers
-from app.api.sets.lists import list_kept
-from app.api.sets.requests import QuestionSetIn
 from app.domain.keys.api_key import Scope
+from app.domain.sets.contract import QuestionSet, QuestionSetIn, QuestionSetList, QuestionSetSummary
 from app.services.sets.question_sets import find_question_set, keep_questions
+from app.services.sets.sets import list_sets
 
 router = APIRouter(
     prefix="/v1/question-sets",
@@ -35,35 +33,36 @@ SetId = Annotated[
 @router.post(
     "",
     status_code=201,
-    responses=answers_with(set_answers.QuestionSet, 201),
     summary="Keep questions as a set",
 )
 @needs(Scope.SUBMIT)
-async def create(body: QuestionSetIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def create(
+    body: QuestionSetIn, services: ServicesDep, tenant: TenantDep, response: Response
+) -> QuestionSet:
     """Keeps questions by persona description and task. The same questions are the same set, whoever sends them when."""
     found = await keep_questions(
         services.engine, tenant, body.name, body.questions, services.submission.catalog.gym.tasks
     )
-    location = {"Location": f"/v1/question-sets/{found['id']}"}
-    return JSONResponse(found, HTTPStatus.CREATED, location)
+    response.headers["Location"] = f"/v1/question-sets/{found.id}"
+    return found
 
 
-@router.get("", responses=answers_with(set_answers.QuestionSetList), summary="List question sets")
+@router.get("", summary="List question sets")
 @needs(Scope.READ)
 async def list_(
     services: ServicesDep,
     tenant: TenantDep,
     limit: PageLimit = 20,
     after: After = None,
-) -> Response:
+) -> QuestionSetList:
     """Sets, newest first, without their questions: those that were sent and those that jobs have frozen."""
-    return await list_kept(services, tenant, "question_set", limit, after)
+    begin = cursors.beginning(after)
+    found = await list_sets(services.engine, "question_sets", tenant, limit=limit + 1, after=begin)
+    return cursors.newest_first(QuestionSetList, found, limit, QuestionSetSummary.of_row)
 
 
-@router.get(
-    "/{set_id}", responses=answers_with(set_answers.QuestionSet) | NOT_FOUND, summary="Read a question set"
-)
+@router.get("/{set_id}", responses=NOT_FOUND, summary="Read a question set")
 @needs(Scope.READ)
-async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> QuestionSet:
     """A set with its questions. Finished jobs name theirs in the manifest."""
-    return JSONResponse(await find_question_set(services.engine, tenant, set_id))
+    return await find_question_set(services.engine, tenant, set_id)

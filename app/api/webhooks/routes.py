@@ -82,7 +82,7 @@ async def list_(
         found = await webhooks.list_webhooks(
             connection, tenant, limit=limit + 1, after=cursors.beginning(after)
         )
-    return cursors.newest_first(WebhookList, found, limit)
+    return cursors.newest_first(WebhookList, found, limit, lambda webhook: webhook)
 
 
 @router.get("/{webhook_id}", responses=NOT_FOUND, summary="Read a webhook")
@@ -158,4 +158,4 @@ async def list_deliveries(
         found = await webhooks.list_deliveries(
             connection, tenant, webhook_id, limit=limit + 1, after=cursors.beginning(after)
         )
-    return cursors.newest_first(DeliveryList, found, limit)
+    return cursors.newest_first(DeliveryList, found, limit, lambda delivery: delivery)

@@ -97,7 +97,7 @@ async def list_webhooks(
     if after is not None:
         query = query.where(tuple_(Webhook.created_at, Webhook.id) < after)
     query = query.order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(limit)
-    return [_shown(row) for row in await connection.execute(query)]
+    return [contract.Webhook.of_row(row) for row in await connection.execute(query)]
 
 
 async def get_webhook(connection: AsyncConnection, tenant: str, webhook_id: str) -> contract.Webhook | None:
@@ -106,11 +106,7 @@ async def get_webhook(connection: AsyncConnection, tenant: str, webhook_id: str)
         select(*_WEBHOOK).where(Webhook.tenant == tenant, Webhook.id == webhook_id)
     )
     row = rows.first()
-    return None if row is None else _shown(row)
-
-
-def _shown(row: object) -> contract.Webhook:
-    return contract.Webhook.model_validate(row, from_attributes=True)
+    return None if row is None else contract.Webhook.of_row(row)
 
 
 async def secret_of(connection: AsyncConnection, tenant: str, webhook_id: str) -> str | None:
@@ -166,7 +162,7 @@ async def insert_delivery(
         .values(id=message_id, tenant=tenant, webhook_id=webhook_id, event=event, payload=payload)
         .returning(*_DELIVERY)
     )
-    return contract.Delivery.model_validate(rows.one(), from_attributes=True)
+    return contract.Delivery.of_row(rows.one())
 
 
 async def list_deliveries(
@@ -184,7 +180,7 @@ async def list_deliveries(
         query = query.where(tuple_(delivery.created_at, delivery.id) < after)
     query = query.order_by(delivery.created_at.desc(), delivery.id.desc()).limit(limit)
     rows = await connection.execute(query)
-    return [contract.Delivery.model_validate(row, from_attributes=True) for row in rows]
+    return [contract.Delivery.of_row(row) for row in rows]
 
 
 async def claim_due(

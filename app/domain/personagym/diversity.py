@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
 
+from pydantic import Field
+
+from app.domain.contract import Answer
 from app.domain.personagym.similarity import jaccard, jaccard_of_pairs, normalised, shingles
 
 SAME_ATTRIBUTES = 0.5
@@ -43,22 +46,13 @@ class Likeness:
     wording: float
 
 
-@dataclass(frozen=True, slots=True)
-class Diversity:
-    """How alike the descriptions of a set are, over all pairs of them; each is a Jaccard similarity, 0–1.
-
-    Attributes:
-        pairs: How many pairs there are.
-        highest_attributes: The highest similarity of two descriptions' content words.
-        mean_attributes: The mean of these similarities.
-        highest_wording: The highest similarity of two descriptions' shingles.
-        mean_wording: The mean of these similarities.
-    """
+class Diversity(Answer):
+    """How alike generated personas are: Jaccard similarities, 0 to 1, over all pairs of them."""
 
     pairs: int
-    highest_attributes: float
+    highest_attributes: float = Field(description="Of two descriptions' content words.")
     mean_attributes: float
-    highest_wording: float
+    highest_wording: float = Field(description="Of two descriptions' sequences of three characters.")
     mean_wording: float
 
 
@@ -115,4 +109,10 @@ def diversity(descriptions: Sequence[str]) -> Diversity | None:
     wording = jaccard_of_pairs([one.shingles for one in traces])
     if not attributes:
         return None
-    return Diversity(len(attributes), max(attributes), fmean(attributes), max(wording), fmean(wording))
+    return Diversity(
+        pairs=len(attributes),
+        highest_attributes=max(attributes),
+        mean_attributes=fmean(attributes),
+        highest_wording=max(wording),
+        mean_wording=fmean(wording),
+    )

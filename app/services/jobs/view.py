@@ -242,7 +242,7 @@ def usage_of(rows: Sequence[UsageRow]) -> JobUsage:
 
 def failures_of(rows: Sequence[FailureRow]) -> list[FailedCalls]:
     """Failed calls, those that failed alike together."""
-    return [FailedCalls.model_validate(row, from_attributes=True) for row in rows]
+    return [FailedCalls.of_row(row) for row in rows]
 
 
 def cost_of(rows: Sequence[UsageRow]) -> Cost:

@@ -6,7 +6,7 @@ import io
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -14,15 +14,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.labels import annotations
 from app.db.labels.annotations import KnownResponse, StoredAnnotation
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.labels import contract
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Answer, Kind
 from app.domain.labels.annotation_file import COLUMNS, AnnotationDraft
+from app.domain.labels.contract import KeptAnnotations
 from app.services.errors import NotFoundError
 from app.services.identifiers import response_id
 from app.services.job_context import JobContext, JobContexts
 from app.services.labels.check import AnnotationError, checked, job_of, place_of
-from app.services.timestamps import time_json
 
-Json = dict[str, Any]
 Response = tuple[int, int, int]
 """Cell, run and item."""
 
@@ -37,11 +37,8 @@ class AnnotationFilter:
 
 async def keep_annotations(
     engine: AsyncEngine, contexts: JobContexts, tenant: str, drafts: Sequence[AnnotationDraft]
-) -> Json:
+) -> KeptAnnotations:
     """Keeps annotations, all or none. Whoever says something else of the same thing replaces what he said before.
-
-    Returns:
-        How many were ``created``, ``changed`` and ``unchanged``.
 
     Raises:
         InvalidJobError: If some don't fit their job, with every reason.
@@ -58,7 +55,8 @@ async def keep_annotations(
     except IntegrityError as error:
         raise NotFoundError("job not found") from error
     created, changed = counts["created"], counts["changed"]
-    return {"created": created, "changed": changed, "unchanged": len(drafts) - created - changed}
+    unchanged = len(drafts) - created - changed
+    return KeptAnnotations(created=created, changed=changed, unchanged=unchanged)
 
 
 def _by_job(drafts: Sequence[AnnotationDraft]) -> dict[str, list[AnnotationDraft]]:
@@ -141,8 +139,8 @@ async def export_csv(engine: AsyncEngine, tenant: str, wanted: AnnotationFilter)
     while True:
         page = await read_annotations(engine, tenant, wanted, after=after, limit=ROWS_AT_ONCE)
         if page:
-            shown = [annotation_json(each) for each in page]
-            yield _lines([[each[name] for name in COLUMNS] for each in shown])
+            shown = [show_annotation(each) for each in page]
+            yield _lines([[getattr(each, name) for name in COLUMNS] for each in shown])
             after = page[-1].id
         if len(page) < ROWS_AT_ONCE:
             return
@@ -154,24 +152,30 @@ def _lines(rows: Sequence[Sequence[object]]) -> bytes:
     return text.getvalue().encode()
 
 
-def annotation_json(stored: StoredAnnotation) -> Json:
-    """An annotation in the HTTP contract's form."""
+def show_annotation(stored: StoredAnnotation) -> contract.Annotation:
+    """An annotation as it is shown."""
     each = stored.annotation
     other = each.other
-    score: int | str | None = each.score
+    score: int | Literal["not_applicable"] | None = each.score
     if each.answer is Answer.NOT_APPLICABLE:
-        score = each.answer.value
-    return {
-        "object": "annotation",
-        "job": stored.job_id,
-        "annotator": each.annotator,
-        "response": response_id(stored.job_id, *each.place.response),
-        "unit": each.place.unit,
-        "dimension": each.dimension,
-        "score": score,
-        "other_response": None if other is None else response_id(stored.job_id, *other.response),
-        "other_unit": None if other is None else other.unit,
-        "preferred": each.answer.value if each.kind is Kind.PAIRS else None,
-        "created_at": time_json(stored.created_at),
-        "updated_at": time_json(stored.updated_at),
-    }
+        score = "not_applicable"
+    return contract.Annotation(
+        job=stored.job_id,
+        annotator=each.annotator,
+        response=response_id(stored.job_id, *each.place.response),
+        unit=each.place.unit,
+        dimension=each.dimension,
+        score=score,
+        other_response=None if other is None else response_id(stored.job_id, *other.response),
+        other_unit=None if other is None else other.unit,
+        preferred=_PREFERRED.get(each.answer) if each.kind is Kind.PAIRS else None,
+        created_at=stored.created_at,
+        updated_at=stored.updated_at,
+    )
+
+
+_PREFERRED: Mapping[Answer, Literal["first", "second", "equal"]] = {
+    Answer.FIRST: "first",
+    Answer.SECOND: "second",
+    Answer.EQUAL: "equal",
+}

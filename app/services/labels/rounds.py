@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -11,28 +10,16 @@ from app.db.labels.rounds import RoundRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.dimension import Dimension
 from app.domain.labels.annotation import Place
+from app.domain.labels.contract import Labelled, LabellingRound, LabellingRoundIn, Stratum
 from app.domain.labels.rounds import LabellingKind, draw_pairs, draw_sentences, strata_of
 from app.services.errors import NotFoundError, WrongStateError
 from app.services.identifiers import new_id
 from app.services.job_context import JobContext, JobContexts
 from app.services.jobs.view import find_job
-from app.services.timestamps import time_json
 
-Json = dict[str, Any]
 MOST_SHOWN = 20
 """Rounds of a job that are listed."""
 Subject = tuple[Place, Place | None]
-
-
-@dataclass(frozen=True, slots=True)
-class RoundDraft:
-    """What to draw; see :class:`app.db.labels.tables.LabellingRound`."""
-
-    job_id: str
-    kind: LabellingKind
-    dimension: str | None
-    size: int
-    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +37,9 @@ class Round:
     things: tuple[Subject, ...]
 
 
-async def draw_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, draft: RoundDraft) -> Json:
+async def draw_round(
+    engine: AsyncEngine, contexts: JobContexts, tenant: str, wanted: LabellingRoundIn
+) -> LabellingRound:
     """Draws a round. The same again is the same round, whatever has become of the job meanwhile.
 
     Raises:
@@ -58,20 +47,20 @@ async def draw_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, dr
         WrongStateError: If the job is not over: what is drawn from would still change.
         InvalidJobError: If the job has no such dimension, or nothing to draw.
     """
-    job = await find_job(engine, tenant, draft.job_id)
-    context = await contexts.get(tenant, draft.job_id)
-    dimension = _dimension(context, draft.dimension)
-    key = (tenant, job.id, draft.kind.value, dimension.id, draft.size, draft.seed)
+    job = await find_job(engine, tenant, wanted.job)
+    context = await contexts.get(tenant, wanted.job)
+    dimension = _dimension(context, wanted.dimension)
+    key = (tenant, job.id, wanted.kind.value, dimension.id, wanted.size, wanted.seed)
     async with engine.begin() as connection:
         known = await labelling.find_round(connection, *key)
         if known is None and not job.status.is_terminal:
             raise WrongStateError(f"a job that is {job.status} can't be labelled yet", job.status)
-        round_id = known.id if known else await _draw(connection, tenant, context, draft, dimension.id)
+        round_id = known.id if known else await _draw(connection, tenant, context, wanted, dimension.id)
     return await show_round(engine, tenant, round_id)
 
 
 async def _draw(
-    connection: AsyncConnection, tenant: str, context: JobContext, draft: RoundDraft, dimension: str
+    connection: AsyncConnection, tenant: str, context: JobContext, wanted: LabellingRoundIn, dimension: str
 ) -> str:
     traits = [
         (cell.ordinal, trait)
@@ -80,13 +69,13 @@ async def _draw(
         if each.id == dimension
     ]
     rows = await labelling.scored_sentences(
-        connection, tenant, draft.job_id, traits, each=draft.size, seed=draft.seed
+        connection, tenant, wanted.job, traits, each=wanted.size, seed=wanted.seed
     )
-    draw = draw_pairs if draft.kind is LabellingKind.PAIRS else draw_sentences
-    sample = draw(strata_of(rows), draft.size)
+    draw = draw_pairs if wanted.kind is LabellingKind.PAIRS else draw_sentences
+    sample = draw(strata_of(rows), wanted.size)
     if not sample.things:
         what = (
-            "two sentences with different scores" if draft.kind is LabellingKind.PAIRS else "scored sentence"
+            "two sentences with different scores" if wanted.kind is LabellingKind.PAIRS else "scored sentence"
         )
         raise InvalidJobError([FieldError("/dimension", f"the job has no {what} on {dimension!r}")])
     return await labelling.keep_round(
@@ -94,11 +83,11 @@ async def _draw(
         {
             "id": new_id("lab"),
             "tenant": tenant,
-            "job_id": draft.job_id,
-            "kind": draft.kind.value,
+            "job_id": wanted.job,
+            "kind": wanted.kind.value,
             "dimension": dimension,
-            "size": draft.size,
-            "seed": draft.seed,
+            "size": wanted.size,
+            "seed": wanted.seed,
             "things": [[list(place) for place in thing] for thing in sample.things],
             "strata": [asdict(stratum) for stratum in sample.strata],
         },
@@ -120,8 +109,8 @@ def _dimension(context: JobContext, wanted: str | None) -> Dimension:
     return known[wanted]
 
 
-async def show_round(engine: AsyncEngine, tenant: str, round_id: str) -> Json:
-    """A round in the HTTP contract's form.
+async def show_round(engine: AsyncEngine, tenant: str, round_id: str) -> LabellingRound:
+    """A round, and how far it is.
 
     Raises:
         NotFoundError: If the tenant has none of that id.
@@ -129,31 +118,30 @@ async def show_round(engine: AsyncEngine, tenant: str, round_id: str) -> Json:
     async with engine.connect() as connection:
         row = await _round_row(connection, tenant, round_id)
         answered = await labelling.count_answered(connection, tenant, round_id)
-    return _round_json(row, answered)
+    return _shown(row, answered)
 
 
-async def newest_rounds(engine: AsyncEngine, tenant: str, job_id: str) -> list[Json]:
-    """A job's newest rounds in the HTTP contract's form, the newest first."""
+async def newest_rounds(engine: AsyncEngine, tenant: str, job_id: str) -> list[LabellingRound]:
+    """A job's newest rounds, the newest first."""
     async with engine.connect() as connection:
         rows = await labelling.list_rounds(connection, tenant, job_id, MOST_SHOWN)
-        return [_round_json(row, await labelling.count_answered(connection, tenant, row.id)) for row in rows]
+        return [_shown(row, await labelling.count_answered(connection, tenant, row.id)) for row in rows]
 
 
-def _round_json(row: RoundRow, answered: Sequence[tuple[str, int]]) -> Json:
-    return {
-        "id": row.id,
-        "object": "labelling_round",
-        "job": row.job_id,
-        "kind": row.kind,
-        "dimension": row.dimension,
-        "size": row.size,
-        "seed": row.seed,
-        "n": len(row.things),
-        "strata": row.strata,
-        "annotators": [{"annotator": annotator, "answered": count} for annotator, count in answered],
-        "created_at": time_json(row.created_at),
-        "links": {"page": f"/label/{row.id}"},
-    }
+def _shown(row: RoundRow, answered: Sequence[tuple[str, int]]) -> LabellingRound:
+    return LabellingRound(
+        id=row.id,
+        job=row.job_id,
+        kind=LabellingKind(row.kind).value,
+        dimension=row.dimension,
+        size=row.size,
+        seed=row.seed,
+        n=len(row.things),
+        strata=[Stratum(**stratum) for stratum in row.strata],
+        annotators=[Labelled(annotator=annotator, answered=count) for annotator, count in answered],
+        created_at=row.created_at,
+        links={"page": f"/label/{row.id}"},
+    )
 
 
 async def read_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, round_id: str) -> Round:

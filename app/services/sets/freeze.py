@@ -5,7 +5,6 @@ the set with it takes the place of the job's earlier one.
 """
 
 import asyncio
-from dataclasses import asdict
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -78,4 +77,4 @@ async def _measure(engine: AsyncEngine, tenant: str, job_id: str) -> None:
         measured = await asyncio.to_thread(diversity, descriptions)
         if measured is not None:
             async with engine.begin() as connection:
-                await sets.store_diversity(connection, tenant, made.id, asdict(measured))
+                await sets.store_diversity(connection, tenant, made.id, measured.model_dump())

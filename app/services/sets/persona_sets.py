@@ -14,6 +14,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.persona import Persona
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.imports import PersonaFormat, PersonasRead, read_persona_list, read_personas
+from app.domain.sets.contract import PersonaSet
 from app.services.errors import NotFoundError
 from app.services.long_texts import on_a_thread
 from app.services.sets.sets import PERSONA_SET, is_persona_set_id, set_id
@@ -42,8 +43,8 @@ async def made_by(connection: AsyncConnection, tenant: str, job_id: str) -> Stor
 
 async def keep_file(
     engine: AsyncEngine, catalog: Catalog, tenant: str, name: str | None, text: str, form: PersonaFormat
-) -> dict[str, Any]:
-    """Keeps a file's personas as a set and returns it in the HTTP contract's form.
+) -> PersonaSet:
+    """Keeps a file's personas as a set and returns it.
 
     Raises:
         InvalidJobError: With one entry for each thing wrong.
@@ -54,8 +55,8 @@ async def keep_file(
 
 async def keep_personas(
     engine: AsyncEngine, catalog: Catalog, tenant: str, name: str | None, personas: object, pointer: str
-) -> dict[str, Any]:
-    """Keeps personas as a set and returns it in the HTTP contract's form.
+) -> PersonaSet:
+    """Keeps personas as a set and returns it.
 
     Args:
         engine: Where to.
@@ -95,7 +96,7 @@ def _read(read: Callable[[], PersonasRead], catalog: Catalog) -> tuple[str, Peop
 
 async def _keep(
     engine: AsyncEngine, catalog: Catalog, tenant: str, name: str | None, read: tuple[str, People]
-) -> dict[str, Any]:
+) -> PersonaSet:
     id_, content = read
     async with engine.begin() as connection:
         await sets.keep_persona_set(connection, tenant, id_, content, name=name, posted=True)
@@ -120,21 +121,21 @@ def _conflicts(read: PersonasRead, catalog: Catalog) -> list[FieldError]:
     return found
 
 
-async def find_persona_set(engine: AsyncEngine, catalog: Catalog, tenant: str, id_: str) -> dict[str, Any]:
-    """A persona set, kept or built in, in the HTTP contract's form.
+async def find_persona_set(engine: AsyncEngine, catalog: Catalog, tenant: str, id_: str) -> PersonaSet:
+    """A persona set, kept or built in.
 
     Raises:
         NotFoundError: If the tenant has none of that id.
     """
     if id_ in catalog.persona_sets:
         people = [_content(catalog.personas[persona]) for persona in catalog.persona_sets[id_]]
-        return _json(id_, None, people, None, built_in=True)
+        return _shown(id_, None, people, None, built_in=True)
     async with engine.connect() as connection:
         found = await sets.persona_sets(connection, tenant, [id_])
     if id_ not in found:
         raise NotFoundError(f"persona set {id_} not found")
     kept = found[id_]
-    return _json(id_, kept.name, kept.content, kept.diversity, built_in=False)
+    return _shown(id_, kept.name, kept.content, kept.diversity, built_in=False)
 
 
 def _content(persona: Persona) -> dict[str, Any]:
@@ -145,17 +146,12 @@ def _content(persona: Persona) -> dict[str, Any]:
     }
 
 
-def _json(
+def _shown(
     id_: str, name: str | None, people: People, measured: Mapping[str, Any] | None, *, built_in: bool
-) -> dict[str, Any]:
-    return {
-        "id": id_,
-        "object": "persona_set",
-        "name": name,
-        "built_in": built_in,
-        "diversity": measured,
-        "personas": people,
-    }
+) -> PersonaSet:
+    return PersonaSet.model_validate(
+        {"id": id_, "name": name, "built_in": built_in, "diversity": measured, "personas": people}
+    )
 
 
 def generation_json(

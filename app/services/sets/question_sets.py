@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -12,6 +11,7 @@ from app.domain.errors import FieldError, InvalidJobError, escape_pointer
 from app.domain.jobs.imports import persona_of_file, read_question_file
 from app.domain.jobs.specification import JobSpec
 from app.domain.personagym.task import GymTask
+from app.domain.sets.contract import QuestionSet
 from app.services.errors import NotFoundError
 from app.services.long_texts import on_a_thread
 from app.services.sets.sets import QUESTION_SET, set_id
@@ -40,8 +40,8 @@ async def keep_questions(
     name: str | None,
     questions: Mapping[str, Mapping[str, list[str]]],
     tasks: Mapping[str, GymTask],
-) -> dict[str, Any]:
-    """Keeps questions as a set and returns it in the HTTP contract's form; the first name that it got stays.
+) -> QuestionSet:
+    """Keeps questions as a set and returns it; the first name that it got stays.
 
     Raises:
         InvalidJobError: If a task is unknown or named twice, or a list is empty.
@@ -52,8 +52,8 @@ async def keep_questions(
     return await find_question_set(engine, tenant, id_)
 
 
-async def find_question_set(engine: AsyncEngine, tenant: str, id_: str) -> dict[str, Any]:
-    """A question set in the HTTP contract's form.
+async def find_question_set(engine: AsyncEngine, tenant: str, id_: str) -> QuestionSet:
+    """A question set.
 
     Raises:
         NotFoundError: If the tenant has none of that id.
@@ -62,7 +62,7 @@ async def find_question_set(engine: AsyncEngine, tenant: str, id_: str) -> dict[
         found = await sets.question_set(connection, tenant, id_)
     if found is None:
         raise NotFoundError(f"question set {id_} not found")
-    return {"id": id_, "object": "question_set", "name": found[0], "questions": found[1]}
+    return QuestionSet(id=id_, name=found[0], questions=found[1])
 
 
 def _read(

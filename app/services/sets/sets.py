@@ -65,19 +65,3 @@ async def kept_sets(engine: AsyncEngine, tenant: str, wanted: JobIn) -> KeptSets
 def persona_of(kept: Mapping[str, Any]) -> Persona:
     """A persona as sets keep it."""
     return Persona(kept["id"], kept["description"], traits_of(kept["traits"]))
-
-
-def summary_json(kind: str, found: SetSummary) -> dict[str, Any]:
-    """A set as lists show it.
-
-    Args:
-        kind: ``"question_set"`` or ``"persona_set"``.
-        found: The set.
-    """
-    return {
-        "id": found.id,
-        "object": kind,
-        "name": found.name,
-        "created_at": found.created_at.isoformat().replace("+00:00", "Z"),
-        "personas": found.personas,
-    } | ({"questions": found.questions} if kind == "question_set" else {})

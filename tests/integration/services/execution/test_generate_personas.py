@@ -253,7 +253,7 @@ class TestDeletedJob:
             found = await sets.question_set(connection, TENANT, set_id)
         assert found is not None
         kept = await keep_questions(engine, TENANT, "mine", found[1], load_personagym().tasks)
-        assert (kept["id"], kept["name"]) == (set_id, "mine")
+        assert (kept.id, kept.name) == (set_id, "mine")
         await self.delete(worker, job)
         assert await kept_sets(engine) == {set_id}
 
@@ -264,7 +264,7 @@ class TestDeletedJob:
         async def post() -> str:
             people, catalog = made_up(PEOPLE[:2]), submission_dependencies(engine, RecordingQueue()).catalog
             sent = await keep_personas(engine, catalog, TENANT, None, people, "/personas")
-            return str(sent["id"])
+            return str(sent.id)
 
         if posted_first:
             await post()

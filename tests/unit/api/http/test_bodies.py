@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from app.api.sets.requests import QuestionSetIn
 from app.domain.jobs.request import JobIn
+from app.domain.sets.contract import QuestionSetIn
 from tests.api.service import job_body
 
 FEW = 2_500

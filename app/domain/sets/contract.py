@@ -1,13 +1,15 @@
-"""Schemas of the bodies that make question sets and persona sets."""
+"""Question sets and persona sets as clients ask for them and are shown them."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
-from app.domain.contract import Body, Line
+from app.domain.contract import Answer, Body, Line, Page
 from app.domain.instruments.persona import MAX_PERSONAS
 from app.domain.jobs.request import GenerateIn, QuestionsByPersona
+from app.domain.personagym.diversity import Diversity
 
 QUESTIONS_EXAMPLE: JsonDict = {
     "name": "frontier life",
@@ -79,3 +81,62 @@ class PersonaSetIn(Body):
         if (self.personas is None) == (self.generate is None):
             raise ValueError("give either personas or generate")
         return self
+
+
+class QuestionSet(Answer):
+    """An immutable set of questions."""
+
+    id: str = Field(examples=["qset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
+    object: Literal["question_set"] = "question_set"
+    name: str | None
+    questions: dict[str, dict[str, list[str]]] = Field(
+        description="Questions by task id by persona description."
+    )
+
+
+class QuestionSetSummary(Answer):
+    """A question set in a list."""
+
+    id: str = Field(examples=["qset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
+    object: Literal["question_set"] = "question_set"
+    name: str | None
+    created_at: datetime
+    personas: int
+    questions: int
+
+
+class QuestionSetList(Page[QuestionSetSummary]):
+    """A page of question sets, newest first."""
+
+
+class SetMember(Answer):
+    """A persona of a set."""
+
+    id: str
+    description: str
+    traits: dict[str, str] = Field(description="Level by dimension.")
+
+
+class PersonaSet(Answer):
+    """An immutable list of personas."""
+
+    id: str = Field(examples=["pset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
+    object: Literal["persona_set"] = "persona_set"
+    name: str | None
+    built_in: bool
+    diversity: Diversity | None = Field(description="`null` for personas that were brought along.")
+    personas: list[SetMember]
+
+
+class PersonaSetSummary(Answer):
+    """A persona set in a list."""
+
+    id: str = Field(examples=["pset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
+    object: Literal["persona_set"] = "persona_set"
+    name: str | None
+    created_at: datetime
+    personas: int
+
+
+class PersonaSetList(Page[PersonaSetSummary]):
+    """A page of persona sets, newest first."""

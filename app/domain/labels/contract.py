@@ -1,12 +1,14 @@
-"""Schemas of bodies about what people say of sentences and responses."""
+"""Annotations and rounds of labelling as clients ask for them and are shown them."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from app.domain.contract import Body, Identifier, Text
-from app.domain.labels.annotation import MOST_ROWS, Answer
+from app.domain.contract import Answer, Body, Identifier, Page, Text
+from app.domain.labels import annotation
+from app.domain.labels.annotation import MOST_ROWS
 from app.domain.labels.annotation_file import AnnotationDraft
 from app.domain.labels.rounds import MOST_THINGS, LabellingKind
 
@@ -70,7 +72,7 @@ class AnnotationIn(Body):
             score=self.score,
             other_response=self.other_response,
             other_unit=self.other_unit,
-            preferred=None if self.preferred is None else Answer(self.preferred),
+            preferred=None if self.preferred is None else annotation.Answer(self.preferred),
         )
 
 
@@ -102,3 +104,65 @@ class LabellingRoundIn(Body):
     )
     size: int = Field(50, ge=1, le=MOST_THINGS, description="How many; fewer if there are not so many.")
     seed: int = Field(0, ge=0, le=2**31)
+
+
+class KeptAnnotations(Answer):
+    """What became of annotations that were sent."""
+
+    created: int
+    changed: int = Field(description="Those that replaced another answer of the same annotator.")
+    unchanged: int = Field(description="Those that were there already.")
+
+
+class Annotation(Answer):
+    """One annotator's answer."""
+
+    object: Literal["annotation"] = "annotation"
+    job: str
+    annotator: str
+    response: str
+    unit: int | None = Field(description="`null`: the whole response.")
+    dimension: str | None = Field(description="`null`: by a PersonaGym task's rubric.")
+    score: int | Literal["not_applicable"] | None = Field(description="`null` of a pair.")
+    other_response: str | None
+    other_unit: int | None
+    preferred: Literal["first", "second", "equal"] | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class AnnotationList(Page[Annotation]):
+    """A page of annotations, in the order in which they were first given."""
+
+
+class Stratum(Answer):
+    """What was drawn of the sentences, or pairs, that the judges gave the same."""
+
+    task: str
+    scores: list[int] = Field(description="The judges' mean score, rounded: one, or of a pair two.")
+    drawn: int
+    available: int = Field(description="Sentences; of a pair those with the first score times the others.")
+
+
+class Labelled(Answer):
+    """How far an annotator has come."""
+
+    annotator: str
+    answered: int
+
+
+class LabellingRound(Answer):
+    """A sample that people are shown, the same for everybody, in an order of his own for each."""
+
+    id: str = Field(examples=["lab_01kxyz0abcdefghjkmnpqrstvw"])
+    object: Literal["labelling_round"] = "labelling_round"
+    job: str
+    kind: Literal["sentences", "pairs"]
+    dimension: str
+    size: int = Field(description="How many were asked for.")
+    seed: int
+    n: int = Field(description="How many there are.")
+    strata: list[Stratum]
+    annotators: list[Labelled]
+    created_at: datetime
+    links: dict[str, str] = Field(examples=[{"page": "/label/lab_01kxyz0abcdefghjkmnpqrstvw"}])

@@ -1,0 +1,1 @@
+"""Kept questions and personas."""
