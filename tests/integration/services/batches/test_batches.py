@@ -53,13 +53,12 @@ class Service(Worker):
         connections = simulated_connections(running.url)
         self.simulator = running
         self.gateway = BatchGateway(connections)
-        object.__setattr__(
-            self.deps, "batching", Batching(self.gateway, GenaiPriceBook(connections), 0.01, MOST_CALLS)
-        )
+        batching = Batching(self.gateway, GenaiPriceBook(connections), 0.01, MOST_CALLS)
+        self.deps = replace(self.deps, batching=batching)
 
-    def batches_of(self, calls: int) -> None:
-        """Batches have at most so many calls."""
-        object.__setattr__(self.deps, "batching", replace(self.deps.batching, most_calls=calls))
+    def change_batching(self, **changes: Any) -> None:
+        """From now on batches are sent with other dependencies or limits."""
+        self.deps = replace(self.deps, batching=replace(self.deps.batching, **changes))
 
     async def step(self) -> None:
         """Everything that is announced, once."""
@@ -425,7 +424,7 @@ class TestFailingProvider:
     async def test_an_interrupted_submission_is_not_mistaken_for_one_whose_upload_took_long(
         self, engine: AsyncEngine, service: Service
     ) -> None:
-        service.batches_of(23)  # a size that no other test leaves at the simulator
+        service.change_batching(most_calls=23)  # a size that no other test leaves at the simulator
         job = await batched_job(service, "simulated-anthropic", iterations=46)
         for shard_id in await shard_ids(engine, job.id):
             await service.run(shard_id)
@@ -463,7 +462,7 @@ class TestEnding:
     async def test_a_cancelled_job_reads_its_answers_though_other_shards_of_it_are_announced(
         self, engine: AsyncEngine, service: Service
     ) -> None:
-        service.batches_of(2)
+        service.change_batching(most_calls=2)
         personas = ("E-low", "E-high", "C-low", "C-high", "A-low", "A-high")
         job = await batched_job(service, personas=personas, iterations=1)
         for shard_id in (await shard_ids(engine, job.id))[:2]:
@@ -493,7 +492,7 @@ class TestWhereThereAreNone:
         own = f"{{kind: openai, base_url: '{service.simulator.url}/elsewhere', api_key_env: KEY, batches: true}}"
         nowhere = load_connections(f"connections: {{own: {own}}}", {"KEY": "a key"}, None)
         gateway = BatchGateway(nowhere)
-        object.__setattr__(service.deps.batching, "chat", gateway)
+        service.change_batching(chat=gateway)
         monkeypatch.setattr("tests.integration.jobs.simulated_connections", lambda: nowhere)
         job = await batched_job(service, "own")
         failed = await service.until(job, JobStatus.FAILED)

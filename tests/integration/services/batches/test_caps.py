@@ -1,7 +1,5 @@
 """What the jobs of one API key, or of one tenant, spend together when their calls go out in batches."""
 
-from dataclasses import replace
-
 import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -35,7 +33,7 @@ class CentACall:
 async def test_no_batch_carries_them_over_it_and_a_raised_one_lets_them_end(
     engine: AsyncEngine, service: Service
 ) -> None:
-    object.__setattr__(service.deps, "batching", replace(service.deps.batching, prices=CentACall()))
+    service.change_batching(prices=CentACall())
     key = await new_key(engine, 20 * CENT)
     jobs = [await batched_job(service, capped_key=key) for _ in range(2)]
     for job in jobs:
@@ -52,7 +50,7 @@ async def test_no_batch_carries_them_over_it_and_a_raised_one_lets_them_end(
 
 
 async def test_no_batch_carries_a_tenants_jobs_over_its_cap(engine: AsyncEngine, service: Service) -> None:
-    object.__setattr__(service.deps, "batching", replace(service.deps.batching, prices=CentACall()))
+    service.change_batching(prices=CentACall())
     await change_limits(engine, TENANT, LimitChanges(usd=20 * CENT, changes_cap=True))
     jobs = [await batched_job(service, capped_key=key) for key in (await new_key(engine, 20 * CENT), None)]
     for job in jobs:
