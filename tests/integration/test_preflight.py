@@ -10,6 +10,8 @@ import pytest
 from app.db.migration.migrate import migrate_to
 from app.db.revision import revisions
 
+pytestmark = pytest.mark.slow
+
 PEPPER = "a pepper for tests, of more than 32 bytes"
 
 

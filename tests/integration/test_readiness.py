@@ -4,9 +4,13 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from embedded.services import StackConfig, StackUrls, service_commands
 from tests.api.service import Service, serving
 from tests.observe import eventually
+
+pytestmark = pytest.mark.slow
 
 START_SECONDS = 120.0
 

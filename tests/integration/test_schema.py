@@ -70,6 +70,7 @@ class TestState:
         assert state_of(revisions()[-1]) is SchemaState.CURRENT
 
 
+@pytest.mark.slow
 class TestProcesses:
     @pytest.mark.parametrize(
         ("revision", "words"),

@@ -8,6 +8,8 @@ import pytest
 
 from embedded.services import StackConfig, StackUrls, migration_command, service_commands
 
+pytestmark = pytest.mark.slow
+
 NOWHERE = StackUrls("127.0.0.1", 0, "postgresql://nobody@127.0.0.1:9/x", "redis://127.0.0.1:9", 0)
 CONFIG = StackConfig(host="127.0.0.1", port=0, data_dir=Path(), workers=1)
 COMMANDS = {spec.name: spec.argv for spec in service_commands(CONFIG, NOWHERE)} | {
