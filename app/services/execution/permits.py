@@ -199,6 +199,7 @@ class Permit:
                 LIMITER_UNAVAILABLE.inc()
                 await asyncio.sleep(LONGEST_WAIT_FOR_LIMITER_SECONDS * random.uniform(0.5, 1))  # noqa: S311
                 continue
+            # Also whether it was stopped: a cancellation can get lost on its way through a client of Redis.
             if self._stop.is_confirmed or await self._confirmed_in_time():
                 return
             slot, self._slot = self._slot, None
@@ -209,5 +210,4 @@ class Permit:
         clock = asyncio.get_running_loop().time
         granted = clock()
         await self._stop.confirmed()
-        self._stop.check()  # a cancellation can get lost on its way through a client of Redis
         return clock() - granted <= SLOT_SECONDS

@@ -101,11 +101,7 @@ class StopSignal:
     @property
     def is_confirmed(self) -> bool:
         """Whether a call may start without waiting for anything."""
-        return self.reason is None and self._is_fresh
-
-    @property
-    def _is_fresh(self) -> bool:
-        return time.monotonic() - self._seen_active_at <= FRESH_SECONDS
+        return self.reason is None and time.monotonic() - self._seen_active_at <= FRESH_SECONDS
 
     async def confirmed(self) -> None:
         """Waits until the job is known to have been active within the last :data:`FRESH_SECONDS`.
@@ -113,12 +109,13 @@ class StopSignal:
         However busy or cut off a worker is, no call of it starts later than that after a cancellation.
 
         Raises:
-            StoppedError: If stopped before; a stop during it ends the stretch that is waited in.
+            StoppedError: If stopped before or meanwhile.
         """
         self.check()
-        while not self._is_fresh:
+        while not self.is_confirmed:
             self._seen.clear()
             await self._seen.wait()
+            self.check()
 
     def check(self) -> None:
         """Raises if stopped.
@@ -188,7 +185,7 @@ class _Lease(_Stay):
 
     def __enter__(self) -> None:
         self._signal.check()
-        super().__enter__()
+        self._tasks.add(self._task)
 
     def _ended(self) -> StoppedError | None:
         reason = self._signal.reason

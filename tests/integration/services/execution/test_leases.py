@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.services.execution import leases
 from app.services.execution.leases import LeaseKeeper
-from app.services.execution.stop_signal import StopReason, StopSignal
+from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
 from app.telemetry.metrics import LEASES_LOST
 from tests.integration.jobs import claimed, execute, expire, new_job, scalar, take
 
@@ -64,7 +64,7 @@ class TestLeaseKeeper:
         async with engine.begin() as holder:
             await holder.execute(text("SELECT FROM shards FOR UPDATE"))
             async with keeper.running():
-                with keeper.holding(claim, stop, asked), contextlib.suppress(TimeoutError):
+                with keeper.holding(claim, stop, asked), contextlib.suppress(TimeoutError, StoppedError):
                     while stop.reason is None:
                         async with asyncio.timeout(lease):
                             await stop.confirmed()
