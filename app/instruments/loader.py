@@ -47,7 +47,6 @@ class AtomicInstrument:
         instructions: Templates of the system prompt.
         tasks: The generation tasks by id.
         refusal: How refusals begin.
-        segmentation: Parameters of the sentence splitter.
     """
 
     version: str
@@ -58,7 +57,6 @@ class AtomicInstrument:
     instructions: tuple[str, ...]
     tasks: Mapping[str, AtomicTask]
     refusal: RefusalRules
-    segmentation: PunktRules
 
 
 @cache
@@ -88,7 +86,8 @@ def read_atomic(root: Traversable, version: str) -> AtomicInstrument:
     instructions = source.read(f"{directory}/instructions.yaml", InstructionsFile).instructions
     tasks = source.read(f"{directory}/tasks.yaml", TasksFile).to_domain()
     refusal = source.read(f"{directory}/refusal.yaml", RefusalFile).to_domain()
-    segmentation = source.read("segmentation/punkt-en-v1.yaml", SegmentationFile).to_domain()
+    # Jobs name their segmenter; that of the first jobs is part of v1 and of its hash.
+    source.read("segmentation/punkt-en-v1.yaml", SegmentationFile)
     return AtomicInstrument(
         version=version,
         content_hash=source.content_hash(),
@@ -98,8 +97,16 @@ def read_atomic(root: Traversable, version: str) -> AtomicInstrument:
         instructions=instructions,
         tasks=MappingProxyType(tasks),
         refusal=refusal,
-        segmentation=segmentation,
     )
+
+
+def load_punkt(name: str) -> PunktRules:
+    """A language's data for Punkt that come with the package.
+
+    Raises:
+        InstrumentError: If the file is missing or not valid.
+    """
+    return Source(files("app.instruments")).read(f"segmentation/{name}.yaml", SegmentationFile).to_domain()
 
 
 class Source:

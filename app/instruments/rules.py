@@ -1,19 +1,21 @@
 """The rules that come with the package. A released version never changes: a change is a further line, and the last line is what new jobs get."""
 
+from functools import partial
+
 from app.domain.instruments.rules import RuleBook, Versions
 from app.domain.instruments.segmentation import Segmenter
 from app.domain.judging.prompt_injection import addresses_judge
-from app.instruments.loader import load_atomic
+from app.instruments.loader import load_atomic, load_punkt
 
 
-def _punkt() -> Segmenter:
+def _punkt(name: str) -> Segmenter:
     from app.domain.instruments.punkt import PunktSegmenter  # noqa: PLC0415 - importing NLTK takes a third of a second
 
-    return PunktSegmenter(load_atomic("v1").segmentation)
+    return PunktSegmenter(load_punkt(name))
 
 
 RULES = RuleBook(
-    segmenter=Versions("segmenter", {"punkt-en-v1": _punkt}),
+    segmenter=Versions("segmenter", {"punkt-en-v1": partial(_punkt, "punkt-en-v1")}),
     refusals=Versions("version of the refusal rules", {"refusals-en-v1": lambda: load_atomic("v1").refusal}),
     injections=Versions("version of the injection patterns", {"injections-v1": lambda: addresses_judge}),
 )

@@ -15,11 +15,15 @@ def sha256(*parts: object) -> str:
 
 def test_every_kind_has_the_version_that_jobs_from_before_mean() -> None:
     before = RULES.load(InstrumentRef("v1", "", "punkt-en-v1"))
-    assert before.segmenter.name == load_atomic("v1").segmentation.name == "punkt-en-v1"
+    assert before.segmenter.name == "punkt-en-v1"
     assert (
         before.refusals is load_atomic("v1").refusal
     )  # which, as the segmenter's data, the instrument's hash fixes
     assert before.addresses_judge is addresses_judge
+
+
+def test_a_segmenter_goes_by_the_name_that_it_has() -> None:
+    assert [RULES.segmenter.load(name).name for name in RULES.segmenter.names] == list(RULES.segmenter.names)
 
 
 def test_the_injection_patterns_are_those_of_v1() -> None:

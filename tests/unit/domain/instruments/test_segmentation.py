@@ -9,10 +9,10 @@ from nltk.tokenize.punkt import PunktSentenceTokenizer
 
 from app.domain.instruments.punkt import PunktSegmenter
 from app.domain.instruments.segmentation import normalise, runaway
-from app.instruments.loader import load_atomic
+from app.instruments.loader import load_punkt
 
 GOLDEN = yaml.safe_load((Path(__file__).parents[3] / "golden" / "sentences.yaml").read_text(encoding="utf-8"))
-SEGMENTER = PunktSegmenter(load_atomic().segmentation)
+SEGMENTER = PunktSegmenter(load_punkt("punkt-en-v1"))
 
 UNLIMITED = 1_000_000
 
@@ -80,7 +80,7 @@ class TestParameters:
         assert SEGMENTER.name == "punkt-en-v1"
 
     def test_unknown_words_do_not_make_the_parameters_grow(self) -> None:
-        segmenter = PunktSegmenter(load_atomic().segmentation)
+        segmenter = PunktSegmenter(load_punkt("punkt-en-v1"))
         before = len(segmenter._punkt._params.ortho_context)
         segmenter.segment(" ".join(f"Etc. Word{n} and so on..." for n in range(100)), UNLIMITED)
         assert len(segmenter._punkt._params.ortho_context) == before
