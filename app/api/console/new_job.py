@@ -21,10 +21,11 @@ from app.api.providers.model_routes import keep_check_rate
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.request import JobIn, ModelIn
 from app.domain.keys.api_key import Scope
+from app.domain.providers.contract import CheckedRole
 from app.llm.connections.connections import Connections
 from app.services.errors import SpendingCapError
 from app.services.identifiers import new_id
-from app.services.jobs.check_model import Check, Role, check_model
+from app.services.jobs.check_model import Check, check_model
 from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
 from app.services.sets.sets import list_sets
@@ -107,7 +108,7 @@ async def _submitted(services: Services, caller: Caller, job: JobIn, body: Json,
 
 async def _checked(services: Services, caller: Caller, body: Json) -> list[Json]:
     """What short calls to the models of a job find, or why one can't be called, by the model's name."""
-    roles: tuple[tuple[str, Role], ...] = (("models", "model"), ("judges", "judge"))
+    roles: tuple[tuple[str, CheckedRole], ...] = (("models", "model"), ("judges", "judge"))
     found: dict[str, list[Json]] = {}
     for name, role in roles:
         for given in body.get(name, []):
@@ -120,19 +121,19 @@ async def _checked(services: Services, caller: Caller, body: Json) -> list[Json]
     return [{"name": name, "findings": findings} for name, findings in found.items()]
 
 
-async def _findings(services: Services, caller: Caller, role: Role, described: Json) -> list[Json]:
+async def _findings(services: Services, caller: Caller, role: CheckedRole, described: Json) -> list[Json]:
     try:
         model = ModelIn.model_validate(described)
         await keep_check_rate(services, caller.tenant)
         check = Check(model, role, call=True, capped_key=caller.capped_key)
-        findings: list[Json] = (await check_model(services.checking, caller.tenant, check))["findings"]
+        found = await check_model(services.checking, caller.tenant, check)
     except ValidationError as error:
         return [{"good": False, "text": f"{each['msg']}."} for each in error.errors()]
     except InvalidJobError as error:
         return [{"good": False, "text": f"{each.message}."} for each in error.errors]
     except (ProblemError, SpendingCapError) as error:
         return [{"good": False, "text": f"{getattr(error, 'detail', error)}."}]
-    return findings
+    return [finding.model_dump() for finding in found.findings]
 
 
 def _version(body: Json) -> str:

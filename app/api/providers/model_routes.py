@@ -2,20 +2,18 @@
 
 import math
 from http import HTTPStatus
-from typing import Literal
 
-from fastapi import APIRouter, Depends, Response
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Depends
 from pydantic import ConfigDict, Field
 
 from app.api.http.access import needs
 from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import PROBLEMS, answers_with
+from app.api.http.openapi import PROBLEMS
 from app.api.http.problems import ProblemError
 from app.api.http.strict_json import StrictRoute
-from app.api.providers import model_answers
 from app.domain.jobs.request import ModelIn
 from app.domain.keys.api_key import Scope
+from app.domain.providers.contract import CheckedRole, ModelCheck
 from app.services.jobs.check_model import Check, check_model
 
 CHECKS_PER_MINUTE = 30
@@ -39,15 +37,15 @@ class CheckIn(ModelIn):
         json_schema_extra={"examples": [{"model": "simulated/sim-judge", "role": "judge"}]},
     )
 
-    role: Literal["judge", "model", "persona_agent"] = Field(
+    role: CheckedRole = Field(
         "judge", description="As what a job would call it: that decides which parameters it is sent."
     )
     call: bool = Field(True, description="`false`: says what a job would send, and calls nobody.")
 
 
-@router.post("/check", responses=answers_with(model_answers.ModelCheck), summary="Try a model")
+@router.post("/check", summary="Try a model")
 @needs(Scope.SUBMIT)
-async def check(body: CheckIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> Response:
+async def check(body: CheckIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> ModelCheck:
     """Makes one short call and says what it found: reachable, key valid, limits, parameters, thoughts, latency, price.
 
     Where the provider refuses a parameter the call is made again without it. A model that fails is a 200 with
@@ -56,7 +54,7 @@ async def check(body: CheckIn, services: ServicesDep, tenant: TenantDep, caller:
     if body.call:
         await keep_check_rate(services, tenant)
     asked = Check(body, body.role, body.call, caller.capped_key)
-    return JSONResponse(await check_model(services.checking, tenant, asked))
+    return await check_model(services.checking, tenant, asked)
 
 
 async def keep_check_rate(services: Services, tenant: str) -> None:

@@ -5,7 +5,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.domain.contract import Answer
+from app.domain.providers.usage import Amount
 
+CheckedRole = Literal["judge", "model", "persona_agent"]
 SampledRole = Literal["model", "persona_agent", "judge", "reasoner"]
 
 
@@ -24,3 +26,86 @@ class SentParameters(Answer):
     sent: dict[str, Any] = Field(description="Fields of the request's body.")
     not_sent: list[NotSent]
     without_effect: list[str] = Field(description="Parameters that the model takes and ignores.")
+
+
+class CheckedReply(Answer):
+    """What the model answered."""
+
+    text: str = Field(description="Its beginning.")
+    finish_reason: str
+    model_snapshot: str | None = Field(description="The model's name in the reply.")
+    input_tokens: int | None
+    output_tokens: int | None
+    thoughts: bool = Field(description="Whether the reply has thoughts, which are kept apart from its text.")
+
+
+class CheckedLimits(Answer):
+    """The rate limits that the reply's headers name."""
+
+    requests_per_minute: float | None
+    tokens_per_minute: float | None
+    input_tokens_per_minute: float | None
+    output_tokens_per_minute: float | None
+
+
+class CheckError(Answer):
+    """Why there is no reply."""
+
+    code: str = Field(description="The provider's code, or one of ours.")
+    status: int | None = Field(description="HTTP status; `null` where no response came.")
+    message: str
+    remedy: str = Field(description="What to do about it.")
+
+
+class RefusedParameter(Answer):
+    """A parameter that the provider refused and that the model table does not know to be refused."""
+
+    parameter: str
+    said: str = Field(description="The provider's words.")
+
+
+class CheckedPrice(Answer):
+    """US dollars per million tokens; `null` where no price is known."""
+
+    input: Amount | None
+    output: Amount | None
+    source: str | None
+
+
+class ModelEnds(Answer):
+    """When a model ends."""
+
+    day: str = Field(description="The day from which on it is not answered.", examples=["2027-01-14"])
+    source: str
+    certainty: Literal["vendor", "secondary", "inferred"]
+
+
+class Finding(Answer):
+    """A sentence for people."""
+
+    good: bool
+    text: str
+
+
+class ModelCheck(Answer):
+    """What a check of a model found."""
+
+    object: Literal["model_check"] = "model_check"
+    model: str
+    role: CheckedRole
+    kind: str
+    base_url: str
+    simulated: bool
+    works: bool | None = Field(description="Whether it answered with a text; `null` where it was not called.")
+    calls: int
+    latency_ms: float | None = Field(description="Of the last call.")
+    usd: Amount | None = Field(description="What the answered call cost, where that is known.")
+    reply: CheckedReply | None
+    limits: CheckedLimits | None
+    error: CheckError | None
+    refused: list[RefusedParameter]
+    price: CheckedPrice
+    ends: ModelEnds | None
+    model_table: str | None = Field(description="Version of the data on what families of models take.")
+    parameters: SentParameters
+    findings: list[Finding] = Field(description="All of it in sentences.")

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -18,6 +18,17 @@ from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.request import ModelIn
 from app.domain.jobs.resolve import at_temperature_zero, look_up_model
 from app.domain.personagym.specification import with_sampling
+from app.domain.providers.contract import (
+    CheckedLimits,
+    CheckedPrice,
+    CheckedReply,
+    CheckedRole,
+    CheckError,
+    Finding,
+    ModelCheck,
+    ModelEnds,
+    RefusedParameter,
+)
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Model, Usage
 from app.domain.providers.parameters import parameter_problems
 from app.llm.connections.connections import Connection, Connections
@@ -34,9 +45,6 @@ from app.services.providers.connection_book import ConnectionBook
 from app.services.providers.model_parameters import UNKNOWN, parameters_of, sent_of
 from app.services.providers.remedies import remedy_of
 
-Json = dict[str, Any]
-Role = Literal["judge", "model", "persona_agent"]
-
 PROMPT = 'Reply with the word "ready" and nothing else.'
 MOST_TOKENS = 400
 """Of the answer, where none are named: enough for a model that thinks a little first."""
@@ -44,13 +52,6 @@ DEADLINE_SECONDS = 60.0
 MOST_CALLS = 4
 """One, and one more for each parameter that the provider refuses."""
 SHOWN_CHARACTERS = 200
-LIMITS = (
-    "requests_per_minute",
-    "tokens_per_minute",
-    "input_tokens_per_minute",
-    "output_tokens_per_minute",
-)
-"""The limits that headers name, as in ``ProviderLimits``."""
 REFUSING_STATUSES = frozenset({400, 422})
 
 
@@ -84,7 +85,7 @@ class Check(NamedTuple):
     """
 
     model: ModelIn
-    role: Role
+    role: CheckedRole
     call: bool
     capped_key: str | None = None
 
@@ -105,8 +106,8 @@ class _Tried(NamedTuple):
     usd: float | None
 
 
-async def check_model(deps: CheckDependencies, tenant: str, check: Check) -> Json:
-    """What was found, in the HTTP contract's form. A model that fails is an answer, not an error.
+async def check_model(deps: CheckDependencies, tenant: str, check: Check) -> ModelCheck:
+    """What was found. A model that fails is an answer, not an error.
 
     Raises:
         InvalidJobError: If there is no such model, or it can't be asked like this.
@@ -269,140 +270,126 @@ async def _hold(deps: CheckDependencies, payers: Payers, model: Model, nanos: in
 
 def _found(
     deps: CheckDependencies, connection: Connection, model: Model, check: Check, tried: _Tried | None
-) -> Json:
+) -> ModelCheck:
     price = deps.prices.price(model, Usage(1_000_000, 0))
     returned = deps.prices.price(model, Usage(0, 1_000_000))
     ends = end_of(connection, model.name)
     reply = None if tried is None else tried.reply
     error = None if tried is None else tried.error
-    found: Json = {
-        "object": "model_check",
-        "model": check.model.model,
-        "role": check.role,
-        "kind": connection.kind,
-        "base_url": connection.base_url,
-        "simulated": connection.simulated,
-        "works": None if tried is None else reply is not None and bool(reply.text.strip()),
-        "calls": 0 if tried is None else tried.calls,
-        "latency_ms": None if tried is None else round(tried.latency_ms, 1),
-        "usd": None if tried is None else tried.usd,
-        "reply": None if reply is None else _reply_json(reply),
-        "limits": None if reply is None else _limits_json(reply),
-        "error": None if error is None else _error_json(error, connection),
-        "refused": [] if tried is None else [{"parameter": n, "said": w} for n, w in tried.refused.items()],
-        "price": {"input": price.usd, "output": returned.usd, "source": price.source},
-        "ends": None if ends is None else {**ends._asdict(), "day": ends.day.isoformat()},
-        "model_table": (model.takes or UNKNOWN).table or None,
-        "parameters": parameters_of(model).model_dump(),
-    }
-    ending = [] if ends is None else [_Finding(False, f"It {ends.told(datetime.now(UTC).date())}")]
-    findings = (
+    found = ModelCheck(
+        model=check.model.model,
+        role=check.role,
+        kind=connection.kind,
+        base_url=connection.base_url,
+        simulated=connection.simulated,
+        works=None if tried is None else reply is not None and bool(reply.text.strip()),
+        calls=0 if tried is None else tried.calls,
+        latency_ms=None if tried is None else round(tried.latency_ms, 1),
+        usd=None if tried is None else tried.usd,
+        reply=None if reply is None else _reply(reply),
+        limits=None if reply is None or reply.limits is None else CheckedLimits.of_row(reply.limits),
+        error=None if error is None else _error(error, connection),
+        refused=[]
+        if tried is None
+        else [RefusedParameter(parameter=name, said=words) for name, words in tried.refused.items()],
+        price=CheckedPrice(input=price.usd, output=returned.usd, source=price.source),
+        ends=None
+        if ends is None
+        else ModelEnds(day=ends.day.isoformat(), source=ends.source, certainty=ends.certainty),
+        model_table=(model.takes or UNKNOWN).table or None,
+        parameters=parameters_of(model),
+        findings=[],
+    )
+    found.findings += [
         *_of_call(found),
         *_of_hold(reply or error),
         *_of_parameters(found),
         *_of_price(found),
-        *ending,
+        *([] if ends is None else [_bad(f"It {ends.told(datetime.now(UTC).date())}")]),
+    ]
+    return found
+
+
+def _reply(reply: ChatReply) -> CheckedReply:
+    return CheckedReply(
+        text=reply.text[:SHOWN_CHARACTERS],
+        finish_reason=reply.finish_reason.value,
+        model_snapshot=reply.model_snapshot,
+        input_tokens=None if reply.usage is None else reply.usage.input_tokens,
+        output_tokens=None if reply.usage is None else reply.usage.output_tokens,
+        thoughts=reply.thoughts is not None,
     )
-    return found | {"findings": [finding._asdict() for finding in findings]}
 
 
-def _reply_json(reply: ChatReply) -> Json:
-    return {
-        "text": reply.text[:SHOWN_CHARACTERS],
-        "finish_reason": reply.finish_reason.value,
-        "model_snapshot": reply.model_snapshot,
-        "input_tokens": None if reply.usage is None else reply.usage.input_tokens,
-        "output_tokens": None if reply.usage is None else reply.usage.output_tokens,
-        "thoughts": reply.thoughts is not None,
-    }
+def _error(error: ModelCallError, connection: Connection) -> CheckError:
+    return CheckError(
+        code=error.code, status=error.status, message=str(error), remedy=remedy_of(error, connection)
+    )
 
 
-def _limits_json(reply: ChatReply) -> Json | None:
-    if reply.limits is None:
-        return None
-    return {name: getattr(reply.limits, name) for name in LIMITS}
+def _good(text: str) -> Finding:
+    return Finding(good=True, text=text)
 
 
-def _error_json(error: ModelCallError, connection: Connection) -> Json:
-    return {
-        "code": error.code,
-        "status": error.status,
-        "message": str(error),
-        "remedy": remedy_of(error, connection),
-    }
+def _bad(text: str) -> Finding:
+    return Finding(good=False, text=text)
 
 
-class _Finding(NamedTuple):
-    """A sentence for people, and whether it is good news."""
-
-    good: bool
-    text: str
-
-
-def _of_call(found: Json) -> Iterator[_Finding]:
-    error, reply = found["error"], found["reply"]
+def _of_call(found: ModelCheck) -> Iterator[Finding]:
+    error, reply = found.error, found.reply
     if error is not None:
-        yield _Finding(False, f"The call failed ({error['code']}): {error['message']}")
-        yield _Finding(False, error["remedy"])
+        yield _bad(f"The call failed ({error.code}): {error.message}")
+        yield _bad(error.remedy)
     if reply is None:
         return
-    tokens = "" if reply["output_tokens"] is None else f", {reply['output_tokens']} output tokens"
-    snapshot = f" as {reply['model_snapshot']}" if reply["model_snapshot"] else ""
-    yield _Finding(True, f"It answered{snapshot} in {found['latency_ms'] / 1000:.1f} s{tokens}.")
-    if not reply["text"].strip():
-        cut = reply["finish_reason"] == FinishReason.LENGTH.value
+    tokens = "" if reply.output_tokens is None else f", {reply.output_tokens} output tokens"
+    snapshot = f" as {reply.model_snapshot}" if reply.model_snapshot else ""
+    yield _good(f"It answered{snapshot} in {(found.latency_ms or 0) / 1000:.1f} s{tokens}.")
+    if not reply.text.strip():
+        cut = reply.finish_reason == FinishReason.LENGTH.value
         why = " It was cut off at max_tokens: allow more, or have it reason less." if cut else ""
-        yield _Finding(False, f"The answer has no text (finish reason {reply['finish_reason']}).{why}")
-    if reply["thoughts"]:
-        yield _Finding(True, "It thinks before it answers: its thoughts are paid for and not scored.")
-    limits = found["limits"] or {}
-    named = [
-        f"{limits[name]:,.0f} {name.replace('_', ' ')}" for name in LIMITS if limits.get(name) is not None
-    ]
-    yield _Finding(
-        True, f"Its headers name limits: {', '.join(named)}." if named else "Its headers name no limits."
-    )
+        yield _bad(f"The answer has no text (finish reason {reply.finish_reason}).{why}")
+    if reply.thoughts:
+        yield _good("It thinks before it answers: its thoughts are paid for and not scored.")
+    limits = {} if found.limits is None else found.limits.model_dump(exclude_none=True)
+    named = [f"{limit:,.0f} {name.replace('_', ' ')}" for name, limit in limits.items()]
+    yield _good(f"Its headers name limits: {', '.join(named)}." if named else "Its headers name no limits.")
 
 
-def _of_hold(answer: ChatReply | ModelCallError | None) -> Iterator[_Finding]:
+def _of_hold(answer: ChatReply | ModelCallError | None) -> Iterator[Finding]:
     """Says which limit of more than a minute is used up, by the headers of the answer."""
     limits = None if answer is None else answer.limits
     if limits is None or limits.hold_reason is None:
         return
     until = datetime.now(UTC) + timedelta(seconds=limits.hold_ends_seconds)
-    yield _Finding(
-        False,
+    yield _bad(
         f"Its headers say: {limits.hold_reason}, until {until:%Y-%m-%d %H:%M} UTC. A job's calls to it wait for that.",
     )
 
 
-def _of_parameters(found: Json) -> Iterator[_Finding]:
-    parameters = found["parameters"]
-    for refused in found["refused"]:
-        yield _Finding(
-            False,
-            f"The provider refuses {refused['parameter']} ({refused['said']}), which the model table does not know:"
-            f' a job has to leave it out with "{refused["parameter"]}": null or name the model\'s family.',
+def _of_parameters(found: ModelCheck) -> Iterator[Finding]:
+    parameters = found.parameters
+    for refused in found.refused:
+        yield _bad(
+            f"The provider refuses {refused.parameter} ({refused.said}), which the model table does not know:"
+            f' a job has to leave it out with "{refused.parameter}": null or name the model\'s family.',
         )
-    for dropped in parameters["not_sent"]:
-        yield _Finding(False, f"{dropped['parameter']} {dropped['value']} is not sent: {dropped['reason']}.")
-    for name in parameters["without_effect"]:
-        yield _Finding(False, f"It takes {name} and ignores it while it reasons.")
-    sent = ", ".join(f"{name} {value}" for name, value in parameters["sent"].items()) or "no parameters"
-    yield _Finding(True, f"As a {found['role'].replace('_', ' ')}, a job would send {sent}.")
+    for dropped in parameters.not_sent:
+        yield _bad(f"{dropped.parameter} {dropped.value} is not sent: {dropped.reason}.")
+    for name in parameters.without_effect:
+        yield _bad(f"It takes {name} and ignores it while it reasons.")
+    sent = ", ".join(f"{name} {value}" for name, value in parameters.sent.items()) or "no parameters"
+    yield _good(f"As a {found.role.replace('_', ' ')}, a job would send {sent}.")
 
 
-def _of_price(found: Json) -> Iterator[_Finding]:
-    price = found["price"]
-    if price["input"] is None or price["output"] is None:
-        yield _Finding(
-            False, "No price is known: add it to the connection, or a budget in dollars can't be kept."
-        )
-    elif not found["simulated"]:
-        yield _Finding(
-            True,
-            f"It costs ${price['input']:.2f} per million input and ${price['output']:.2f} per million output tokens"
-            f" ({price['source']}).",
+def _of_price(found: ModelCheck) -> Iterator[Finding]:
+    price = found.price
+    if price.input is None or price.output is None:
+        yield _bad("No price is known: add it to the connection, or a budget in dollars can't be kept.")
+    elif not found.simulated:
+        yield _good(
+            f"It costs ${price.input:.2f} per million input and ${price.output:.2f} per million output tokens"
+            f" ({price.source}).",
         )
 
 

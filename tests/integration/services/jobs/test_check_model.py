@@ -13,12 +13,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.budgets import Payers, read_caps
 from app.domain.errors import InvalidJobError
+from app.domain.providers.contract import CheckedLimits
 from app.guard.addresses import parse_networks
 from app.guard.targets import Guard
 from app.llm.connections.connections import Connections, load_connections
 from app.llm.models.prices import GenaiPriceBook
 from app.services.errors import SpendingCapError
-from app.services.jobs.check_model import LIMITS, Check, CheckDependencies, check_model
+from app.services.jobs.check_model import Check, CheckDependencies, check_model
 from app.services.keys.tenant_limits import LimitChanges, change_limits
 from app.services.providers.connection_book import ConnectionBook
 from app.services.providers.connections import ConnectionDependencies, create_connection
@@ -63,7 +64,7 @@ async def check(deps: CheckDependencies, model: str = "lab/m", **options: Any) -
     parameters = options.pop("parameters", {})
     draft = a_model(model, **parameters)
     asked: Json = {"role": "judge", "call": True} | options
-    return await check_model(deps, TENANT, Check(draft, **asked))
+    return (await check_model(deps, TENANT, Check(draft, **asked))).model_dump(mode="json")
 
 
 def bodies(stub: StubProvider) -> list[Json]:
@@ -87,7 +88,7 @@ class TestAnswered:
         found = await check(deps, "lab/priced")
         assert (found["works"], found["calls"], found["error"]) == (True, 1, None)
         assert found["reply"]["text"] == "I love parties."
-        assert found["limits"] == dict.fromkeys(LIMITS) | {
+        assert found["limits"] == dict.fromkeys(CheckedLimits.model_fields) | {
             "requests_per_minute": 500,
             "tokens_per_minute": 30000,
         }
