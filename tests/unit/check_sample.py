@@ -6,16 +6,18 @@ from typing import Any
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.grouping import Grouping
 from app.domain.judging.verdict import Verdict, VerdictStatus
-from app.domain.results.grouping_check import CheckedSentence, Json, JudgingCheck
+from app.domain.results.grouping_check import CheckedSentence, CheckedSentences
 from app.instruments.grouped_loader import load_grouped
 
 
-def checked(grouping: Grouping, sentences: Iterable[CheckedSentence], asked_alone: Mapping[str, int]) -> Json:
+def checked(
+    grouping: Grouping, sentences: Iterable[CheckedSentence], asked_alone: Mapping[str, int]
+) -> dict[str, Any]:
     """The check of these sentences."""
-    check = JudgingCheck()
+    check = CheckedSentences()
     for sentence in sentences:
         check.add(sentence)
-    return check.to_json(grouping, asked_alone)
+    return check.check(grouping, asked_alone).model_dump(exclude_unset=True)
 
 
 def check_of(*pairs: tuple[int, int], judge: str = "a/judge") -> dict[str, Any]:

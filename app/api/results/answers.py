@@ -12,10 +12,10 @@ from app.api.results.metric_answers import (
 )
 from app.api.results.prompt_injection_answers import SuspicionSummary
 from app.domain.contract import Answer, Completeness
-from app.domain.metrics.metric import Metric
 from app.domain.personagym.diversity import Diversity
 from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
 from app.domain.results.coverage import Coverage
+from app.domain.results.grouping_check import JudgingCheck
 from app.domain.results.missing import Corrected
 from app.domain.results.results import Correlation, LengthEffect
 
@@ -112,45 +112,6 @@ class PersonaGenerationResult(Answer):
     dropped: dict[str, int] = Field(description="`duplicate`, `alike`, `unusable`, `surplus`.")
     error: str | None = Field(description="What is missing, and why.")
     diversity: Diversity | None
-
-
-class JudgingAgreement(Answer):
-    """How far one judge's verdicts agree, over all tasks (`task` is `null`) or in one; each n counts sentences."""
-
-    judge: str
-    task: str | None
-    scale: dict[str, int] = Field(
-        description="`minimum` and `maximum`; dimensions with another have a row of their own."
-    )
-    sentences: int = Field(description="Judged both ways.")
-    responses: int
-    left_out: int = Field(description="Without a readable verdict alone; in none of the figures.")
-    suspicious: int | None = Field(
-        None,
-        description="Whose grouped verdict has a `suspicion`; in all of the figures. Missing in results from before it was counted.",
-    )
-    exact_agreement: Metric
-    mean_absolute_difference: Metric
-    mean_difference: Metric = Field(description="Grouped minus alone, in points of the scale.")
-    quadratic_kappa: Metric
-    acc_grouped: Metric = Field(description="Share of the sentences scored in a group that are in character.")
-    acc_alone: Metric
-    acc_difference: Metric
-
-
-class JudgingCheck(Answer):
-    """A sample's verdicts on several sentences a call beside those on one. Its verdicts alone are in no other figure."""
-
-    sentences_per_call: int
-    sample: dict[str, float] = Field(
-        description="`share` and `minimum` as asked for, the `responses` drawn, and how many they were `drawn_from`."
-    )
-    responses: int = Field(description="With sentences judged both ways; refusals have none.")
-    sentences: int
-    asked_alone: dict[str, int] = Field(
-        description="Sentences whose part of a reply about several could not be used, by what became of it."
-    )
-    agreement: list[JudgingAgreement]
 
 
 class Results(BaseModel):

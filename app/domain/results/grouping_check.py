@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, SkipValidation
 
+from app.domain.contract import Answer
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.grouped_reply import USABLE
 from app.domain.judging.grouping import Grouping
@@ -17,20 +19,6 @@ from app.domain.judging.verdict import Verdict
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.statistics.agreement import NO_DISAGREEMENT, kappa_draws
 from app.domain.statistics.resampling import cluster_weights, percentile_interval, ratio_draws
-
-Json = dict[str, object]
-
-CHECK_METRICS = (
-    "exact_agreement",
-    "mean_absolute_difference",
-    "mean_difference",
-    "quadratic_kappa",
-    "acc_grouped",
-    "acc_alone",
-    "acc_difference",
-)
-
-COUNTS = ("sentences", "responses", "left_out", "suspicious")
 
 MOST_CLUSTERS = 1_000
 """More responses are resampled in so many parts: memory stays bounded, and an interval gains nothing beyond."""
@@ -69,38 +57,52 @@ class CheckedSentence:
     suspicious: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFigures:
-    """How far the two ways agree. Each metric's n is the number of sentences that it was taken over.
+class JudgingAgreement(Answer):
+    """How far one judge's verdicts agree, over all tasks (`task` is `null`) or in one; each n counts sentences."""
 
-    Attributes:
-        sentences: Sentences judged both ways.
-        responses: Responses that they are from.
-        left_out: Sentences without a readable verdict alone; they are in none of the metrics.
-        suspicious: Sentences whose grouped verdict is doubtful; they are in all of the metrics.
-        exact_agreement: Share with the same score, or found not applicable both ways, 0–1.
-        mean_absolute_difference: Of those scored both ways, in points of the scale; 0 is perfect.
-        mean_difference: Grouped minus alone, in points.
-        quadratic_kappa: Cohen's κ with quadratic weights, −1–1; 0 is chance, 1 perfect.
-        acc_grouped: Share of the sentences scored in a group that lie in the persona's level, 0–1.
-        acc_alone: The same of those scored alone.
-        acc_difference: Grouped minus alone, −1–1.
-    """
-
-    sentences: int
+    judge: str
+    task: str | None
+    scale: dict[str, int] = Field(
+        description="`minimum` and `maximum`; dimensions with another have a row of their own."
+    )
+    sentences: int = Field(description="Judged both ways.")
     responses: int
-    left_out: int
-    suspicious: int
+    left_out: int = Field(description="Without a readable verdict alone; in none of the figures.")
+    suspicious: int | None = Field(
+        None,
+        description="Whose grouped verdict has a `suspicion`; in all of the figures. Missing in results from before it was counted.",
+    )
     exact_agreement: Metric
     mean_absolute_difference: Metric
-    mean_difference: Metric
+    mean_difference: Metric = Field(description="Grouped minus alone, in points of the scale.")
     quadratic_kappa: Metric
-    acc_grouped: Metric
+    acc_grouped: Metric = Field(description="Share of the sentences scored in a group that are in character.")
     acc_alone: Metric
     acc_difference: Metric
 
 
-class JudgingCheck:
+CHECK_METRICS = tuple(
+    name for name, field in JudgingAgreement.model_fields.items() if field.annotation is Metric
+)
+
+
+class JudgingCheck(Answer):
+    """A sample's verdicts on several sentences a call beside those on one. Its verdicts alone are in no other figure."""
+
+    sentences_per_call: int
+    # Counts stay whole numbers.
+    sample: dict[str, SkipValidation[float]] = Field(
+        description="`share` and `minimum` as asked for, the `responses` drawn, and how many they were `drawn_from`."
+    )
+    responses: int = Field(description="With sentences judged both ways; refusals have none.")
+    sentences: int
+    asked_alone: dict[str, int] = Field(
+        description="Sentences whose part of a reply about several could not be used, by what became of it."
+    )
+    agreement: list[JudgingAgreement]
+
+
+class CheckedSentences:
     """Takes the sentences that were judged both ways as they are read, and keeps of them how often what was found.
 
     What it keeps is bounded by the number of judges, tasks and :data:`MOST_CLUSTERS`, however many sentences there are.
@@ -120,8 +122,8 @@ class JudgingCheck:
             key = sentence.judge, task, sentence.scale.minimum, sentence.scale.maximum
             self._groups[key].add(sentence, self._responses)
 
-    def to_json(self, grouping: Grouping, asked_alone: Mapping[str, int]) -> Json:
-        """The check in the results' form.
+    def check(self, grouping: Grouping, asked_alone: Mapping[str, int]) -> JudgingCheck:
+        """How far the two ways agree.
 
         Args:
             grouping: How the job groups sentences.
@@ -129,27 +131,21 @@ class JudgingCheck:
         """
         clusters = min(self._responses, MOST_CLUSTERS)
         weights = cluster_weights(grouping.seed, ("judging check",), clusters)
-        return {
-            "sentences_per_call": grouping.sentences,
-            "sample": {
+        return JudgingCheck(
+            sentences_per_call=grouping.sentences,
+            sample={
                 "share": grouping.check_share,
                 "minimum": grouping.check_minimum,
                 "responses": grouping.checked,
                 "drawn_from": grouping.drawn_from,
             },
-            "responses": self._responses,
-            "sentences": sum(group.sentences for key, group in self._groups.items() if not key[1]),
-            "asked_alone": {
+            responses=self._responses,
+            sentences=sum(group.sentences for key, group in self._groups.items() if not key[1]),
+            asked_alone={
                 status: asked_alone.get(status, 0) for status in ("unparsed", "refused", "failed", "filtered")
             },
-            "agreement": [
-                {"judge": judge, "task": task or None, "scale": {"minimum": minimum, "maximum": maximum}}
-                | _figures_json(_check_figures(group, float(maximum - minimum), weights))
-                for (judge, task, minimum, maximum), group in sorted(
-                    self._groups.items(), key=lambda item: item[0]
-                )
-            ],
-        }
+            agreement=[_agreement(key, self._groups[key], weights) for key in sorted(self._groups)],
+        )
 
 
 _GroupKey = tuple[str, str, int, int]
@@ -189,27 +185,26 @@ def _hit(sentence: CheckedSentence, verdict: Verdict) -> bool | None:
     return None if verdict.score is None else sentence.scale.level_of(verdict.score) == sentence.level
 
 
-def _figures_json(figures: CheckFigures) -> Json:
-    metrics = {name: getattr(figures, name).to_json() for name in CHECK_METRICS}
-    counts = {name: getattr(figures, name) for name in COUNTS}
-    return counts | metrics
-
-
-def _check_figures(group: _Group, width: float, weights: FloatArray) -> CheckFigures:
+def _agreement(key: _GroupKey, group: _Group, weights: FloatArray) -> JudgingAgreement:
     """The figures of a group.
 
     Args:
+        key: Whose it is.
         group: With at least one sentence.
-        width: Points between the ends of its scale.
         weights: Shape (clusters, b); responses are what is resampled.
     """
+    judge, task, minimum, maximum = key
+    width = float(maximum - minimum)
     rows = [(*finding, n) for finding, n in group.findings.items()]
     table = np.asarray(rows, dtype=np.float64).reshape(len(rows), 7)  # NaN where something does not exist
     places, grouped, alone, same, grouped_hits, alone_hits, counts = table.T
     sample = _Sample(places.astype(np.int64), counts, weights)
     scored = ~np.isnan(grouped) & ~np.isnan(alone)
     joint, first, second = sample.of(scored), grouped[scored], alone[scored]
-    return CheckFigures(
+    return JudgingAgreement(
+        judge=judge,
+        task=task or None,
+        scale={"minimum": minimum, "maximum": maximum},
         sentences=group.sentences,
         responses=group.responses,
         left_out=group.sentences - sample.size,

@@ -32,7 +32,7 @@ from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
 from app.domain.personagym.scores import Grade
 from app.domain.results.coverage import coverages
 from app.domain.results.gate import CALLS_MISSING
-from app.domain.results.grouping_check import CheckedSentence, Json, JudgingCheck
+from app.domain.results.grouping_check import CheckedSentence, CheckedSentences
 from app.domain.results.personagym_results import RESPONSE_STATUSES, GymTally, gym_results
 from app.domain.results.results import CellResult, ResponseStatuses
 from app.domain.results.totals import summarize, totals
@@ -72,7 +72,7 @@ class JobRows:
     batches: list[Any]
     made: StoredStep | None
     made_set: StoredPersonaSet | None
-    checked: JudgingCheck
+    checked: CheckedSentences
     asked_alone: dict[str, int]
     spared: list[ReuseRow] = field(default_factory=list)
     reused_snapshots: list[Any] = field(default_factory=list)
@@ -103,7 +103,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await batches.submitted_batches(connection, job.tenant, job.id),
         await made_by(connection, job.tenant, job.id),
         await _made_set(connection, job),
-        await _checked(connection, job, context) if several else JudgingCheck(),
+        await _checked(connection, job, context) if several else CheckedSentences(),
         await result_queries.asked_alone(connection, job.tenant, job.id) if several else {},
         await response_cache.reuse(connection, job.tenant, job.id) if wanted else [],
         await response_cache.snapshots(connection, job.tenant, job.id) if wanted else [],
@@ -116,9 +116,9 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
     )
 
 
-async def _checked(connection: AsyncConnection, job: JobRow, context: JobContext) -> JudgingCheck:
+async def _checked(connection: AsyncConnection, job: JobRow, context: JobContext) -> CheckedSentences:
     """The sentences that were judged in a group and alone, added up as they are read."""
-    check = JudgingCheck()
+    check = CheckedSentences()
     async for row in result_queries.checked_sentences(connection, job.tenant, job.id):
         cell = context.cells[row.cell]
         check.add(
@@ -284,10 +284,12 @@ def _suspicion(context: JobContext, rows: JobRows) -> dict[str, Any] | None:
     return suspicion_json(found, without)
 
 
-def _check(context: JobContext, rows: JobRows) -> Json | None:
+def _check(context: JobContext, rows: JobRows) -> dict[str, Any] | None:
     """How far grouped verdicts agree with those on single sentences; ``None`` for a job that does not group."""
     grouping = context.spec.grouping
-    return None if grouping is None else rows.checked.to_json(grouping, rows.asked_alone)
+    if grouping is None:
+        return None
+    return rows.checked.check(grouping, rows.asked_alone).model_dump(exclude_unset=True)
 
 
 def is_full(counts: Counts) -> bool:

@@ -18,7 +18,6 @@ from app.domain.personagym.specification import QUESTIONS, SAMPLING, GymSpec, wi
 from app.domain.providers.model import Model
 from app.domain.providers.parameters import Sent
 from app.domain.providers.reuse import Reuse, ReuseScope
-from app.domain.results.grouping_check import Json
 from app.instruments.loader import load_atomic
 from app.services.job_context import JobContext
 from app.services.providers.model_parameters import extra_fields_of, parameters_of, sent_of, table_of
@@ -41,7 +40,7 @@ def manifest(
     context: JobContext,
     snapshots: list[Any],
     question_set: str | None = None,
-    check: Json | None = None,
+    check: dict[str, Any] | None = None,
     *,
     batches: Sequence[Any] = (),
     reused_snapshots: Sequence[Any] = (),
@@ -98,7 +97,7 @@ def _hardening(hardening: Hardening) -> dict[str, Any]:
     }
 
 
-def _judging(grouping: Grouping, check: Json | None) -> dict[str, Any]:
+def _judging(grouping: Grouping, check: dict[str, Any] | None) -> dict[str, Any]:
     return {
         "sentences_per_call": grouping.sentences,
         "instrument": {"version": grouping.words.version, "sha256": grouping.words.content_hash},

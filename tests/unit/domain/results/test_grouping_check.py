@@ -9,7 +9,7 @@ import pytest
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.grouping import Grouping
 from app.domain.judging.verdict import NOT_APPLICABLE, UNPARSED, Verdict, VerdictStatus
-from app.domain.results.grouping_check import CHECK_METRICS, MOST_CLUSTERS, CheckedSentence, JudgingCheck
+from app.domain.results.grouping_check import CHECK_METRICS, MOST_CLUSTERS, CheckedSentence, CheckedSentences
 from app.instruments.grouped_loader import load_grouped
 from tests.unit.check_sample import checked
 
@@ -96,7 +96,7 @@ class TestFigures:
 
     def test_what_is_kept_of_sentences_does_not_grow_with_them(self) -> None:
         def kept_of(responses: int) -> int:
-            check = JudgingCheck()
+            check = CheckedSentences()
             for run in range(responses):
                 check.add(pair(score(1 + run % 5), score(3), run))
             return len(pickle.dumps(check))

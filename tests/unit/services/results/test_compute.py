@@ -14,7 +14,7 @@ from app.db.results.joint_scores import JointRow
 from app.db.results.result_queries import ResponseTally, ScoreRow
 from app.domain.jobs.plan import cells_of
 from app.domain.jobs.status import JobStatus
-from app.domain.results.grouping_check import JudgingCheck
+from app.domain.results.grouping_check import CheckedSentences
 from app.services.job_context import JobContext
 from app.services.results.compute import JobRows, render_results
 from tests.job_requests import a_model
@@ -62,7 +62,20 @@ def computed(rows: list[ScoreRow], joint: list[JointRow] | None = None) -> str:
         grouped[row.cell, row.trait, row.judge].append(row)
     tallies = {cell.ordinal: ResponseTally(cell.ordinal, 6, 0, 0, 0, 0, 6, 0, 0, 0) for cell in CONTEXT.cells}
     read = JobRows(
-        grouped, tallies, [], {}, [], Counts(), [], [], [], None, None, JudgingCheck(), {}, joint=joint or []
+        grouped,
+        tallies,
+        [],
+        {},
+        [],
+        Counts(),
+        [],
+        [],
+        [],
+        None,
+        None,
+        CheckedSentences(),
+        {},
+        joint=joint or [],
     )
     text = render_results(JOB, CONTEXT, read).document
     document = json.loads(text)
