@@ -50,7 +50,7 @@ from app.bootstrap import (
 from app.db.engine import STATEMENT_SECONDS, connect
 from app.db.health import is_away
 from app.db.reasons import reason
-from app.db.row_level_security import WalledEngine, act_for
+from app.db.row_level_security import TenantEngine, act_for
 from app.db.start import UnusableDatabaseError, check_database
 from app.domain.judging.hardening import secret_of
 from app.domain.providers.addresses import is_loopback
@@ -226,10 +226,10 @@ async def _require_keys_off_loopback(keyring: ApiKeyAuthenticator, host: str) ->
 
 def _services(settings: Settings) -> Services:
     database_url = settings.require_database_url()
-    wall = WalledEngine(
+    isolated = TenantEngine(
         database_url, pool_size=10, application_name="assay api", pooler=settings.database_pooler
     )
-    engine = wall.engine
+    engine = isolated.engine
     every_tenant = connect(
         database_url,
         pool_size=2,
@@ -268,7 +268,7 @@ def _services(settings: Settings) -> Services:
     )
     return Services(
         engine=engine,
-        wall=wall,
+        row_level_security=isolated,
         every_tenant=every_tenant,
         probe=connect(
             database_url,

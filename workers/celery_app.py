@@ -11,7 +11,7 @@ import structlog
 from celery.signals import setup_logging, worker_init, worker_ready, worker_shutdown, worker_shutting_down
 
 from app.bootstrap import configure_logging, told_start
-from app.queue.celery_app import DELETE_BATCH_FILE, FINALIZE_JOB, RUN_SHARD, TEND_BATCH, make_celery
+from app.queue.celery_app import ADVANCE_BATCH, DELETE_BATCH_FILE, FINALIZE_JOB, RUN_SHARD, make_celery
 from app.queue.sender import CeleryQueue
 from app.settings import load_settings
 from workers.context import WorkerContext
@@ -52,11 +52,11 @@ def run_shard(shard_id: int) -> None:
         context.run_shard(shard_id)
 
 
-@app.task(name=TEND_BATCH)
-def tend_batch(batch_id: int) -> None:
+@app.task(name=ADVANCE_BATCH)
+def advance_batch(batch_id: int) -> None:
     """Looks after one batch."""
     with without_words():
-        context.tend_batch(batch_id)
+        context.advance_batch(batch_id)
 
 
 @app.task(name=DELETE_BATCH_FILE)

@@ -33,7 +33,7 @@ from app.llm.connections.provider_names import provider_of
 from app.llm.gateway import ADAPTERS, Gateway, adapters
 from app.llm.models.prices import PRICE_LISTS, GenaiPriceBook, price_lists
 from app.ports import Queue
-from app.services.batches.advance import tend_batch
+from app.services.batches.advance import advance_batch
 from app.services.batches.files import delete_batch_file
 from app.services.execution.background_tasks import Aside, Finalize, FinalizingQueue, finalizing
 from app.services.execution.budget_reservations import BudgetKeeper
@@ -80,7 +80,7 @@ class WorkerContext:
         self._deps: ShardDependencies | None = None
         self._board: MetricsBoard | None = None
         self._warm = threading.Event()
-        self._tending: set[Future[None]] = set()
+        self._interruptible: set[Future[None]] = set()
 
     def start(self, places: int) -> None:
         """Starts the loop and everything on it.
@@ -122,8 +122,8 @@ class WorkerContext:
     def _leave(self, leases: LeaseKeeper) -> None:
         log.info("the worker stops", shards=leases.held)
         leases.stop_all(StopReason.SHUTDOWN)
-        for tending in tuple(self._tending):
-            tending.cancel()  # an upload may take half an hour; whoever comes next goes on from the batch's state
+        for running in tuple(self._interruptible):
+            running.cancel()  # an upload may take half an hour; whoever comes next goes on from the batch's state
         self._loop.call_later(self._settings.shutdown_seconds, self._abandon, leases)
 
     @staticmethod
@@ -142,13 +142,13 @@ class WorkerContext:
         self._warm.wait()
         self._run(run_shard(self._ready, shard_id)).result()
 
-    def tend_batch(self, batch_id: int) -> None:
+    def advance_batch(self, batch_id: int) -> None:
         """Looks after a batch; blocks the calling thread until it needs nothing for now, or the worker stops."""
-        self._tend(tend_batch(self._ready, batch_id))
+        self._run_interruptible(advance_batch(self._ready, batch_id))
 
     def delete_batch_file(self, file_id: UUID) -> None:
         """Deletes a file of a batch at its provider; blocks the calling thread until that is done, or the worker stops."""
-        self._tend(delete_batch_file(self._ready, file_id))
+        self._run_interruptible(delete_batch_file(self._ready, file_id))
 
     def finalize_job(self, job_id: str) -> None:
         """Finalizes a job; blocks the calling thread."""
@@ -161,12 +161,12 @@ class WorkerContext:
             raise RuntimeError("the worker has not been started")
         return self._deps
 
-    def _tend(self, work: Coroutine[Any, Any, None]) -> None:
-        tending = self._run(work)
-        self._tending.add(tending)
-        tending.add_done_callback(self._tending.discard)
+    def _run_interruptible(self, work: Coroutine[Any, Any, None]) -> None:
+        running = self._run(work)
+        self._interruptible.add(running)
+        running.add_done_callback(self._interruptible.discard)
         with contextlib.suppress(CancelledError):
-            tending.result()
+            running.result()
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> "Future[Any]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)

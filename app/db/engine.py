@@ -57,7 +57,7 @@ def connect(
     """An engine for one event loop; build it after the fork, on the loop that uses it.
 
     It acts for all tenants, and so is what workers and the sweeper use; what serves a client's requests uses
-    :class:`app.db.row_level_security.WalledEngine`.
+    :class:`app.db.row_level_security.TenantEngine`.
 
     Args:
         database_url: ``postgresql+psycopg://…``.

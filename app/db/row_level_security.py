@@ -88,7 +88,7 @@ def act_for(tenant: str) -> None:
     _tenant.set(tenant)
 
 
-class WalledEngine:
+class TenantEngine:
     """An engine whose transactions see the rows of one tenant, the one that :func:`act_for` has named.
 
     Its transactions are begun by us, by the same message that takes on the role; so the wall costs no message. A
@@ -231,11 +231,11 @@ def install_rls(database_url: str, service: str | None = None) -> str | None:
                 raise
             return "; ".join(statements)
         connection.exec_driver_sql(
-            f"GRANT SELECT, INSERT, UPDATE, DELETE ON {walled_tables(connection)} TO {role}"
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tenant_tables(connection)} TO {role}"
         )
     return None
 
 
-def walled_tables(connection: Connection) -> str:
+def tenant_tables(connection: Connection) -> str:
     """The tables that are kept apart, as a statement names them."""
     return ", ".join(connection.execute(text(_WALLED_TABLES)).scalars())

@@ -10,7 +10,7 @@ import structlog
 from celery import Celery
 from kombu.exceptions import KombuError
 
-from app.queue.celery_app import DELETE_BATCH_FILE, FINALIZE_JOB, QUEUE, RUN_SHARD, TEND_BATCH
+from app.queue.celery_app import ADVANCE_BATCH, DELETE_BATCH_FILE, FINALIZE_JOB, QUEUE, RUN_SHARD
 from app.redis_server import reason
 
 log = structlog.get_logger(__name__)
@@ -47,7 +47,7 @@ class CeleryQueue:
     async def announce_batches(self, batch_ids: Sequence[int]) -> None:
         """Tells the workers that these batches are to be looked after; see :class:`app.ports.Queue`."""
         if batch_ids:
-            await self._retry_until_available(lambda: self._send(TEND_BATCH, batch_ids))
+            await self._retry_until_available(lambda: self._send(ADVANCE_BATCH, batch_ids))
 
     async def announce_files(self, file_ids: Sequence[UUID]) -> None:
         """Tells the workers that these files are to be deleted; see :class:`app.ports.Queue`."""

@@ -19,10 +19,10 @@ from app.reports.subprocess_file import made_apart
 from app.reports.views.cards import Card, make_card
 from app.reports.views.coefficients import coefficients
 from app.reports.views.distributions import distributions
-from app.reports.views.leaderboard import Standings, standings
-from app.reports.views.level_bounds import Targets
+from app.reports.views.leaderboard import Leaderboard, leaderboards
+from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import PersonaScores, persona_scores, score_step
-from app.reports.views.response_sample import Selection
+from app.reports.views.response_sample import ResponseSample
 from app.reports.views.run_matrices import run_matrices, varying_cells
 from app.reports.views.summary import (
     HEAT_METRICS,
@@ -32,7 +32,13 @@ from app.reports.views.summary import (
     ModelRow,
     Summary,
 )
-from app.reports.views.top_comparison import ACC_ATOM, PERSONA_SCORE, Lead, lead, too_little_of
+from app.reports.views.top_comparison import (
+    ACC_ATOM,
+    PERSONA_SCORE,
+    TopComparison,
+    compare_top,
+    too_little_of,
+)
 from app.web.templates import make_environment, source, style_sheet
 
 FOLDER = "report"
@@ -63,13 +69,13 @@ class Material:
 
     Attributes:
         results: The results document as JSON text.
-        selection: The responses that may be shown.
+        sample: The responses that may be shown.
         distances: Run-by-run distances of :func:`~app.reports.views.run_matrices.varying_cells`, for them to be drawn.
         baselines: All published figures, in the form of ``/v1/baselines``, for the job's to stand among.
     """
 
     results: str
-    selection: Selection
+    sample: ResponseSample
     distances: Sequence[Json]
     baselines: Json | None
 
@@ -92,13 +98,13 @@ async def html_report(
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
     """
     document = await asyncio.to_thread(parse_document, results)
-    targets = Targets(document["cells"])
-    selection = Selection(_texts(document))
+    level_bounds = LevelBounds(document["cells"])
+    sample = ResponseSample(_texts(document))
     async for response in responses:
-        selection.add(make_card(response, targets))
-        if selection.seen % RESPONSES_A_STEP == 0:
+        sample.add(make_card(response, level_bounds))
+        if sample.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
-    material = Material(results, selection, distances, baselines)
+    material = Material(results, sample, distances, baselines)
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
         return await loop.run_in_executor(_PAGES, render, material)
@@ -115,16 +121,16 @@ def _texts(results: Json) -> int:
 def render(material: Material) -> bytes:
     """The page."""
     results = json.loads(material.results)
-    targets, selection = Targets(results["cells"]), material.selection
+    level_bounds, sample = LevelBounds(results["cells"]), material.sample
     styles, script = style_sheet(FOLDER, "report.css"), source(FOLDER, "report.js")
-    summary = Summary(results, targets)
+    summary = Summary(results, level_bounds)
     models = summary.models()
     gym = persona_scores(results)
-    among = [] if material.baselines is None else standings(results, material.baselines)
-    figures = _figures(results, targets, models, gym, among, material.distances)
+    among = [] if material.baselines is None else leaderboards(results, material.baselines)
+    figures = _figures(results, level_bounds, models, gym, among, material.distances)
     heat = _heat(results, summary, models)
     taken = sum(len(part.encode()) for part in (heat, *figures.values()))
-    cards = _fitting(selection.by_importance(), RESPONSE_BYTES - taken)
+    cards = _fitting(sample.by_importance(), RESPONSE_BYTES - taken)
     page = _template("report.html.j2").render(
         results=results,
         policy=_policy(styles, script),
@@ -134,7 +140,7 @@ def render(material: Material) -> bytes:
         summary_metrics=SUMMARY_METRICS,
         heat_metrics=HEAT_METRICS,
         gym=gym,
-        lead=_lead(results, models, gym),
+        top=_top_comparison(results, models, gym),
         doubtful=_doubtful(results, models, gym),
         among=among,
         figures=figures,
@@ -146,21 +152,23 @@ def render(material: Material) -> bytes:
         coefficients=coefficients(results),
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
-        quotes=[(row.model, selection.quotes(row.model)) for row in models],
+        quotes=[(row.model, sample.quotes(row.model)) for row in models],
         heat=heat,
         cards=cards,
         cards_html=_cards_html(cards),
-        responses_seen=selection.seen,
+        responses_seen=sample.seen,
         manifest=json.dumps(results.get("manifest", {}), ensure_ascii=False, indent=2),
     )
     return page.encode()
 
 
-def _lead(results: Json, models: Sequence[ModelRow], gym: PersonaScores | None) -> Lead | None:
+def _top_comparison(
+    results: Json, models: Sequence[ModelRow], gym: PersonaScores | None
+) -> TopComparison | None:
     """How the best model stands to the next, by what the verdict is about."""
     if gym is not None and gym.alone:
-        return lead(results, [total["model"] for total in gym.ranked], PERSONA_SCORE)
-    return lead(results, [row.model for row in models if row.acc_atom is not None], ACC_ATOM)
+        return compare_top(results, [total["model"] for total in gym.ranked], PERSONA_SCORE)
+    return compare_top(results, [row.model for row in models if row.acc_atom is not None], ACC_ATOM)
 
 
 def _doubtful(results: Json, models: Sequence[ModelRow], gym: PersonaScores | None) -> dict[str, float]:
@@ -183,10 +191,10 @@ def _heat(results: Json, summary: Summary, models: Sequence[ModelRow]) -> Markup
 
 def _figures(
     results: Json,
-    targets: Targets,
+    level_bounds: LevelBounds,
     models: Sequence[ModelRow],
     gym: PersonaScores | None,
-    among: Sequence[Standings],
+    among: Sequence[Leaderboard],
     distances: Sequence[Json],
 ) -> dict[str, Markup]:
     """The page's figures by name, of those that the job has; each model's cells are ``cells-1`` and so on."""
@@ -200,9 +208,9 @@ def _figures(
         plots.models_plot(models),
         plots.persona_scores_plot(gym),
         *map(plots.published_plot, among),
-        plots.scores_plot(distributions(results["cells"], targets, labels)),
+        plots.scores_plot(distributions(results["cells"], level_bounds, labels)),
         *(
-            plots.cells_plot(results["cells"], targets, label, f"cells-{n}")
+            plots.cells_plot(results["cells"], level_bounds, label, f"cells-{n}")
             for n, label in enumerate(labels[:CELL_PLOTS], 1)
         ),
         plots.runs_plot(run_matrices(varying, distances)),

@@ -326,7 +326,13 @@ def parts() -> Iterator[tuple[Service, EmbeddedPostgres, EmbeddedValkey]]:
 class TestWhenAPartIsDown:
     def test_without_a_worker_it_is_not_ready_and_says_so(self, parts: tuple[Service, Any, Any]) -> None:
         ready = parts[0].get("/readyz")
-        well = {"database": "ok", "queue": "ok", "schema": "ok", "tenant_wall": "ok"}
+        well = {
+            "database": "ok",
+            "queue": "ok",
+            "schema": "ok",
+            "tenant_wall": "ok",
+            "row_level_security": "ok",
+        }
         assert (ready.status_code, ready.json()) == (
             503,
             {"status": "unavailable", "parts": well | {"workers": "none is ready"}},

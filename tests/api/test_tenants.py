@@ -46,7 +46,7 @@ def two(request: pytest.FixtureRequest, databases: Databases, template_database:
             ASSAY_WEBHOOK_HOSTS="127.0.0.1:9",
         ) as service,
     ):
-        assert service.get("/readyz").json()["parts"]["tenant_wall"] == ("ok" if walled else "off")
+        assert service.get("/readyz").json()["parts"]["row_level_security"] == ("ok" if walled else "off")
         service.http.event_hooks = {"response": []}  # what is a page has no problem in JSON
         keys = all_keys(service)
         names = our_things(service, keys)

@@ -35,7 +35,7 @@ def test_a_whole_job_is_submitted_run_finalized_exported_and_deleted(serviced: S
     job = serviced.ended(serviced.submit(BODY))
     assert job["status"] == "completed"
     assert serviced.results(job["id"])["completeness"] == "full"
-    assert serviced.api.get("/readyz").json()["parts"]["tenant_wall"] == "ok"
+    assert serviced.api.get("/readyz").json()["parts"]["row_level_security"] == "ok"
     for form in ("html", "csv", "parquet"):
         assert serviced.api.get(f"/v1/jobs/{job['id']}/report", params={"format": form}).status_code == 200
     assert serviced.api.delete(f"/v1/jobs/{job['id']}").is_success

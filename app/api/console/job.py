@@ -33,7 +33,7 @@ from app.domain.jobs.request import BudgetIn
 from app.domain.jobs.status import JobStatus
 from app.domain.judging.stepwise_json import parse_document
 from app.domain.keys.api_key import Scope
-from app.reports.views.level_bounds import Targets
+from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import persona_scores
 from app.reports.views.summary import Summary
 from app.services.errors import NotFoundError
@@ -178,7 +178,7 @@ async def _shown(results: str | None) -> Json:
 
 def _summarized(document: str) -> Json:
     results = parse_document(document)
-    found = Summary(results, Targets(results["cells"]))
+    found = Summary(results, LevelBounds(results["cells"]))
     return {
         "results": results,
         "models": found.models(),

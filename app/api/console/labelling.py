@@ -1,4 +1,4 @@
-"""`/label/{round}`: people say what they think of sentences, without seeing scores or names; `/jobs/{id}/labels`: which, and how far."""
+"""`/label/{round}`: people rate sentences without seeing scores or model names; `/jobs/{id}/labels`: a job's rounds and their progress."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -20,7 +20,7 @@ from app.domain.keys.api_key import Scope
 from app.domain.labels.contract import LabellingRoundIn
 from app.domain.labels.rounds import MOST_THINGS, LabellingKind
 from app.services.jobs.view import find_job
-from app.services.labels.annotation_session import NotAnAnswerError, look, say
+from app.services.labels.annotation_session import NotAnAnswerError, read_session, record_answer
 from app.services.labels.check import ANNOTATOR
 from app.services.labels.rounds import dimensions_of_job, draw_round, newest_rounds, show_round
 
@@ -70,19 +70,19 @@ async def label(
     annotator: Annotated[str | None, Query(max_length=100)] = None,
     at: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
 ) -> Response:
-    """Asks who it is, then shows what he has not answered yet, or what stands at a place of his order."""
+    """Ask for the annotator's name, then show their first unanswered item, or the one at a position."""
     name = "" if annotator is None else annotator.strip()
     if not name or ANNOTATOR.fullmatch(name) is None:
         shown = await show_round(services.engine, tenant, round_id)
         return page("label_name.html.j2", round=shown, name=name)
-    way = await look(services.engine, services.contexts, tenant, round_id, name, at)
-    return page("label.html.j2", way=way, name=name, round_id=round_id, path=_path(round_id, name))
+    state = await read_session(services.engine, services.contexts, tenant, round_id, name, at)
+    return page("label.html.j2", state=state, name=name, round_id=round_id, path=_path(round_id, name))
 
 
 @router.post("/label/{round_id}")
 @needs(Scope.SUBMIT)
 async def answer(round_id: RoundId, request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Keeps an answer, and goes on to what has none yet."""
+    """Record an answer and go on to the next unanswered item."""
     typed = await typed_by(request)
     name, at = typed.text("annotator"), typed.text("at")
     if ANNOTATOR.fullmatch(name) is None:
@@ -90,7 +90,9 @@ async def answer(round_id: RoundId, request: Request, services: ServicesDep, ten
     if not (at.isascii() and at.isdigit() and len(at) < 10):  # noqa: PLR2004 - no number that is too long to be read
         raise wrong_field("/at", "is not a valid position")
     try:
-        await say(services.engine, services.contexts, tenant, round_id, name, int(at), typed.text("answer"))
+        await record_answer(
+            services.engine, services.contexts, tenant, round_id, name, int(at), typed.text("answer")
+        )
     except NotAnAnswerError as error:
         raise wrong_field("/answer", str(error)) from error
     return RedirectResponse(_path(round_id, name), HTTPStatus.SEE_OTHER)

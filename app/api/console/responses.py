@@ -13,7 +13,7 @@ from app.api.http.pages import page
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.keys.api_key import Scope
 from app.reports.views.cards import make_card
-from app.reports.views.level_bounds import Targets
+from app.reports.views.level_bounds import LevelBounds
 from app.services.job_context import JobContext
 from app.services.jobs.view import find_job, show_job
 from app.services.results.responses import ResponseFilter, read_page
@@ -76,8 +76,8 @@ async def browse(
 
 
 def _page(found: Iterable[JudgedResponse], context: JobContext, **shown: Any) -> Response:
-    targets = _targets(context)
-    cards = [make_card(response, targets) for response in found]
+    level_bounds = _level_bounds(context)
+    cards = [make_card(response, level_bounds) for response in found]
     return page("responses.html.j2", cards=cards, **shown)
 
 
@@ -90,7 +90,7 @@ def _choices(context: JobContext) -> dict[str, list[str]]:
     }
 
 
-def _targets(context: JobContext) -> Targets:
+def _level_bounds(context: JobContext) -> LevelBounds:
     """Where each persona's scores should lie, by the job's specification: its results may not be there yet."""
     found = {
         (dimension.id, trait.level): {
@@ -105,4 +105,4 @@ def _targets(context: JobContext) -> Targets:
         for cell in context.cells
         for dimension, trait in zip(cell.dimensions, cell.persona.traits, strict=False)
     }
-    return Targets(list(found.values()))
+    return LevelBounds(list(found.values()))

@@ -16,7 +16,7 @@ from app.api.http.path_ids import id_check
 from app.api.http.problems import ProblemError, wrong_field
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
-from app.db.row_level_security import WalledEngine, act_for
+from app.db.row_level_security import TenantEngine, act_for
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
@@ -46,7 +46,7 @@ class Services:
 
     Attributes:
         engine: The database as the tenant of the request sees it.
-        wall: What keeps ``engine`` to that.
+        row_level_security: What restricts ``engine`` to one tenant at a time.
         every_tenant: The database as a whole, for what is about no tenant: the installation's figures.
         probe: For asking whether the database answers, and which tables it has.
         ready_workers: How many workers would work on a job now.
@@ -54,7 +54,7 @@ class Services:
     """
 
     engine: AsyncEngine
-    wall: WalledEngine
+    row_level_security: TenantEngine
     every_tenant: AsyncEngine
     probe: AsyncEngine
     redis: Redis

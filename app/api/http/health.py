@@ -45,11 +45,11 @@ async def healthz() -> Response:
     summary="Would a job run?",
 )
 async def readyz(services: ServicesDep) -> Response:
-    """Whether a job would run: database and queue can be reached, the tables are those of this release, a worker is ready.
+    """Whether a job would run: database and queue are reachable, the schema is this release's, a worker is ready.
 
-    Of a part that can't be used it says why.
+    A part that can't be used has the reason.
 
-    `tenant_wall` says whether the database keeps tenants apart, without which the service can work all the same.
+    `row_level_security` says whether Postgres separates tenants; the service works without it. `tenant_wall` is its former name.
     """
     database, schema, queue, workers = await asyncio.gather(
         why_unreachable(services.engine, ANSWER_SECONDS),
@@ -60,8 +60,10 @@ async def readyz(services: ServicesDep) -> Response:
     parts = {"database": _said(database), "queue": _said(queue)}
     if schema is not None:
         parts["schema"] = schema.value
-    if services.wall.stands is not None:
-        parts["tenant_wall"] = "ok" if services.wall.stands else "off"
+    if services.row_level_security.stands is not None:
+        parts["row_level_security"] = parts["tenant_wall"] = (
+            "ok" if services.row_level_security.stands else "off"
+        )
     services.states.note(parts)  # without the workers: they begin after the API, as they should
     if workers is not None:
         parts["workers"] = "ok" if workers else "none is ready"

@@ -12,7 +12,7 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.pool import NullPool
 
 from app.db.engine import UNPREPARED
-from app.db.row_level_security import ROLES_LOCK, SERVICE_POLICY, install_rls, walled_tables
+from app.db.row_level_security import ROLES_LOCK, SERVICE_POLICY, install_rls, tenant_tables
 
 LOCK_SECONDS = 15
 """How long a new policy waits for its table's lock; see ``migrations/env.py``."""
@@ -80,7 +80,7 @@ def _let_in(connection: Connection, role: str) -> None:
     connection.exec_driver_sql(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
     connection.exec_driver_sql(f"GRANT SELECT ON alembic_version TO {role}")
     connection.exec_driver_sql(
-        f"GRANT SELECT, INSERT, UPDATE, DELETE ON {walled_tables(connection)} TO {role}"
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tenant_tables(connection)} TO {role}"
     )
     for table in (
         connection.execute(_WITHOUT_POLICY, {"policy": SERVICE_POLICY, "name": role}).scalars().all()

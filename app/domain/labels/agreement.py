@@ -166,7 +166,7 @@ def _group(
     compare = _pairs if kind is Kind.PAIRS else _scores
     sizes = sampling.sizes.get((kind, dimension), {})
     strata = {subject: sampling.drawn[subject] for subject in by_subject if subject in sampling.drawn}
-    standing = _standing(strata, sizes)
+    subject_weights = _subject_weights(strata, sizes)
     return AnnotatorAgreement(
         kind=kind,
         dimension=dimension,
@@ -179,7 +179,7 @@ def _group(
         ),
         fleiss_kappa=fleiss_kappa(_counts(answered), cluster_weights(seed, key, len(answered))),
         judges=tuple(
-            compare(judge, scores, answered, seed, key, standing) for judge, scores in judges.items()
+            compare(judge, scores, answered, seed, key, subject_weights) for judge, scores in judges.items()
         ),
         weighted_kappa=_weighted_kappa(by_subject, strata, sizes, seed, key),
         population=sum(sizes.values()),
@@ -187,7 +187,7 @@ def _group(
     )
 
 
-def _standing(strata: Mapping[Subject, Stratum], sizes: Mapping[Stratum, int]) -> dict[Subject, float]:
+def _subject_weights(strata: Mapping[Subject, Stratum], sizes: Mapping[Stratum, int]) -> dict[Subject, float]:
     """For how many things of the population each stands that has an answer and was drawn in a round.
 
     Of a stratum's things as many as have an answer share all that there are: the weights of a stratified sample
@@ -208,12 +208,12 @@ def _weighted_kappa(
     if not strata:
         return Metric.missing(NOT_DRAWN)
     joint = {subject: stratum for subject, stratum in strata.items() if len(by_subject[subject]) > 1}
-    standing = _standing(joint, sizes)
-    if not standing:
+    subject_weights = _subject_weights(joint, sizes)
+    if not subject_weights:
         return Metric.missing(NO_JOINT)
-    weights = cluster_weights(seed, key, len(standing))
-    counts = _counts([by_subject[subject] for subject in standing])
-    return fleiss_kappa(counts, weights, np.array(list(standing.values())))
+    weights = cluster_weights(seed, key, len(subject_weights))
+    counts = _counts([by_subject[subject] for subject in subject_weights])
+    return fleiss_kappa(counts, weights, np.array(list(subject_weights.values())))
 
 
 def _counts(answered: Sequence[Sequence[Annotation]]) -> FloatArray:
@@ -229,7 +229,7 @@ def _scores(
     answered: Sequence[Sequence[Annotation]],
     seed: int,
     key: tuple[str, ...],
-    standing: Mapping[Subject, float],
+    subject_weights: Mapping[Subject, float],
 ) -> JudgeAgreement:
     people, judged, responses, stands_for, without = [], [], [], [], 0
     for answers in answered:
@@ -240,7 +240,7 @@ def _scores(
             people.append(sum(given) / len(given))
             judged.append(score)
             responses.append(answers[0].place.response)
-            stands_for.append(standing.get(answers[0].subject, 0.0))
+            stands_for.append(subject_weights.get(answers[0].subject, 0.0))
     tau, rho = (
         coefficient(*_series(people, judged, responses, seed, key))
         for coefficient in (kendall_tau, spearman_rho)
@@ -286,7 +286,7 @@ def _pairs(
     answered: Sequence[Sequence[Annotation]],
     seed: int,
     key: tuple[str, ...],
-    standing: Mapping[Subject, float],
+    subject_weights: Mapping[Subject, float],
 ) -> JudgeAgreement:
     """τ_A: answers that agree with the order of the judge's scores, less those against it, by all answers."""
     sums, counts, stands_for, without, same = [], [], [], 0, 0
@@ -300,7 +300,7 @@ def _pairs(
             sign = 1.0 if first > second else -1.0
             sums.append(sum(sign * _SIGNS[each.answer] for each in answers))
             counts.append(float(len(answers)))
-            stands_for.append(standing.get(answers[0].subject, 0.0))
+            stands_for.append(subject_weights.get(answers[0].subject, 0.0))
     rows = np.array([sums, counts, stands_for], dtype=np.float64)
     known = rows[:, rows[2] > 0]
     tau = _ratio(rows[0], rows[1], seed, key, NO_PAIRS)

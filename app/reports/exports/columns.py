@@ -271,7 +271,7 @@ RESPONSE_STATUSES = ("planned", "answered", "refused", "failed", "filtered", "no
 PERSONA_SCORE_COLUMNS = (
     _record("model", _TEXT, "Label of the evaluated model."),
     _record("persona", _TEXT, "Id of the persona."),
-    _record("of", _TEXT, "What the score is of: task, or persona for the PersonaScore over all tasks."),
+    _record("of", _TEXT, "The same as scope; removed in the next release.", "scope"),
     _record("task", _TEXT, "Id of the task; missing in the row of the PersonaScore."),
     _record("simulated", _BOOLEAN, "Whether the job ran on simulated models."),
     _record("score", _NUMBER, "The score, 1 to 5; missing where it does not exist.", "value"),
@@ -287,6 +287,9 @@ PERSONA_SCORE_COLUMNS = (
     *(
         _record(f"responses_{name}", _INTEGER, f"Responses: {name}.", f"responses.{name}")
         for name in RESPONSE_STATUSES
+    ),
+    _record(
+        "scope", _TEXT, "What the score covers: task, or persona for the PersonaScore over all tasks.", "of"
     ),
 )
 """One row for each model, persona and PersonaGym task, followed by one for the PersonaScore over the tasks."""

@@ -6,8 +6,8 @@ from typing import Any
 from app.reports.figures import plots
 from app.reports.figures.plot import Plot, png, svg
 from app.reports.views.distributions import distributions
-from app.reports.views.leaderboard import ATOMIC, PERSONAGYM, standings
-from app.reports.views.level_bounds import Targets
+from app.reports.views.leaderboard import ATOMIC, PERSONAGYM, leaderboards
+from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import persona_scores
 from app.reports.views.run_matrices import run_matrices, varying_cells
 from app.reports.views.summary import Summary
@@ -46,15 +46,15 @@ def figure_file(
 
 
 def _plot(results: Json, name: str, model: str, distances: Sequence[Json], baselines: Json) -> Plot | None:
-    cells, targets = results["cells"], Targets(results["cells"])
-    summary = Summary(results, targets)
+    cells, level_bounds = results["cells"], LevelBounds(results["cells"])
+    summary = Summary(results, level_bounds)
 
     def published(paper: str) -> Plot | None:
-        found = [each for each in standings(results, baselines) if each.source["id"] == paper]
+        found = [each for each in leaderboards(results, baselines) if each.source["id"] == paper]
         return plots.published_plot(found[0]) if found else None
 
     def scores() -> Plot | None:
-        return plots.scores_plot(distributions(cells, targets, [row.model for row in summary.models()]))
+        return plots.scores_plot(distributions(cells, level_bounds, [row.model for row in summary.models()]))
 
     builders: Mapping[str, Callable[[], Plot | None]] = {
         "models": lambda: plots.models_plot(summary.models()),
@@ -63,7 +63,7 @@ def _plot(results: Json, name: str, model: str, distances: Sequence[Json], basel
         "published_persona_scores": lambda: published(PERSONAGYM),
         "heat_map": lambda: plots.heat_map_plot(summary.heat_maps([model])[0]),
         "scores": scores,
-        "cells": lambda: plots.cells_plot(cells, targets, model),
+        "cells": lambda: plots.cells_plot(cells, level_bounds, model),
         "runs": lambda: plots.runs_plot(run_matrices(varying_cells(cells), distances)),
     }
     return builders[name]()

@@ -13,8 +13,8 @@ from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
 from app.reports.figures.shares import Line, draw_shares
 from app.reports.views.distributions import Bar, Distribution, cell_bars
-from app.reports.views.leaderboard import PERSONAGYM, Standing, Standings
-from app.reports.views.level_bounds import Target, Targets
+from app.reports.views.leaderboard import PERSONAGYM, Leaderboard, LeaderboardRow
+from app.reports.views.level_bounds import LevelBound, LevelBounds
 from app.reports.views.persona_scores import PersonaScores
 from app.reports.views.run_matrices import RunMatrix
 from app.reports.views.summary import HeatMap, ModelRow, task_rank
@@ -72,7 +72,7 @@ def persona_scores_plot(gym: PersonaScores | None) -> Plot | None:
     return _intervals("persona_scores", title, said, columns, rows)
 
 
-def published_plot(found: Standings) -> Plot | None:
+def published_plot(found: Leaderboard) -> Plot | None:
     """The job's models among the published ones, which are drawn hollow."""
     rows = [
         Row(row.model, [Point(row.entries[n].value, row.entries[n].ci95) for n in found.metrics], row.own)
@@ -80,16 +80,16 @@ def published_plot(found: Standings) -> Plot | None:
     ]
     gym = found.source["id"] == PERSONAGYM
     columns = [_grade(n) if gym else ATOMIC_COLUMNS[n] for n in found.metrics]
-    said = "; ".join(_standing(row, found.metrics[0]) for row in found.rows)
+    said = "; ".join(_row_in_words(row, found.metrics[0]) for row in found.rows)
     title = f"Compared with the {found.published} models of {found.source['tables']} (published values are hollow)"
     return _intervals("published_persona_scores" if gym else "published", title, said, columns, rows)
 
 
-def scores_plot(groups: Sequence[tuple[Target, Sequence[Distribution]]]) -> Plot | None:
+def scores_plot(groups: Sequence[tuple[LevelBound, Sequence[Distribution]]]) -> Plot | None:
     """How often each score was given, by the personas' level and model; ``None`` without a score."""
     every = [
-        Line(one.model, f"{target.level} personas, {target.minimum}–{target.maximum}", [one.bars])
-        for target, found in groups
+        Line(one.model, f"{bound.level} personas, {bound.minimum}–{bound.maximum}", [one.bars])
+        for bound, found in groups
         for one in found
     ]
     lines = every[:LINES]
@@ -104,13 +104,17 @@ def scores_plot(groups: Sequence[tuple[Target, Sequence[Distribution]]]) -> Plot
     return Plot("scores", title, said, partial(draw_shares, [""], lines)) if lines else None
 
 
-def cells_plot(cells: Sequence[Json], targets: Targets, model: str, name: str = "cells") -> Plot | None:
+def cells_plot(
+    cells: Sequence[Json], level_bounds: LevelBounds, model: str, name: str = "cells"
+) -> Plot | None:
     """How often each score was given in each of a model's cells; ``None`` without a score."""
     own = [cell for cell in cells if cell["model"] == model]
     every = sorted({cell["task"] for cell in own}, key=task_rank)
     tasks = every[:CELL_TASKS]
     bars = {
-        (_group(cell, targets), cell["persona"], cell["dimension"], cell["task"]): cell_bars(cell, targets)
+        (_group(cell, level_bounds), cell["persona"], cell["dimension"], cell["task"]): cell_bars(
+            cell, level_bounds
+        )
         for cell in own
     }
     if not any(bars.values()):
@@ -196,7 +200,7 @@ def _said(value: float | None, ci95: tuple[float, float] | None = None) -> str:
     return f"{value:.2f}" if ci95 is None else f"{value:.2f} ({ci95[0]:.2f} to {ci95[1]:.2f})"
 
 
-def _standing(row: Standing, metric: str) -> str:
+def _row_in_words(row: LeaderboardRow, metric: str) -> str:
     return f"{row.model}{'' if row.own else ' (published)'} {_said(row.entries[metric].value)}"
 
 
@@ -210,7 +214,7 @@ def _weakest(bars: Mapping[_CellKey, Sequence[Bar]]) -> list[_RowKey]:
     return sorted(share, key=lambda row: (share[row], row))[:CELL_ROWS]
 
 
-def _group(cell: Json, targets: Targets) -> tuple[int, str]:
+def _group(cell: Json, level_bounds: LevelBounds) -> tuple[int, str]:
     """A cell's level, the highest first; unknown ones last."""
-    target = targets.find(cell["dimension"], cell["level"])
-    return (1 if target is None else -target.rank), cell["level"]
+    bound = level_bounds.find(cell["dimension"], cell["level"])
+    return (1 if bound is None else -bound.rank), cell["level"]

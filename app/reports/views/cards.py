@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.judging.verdict import VerdictStatus
-from app.reports.views.level_bounds import Targets
+from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import score_share
 
 SENTENCES = 80
@@ -122,14 +122,16 @@ class Card:
         return math.inf if self.acc_atom is None else self.acc_atom
 
 
-def make_card(response: JudgedResponse, targets: Targets) -> Card:
+def make_card(response: JudgedResponse, level_bounds: LevelBounds) -> Card:
     """How a response is shown."""
     judged = bool(response.units) and (
         response.question is None or any(unit.verdicts for unit in response.units)
     )
-    shown = tuple(_sentences(response, targets)) if judged else ()
+    shown = tuple(_sentences(response, level_bounds)) if judged else ()
     scored = [v for unit in response.units for v in unit.verdicts if v.in_character is not None]
-    quoted = max(response.units, key=lambda unit: _quote_rank(unit, response.levels, targets), default=None)
+    quoted = max(
+        response.units, key=lambda unit: _quote_rank(unit, response.levels, level_bounds), default=None
+    )
     return Card(
         id=response.id,
         model=response.model,
@@ -148,11 +150,13 @@ def make_card(response: JudgedResponse, targets: Targets) -> Card:
         units=len(response.units),
         out_of_character=sum(unit.out_of_character for unit in response.units),
         acc_atom=sum(v.in_character is True for v in scored) / len(scored) if scored else None,
-        deviation=sum(abs(targets.deviation(v, response.levels)) for v in scored) / max(1, len(scored)),
+        deviation=sum(abs(level_bounds.deviation(v, response.levels)) for v in scored) / max(1, len(scored)),
         score=response.score,
         grades=tuple(_grade(grade) for grade in response.grades),
-        quote=None if quoted is None else _sentence(quoted, response.levels, targets, new_paragraph=False),
-        quote_rank=(0.0,) if quoted is None else _quote_rank(quoted, response.levels, targets),
+        quote=None
+        if quoted is None
+        else _sentence(quoted, response.levels, level_bounds, new_paragraph=False),
+        quote_rank=(0.0,) if quoted is None else _quote_rank(quoted, response.levels, level_bounds),
     )
 
 
@@ -162,13 +166,16 @@ def _grade(grade: ResponseGrade) -> CardGrade:
     return CardGrade(grade.judge, found, _cut(reasons, SENTENCE_CHARACTERS))
 
 
-def _sentences(response: JudgedResponse, targets: Targets) -> Iterator[Sentence]:
+def _sentences(response: JudgedResponse, level_bounds: LevelBounds) -> Iterator[Sentence]:
     text = response.text or ""
     left = CHARACTERS
     ends = [0, *(unit.end for unit in response.units)]
     for unit, (end, _) in zip(response.units[:SENTENCES], pairwise(ends), strict=False):
         sentence = _sentence(
-            unit, response.levels, targets, new_paragraph=unit.index > 0 and "\n" in text[end : unit.start]
+            unit,
+            response.levels,
+            level_bounds,
+            new_paragraph=unit.index > 0 and "\n" in text[end : unit.start],
         )
         left -= len(sentence.text) + len(sentence.verdicts)
         if left < 0:
@@ -177,9 +184,9 @@ def _sentences(response: JudgedResponse, targets: Targets) -> Iterator[Sentence]
 
 
 def _sentence(
-    unit: JudgedUnit, levels: Mapping[str, str], targets: Targets, *, new_paragraph: bool
+    unit: JudgedUnit, levels: Mapping[str, str], level_bounds: LevelBounds, *, new_paragraph: bool
 ) -> Sentence:
-    worst = targets.worst(unit, levels)
+    worst = level_bounds.worst(unit, levels)
     scores = sorted({verdict.score for verdict in unit.verdicts if verdict.score is not None})
     if worst is not None:
         side, severity, scores = _side(worst[1]), _severity(worst[1]), _of_dimension(unit, worst[0].dimension)
@@ -225,9 +232,9 @@ def _in_words(verdict: UnitVerdict) -> str:
     return f"{verdict.judge} · {verdict.dimension}: {found}{said}"
 
 
-def _quote_rank(unit: JudgedUnit, levels: Mapping[str, str], targets: Targets) -> tuple[float, ...]:
+def _quote_rank(unit: JudgedUnit, levels: Mapping[str, str], level_bounds: LevelBounds) -> tuple[float, ...]:
     """The mean distance of a sentence's scores to the level, for which all judges count; then a readable length."""
-    deviations = [abs(targets.deviation(v, levels)) for v in unit.verdicts if v.in_character is not None]
+    deviations = [abs(level_bounds.deviation(v, levels)) for v in unit.verdicts if v.in_character is not None]
     readable = -abs(len(unit.text) - 90)
     return (sum(deviations) / max(1, len(deviations)), float(unit.out_of_character), float(readable))
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.reports.views.level_bounds import Target, Targets
+from app.reports.views.level_bounds import LevelBound, LevelBounds
 
 Json = Mapping[str, Any]
 
@@ -33,46 +33,44 @@ class Distribution:
 
     Attributes:
         model: The model's label.
-        target: The level.
+        bound: The level.
         bars: One for each score of the scale, lowest first.
         total: Verdicts in all.
     """
 
     model: str
-    target: Target
+    bound: LevelBound
     bars: tuple[Bar, ...]
     total: int
 
 
 def distributions(
-    cells: Sequence[Json], targets: Targets, models: Sequence[str]
-) -> list[tuple[Target, list[Distribution]]]:
+    cells: Sequence[Json], level_bounds: LevelBounds, models: Sequence[str]
+) -> list[tuple[LevelBound, list[Distribution]]]:
     """Every level, the highest first, with a distribution for each of ``models`` that has scores there."""
-    counts: dict[tuple[Target, str], Counter[int]] = defaultdict(Counter)
+    counts: dict[tuple[LevelBound, str], Counter[int]] = defaultdict(Counter)
     for cell in cells:
-        target = targets.find(cell["dimension"], cell["level"])
+        bound = level_bounds.find(cell["dimension"], cell["level"])
         scores = _scores(cell)
-        if target is not None and any(scores.values()):
-            counts[target, cell["model"]].update(scores)
+        if bound is not None and any(scores.values()):
+            counts[bound, cell["model"]].update(scores)
     return [
         (
-            target,
+            bound,
             [
-                Distribution(
-                    model, target, _bars(counts[target, model], target), counts[target, model].total()
-                )
+                Distribution(model, bound, _bars(counts[bound, model], bound), counts[bound, model].total())
                 for model in models
-                if (target, model) in counts
+                if (bound, model) in counts
             ],
         )
-        for target in sorted({target for target, _ in counts}, key=_order)
+        for bound in sorted({bound for bound, _ in counts}, key=_order)
     ]
 
 
-def cell_bars(cell: Json, targets: Targets) -> tuple[Bar, ...]:
+def cell_bars(cell: Json, level_bounds: LevelBounds) -> tuple[Bar, ...]:
     """One cell's scores, lowest first; empty where it has none."""
-    target, scores = targets.find(cell["dimension"], cell["level"]), _scores(cell)
-    return () if target is None or not any(scores.values()) else _bars(scores, target)
+    bound, scores = level_bounds.find(cell["dimension"], cell["level"]), _scores(cell)
+    return () if bound is None or not any(scores.values()) else _bars(scores, bound)
 
 
 def _scores(cell: Json) -> dict[int, int]:
@@ -80,13 +78,13 @@ def _scores(cell: Json) -> dict[int, int]:
     return {int(score): count for score, count in cell.get("scores", {}).items()}
 
 
-def _bars(counts: Mapping[int, int], target: Target) -> tuple[Bar, ...]:
+def _bars(counts: Mapping[int, int], bound: LevelBound) -> tuple[Bar, ...]:
     total = sum(counts.values())
     return tuple(
-        Bar(score, counts.get(score, 0), counts.get(score, 0) / total, target.contains(score))
-        for score in range(target.minimum, target.maximum + 1)
+        Bar(score, counts.get(score, 0), counts.get(score, 0) / total, bound.contains(score))
+        for score in range(bound.minimum, bound.maximum + 1)
     )
 
 
-def _order(target: Target) -> tuple[int, int, int]:
-    return target.maximum - target.minimum, target.minimum, -target.rank
+def _order(bound: LevelBound) -> tuple[int, int, int]:
+    return bound.maximum - bound.minimum, bound.minimum, -bound.rank

@@ -32,8 +32,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A model among the others.
+class LeaderboardRow:
+    """A model in a leaderboard.
 
     Attributes:
         model: Its label, or its name in the paper.
@@ -49,8 +49,8 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Standings:
-    """All models, the job's and one paper's.
+class Leaderboard:
+    """The job's models ranked together with one paper's.
 
     Attributes:
         source: The paper, in the form of ``/v1/baselines``.
@@ -64,15 +64,15 @@ class Standings:
 
     source: Json
     metrics: Sequence[str]
-    rows: Sequence[Standing]
+    rows: Sequence[LeaderboardRow]
     published: int
     shared: int
     shared_in_paper: int
     places: Mapping[str, int]
 
 
-def standings(results: Json, baselines: Json) -> list[Standings]:
-    """Where the job's models stand; without an entry for a paper with which the job has nothing in common.
+def leaderboards(results: Json, baselines: Json) -> list[Leaderboard]:
+    """A leaderboard for each paper that has anything in common with the job.
 
     Args:
         results: The results document.
@@ -83,7 +83,7 @@ def standings(results: Json, baselines: Json) -> list[Standings]:
     return [each for each in found if each is not None]
 
 
-def _atomic(results: Json, baselines: Json, source: Json) -> Standings | None:
+def _atomic(results: Json, baselines: Json, source: Json) -> Leaderboard | None:
     own = {_place(cell) for cell in results["cells"]}
     published = {_place(cell) for cell in baselines["cells"]}
     shared = own & published
@@ -94,7 +94,7 @@ def _atomic(results: Json, baselines: Json, source: Json) -> Standings | None:
         *_over_cells(results["cells"], shared, totals if own == shared else {}, own=True),
         *_over_cells(baselines["cells"], shared, {}, own=False),
     ]
-    return _standings(source, names(Family.ATOMIC), rows, shared=len(shared), in_paper=len(published))
+    return _leaderboard(source, names(Family.ATOMIC), rows, shared=len(shared), in_paper=len(published))
 
 
 def _place(cell: Json) -> tuple[str, str, str, str]:
@@ -103,14 +103,14 @@ def _place(cell: Json) -> tuple[str, str, str, str]:
 
 def _over_cells(
     cells: Sequence[Json], shared: set[tuple[str, str, str, str]], totals: Mapping[str, Json], *, own: bool
-) -> list[Standing]:
+) -> list[LeaderboardRow]:
     """Each model's means over the shared cells; intervals where these are all that its totals are over."""
     by_model: dict[str, list[Json]] = {}
     for cell in cells:
         if _place(cell) in shared:
             by_model.setdefault(cell["model"], []).append(cell)
     return [
-        Standing(
+        LeaderboardRow(
             model,
             own,
             any(cell["simulated"] for cell in found),
@@ -127,7 +127,7 @@ def _mean(cells: Sequence[Json], name: str, total: Json | None) -> Entry:
     return Entry(fmean(values) if values else None, len(values), None if ends is None else (ends[0], ends[1]))
 
 
-def _gym(results: Json, baselines: Json, source: Json) -> Standings | None:
+def _gym(results: Json, baselines: Json, source: Json) -> Leaderboard | None:
     totals: Sequence[Json] = results.get("persona_score_totals", [])
     published: Sequence[Json] = baselines["persona_score_totals"]
     tasks = [task for task in published[0]["tasks"] if totals and task in totals[0]["tasks"]]
@@ -139,10 +139,10 @@ def _gym(results: Json, baselines: Json, source: Json) -> Standings | None:
         *(_graded(total, metrics, own=True, simulated=results["simulated"]) for total in totals),
         *(_graded(total, metrics, own=False, simulated=False) for total in published),
     ]
-    return _standings(source, metrics, rows, shared=0, in_paper=0)
+    return _leaderboard(source, metrics, rows, shared=0, in_paper=0)
 
 
-def _graded(total: Json, metrics: Sequence[str], *, own: bool, simulated: bool) -> Standing:
+def _graded(total: Json, metrics: Sequence[str], *, own: bool, simulated: bool) -> LeaderboardRow:
     scores = total["tasks"] | {PERSONA_SCORE: total.get(PERSONA_SCORE)}
     entries = {
         name: Entry(
@@ -153,18 +153,18 @@ def _graded(total: Json, metrics: Sequence[str], *, own: bool, simulated: bool) 
         )
         for name in metrics
     }
-    return Standing(total["model"], own, simulated, entries)
+    return LeaderboardRow(total["model"], own, simulated, entries)
 
 
-def _standings(
-    source: Json, metrics: Sequence[str], rows: Sequence[Standing], *, shared: int, in_paper: int
-) -> Standings:
-    def rank(row: Standing) -> tuple[bool, float, bool, str]:
+def _leaderboard(
+    source: Json, metrics: Sequence[str], rows: Sequence[LeaderboardRow], *, shared: int, in_paper: int
+) -> Leaderboard:
+    def rank(row: LeaderboardRow) -> tuple[bool, float, bool, str]:
         value = row.entries[metrics[0]].value
         return value is None, -(value or 0.0), row.own, row.model
 
     ordered = sorted(rows, key=rank)
-    return Standings(
+    return Leaderboard(
         source=source,
         metrics=metrics,
         rows=ordered,

@@ -1,4 +1,4 @@
-"""How far a score lies from the level that the persona should have."""
+"""The bounds of a persona's level on a scale, and how far scores lie outside."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from app.domain.judging.judged_response import JudgedUnit, UnitVerdict
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """Where a persona's scores on one dimension should lie.
+class LevelBound:
+    """The range in which a persona's scores on one dimension should lie.
 
     Attributes:
         minimum: Lowest score of the scale.
@@ -40,20 +40,20 @@ class Target:
         return self.lower <= score and (score < self.upper or score == self.upper == self.maximum)
 
 
-class Targets:
-    """Every (dimension, level) of a job."""
+class LevelBounds:
+    """The bounds of every dimension and level of a job."""
 
     def __init__(self, cells: Sequence[Mapping[str, Any]]) -> None:
-        self._found = {(cell["dimension"], cell["level"]): _target(cell) for cell in cells}
+        self._found = {(cell["dimension"], cell["level"]): _level_bound(cell) for cell in cells}
 
-    def find(self, dimension: str, level: str) -> Target | None:
-        """A persona's target; ``None`` where no score of the scale lies in a level of that name."""
+    def find(self, dimension: str, level: str) -> LevelBound | None:
+        """The bounds of a persona's level; ``None`` where no score of the scale lies in a level of that name."""
         return self._found.get((dimension, level))
 
     def deviation(self, verdict: UnitVerdict, levels: Mapping[str, str]) -> float:
-        """A verdict's signed distance to the persona's level (:meth:`Target.deviation`); 0 without a score."""
-        target = self.find(verdict.dimension, levels[verdict.dimension])
-        return 0.0 if target is None or verdict.score is None else target.deviation(verdict.score)
+        """A verdict's signed distance to the persona's level (:meth:`LevelBound.deviation`); 0 without a score."""
+        bound = self.find(verdict.dimension, levels[verdict.dimension])
+        return 0.0 if bound is None or verdict.score is None else bound.deviation(verdict.score)
 
     def worst(self, unit: JudgedUnit, levels: Mapping[str, str]) -> tuple[UnitVerdict, float] | None:
         """A sentence's verdict farthest out of character, and its deviation; ``None`` if every one is in character."""
@@ -65,7 +65,7 @@ class Targets:
         return max(outside, key=lambda found: abs(found[1]), default=None)
 
 
-def _target(cell: Mapping[str, Any]) -> Target | None:
+def _level_bound(cell: Mapping[str, Any]) -> LevelBound | None:
     minimum, maximum, level = cell["scale"]["minimum"], cell["scale"]["maximum"], cell["level"]
     levels = tuple(cell["scale"].get("levels", Scale().levels))
     scale = Scale(minimum, maximum, levels, not_applicable=minimum - 1)
@@ -73,4 +73,4 @@ def _target(cell: Mapping[str, Any]) -> Target | None:
     if not scores:
         return None
     rank = levels.index(level)
-    return Target(minimum, maximum, level, rank, *scale.bounds()[rank], (scores[0], scores[-1]))
+    return LevelBound(minimum, maximum, level, rank, *scale.bounds()[rank], (scores[0], scores[-1]))

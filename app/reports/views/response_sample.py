@@ -24,7 +24,7 @@ class _Ranked:
     card: Card = field(compare=False)
 
 
-class Selection:
+class ResponseSample:
     """Collects the worst responses and an even sample of all."""
 
     def __init__(self, cells: int) -> None:

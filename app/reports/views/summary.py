@@ -9,7 +9,7 @@ from app.domain.metrics.definition import Family
 from app.domain.metrics.metric import NOT_COMPUTED
 from app.domain.metrics.registry import BY_NAME, names
 from app.reports.exports.columns import GENERATION_COUNTS, UNIT_STATUSES
-from app.reports.views.level_bounds import Targets
+from app.reports.views.level_bounds import LevelBounds
 
 Json = Mapping[str, Any]
 
@@ -132,9 +132,9 @@ class HeatMap:
 class Summary:
     """Everything on the page that comes from the results document alone."""
 
-    def __init__(self, results: Json, targets: Targets) -> None:
+    def __init__(self, results: Json, level_bounds: LevelBounds) -> None:
         self._cells: Sequence[Json] = results["cells"]
-        self._targets = targets
+        self._level_bounds = level_bounds
         self._totals = {
             (tuple(total["by"]), tuple(total[name] for name in total["by"])): total
             for total in results["totals"]
@@ -196,10 +196,10 @@ class Summary:
         """The share of its scale's scores that a model's level holds; ``None`` where that differs between its cells."""
         shares: dict[tuple[str, ...], set[float]] = defaultdict(set)
         for cell in self._cells:
-            target = self._targets.find(cell["dimension"], cell["level"])
-            if target is not None:
-                lowest, highest = target.scores
-                width = target.maximum - target.minimum + 1
+            bound = self._level_bounds.find(cell["dimension"], cell["level"])
+            if bound is not None:
+                lowest, highest = bound.scores
+                width = bound.maximum - bound.minimum + 1
                 shares[cell["model"], cell["level"]].add((highest - lowest + 1) / width)
         return {key: found.pop() if len(found) == 1 else None for key, found in shares.items()}
 
@@ -258,8 +258,8 @@ class Summary:
             dimensions[level].add(dimension)
 
         def order(level: str) -> tuple[int, str]:
-            found = [self._targets.find(dimension, level) for dimension in dimensions[level]]
-            return min((-target.rank for target in found if target is not None), default=1), level
+            found = [self._level_bounds.find(dimension, level) for dimension in dimensions[level]]
+            return min((-bound.rank for bound in found if bound is not None), default=1), level
 
         return sorted(dimensions, key=order)
 
@@ -299,10 +299,10 @@ class Summary:
         return [self._off_level(source, name, _figure(source, name, counted)) for name in HEAT_METRICS]
 
     def _off_level(self, source: Json, name: str, figure: Figure) -> Figure:
-        target = self._targets.find(source.get("dimension", ""), source.get("level", ""))
-        if name != "mean" or figure.value is None or target is None:
+        bound = self._level_bounds.find(source.get("dimension", ""), source.get("level", ""))
+        if name != "mean" or figure.value is None or bound is None:
             return figure
-        return replace(figure, step=None, off=not target.contains(figure.value))
+        return replace(figure, step=None, off=not bound.contains(figure.value))
 
 
 def _figures(source: Json, names: Iterable[str], counted: str) -> dict[str, Figure]:

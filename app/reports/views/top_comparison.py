@@ -1,4 +1,4 @@
-"""Which model is ahead of the next, by how much, and how sure that is."""
+"""The comparison of the two highest-ranked models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ Json = Mapping[str, Any]
 
 ACC_ATOM, PERSONA_SCORE = "acc_atom", "persona_score"
 SIGNIFICANT = 0.05
-"""p-value below which a difference counts as shown, if its interval is on one side of 0 as well."""
+"""p-value below which a difference is significant, if its interval excludes 0 as well."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
-    """The model with the highest figure beside the one with the second highest.
+class TopComparison:
+    """The highest-ranked model compared with the second.
 
     Attributes:
         first: The former's label.
         second: The latter's.
-        row: The first's figure less the second's, paired; ``None`` without a pair.
-        left_out: Figures of the same metric that have no partner.
-        too_little: Of these two models those of whose planned verdicts (grades) too few count, and the share that does.
+        row: The first's value minus the second's, paired; ``None`` without a pair.
+        left_out: Unpaired values of the same metric.
+        too_little: The coverage of those of the two models that have too little of it.
     """
 
     first: str
@@ -34,17 +34,17 @@ class Lead:
 
     @property
     def shown(self) -> bool:
-        """Whether the first is ahead by more than chance, and not by what is missing."""
+        """Whether the first is significantly ahead, with enough coverage."""
         return not self.too_little and self.row is not None and decides(self.row) and self.row.difference > 0
 
 
-def lead(results: Json, ranked: Sequence[str], metric: str) -> Lead | None:
-    """How far the first of the models is ahead of the second; ``None`` for fewer than two.
+def compare_top(results: Json, ranked: Sequence[str], metric: str) -> TopComparison | None:
+    """Compare the first two ranked models; ``None`` for fewer than two.
 
     Args:
         results: The results document.
-        ranked: The models that have the metric, the highest first.
-        metric: By which they are ordered.
+        ranked: The models that have the metric, highest first.
+        metric: The metric of the ranking.
     """
     if not ranked[1:]:
         return None
@@ -52,11 +52,11 @@ def lead(results: Json, ranked: Sequence[str], metric: str) -> Lead | None:
     found = compare(figures_of(results, first), figures_of(results, second))
     left_out = [each for each in found.left_out if each.metric == metric]
     row = _over_all(found.differences).get(metric)
-    return Lead(first, second, row, len(left_out), too_little_of(results, ranked[:2], metric))
+    return TopComparison(first, second, row, len(left_out), too_little_of(results, ranked[:2], metric))
 
 
 def too_little_of(results: Json, models: Sequence[str], metric: str) -> dict[str, float]:
-    """The models of whose planned verdicts (grades) too few count to conclude anything by a metric, and the share that does."""
+    """The models with too little coverage to compare them by a metric, with their coverage."""
     of = GRADES if metric == PERSONA_SCORE else VERDICTS
     shares = {model: coverage_of_model(results, model, [of]) for model in models}
     return {model: share for model, share in shares.items() if share is not None and share < MINIMUM_COVERAGE}
@@ -69,12 +69,12 @@ def main_row(differences: Sequence[Difference]) -> Difference | None:
 
 
 def is_shown(row: Difference) -> bool:
-    """Whether a difference is more than chance, as one of many."""
+    """Whether a difference is significant after correction for multiple tests."""
     return _is_beyond_chance(row, row.p_value_holm)
 
 
 def decides(row: Difference) -> bool:
-    """Whether the difference of the main metric over all tasks is more than chance.
+    """Whether the difference of the main metric over all tasks is significant.
 
     That test alone is chosen before there are figures, and so needs no correction for the number of the other tests. Nor does
     it for the number of models: that the two highest are chosen by their figures makes it no easier for the first to be ahead

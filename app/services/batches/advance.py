@@ -63,21 +63,21 @@ class _LeaseLostError(Exception):
     """Somebody else looks after the batch."""
 
 
-async def tend_batch(deps: ShardDependencies, batch_id: int) -> None:
+async def advance_batch(deps: ShardDependencies, batch_id: int) -> None:
     """Does what a batch needs now; does nothing if somebody else is at it."""
     async with deps.engine.begin() as connection:
         held = await batches.lease(connection, batch_id, deps.lease_seconds)
     if held is None:
         return
     with structlog.contextvars.bound_contextvars(job=held.job_id, batch=held.id):
-        tending = asyncio.create_task(_tend(deps, held))
+        advancing = asyncio.create_task(_advance(deps, held))
         keeping = asyncio.create_task(_keep(deps, held))
         try:
-            await asyncio.wait({tending, keeping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({advancing, keeping}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (tending, keeping):
+            for task in (advancing, keeping):
                 task.cancel()
-        for outcome in await asyncio.gather(tending, keeping, return_exceptions=True):
+        for outcome in await asyncio.gather(advancing, keeping, return_exceptions=True):
             # Its lease runs out, and somebody goes on from where it stands.
             if isinstance(outcome, Exception):
                 log.warning("batch not given back", error=type(outcome).__name__)
@@ -95,7 +95,7 @@ async def _keep(deps: ShardDependencies, held: Lease) -> None:
             log.warning("lease of a batch not renewed", error=type(error).__name__)
 
 
-async def _tend(deps: ShardDependencies, held: Lease) -> None:
+async def _advance(deps: ShardDependencies, held: Lease) -> None:
     try:
         seconds, failed, erred = await _step(deps, held), False, False
     except _LeaseLostError:

@@ -1,4 +1,4 @@
-"""One person's way through a round of labelling: what comes next, and what was said of it."""
+"""A person's session in a labelling round: what to show next, and recording their answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,8 +53,8 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How far a person has come in a round.
+class SessionState:
+    """A person's progress in a round.
 
     Attributes:
         dimension: What is asked about.
@@ -75,15 +75,15 @@ class NotAnAnswerError(Exception):
     """What was said is no answer to what was asked."""
 
 
-async def look(
+async def read_session(
     engine: AsyncEngine,
     contexts: JobContexts,
     tenant: str,
     round_id: str,
     annotator: str,
     position: int | None = None,
-) -> Way:
-    """What a person sees: the thing at a position, or the first that he has not answered.
+) -> SessionState:
+    """What a person sees: the item at a position, or the first one they have not answered.
 
     Raises:
         NotFoundError: If there is no such round or position, or what was drawn is not there any more.
@@ -105,10 +105,10 @@ async def look(
         ordered = sentences[::-1] if turned else sentences
         shown = Shown(position, tuple(ordered), _spoken(said.get(index), turned=turned))
     pairs = found.things[0][1] is not None
-    return Way(found.dimension, pairs, len(order), len(said), shown)
+    return SessionState(found.dimension, pairs, len(order), len(said), shown)
 
 
-async def say(
+async def record_answer(
     engine: AsyncEngine,
     contexts: JobContexts,
     tenant: str,
@@ -117,7 +117,7 @@ async def say(
     position: int,
     answer: str,
 ) -> None:
-    """Keeps a person's answer, in place of a former one.
+    """Record a person's answer, replacing an earlier one.
 
     Raises:
         NotFoundError: If there is no such round or position.

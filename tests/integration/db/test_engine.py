@@ -9,7 +9,7 @@ from app.db import engine as engine_module
 from app.db.engine import connect, single_statements
 from app.db.health import is_away
 from app.db.reasons import reason
-from app.db.row_level_security import WalledEngine
+from app.db.row_level_security import TenantEngine
 
 
 async def backend(engine: AsyncEngine) -> int:
@@ -76,7 +76,7 @@ class TestConnect:
             await engine.dispose()
 
     async def test_requests_have_such_a_limit_and_workers_none(self, database_url: str) -> None:
-        wall = WalledEngine(database_url, pool_size=1, application_name="assay api")
+        wall = TenantEngine(database_url, pool_size=1, application_name="assay api")
         unlimited = connect(database_url)
         try:
             asked = text("SELECT current_setting('statement_timeout')")

@@ -109,7 +109,7 @@ class TestTransactionMode:
                 scratch / "stack", database_url=url, redis_url=redis_url, workers=2, environment=environment
             ) as stack,
         ):
-            assert stack.api.get("/readyz").json()["parts"]["tenant_wall"] == "ok"
+            assert stack.api.get("/readyz").json()["parts"]["row_level_security"] == "ok"
             jobs = [stack.submit(JOB | {"seed": seed}) for seed in (1, 2, 3)]
             for job in jobs:
                 ended = stack.ended(job)

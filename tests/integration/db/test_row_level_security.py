@@ -20,7 +20,7 @@ from app.db import row_level_security
 from app.db.engine import single_statements
 from app.db.health import is_away
 from app.db.migration.migrate import upgrade
-from app.db.row_level_security import WalledEngine, act_for, ask, install_rls
+from app.db.row_level_security import TenantEngine, act_for, ask, install_rls
 from app.db.tables import Base
 from tests.databases import Databases, libpq_url
 from tests.integration.jobs import new_job
@@ -35,8 +35,8 @@ UNKNOWN_JOB = "job_00000000000000000000000000"
 
 
 @asynccontextmanager
-async def walled(database_url: str, **options: Any) -> AsyncIterator[WalledEngine]:
-    wall = WalledEngine(database_url, application_name="a test", **({"pool_size": 1} | options))
+async def walled(database_url: str, **options: Any) -> AsyncIterator[TenantEngine]:
+    wall = TenantEngine(database_url, application_name="a test", **({"pool_size": 1} | options))
     try:
         yield wall
     finally:
@@ -45,7 +45,7 @@ async def walled(database_url: str, **options: Any) -> AsyncIterator[WalledEngin
 
 
 @pytest.fixture
-async def wall(database_url: str) -> AsyncIterator[WalledEngine]:
+async def wall(database_url: str) -> AsyncIterator[TenantEngine]:
     """An engine of a single connection, so that whatever is left on it is found by the next one who uses it."""
     async with walled(database_url) as made:
         yield made
@@ -177,7 +177,7 @@ def readers() -> Iterator[Callable[..., Any]]:
 
 class TestStatementsForAnotherTenant:
     async def test_find_as_little_as_of_a_job_that_there_is_not(
-        self, engine: AsyncEngine, wall: WalledEngine
+        self, engine: AsyncEngine, wall: TenantEngine
     ) -> None:
         job = await new_job(engine, tenant=THEIRS)
         told = 0
@@ -203,7 +203,7 @@ async def outcome(read: Callable[..., Any], connection: AsyncConnection, job_id:
     return await found
 
 
-async def leavings(wall: WalledEngine) -> tuple[object, ...]:
+async def leavings(wall: TenantEngine) -> tuple[object, ...]:
     """What the pool's only connection is left with, as the driver sees it: no transaction of ours is begun."""
     async with wall.engine.connect() as connection:
         borrowed = await connection.get_raw_connection()
@@ -220,7 +220,7 @@ class TestNothingIsLeft:
         for tenant in (OURS, THEIRS):
             await new_job(engine, tenant=tenant)
 
-    async def test_after_any_end_of_a_transaction(self, wall: WalledEngine) -> None:
+    async def test_after_any_end_of_a_transaction(self, wall: TenantEngine) -> None:
         act_for(OURS)
         async with wall.engine.begin() as connection:
             await connection.execute(text("UPDATE jobs SET name = 'committed'"))
@@ -243,7 +243,7 @@ class TestNothingIsLeft:
         act_for("")
         assert await tenants_seen(wall.engine) == set()
 
-    async def test_after_a_request_that_was_cancelled_while_it_waited(self, wall: WalledEngine) -> None:
+    async def test_after_a_request_that_was_cancelled_while_it_waited(self, wall: TenantEngine) -> None:
         begun = asyncio.Event()
 
         async def wait_long() -> None:
@@ -262,7 +262,7 @@ class TestNothingIsLeft:
         assert await leavings(wall) == (True, "")
 
     async def test_and_each_transaction_on_a_connection_is_the_tenants_again(
-        self, wall: WalledEngine
+        self, wall: TenantEngine
     ) -> None:
         act_for(OURS)
         async with wall.engine.connect() as connection:
@@ -288,7 +288,7 @@ class TestNothingIsLeft:
             ours, theirs = await asyncio.gather(*streams)
             assert (ours, theirs) == ({OURS}, {THEIRS})
 
-    async def test_single_statements_are_the_tenants_and_are_kept(self, wall: WalledEngine) -> None:
+    async def test_single_statements_are_the_tenants_and_are_kept(self, wall: TenantEngine) -> None:
         act_for(OURS)
         async with single_statements(wall.engine) as connection:
             await connection.execute(text("UPDATE jobs SET name = 'kept'"))
@@ -299,7 +299,7 @@ class TestNothingIsLeft:
         async with single_statements(wall.engine) as connection:
             assert (await connection.scalars(text("SELECT name FROM jobs"))).all() == ["kept"]
 
-    async def test_a_snapshot_is_the_tenants_too(self, wall: WalledEngine) -> None:
+    async def test_a_snapshot_is_the_tenants_too(self, wall: TenantEngine) -> None:
         act_for(THEIRS)
         async with wall.engine.connect() as connection:
             await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -308,7 +308,7 @@ class TestNothingIsLeft:
             )
             assert found.all() == [(THEIRS, "repeatable read")]
 
-    async def test_a_tenants_name_is_never_read_as_sql(self, wall: WalledEngine) -> None:
+    async def test_a_tenants_name_is_never_read_as_sql(self, wall: TenantEngine) -> None:
         for name in ("'; RESET ROLE; --", "100%", "back\\slash", '"quoted"', "Ünïcode"):
             act_for(name)
             async with wall.engine.connect() as connection:
@@ -392,7 +392,7 @@ class TestAsk:
 
     @pytest.mark.parametrize("tenant", [OURS, THEIRS, "'; RESET ROLE; --", ""])
     async def test_sees_the_tenants_rows_alone_and_leaves_nothing(
-        self, wall: WalledEngine, tenant: str
+        self, wall: TenantEngine, tenant: str
     ) -> None:
         act_for(tenant)
         for _ in range(7):  # from the sixth time on the driver has it prepared
@@ -406,7 +406,7 @@ class TestAsk:
         found = await ask(engine, "SELECT tenant FROM jobs ORDER BY 1", {})
         assert [tenant for (tenant,) in found] == [OURS, THEIRS]
 
-    async def test_has_its_own_error_and_leaves_the_connection_as_it_was(self, wall: WalledEngine) -> None:
+    async def test_has_its_own_error_and_leaves_the_connection_as_it_was(self, wall: TenantEngine) -> None:
         act_for(OURS)
         with pytest.raises(DataError, match="division by zero") as raised:
             await ask(wall.engine, "SELECT 1 / %(it)s::int", {"it": 0})
@@ -415,7 +415,7 @@ class TestAsk:
         assert await tenants_seen(wall.engine) == {OURS}
 
     async def test_is_refused_as_away_where_the_connection_broke_just_now_and_once(
-        self, engine: AsyncEngine, wall: WalledEngine
+        self, engine: AsyncEngine, wall: TenantEngine
     ) -> None:
         [(pid,)] = await ask(wall.engine, "SELECT pg_backend_pid()", {})
         await ask(engine, "SELECT pg_terminate_backend(%(pid)s, 5000)", {"pid": pid})
@@ -424,7 +424,7 @@ class TestAsk:
         assert is_away(raised.value)
         assert await ask(wall.engine, "SELECT 1", {}) == [(1,)]
 
-    async def test_leaves_nothing_where_it_is_cancelled(self, wall: WalledEngine) -> None:
+    async def test_leaves_nothing_where_it_is_cancelled(self, wall: TenantEngine) -> None:
         act_for(OURS)
         await ask(wall.engine, "SELECT 1", {})
         request = asyncio.create_task(ask(wall.engine, "SELECT pg_sleep(30)", {}))

@@ -7,7 +7,7 @@ import pytest
 
 from app.reports.html import OPEN_CARDS
 from app.reports.views.run_matrices import varying_cells
-from app.reports.views.top_comparison import lead
+from app.reports.views.top_comparison import compare_top
 from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.agreement_sample import agreement_of, joint
 from tests.unit.check_sample import check_of
@@ -29,7 +29,7 @@ class TestWhatItSays:
             if total["by"] == ["model"]
         }
         steady, drifting = (scores[f"simulated/{name}"] for name in ("steady", "drifting"))
-        found = lead(job.results, ["simulated/steady", "simulated/drifting"], "acc_atom")
+        found = compare_top(job.results, ["simulated/steady", "simulated/drifting"], "acc_atom")
         assert found is not None
         assert found.row is not None
         assert found.row.ci95 is not None

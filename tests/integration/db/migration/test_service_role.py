@@ -26,7 +26,7 @@ from app.db.execution.result_rows import (
 from app.db.execution.shards import Claim
 from app.db.migration.migrate import MigrationError, upgrade
 from app.db.revision import SchemaState, schema_state
-from app.db.row_level_security import WalledEngine, act_for
+from app.db.row_level_security import TenantEngine, act_for
 from tests.databases import Databases, libpq_url
 from tests.integration.jobs import (
     call_row,
@@ -60,8 +60,8 @@ async def service(urls: Urls) -> AsyncIterator[AsyncEngine]:
 
 
 @asynccontextmanager
-async def walled(url: str) -> AsyncIterator[WalledEngine]:
-    wall = WalledEngine(url, pool_size=1, application_name="a test")
+async def walled(url: str) -> AsyncIterator[TenantEngine]:
+    wall = TenantEngine(url, pool_size=1, application_name="a test")
     try:
         yield wall
     finally:

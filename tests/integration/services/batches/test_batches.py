@@ -23,8 +23,8 @@ from app.llm.batches.gateway import BatchGateway
 from app.llm.connections.connections import load_connections
 from app.llm.models.prices import GenaiPriceBook
 from app.ports import FailureKind, ModelCallError, UploadedBatch
-from app.services.batches import advance as tend_batch_module
-from app.services.batches.advance import tend_batch
+from app.services.batches import advance as advance_module
+from app.services.batches.advance import advance_batch
 from app.services.batches.files import delete_batch_file
 from app.services.execution.retries import JobMustStopError
 from app.services.execution.shard_work import Batching
@@ -69,7 +69,7 @@ class Service(Worker):
         for shard_id in dict.fromkeys(waiting[0]):
             await self.run(shard_id)
         for batch_id in dict.fromkeys(waiting[1]):
-            await tend_batch(self.deps, batch_id)
+            await advance_batch(self.deps, batch_id)
         for job_id in dict.fromkeys(waiting[2]):
             await self.finalize_by_id(job_id)
         for file_id in files:
@@ -366,7 +366,7 @@ class TestControl:
             if await scalar(engine, "SELECT max(submissions) FROM batches") > 4:
                 break
         assert (await service.job(job)).status is JobStatus.RUNNING
-        assert await scalar(engine, "SELECT min(calls) FROM batches") >= tend_batch_module.FEWEST_CALLS // 2
+        assert await scalar(engine, "SELECT min(calls) FROM batches") >= advance_module.FEWEST_CALLS // 2
         # Only one of them is tried.
         assert await scalar(engine, "SELECT count(*) FROM batches WHERE submissions > 0") == 1
         await service.gateway.cancel("simulated", provider_id)
@@ -391,7 +391,7 @@ class TestFailingProvider:
         before = await scalar(engine, due)
         await halt_job(engine, job.id, JobMustStopError("invalid_api_key", "", "simulated/sim-faithful"))
         assert await scalar(engine, due) == before
-        await tend_batch(service.deps, batch_id)  # a message that was late
+        await advance_batch(service.deps, batch_id)  # a message that was late
         asked.assert_not_awaited()
 
     @pytest.mark.parametrize("made", [True, False])
@@ -429,7 +429,7 @@ class TestFailingProvider:
         for shard_id in await shard_ids(engine, job.id):
             await service.run(shard_id)
         first, second = service.queue.batches
-        await tend_batch(service.deps, first)
+        await advance_batch(service.deps, first)
         await execute(
             engine,
             "UPDATE batches SET submitted_at = submitted_at - interval '8 minutes' WHERE id = :id",
@@ -441,7 +441,7 @@ class TestFailingProvider:
             " WHERE id = :id",
             id=second,
         )
-        await tend_batch(service.deps, second)
+        await advance_batch(service.deps, second)
         assert await scalar(engine, "SELECT state FROM batches WHERE id = :id", id=second) == "formed"
 
 
@@ -468,7 +468,7 @@ class TestEnding:
         for shard_id in (await shard_ids(engine, job.id))[:2]:
             await service.run(shard_id)
         (batch_id,) = service.queue.batches
-        await tend_batch(service.deps, batch_id)
+        await advance_batch(service.deps, batch_id)
         await sweep(engine, service.queue, 4, 2)
         await cancel_job(service.control, TENANT, job.id)
         await service.until(job, JobStatus.CANCELLED)
@@ -488,7 +488,7 @@ class TestWhereThereAreNone:
     async def test_a_provider_that_knows_no_batches_stops_the_job(
         self, engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(tend_batch_module, "LONGEST_BACKOFF_SECONDS", 0.01)
+        monkeypatch.setattr(advance_module, "LONGEST_BACKOFF_SECONDS", 0.01)
         own = f"{{kind: openai, base_url: '{service.simulator.url}/elsewhere', api_key_env: KEY, batches: true}}"
         nowhere = load_connections(f"connections: {{own: {own}}}", {"KEY": "a key"}, None)
         gateway = BatchGateway(nowhere)

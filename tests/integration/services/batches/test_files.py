@@ -15,10 +15,10 @@ from app.db.batches import files as batch_files
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply
 from app.ports import AnswersIncompleteError, FailureKind, ModelCallError
-from app.services.batches import advance as tend_batch_module
+from app.services.batches import advance as advance_module
 from app.services.batches import files as service_module
 from app.services.batches import shards as batched_shard_module
-from app.services.batches.advance import tend_batch
+from app.services.batches.advance import advance_batch
 from app.services.batches.caller import MOST_ROUNDS
 from app.services.batches.files import delete_batch_file
 from app.services.batches.shards import FIRST_WAIT_SECONDS
@@ -158,8 +158,8 @@ class TestBrokenDownloads:
         self, engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         answers = service.gateway.answers
-        monkeypatch.setattr(tend_batch_module, "MOST_FAILURES", 3)
-        monkeypatch.setattr(tend_batch_module, "LONGEST_BACKOFF_SECONDS", 0.01)
+        monkeypatch.setattr(advance_module, "MOST_FAILURES", 3)
+        monkeypatch.setattr(advance_module, "LONGEST_BACKOFF_SECONDS", 0.01)
         broken: list[str] = []
 
         async def breaking(where: str, provider_id: str) -> AsyncGenerator[tuple[str, str]]:
@@ -228,7 +228,7 @@ class TestOurErrors:
         counts = []
         for _ in range(6):
             await execute(engine, "UPDATE batches SET due_at = clock_timestamp()")
-            await tend_batch(service.deps, batch_id)
+            await advance_batch(service.deps, batch_id)
             (row,) = await execute(engine, "SELECT failures, errors FROM batches")
             counts.append((row.failures, row.errors))
         assert counts == [(1, 0), (2, 0), (3, 0), (4, 0), (4, 1), (5, 0)]

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.jobs.status import JobStatus
 from app.ports import BatchRefusedError, FailureKind
-from app.services.batches.advance import MOST_SUBMISSIONS, tend_batch
+from app.services.batches.advance import MOST_SUBMISSIONS, advance_batch
 from tests.integration.jobs import execute, scalar
 from tests.integration.services.batches.test_batches import ROUNDS, Service, batched_job, service, simulator
 
@@ -34,10 +34,10 @@ async def test_who_is_stopped_leaves_nothing_running_and_another_goes_on(
         patched.setattr(service.gateway, "has_ended", slow)
         await execute(engine, "UPDATE batches SET due_at = clock_timestamp()")
         batch_id = await scalar(engine, "SELECT id FROM batches")
-        tending = asyncio.create_task(tend_batch(service.deps, batch_id))
+        advancing = asyncio.create_task(advance_batch(service.deps, batch_id))
         await asyncio.wait_for(asked.wait(), 10)
-        tending.cancel()
-        await asyncio.wait([tending])
+        advancing.cancel()
+        await asyncio.wait([advancing])
         await asyncio.wait_for(ended.wait(), 10)
     await service.dies()
     assert (await service.completed(job)).completeness == "full"

@@ -288,11 +288,12 @@ class TestPersonaScores:
 
     def test_there_is_one_row_for_each_task_and_one_for_the_persona_score(self) -> None:
         lines = from_jsonl(write_table(jsonl_writer, "persona_scores", self.results(5, 4)))
-        assert [(row["of"], row["task"], row["score"], row["n"]) for row in lines] == [
+        assert [(row["scope"], row["task"], row["score"], row["n"]) for row in lines] == [
             ("task", "expected_action", 4.5, 1),
             ("task", "toxicity_control", 4.5, 1),
             ("persona", None, 4.5, 2),
         ]
+        assert [row["of"] for row in lines] == [row["scope"] for row in lines]
         assert [(row["grades_total"], row["responses_planned"]) for row in lines] == [(2, 1), (2, 1), (4, 2)]
 
     def test_a_missing_score_has_a_reason_and_no_number(self) -> None:
