@@ -288,9 +288,7 @@ PERSONA_SCORE_COLUMNS = (
         _record(f"responses_{name}", _INTEGER, f"Responses: {name}.", f"responses.{name}")
         for name in RESPONSE_STATUSES
     ),
-    _record(
-        "scope", _TEXT, "What the score covers: task, or persona for the PersonaScore over all tasks.", "of"
-    ),
+    _record("scope", _TEXT, "What the score covers: task, or persona for the PersonaScore over all tasks."),
 )
 """One row for each model, persona and PersonaGym task, followed by one for the PersonaScore over the tasks."""
 
@@ -336,10 +334,10 @@ def _persona_scores(results: Record) -> Iterator[Record]:
         whose = {"model": one["model"], "persona": one["persona"], "simulated": results["simulated"]}
         tasks = one["tasks"].values()
         for id_, task in one["tasks"].items():
-            yield {**whose, "of": "task", "task": id_, **task}
+            yield {**whose, "scope": "task", "task": id_, **task}
         yield {
             **whose,
-            "of": "persona",
+            "scope": "persona",
             **one["persona_score"],
             "questions": sum(task["questions"] for task in tasks),
             "grades": {name: sum(task["grades"].get(name, 0) for task in tasks) for name in GRADE_STATUSES},
