@@ -8,7 +8,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.tables import Cell, Job, Preparation, Shard
-from app.domain.jobs.priority import Priority
+from app.domain.jobs.personagym_resolve import GivenStep
 from app.domain.jobs.status import JobStatus
 
 ROWS_AT_ONCE, CHARACTERS_AT_ONCE = 500, 250_000
@@ -79,23 +79,6 @@ _RESPONSES = _Insertion(
 
 
 @dataclass(frozen=True, slots=True)
-class NewJob:
-    """What a job is made of, before the database numbers its parts."""
-
-    id: str
-    tenant: str
-    name: str | None
-    request: Mapping[str, Any]
-    spec: Mapping[str, Any]
-    simulated: bool
-    metadata: Mapping[str, str]
-    planned_responses: int
-    expected_verdicts: int
-    priority: Priority
-    traceparent: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class NewCell:
     """A row of ``cells``."""
 
@@ -103,16 +86,6 @@ class NewCell:
     model: str
     persona: str
     task: str
-
-
-@dataclass(frozen=True, slots=True)
-class NewStep:
-    """A step of a preparation that is over before it begins, because its outcome was given; see ``preparations``."""
-
-    persona: int
-    kind: str
-    task: str
-    content: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,37 +136,33 @@ class NewResponse:
 
 async def insert_job(
     connection: AsyncConnection,
-    job: NewJob,
+    job: Mapping[str, Any],
     cells: Sequence[NewCell],
     shards: Sequence[NewShard],
     responses: Sequence[NewResponse] = (),
     preparations: Sequence[NewPreparation] = (),
-    steps: Sequence[NewStep] = (),
+    steps: Sequence[GivenStep] = (),
 ) -> None:
-    """Writes a job with all its parts."""
-    await connection.execute(
-        insert(Job).values(
-            id=job.id,
-            tenant=job.tenant,
-            name=job.name,
-            status=JobStatus.QUEUED.value,
-            request=job.request,
-            spec=job.spec,
-            simulated=job.simulated,
-            metadata_=job.metadata,
-            priority=job.priority.value,
-            planned_responses=job.planned_responses,
-            expected_verdicts=job.expected_verdicts,
-            traceparent=job.traceparent,
-        )
-    )
-    prepared_by = await _insert_preparations(connection, job, preparations, steps)
+    """Writes a job with all its parts.
+
+    Args:
+        connection: Where.
+        job: Its columns, but for its status.
+        cells: Its cells.
+        shards: Its shards.
+        responses: Texts that exist already.
+        preparations: Those of its personas.
+        steps: What of these is given.
+    """
+    await connection.execute(insert(Job).values(**job, status=JobStatus.QUEUED.value))
+    tenant, job_id = job["tenant"], job["id"]
+    prepared_by = await _insert_preparations(connection, tenant, job_id, preparations, steps)
     if not cells:  # the job only makes up personas
         return
     rows = await connection.execute(
         insert(Cell).returning(Cell.ordinal, Cell.id),
         [
-            {"tenant": job.tenant, "job_id": job.id, "ordinal": c.ordinal, "model": c.model}
+            {"tenant": tenant, "job_id": job_id, "ordinal": c.ordinal, "model": c.model}
             | {"persona": c.persona, "task": c.task}
             for c in cells
         ],
@@ -201,7 +170,7 @@ async def insert_job(
     ids = {row.ordinal: row.id for row in rows}
     await _SHARDS.insert(
         connection,
-        [job.tenant, job.id],
+        [tenant, job_id],
         (
             (ids[s.cell], *_counts(s), None if s.after is None else prepared_by[s.after], s.planned_exactly)
             for s in shards
@@ -209,7 +178,7 @@ async def insert_job(
     )
     await _RESPONSES.insert(
         connection,
-        [job.tenant],
+        [tenant],
         (
             (
                 ids[r.cell],
@@ -240,9 +209,10 @@ def _spans(response: NewResponse) -> Iterator[str]:
 
 async def _insert_preparations(
     connection: AsyncConnection,
-    job: NewJob,
+    tenant: str,
+    job_id: str,
     preparations: Sequence[NewPreparation],
-    steps: Sequence[NewStep],
+    steps: Sequence[GivenStep],
 ) -> dict[int, int]:
     """The ids of the shards that prepare the personas, by persona."""
     if not preparations:
@@ -250,7 +220,7 @@ async def _insert_preparations(
     rows = await connection.execute(
         insert(Shard).returning(Shard.persona, Shard.id),
         [
-            {"tenant": job.tenant, "job_id": job.id, "kind": "preparation", "persona": p.persona}
+            {"tenant": tenant, "job_id": job_id, "kind": "preparation", "persona": p.persona}
             | {"run_start": 0, "run_stop": 0, "planned_responses": 0, "planned_exactly": p.planned_exactly}
             | {"environments_planned": p.environments, "questions_planned": p.questions}
             | {"exemplars_planned": p.exemplars, "personas_planned": p.personas}
@@ -261,7 +231,7 @@ async def _insert_preparations(
         await connection.execute(
             insert(Preparation),
             [
-                {"tenant": job.tenant, "job_id": job.id, "persona": s.persona, "kind": s.kind}
+                {"tenant": tenant, "job_id": job_id, "persona": s.person, "kind": s.kind}
                 | {"task": s.task, "item": 0, "ask": 0, "status": "ready", "content": list(s.content)}
                 | {"dropped": 0, "error": None}
                 for s in steps

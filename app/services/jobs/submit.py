@@ -14,11 +14,9 @@ from app.db.jobs.budgets import NOBODY, Payers
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.new_jobs import (
     NewCell,
-    NewJob,
     NewPreparation,
     NewResponse,
     NewShard,
-    NewStep,
     insert_job,
 )
 from app.db.sets import sets
@@ -480,19 +478,19 @@ async def _insert(
     spec = resolution.spec
     await insert_job(
         connection,
-        NewJob(
-            id=job_id,
-            tenant=tenant,
-            name=submission.name,
-            request=_shown(submission.sent),
-            spec=encode_spec(spec),
-            simulated=any(model.simulated for model in (*spec.models, *spec.called)),
-            metadata=wanted.metadata if isinstance(wanted, JobIn) else {},
-            planned_responses=prepared.planned_responses,
-            expected_verdicts=prepared.expected_verdicts,
-            priority=Priority(wanted.priority) if isinstance(wanted, JobIn) else Priority.NORMAL,
-            traceparent=traceparent(),
-        ),
+        {
+            "id": job_id,
+            "tenant": tenant,
+            "name": submission.name,
+            "request": _shown(submission.sent),
+            "spec": encode_spec(spec),
+            "simulated": any(model.simulated for model in (*spec.models, *spec.called)),
+            "metadata_": wanted.metadata if isinstance(wanted, JobIn) else {},
+            "planned_responses": prepared.planned_responses,
+            "expected_verdicts": prepared.expected_verdicts,
+            "priority": wanted.priority if isinstance(wanted, JobIn) else Priority.NORMAL.value,
+            "traceparent": traceparent(),
+        },
         [
             NewCell(cell.ordinal, spec.models[cell.model].label, cell.persona.id, cell.task.id)
             for cell in resolution.cells
@@ -500,7 +498,7 @@ async def _insert(
         prepared.shards,
         prepared.responses,
         prepared.preparations,
-        [NewStep(s.person, s.kind, s.task, s.content) for s in resolution.given],
+        resolution.given,
     )
     budget = None
     if isinstance(wanted, JobIn):
