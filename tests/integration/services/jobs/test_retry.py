@@ -198,7 +198,7 @@ class TestOtherStates:
         job = await new_job(engine)
         await claimed(engine, job.id)
         await execute(engine, "UPDATE jobs SET status = 'paused'")
-        with pytest.raises(WrongStateError, match="still on the wire"):
+        with pytest.raises(WrongStateError, match="still in progress"):
             await retry_job(worker.control, TENANT, job.id)
 
     async def test_an_active_job_stays_as_it_is(self, engine: AsyncEngine, worker: Worker) -> None:
