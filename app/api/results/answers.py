@@ -10,13 +10,13 @@ from app.api.results.metric_answers import (
     CellMetrics,
     GroupKeys,
 )
-from app.api.results.prompt_injection_answers import SuspicionSummary
 from app.domain.contract import Answer, Completeness
 from app.domain.personagym.diversity import Diversity
 from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
 from app.domain.results.coverage import Coverage
 from app.domain.results.grouping_check import JudgingCheck
 from app.domain.results.missing import Corrected
+from app.domain.results.prompt_injection import SuspicionSummary
 from app.domain.results.results import Correlation, LengthEffect
 
 

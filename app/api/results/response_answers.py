@@ -1,15 +1,23 @@
 """Schemas of answers about responses, their sentences and verdicts."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.api.results.prompt_injection_answers import SuspicionAnswer
 from app.domain.contract import Answer, Page
 from app.domain.providers.usage import Origin
 
 FinishedBy = Literal["stop", "length", "content_filter", "refusal", "unstated", "other"]
 """Why a model stopped; ``unstated`` where its provider does not say."""
+
+
+SuspicionAnswer = Annotated[
+    Literal["text", "reply", "both"] | None,
+    Field(
+        description="What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key"
+        " word) or `both`."
+    ),
+]
 
 
 class VerdictAnswer(Answer):

@@ -34,6 +34,7 @@ from app.domain.results.coverage import coverages
 from app.domain.results.gate import CALLS_MISSING
 from app.domain.results.grouping_check import CheckedSentence, CheckedSentences
 from app.domain.results.personagym_results import RESPONSE_STATUSES, GymTally, gym_results
+from app.domain.results.prompt_injection import WithoutSuspicion
 from app.domain.results.results import CellResult, ResponseStatuses
 from app.domain.results.totals import summarize, totals
 from app.domain.statistics.cells import estimate_cell
@@ -47,7 +48,7 @@ from app.services.results.prompt_injection import (
     StoredGrade,
     Suspicious,
     read_suspicious,
-    suspicion_json,
+    suspicion_summary,
 )
 from app.services.sets.persona_sets import generation_json, made_by
 from app.services.sets.sets import PERSONA_SET, QUESTION_SET, made_set_id
@@ -267,21 +268,21 @@ def _suspicion(context: JobContext, rows: JobRows) -> dict[str, Any] | None:
     if spec.generation is not None:
         return None
     if not found.any:
-        return suspicion_json(found, None)
+        return suspicion_summary(found, None).model_dump()
     others = replace(
         rows, scores=found.scores if found.verdicts else rows.scores, grades=list(found.other_grades)
     )
     of_models = totals(_cell_results(context, others), spec.seed)
-    without = {
+    without = WithoutSuspicion(
         # What is left out on purpose is not missing.
-        "totals": [
+        totals=[
             replace(one, coverage=None, corrected=None, matched=None).to_json()
             for one in of_models
             if one.by in {("model",), ("model", "task")}
         ],
-        "persona_score_totals": _gym_results(context, others).get("persona_score_totals", []),
-    }
-    return suspicion_json(found, without)
+        persona_score_totals=_gym_results(context, others).get("persona_score_totals", []),
+    )
+    return suspicion_summary(found, without).model_dump()
 
 
 def _check(context: JobContext, rows: JobRows) -> dict[str, Any] | None:

@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -12,6 +11,12 @@ from app.db.results import result_queries
 from app.db.results.result_queries import ScoreRow
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.personagym.scores import Grade
+from app.domain.results.prompt_injection import (
+    SuspicionCounts,
+    SuspicionOfModel,
+    SuspicionSummary,
+    WithoutSuspicion,
+)
 from app.services.job_context import JobContext
 
 Scores = dict[tuple[int, int, int], list[ScoreRow]]
@@ -86,30 +91,32 @@ async def read_suspicious(
     )
 
 
-def suspicion_json(found: Suspicious, without: dict[str, Any] | None) -> dict[str, Any]:
-    """The summary in the HTTP contract's form.
+def suspicion_summary(found: Suspicious, without: WithoutSuspicion | None) -> SuspicionSummary:
+    """What results say of it.
 
     Args:
         found: What is doubtful.
         without: The figures without it, if there is any.
     """
     pairs = sorted({key[:2] for key in (*found.verdicts, *found.grades)})
-    return {
-        "verdicts": _counts(found.verdicts, found.of_verdicts),
-        "grades": _counts(found.grades, found.of_grades),
-        "by_model": [
-            {
-                "model": model,
-                "judge": judge,
-                "verdicts": sum(found.verdicts[model, judge, why] for why in Suspicion),
-                "grades": sum(found.grades[model, judge, why] for why in Suspicion),
-            }
+    return SuspicionSummary(
+        verdicts=SuspicionCounts.of_kinds(_by_kind(found.verdicts), found.of_verdicts),
+        grades=SuspicionCounts.of_kinds(_by_kind(found.grades), found.of_grades),
+        by_model=[
+            SuspicionOfModel(
+                model=model,
+                judge=judge,
+                verdicts=sum(found.verdicts[model, judge, why] for why in Suspicion),
+                grades=sum(found.grades[model, judge, why] for why in Suspicion),
+            )
             for model, judge in pairs
         ],
-        "without": without,
-    }
+        without=without,
+    )
 
 
-def _counts(found: Counter[tuple[str, str, Suspicion]], of: int) -> dict[str, int]:
-    by_kind = {str(why): sum(count for key, count in found.items() if key[2] is why) for why in Suspicion}
-    return {"total": found.total(), "of": of, **by_kind}
+def _by_kind(found: Counter[tuple[str, str, Suspicion]]) -> Counter[Suspicion]:
+    counts: Counter[Suspicion] = Counter()
+    for (_, _, why), count in found.items():
+        counts[why] += count
+    return counts

@@ -1,18 +1,12 @@
-"""Schemas of what answers say of verdicts that a judged text may have swayed."""
+"""What results say of verdicts that a judged text may have swayed."""
 
-from typing import Annotated, Any, Literal
+from collections import Counter
+from typing import Any, Self
 
 from pydantic import Field
 
 from app.domain.contract import Answer
-
-SuspicionAnswer = Annotated[
-    Literal["text", "reply", "both"] | None,
-    Field(
-        description="What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key"
-        " word) or `both`."
-    ),
-]
+from app.domain.judging.prompt_injection import Suspicion
 
 
 class SuspicionCounts(Answer):
@@ -23,6 +17,17 @@ class SuspicionCounts(Answer):
     text: int
     reply: int
     both: int
+
+    @classmethod
+    def of_kinds(cls, found: Counter[Suspicion], of: int) -> Self:
+        """The counts by kind, of so many judgements."""
+        return cls(
+            total=found.total(),
+            of=of,
+            text=found[Suspicion.TEXT],
+            reply=found[Suspicion.REPLY],
+            both=found[Suspicion.BOTH],
+        )
 
 
 class SuspicionOfModel(Answer):
