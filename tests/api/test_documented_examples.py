@@ -57,6 +57,7 @@ def test_a_program_does_what_it_says(stack: Service, tmp_path: Path, example: st
     assert re.search(told, done, re.DOTALL), done
 
 
+@pytest.mark.timeout(600)  # seven commands and 2,200 calls, beside whatever else the machine does
 def test_the_tutorial_goes_as_it_says(stack: Service, tmp_path: Path) -> None:
     job = blocks(TUTORIAL, "yaml")[0].replace("iterations: 2", "iterations: 1")  # half of the calls suffice
     (tmp_path / "job.yaml").write_text(job)
