@@ -40,7 +40,7 @@ test-slow: setup  ## the pages in a browser, the distributions, the short forms 
 test-long: setup  ## tests of minutes to hours, four at a time: long forms of the fault tests, benchmarks; ARGS="-k kills" picks some
 	$(BIN)/pytest -m long --numprocesses 4 --maxschedchunk 1 --durations 0 --durations-min 1 tests $(ARGS)
 
-test-all:  ## for the night: all of these, and what test-chart and test-providers add; goes on after a failure
+test-all:  ## for the night: test, test-slow, test-chart, test-providers, test-long; goes on after a failure
 	$(MAKE) --keep-going DRAWS=random test test-slow test-chart test-providers test-long
 
 RUNS ?= 20
