@@ -219,7 +219,7 @@ class TestVerdictRows:
         verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
         below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
         data = (await joined(write_verdicts(csv_writer, pages([below_zero])))).decode("utf-8-sig")
-        assert data.endswith("scored,-2,false,'-2,sentence,1,,,,,,\r\n")
+        assert ",scored,-2,false,'-2,sentence," in data
 
     async def test_a_verdict_that_failed_has_the_providers_words(self) -> None:
         words = "=1+1: http_400: temperature is not supported"
