@@ -143,6 +143,12 @@ class TestOperations:
         else:
             assert answer.__name__ in schemas
 
+    def test_a_report_has_the_formats_and_levels_that_the_service_offers(self, document: Json) -> None:
+        described = document["paths"]["/v1/jobs/{job_id}/report"]["get"]["parameters"]
+        offered = {each["name"]: each["schema"].get("enum") for each in described}
+        assert offered["format"] == list(typing.get_args(operations.ReportFormat))
+        assert offered["level"] == list(typing.get_args(operations.ReportLevel))
+
 
 class TestTypes:
     def test_they_are_those_of_the_document(self, document: Json) -> None:
