@@ -1369,7 +1369,7 @@ class Stratum(TypedDict):
 
 
 class LabellingRound(TypedDict):
-    """A sample that people are shown, the same for everybody, in an order of his own for each."""
+    """A sample that people are shown: the same for everybody, in a different order for each."""
 
     id: str
     object: Literal["labelling_round"]

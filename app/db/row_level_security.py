@@ -1,4 +1,4 @@
-"""The second wall between tenants: row-level security in Postgres.
+"""Row-level security: Postgres's own separation of tenants.
 
 The first wall is that every statement names its tenant. Should one forget to, what serves clients still sees and writes
 rows of one tenant only, because it works through an engine that stands behind this wall: each of its transactions
@@ -8,7 +8,7 @@ whatever pools connections between us and Postgres.
 
 Workers, the sweeper and migrations stand outside: they act for all tenants, as the tables' owner or as the services' role.
 
-It is a wall against our own mistakes. Who can send SQL of his own can take the role off again.
+It is a wall against our own mistakes. Anyone who can send their own SQL can leave the role.
 """
 
 import contextvars

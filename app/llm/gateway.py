@@ -129,7 +129,7 @@ async def fetch_connection(name: str, tenant: str, fetch: Fetch) -> Connection:
     """A tenant's connection, looked up anew.
 
     Raises:
-        ModelCallError: If he has none of this name.
+        ModelCallError: If there is none of this name.
     """
     connection = await fetch(name, tenant)
     if connection is None:

@@ -1,1 +1,1 @@
-"""Use cases, one a file. They know the domain, the ports and the repositories, and nothing of HTTP or Celery."""
+"""Use cases. They depend on the domain, the ports and the repositories, not on HTTP or Celery."""

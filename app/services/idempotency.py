@@ -1,4 +1,4 @@
-"""Requests that may come again: a client's ``Idempotency-Key`` with the body that it came with."""
+"""Idempotent requests: a client's ``Idempotency-Key`` and the body that it came with."""
 
 import hashlib
 import json

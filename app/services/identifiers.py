@@ -1,4 +1,4 @@
-"""Identifiers that sort by the time at which they were made."""
+"""Identifiers that sort by creation time."""
 
 import secrets
 import time

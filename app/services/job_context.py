@@ -1,4 +1,4 @@
-"""What a worker knows of a job: its specification, read once and kept, since it never changes."""
+"""A job's specification and plan, read once and cached because they never change."""
 
 from collections import OrderedDict
 from dataclasses import dataclass

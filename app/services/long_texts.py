@@ -1,4 +1,4 @@
-"""Reads long texts and bodies where they do not hold up the event loop: on a thread, one of a tenant at a time.
+"""Parses long texts and bodies on a thread, one per tenant at a time, so that they do not block the event loop.
 
 So however many long ones one tenant's models write, or it sends, another tenant's find a free thread.
 """

@@ -1,4 +1,4 @@
-"""The text of ``/metrics``: what the processes counted, and what the database says right now."""
+"""The text of ``/metrics``: the processes' counters, and current values from the database."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Moments in the HTTP contract's form."""
+"""Timestamps in the HTTP contract's form."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Takes secrets out of what is about to be written down: the last wall, should somebody have put one there."""
+"""Redacts secrets from logs, as a last line of defence."""
 
 import base64
 import logging

@@ -67,7 +67,7 @@ class Caller:
     Attributes:
         tenant: Whose data it sees.
         holder: Who showed a key; ``None`` while there are none.
-        in_session: Whether he did so by signing in, with a browser.
+        in_session: Whether this was by signing in with a browser.
     """
 
     tenant: str
@@ -120,7 +120,7 @@ def caller_of(request: Request) -> Caller:
 
 
 async def check_scope(request: Request) -> None:
-    """Lets a caller do only what his key is for; every route has this dependency.
+    """Checks that the caller's key has the route's scope; every route has this dependency.
 
     Raises:
         ProblemError: 403, if it is for something else.
@@ -214,7 +214,7 @@ async def _refuse_ended(request: Request, caller: Caller) -> None:
     """Asks once more who it is; while the database is away, nobody's key ends.
 
     Raises:
-        _EndedError: If he would not be let in any more.
+        _EndedError: If the caller is no longer authorized.
     """
     keyring: ApiKeyAuthenticator = request.app.state.services.keyring
     try:
@@ -265,7 +265,7 @@ async def _in_session(keyring: ApiKeyAuthenticator, session: sessions.Session) -
     """Who signed in.
 
     Raises:
-        KeyRefusedError: If his key lives no more, or its sessions were ended since.
+        KeyRefusedError: If the key has expired or was revoked, or its sessions were ended since.
     """
     holder = await keyring.holder_by(session.prefix)
     if holder.sign_outs != session.sign_outs:
@@ -274,7 +274,7 @@ async def _in_session(keyring: ApiKeyAuthenticator, session: sessions.Session) -
 
 
 async def _keep_rate(request: Request, caller: Caller) -> None:
-    """Refuses who asks more often than his key may."""
+    """Enforces the rate limit of the caller's key."""
     if caller.holder is None or caller.holder.requests_per_minute is None:
         return
     rates: RequestRates = request.app.state.services.request_rates

@@ -1,4 +1,4 @@
-"""No request hangs on a database that does not answer."""
+"""Time-outs of requests on a database that does not answer."""
 
 import asyncio
 from collections.abc import MutableMapping

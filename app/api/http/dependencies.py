@@ -1,4 +1,4 @@
-"""What handlers are given."""
+"""FastAPI dependencies of the handlers."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The service answers to its own names only.
+"""Rejects requests for unknown host names.
 
 A page of any site may be given the address 127.0.0.1 by its own name server (DNS rebinding); a browser then takes the service for that
 site, and lets the page read what it answers. But it says in ``Host`` by which name it came. An address in numbers is nobody's to rebind.

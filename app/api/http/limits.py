@@ -1,4 +1,4 @@
-"""What holds before any work is done: how long the head of a request is, how long its body, and how soon that has come."""
+"""Limits of requests: size of headers and body, and time for the body to arrive."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Bodies that may come in several forms, told apart by their media type."""
+"""Bodies in several formats, chosen by their media type."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says that routes answer with."""
+"""Adds responses and links to the OpenAPI document."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

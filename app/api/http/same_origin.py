@@ -1,4 +1,4 @@
-"""Nothing is done on behalf of another site's page.
+"""Rejects requests from other sites' pages (CSRF protection).
 
 Without keys the service asks nobody for anything, and with them a browser sends its session by itself; so a page of any site, open in that browser,
 could have it submit and cancel jobs. Browsers say where a request comes from; programs that are no browser say nothing, and are let through.

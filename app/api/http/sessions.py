@@ -1,4 +1,4 @@
-"""Sessions of the console: a cookie that says which key was shown, signed and with an end.
+"""Sessions of the console: a signed cookie that names the API key and expires.
 
 It holds no secret, only the key's prefix, and is worth as much as that key is at the moment. Who signs out ends all sessions of
 his key: the key has a count of that, and a cookie holds the count at which it began. So a cookie that was copied ends too, and

@@ -1,4 +1,4 @@
-"""Answers that take as long as their readers: so many at a time for each tenant."""
+"""Limits concurrent streams per tenant."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`/v1/annotations`: what people say of sentences and responses; `/v1/labelling-rounds`: what they are shown."""
+"""`/v1/annotations` and `/v1/labelling-rounds`."""
 
 import asyncio
 from collections.abc import Iterator, Sequence

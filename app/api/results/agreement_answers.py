@@ -1,4 +1,4 @@
-"""Schemas of answers about what people say of sentences and responses."""
+"""Schemas of agreement between annotators and judges."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Schemas of figures: metrics with their intervals, and what goes with what."""
+"""Schemas of metrics with their intervals, and of correlations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Schemas of the bodies of requests that decide something by results."""
+"""Schemas of request bodies of comparisons."""
 
 from typing import Literal
 

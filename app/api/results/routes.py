@@ -1,4 +1,4 @@
-"""`/v1/comparisons` and `/v1/jobs/{id}/gate`: what results decide."""
+"""`/v1/comparisons` and `/v1/jobs/{id}/gate`: comparisons and gates."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""`/v1/webhooks`: who is told when a job ends or pauses."""
+"""`/v1/webhooks`: messages about jobs."""
 
 from http import HTTPStatus
 from typing import Annotated

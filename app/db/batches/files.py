@@ -1,4 +1,4 @@
-"""Files at providers with the calls of batches: noted before they are made, so that none is left behind."""
+"""Batch files at providers: recorded before they are uploaded, so that none is left behind."""
 
 from dataclasses import dataclass
 from datetime import datetime

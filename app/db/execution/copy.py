@@ -1,4 +1,4 @@
-"""COPY by few messages and in one piece: what a transaction costs beyond its rows is what it sends and waits for."""
+"""COPY in few messages: a transaction's overhead is what it sends and waits for."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime

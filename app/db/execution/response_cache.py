@@ -1,4 +1,4 @@
-"""Replies that are used again: who asks for one, what was answered, and what jobs were spared by it.
+"""The response cache's rows: requests in progress, replies, and what jobs saved by them.
 
 Several statements at a time lock rows of ``replies``; each does so in the order of their keys, so that none waits for
 one that waits for it.

@@ -1,4 +1,4 @@
-"""The tables of replies that are used again; empty unless a job asks for that."""
+"""The response cache's tables; empty unless a job reuses replies."""
 
 from datetime import datetime
 

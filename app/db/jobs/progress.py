@@ -1,4 +1,4 @@
-"""How far a job is and what it has taken: finished shards by their counts, the few running ones by their rows."""
+"""A job's progress and usage: finished shards from their counts, the few running ones from their rows."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Which jobs the operator does not keep any longer."""
+"""Jobs whose retention time is over."""
 
 from collections.abc import Collection
 

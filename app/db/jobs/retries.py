@@ -1,4 +1,4 @@
-"""Opens again what failed, stayed unparsed or has no answer in a job that has stopped. What went well stays as it is."""
+"""Reopens the failed, unparsed and unanswered parts of a stopped job; everything else stays."""
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection

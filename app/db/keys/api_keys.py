@@ -1,4 +1,4 @@
-"""API keys: kept, found by what of them is no secret, rotated and revoked."""
+"""API keys: stored as hashes, found by their public prefix, rotated and revoked."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""The tables of API keys, and of what the operator allows tenants."""
+"""The tables of API keys and tenants' limits."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""What the operator allows tenants."""
+"""Tenants' limits, set by the operator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

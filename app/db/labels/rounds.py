@@ -173,7 +173,7 @@ async def count_answered(connection: AsyncConnection, tenant: str, round_id: str
 async def answers_of(
     connection: AsyncConnection, tenant: str, round_id: str, annotator: str
 ) -> dict[int, tuple[Answer, int | None]]:
-    """What somebody said of a round's things, by their indexes, with the score if he gave one."""
+    """An annotator's answers in a round, by item index, with their scores."""
     rows = await connection.execute(
         text(
             f"SELECT t.n - 1, a.answer, a.score{_ANSWERS} WHERE l.id = :round AND l.tenant = :tenant AND a.annotator = :annotator"

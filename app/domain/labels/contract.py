@@ -152,7 +152,7 @@ class Labelled(Answer):
 
 
 class LabellingRound(Answer):
-    """A sample that people are shown, the same for everybody, in an order of his own for each."""
+    """A sample that people are shown: the same for everybody, in a different order for each."""
 
     id: str = Field(examples=["lab_01kxyz0abcdefghjkmnpqrstvw"])
     object: Literal["labelling_round"] = "labelling_round"

@@ -105,7 +105,7 @@ def extra_problems(parameters: ModelParameters, takes: Takes) -> Iterator[tuple[
 
 
 def sets_allowed_extra(model: Model) -> bool:
-    """Whether a model is sent a field that the operator allows: nobody but him knows what a call then costs."""
+    """Whether a model is sent a field that the operator allows: only the operator knows what a call then costs."""
     return model.takes is not None and not model.parameters.extra.keys().isdisjoint(model.takes.allowed_extra)
 
 

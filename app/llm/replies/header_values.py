@@ -17,7 +17,7 @@ _RESET_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 def number(text: str | None) -> float | None:
-    """A header's number, 0 or more; ``None`` where it is none."""
+    """Parse a non-negative header number, else ``None``."""
     try:
         value = float(text) if text is not None else math.nan
     except ValueError:

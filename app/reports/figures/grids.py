@@ -1,4 +1,4 @@
-"""Squares whose colour says how good they are: persona by task, and run by run."""
+"""Heat maps: persona by task, and run by run."""
 
 from collections.abc import Sequence
 

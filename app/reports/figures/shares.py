@@ -1,4 +1,4 @@
-"""How often each score was given: one bar a row, cut by score, the persona's level in one colour."""
+"""Score distributions: one bar per row, divided by score, the persona's level in one colour."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What goes with what, as a page shows it: in the form of Tables 4 and 8, and by length (atomic paper, section 6)."""
+"""Correlations between metrics as a page shows them: Tables 4 and 8, and by length (atomic paper, section 6)."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

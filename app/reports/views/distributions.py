@@ -1,4 +1,4 @@
-"""How often each score was given: by model and level, and cell by cell."""
+"""Score distributions by model and level, and by cell."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Where a job's models stand among those whose figures the papers publish, over the same personas and tasks."""
+"""Leaderboards: a job's models ranked with those of a paper, over the same personas and tasks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

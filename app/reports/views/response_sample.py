@@ -1,4 +1,4 @@
-"""Which of a job's responses a page shows: bounded, the same every time, whatever the order of the stream."""
+"""The sample of responses that a page shows: bounded and deterministic, whatever the order of the stream."""
 
 import heapq
 from collections import defaultdict

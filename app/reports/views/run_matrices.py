@@ -1,4 +1,4 @@
-"""How far the runs are apart in the cells that vary most when they are repeated: what their RC_atom is the mean of."""
+"""Distances between runs in the cells with the lowest RC_atom."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The results document as a page shows it: who stays in character, where it breaks, what was left out."""
+"""The results document as a page shows it: models, weakest spots, excluded data."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Calls that go out in providers' batches."""
+"""Calls through providers' batch endpoints."""

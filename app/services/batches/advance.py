@@ -1,4 +1,4 @@
-"""Looks after a batch: submits it, asks whether it has ended, collects its answers. Nobody waits in between.
+"""Advances a batch by one step: submit it, poll it, collect its answers. Nothing blocks in between.
 
 Where a batch stands is in its row before the provider is asked for anything that costs. Its name there (or, where
 the provider keeps no names, its size and time) tells a worker that comes after a crash whether it was submitted.

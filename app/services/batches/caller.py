@@ -1,4 +1,4 @@
-"""Calls of a shard that go out in batches: asked for now, answered hours later, when the shard is run again."""
+"""A shard's calls in batch execution: requested now, answered hours later, when the shard runs again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

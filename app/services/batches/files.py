@@ -1,4 +1,4 @@
-"""Deletes the files with batches' calls at their providers, once nobody needs them, whoever made them and died."""
+"""Deletes batch files at providers once they are no longer needed, even if the worker that made them died."""
 
 from datetime import timedelta
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Shards whose calls go out in batches: run from what was answered, and parked until more is."""
+"""Shards in batch execution: run with the answers so far, then parked until more arrive."""
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence

@@ -1,4 +1,4 @@
-"""What a worker does without any of the places that its messages take."""
+"""Background tasks of a worker, which take none of the slots for messages."""
 
 import asyncio
 import importlib

@@ -1,4 +1,4 @@
-"""Looks up replies that may be there already, and takes it on to ask for those that are not.
+"""Looks up replies in the response cache and claims the requests for those that are missing.
 
 While one transaction is on its way, the wishes that come meanwhile gather for the next. What somebody else is asking
 for, in whatever process, is waited for; if he is stopped or dies, the next one asks.

@@ -1,4 +1,4 @@
-"""What a failed call says of its provider's server, and whether the server or the call itself is the cause."""
+"""Classifies failed calls: whether the provider's server or the call itself is the cause."""
 
 import asyncio
 from http import HTTPStatus

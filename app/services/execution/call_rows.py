@@ -1,4 +1,4 @@
-"""What calls are for, what they take at worst, and the rows that account for them, however they are sent."""
+"""Accounting of calls: their purpose, worst case and rows, for direct calls and batches."""
 
 from datetime import datetime
 from http import HTTPStatus

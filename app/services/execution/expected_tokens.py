@@ -1,4 +1,4 @@
-"""How many tokens a call will take, from what the calls to its model took lately: rate limits count them before the reply is there."""
+"""Estimates a call's tokens from recent calls to its model: rate limits count them before the reply arrives."""
 
 from app.domain.providers.model import ChatRequest, Model, Stage, Usage
 

@@ -1,4 +1,4 @@
-"""Whose call to a model goes next, in one process: tenants take turns, and within a tenant its jobs by priority.
+"""The fair queue of calls to a model in one process: tenants take turns, then each tenant's jobs by priority.
 
 A call waits here rather than in the rate limiter, whose line is served in order of arrival: only about a second's
 worth of calls is let through to it. So a small job's calls never stand behind the thousands that a big job has ready. Nor do

@@ -1,4 +1,4 @@
-"""Makes up personas: asks the reasoner until there are as many distinct ones as are wanted, or nothing new comes.
+"""Generates personas: asks the reasoner until enough distinct ones exist or nothing new comes.
 
 Every ask leaves a durable row with all personas that there are so far, so a worker that dies repeats at most the ask
 that was in flight.

@@ -1,4 +1,4 @@
-"""Judges the sentences of a response several at a time, where a job asks for it, and a sample of them alone as well.
+"""Judges several sentences per call if the job asks for it, and a sample of them alone as a check.
 
 A reply about several sentences becomes durable as a whole: its usable verdicts, and a second verdict for each sentence of
 which nothing could be used. So the rows say whether a group has been asked about, and what is still missing of it is

@@ -1,4 +1,4 @@
-"""Keeps the leases of the shards that a process works on, and stops those that it must not work on any more."""
+"""Renews the leases of a process's shards, and stops shards whose lease was lost."""
 
 import asyncio
 import contextlib

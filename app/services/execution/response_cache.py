@@ -1,7 +1,7 @@
-"""Asks for replies of which one may be there already, in this process, another one, or from an earlier job.
+"""The response cache: reuses replies from this process, another one or an earlier job.
 
-Of those in a process who wish for the same reply, the first asks and the others wait for him. A reply that can't be
-used, or none, is shared with nobody: then each asks for himself.
+Of those in a process that need the same reply, the first asks and the others wait. A reply that can't be
+used, or none, is not shared: then each asks separately.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class _Nothing(Enum):
     """Why there is no reply to be shared."""
 
     STOPPED = auto()
-    """Who asked was stopped before he was answered."""
+    """The request was stopped before its reply came."""
     UNUSABLE = auto()
 
 

@@ -1,4 +1,4 @@
-"""Group commit: while one transaction is on its way, and a little longer, the rows that come meanwhile gather for the next.
+"""Group commit: rows that arrive while a transaction runs are written together by the next one.
 
 At low load a row is durable within one transaction's time and 20 ms more at most, at high load within 80. Replies that are not
 written yet are lost with a worker that dies, and paid for again, as are the calls on the wire; so they are kept to fewer than those.

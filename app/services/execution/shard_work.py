@@ -1,4 +1,4 @@
-"""What all kinds of shards share: what working on one takes, and how its many calls are awaited."""
+"""What all kinds of shards share: their dependencies, and awaiting many calls."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence

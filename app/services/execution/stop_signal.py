@@ -1,4 +1,4 @@
-"""Tells the calls of a shard to stop: those that wait stop at once, those on the wire are awaited and kept.
+"""The stop signal of a shard: waiting calls stop at once, calls in flight are awaited and recorded.
 
 Nobody waits for ever: what is still on the wire some moments after a job is over, or when the worker's time to stop is
 up, is given up.

@@ -1,4 +1,4 @@
-"""Tries a model with one short call, and says what a job would meet: whether it answers, and which parameters it takes."""
+"""Checks a model with one short call: whether it answers, and which parameters it accepts."""
 
 import re
 import time

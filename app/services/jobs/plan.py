@@ -1,4 +1,4 @@
-"""Says what a job would take, before anything is spent."""
+"""Estimates a job's calls, cost and duration without running it."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime

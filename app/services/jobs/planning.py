@@ -1,4 +1,4 @@
-"""Where jobs are planned: on two threads of its own, one plan of a tenant and kind at a time, and none that nobody waits for."""
+"""The planning pool: two threads, one plan per tenant and kind at a time, cancelled when the client has gone."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""How far running jobs are and what they have taken, for polls: to add that up is nearly all of a poll's work."""
+"""Cached progress and usage of running jobs: computing them is nearly all of a poll's work."""
 
 import asyncio
 import time

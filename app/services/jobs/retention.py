@@ -1,4 +1,4 @@
-"""Removes what is not kept for ever: jobs, by request or by age, replies that are too old to be used again, idempotency keys."""
+"""Deletes expired data: jobs (by request or age), replies too old to be reused, idempotency keys."""
 
 import asyncio
 import contextlib

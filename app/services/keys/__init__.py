@@ -1,1 +1,1 @@
-"""API keys, who shows them, and what tenants may spend."""
+"""API keys, authentication, and tenants' limits."""

@@ -1,4 +1,4 @@
-"""API keys: made, listed, rotated, revoked."""
+"""API keys: create, list, rotate, revoke."""
 
 import secrets
 from dataclasses import dataclass

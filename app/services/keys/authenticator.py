@@ -1,4 +1,4 @@
-"""Whose request it is: the keys that are shown, checked against those that are kept."""
+"""Authenticates requests: checks the API key that was sent against the stored ones."""
 
 import asyncio
 import time
@@ -99,7 +99,7 @@ class ApiKeyAuthenticator:
         return self._living(prefix, found)
 
     async def holder_by(self, prefix: str) -> Holder:
-        """Who showed the key of that prefix before, as a session remembers him.
+        """The holder of a session's key.
 
         Raises:
             KeyRefusedError: If it lives no more.

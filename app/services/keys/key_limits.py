@@ -1,4 +1,4 @@
-"""What a limited key may do to keys: no key that it makes, changes or rotates gets around its own cap, end or rate."""
+"""What a limited key may do to other keys: it can't give more money, time or requests than it has."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -18,7 +18,7 @@ async def limits_of_maker(connection: AsyncConnection, tenant: str, maker: str |
     Args:
         connection: Where, in a transaction.
         tenant: Whose it is.
-        maker: Its id; ``None`` for the operator on his machine, and while there are no keys.
+        maker: Its id; ``None`` for the operator on the service's machine, and while there are no keys.
     """
     return None if maker is None else await api_keys.get_key(connection, tenant, maker, lock=True)
 

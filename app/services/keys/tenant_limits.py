@@ -1,4 +1,4 @@
-"""What the operator allows tenants: money, and models. It holds for every key of theirs, whatever its scopes and own limits."""
+"""Tenants' limits, set by the operator: spending cap and allowed models. They apply to every key of the tenant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

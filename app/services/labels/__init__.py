@@ -1,1 +1,1 @@
-"""What people say of sentences and responses: annotations and labelling rounds."""
+"""Human annotations and labelling rounds."""

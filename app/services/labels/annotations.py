@@ -1,4 +1,4 @@
-"""Keeps what people say of sentences and responses, and gives it out again."""
+"""Stores and lists annotations."""
 
 import asyncio
 import csv
@@ -38,7 +38,7 @@ class AnnotationFilter:
 async def keep_annotations(
     engine: AsyncEngine, contexts: JobContexts, tenant: str, drafts: Sequence[AnnotationDraft]
 ) -> KeptAnnotations:
-    """Keeps annotations, all or none. Whoever says something else of the same thing replaces what he said before.
+    """Keeps annotations, all or none. A changed answer of the same annotator replaces the earlier one.
 
     Raises:
         InvalidJobError: If some don't fit their job, with every reason.

@@ -1,4 +1,4 @@
-"""Holds what somebody sent as annotations to the job that they are about."""
+"""Validates annotations against the job that they belong to."""
 
 import re
 from collections.abc import Mapping

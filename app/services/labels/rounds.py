@@ -1,4 +1,4 @@
-"""Rounds of labelling: what people are shown of a job, blinded, and what they have said of it so far."""
+"""Labelling rounds: a blinded sample of a job's sentences, and the answers so far."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""What jobs can name: the instrument's words, and connections."""
+"""The catalog: everything a job can name, from the instruments and the connections."""
 
 from dataclasses import replace
 

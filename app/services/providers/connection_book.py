@@ -1,4 +1,4 @@
-"""Which connections a process knows: the operator's, and those of tenants that it has met."""
+"""The connections that a process knows: the operator's, and those of tenants loaded so far."""
 
 import asyncio
 import contextlib
@@ -81,9 +81,9 @@ class ConnectionBook:
         self._changed_at: dict[str, datetime] = {}
 
     async def of_tenant(self, tenant: str) -> Connections:
-        """The connections that a tenant's jobs can name, without the keys of his own; the operator's go before his.
+        """The connections that a tenant's jobs can name, without the tenant's own keys; the operator's take precedence.
 
-        From now on prices and limits are known by the names under which jobs will keep his.
+        From now on prices and limits are known by the names that jobs store.
         """
         async with self._engine.connect() as connection:
             rows = await kept.list_current(connection, tenant)

@@ -1,4 +1,4 @@
-"""Connections to model providers as the HTTP contract shows them: made, changed, removed; never with their keys."""
+"""Connections to model providers: create, change, delete; their keys are never returned."""
 
 import secrets
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""URLs in requests that the service itself is going to send something to."""
+"""Validates URLs in requests that the service itself will call."""
 
 from app.domain.errors import FieldError, InvalidJobError
 from app.guard.targets import Guard, Target, TargetRefusedError

@@ -1,4 +1,4 @@
-"""How a job's models are sampled: what is sent of their parameters, and what is not; for plans, manifests and people."""
+"""The parameters that are sent to a job's models and those that are dropped, for plans, manifests and people."""
 
 from collections.abc import Iterator
 

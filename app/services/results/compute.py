@@ -1,4 +1,4 @@
-"""Computes a job's results from its rows: while it runs for whoever asks, and once for all when it ends."""
+"""Computes a job's results from its rows: on request while it runs, and finally when it ends."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A report's figures as files."""
+"""Draws a report's figures as files."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Holds a job's results to thresholds."""
+"""Checks a job's results against thresholds."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""How far the people who annotated a job agree with its judges, as results show it."""
+"""Agreement between annotators and judges, for results."""
 
 import asyncio
 import json

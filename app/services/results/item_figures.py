@@ -1,4 +1,4 @@
-"""One model's figures item by item, for a comparison of two models on the same items."""
+"""One model's values per item, for paired comparisons."""
 
 import asyncio
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""How far a job's judges agree on its sentences, from what they gave them."""
+"""Agreement between a job's judges on its sentences."""
 
 from collections import defaultdict
 from collections.abc import Sequence

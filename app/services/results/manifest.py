@@ -1,4 +1,4 @@
-"""What a result was made with: enough to make it again, and every way in which it departs from the papers."""
+"""The manifest: everything needed to reproduce a result, and its deviations from the papers."""
 
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version

@@ -1,4 +1,4 @@
-"""What is missing from a job's cells, and what that can do to their ACC_atom."""
+"""Missing data of a job's cells, and its possible effect on ACC_atom."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What results say of verdicts that a judged text may have swayed: how many there are, and the figures without them."""
+"""Prompt injection in results: the number of uncertain verdicts, and the values without them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How far one cell's runs are apart: what RC_atom is the mean of, computed when somebody asks."""
+"""Distances between one cell's runs, whose mean is RC_atom; computed on request."""
 
 import asyncio
 from collections import defaultdict

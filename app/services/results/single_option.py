@@ -1,4 +1,4 @@
-"""What a request may leave out where there is only one to choose."""
+"""Infers an option that a request leaves out if there is only one."""
 
 from collections.abc import Sequence
 

@@ -1,1 +1,1 @@
-"""Which shard is worked on next, and who finds work that nobody is doing."""
+"""Scheduling: which shard runs next, and finding lost work."""

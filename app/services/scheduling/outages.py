@@ -1,4 +1,4 @@
-"""Resumes the jobs that were paused because a provider's server could not be reached, once it can be."""
+"""Resumes jobs paused by a provider's outage once its server is reachable again."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Runs one shard: claims it, does what in it is still missing, and ends it or gives it back.
+"""Runs one shard: claims it, does its missing work, and ends it or gives it back.
 
 Everything that decides what to do is read from the database after the claim, so a shard may be run any number of
 times, by anybody.
@@ -223,9 +223,9 @@ async def _finish_preparation(
 
 async def _until_written(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> None:
     """Waits until what was answered is on disk: who claims the shard next asks anew for all that is not."""
-    patience = SHUTDOWN_SECONDS if stop.reason is StopReason.SHUTDOWN else None
+    seconds = SHUTDOWN_SECONDS if stop.reason is StopReason.SHUTDOWN else None
     with contextlib.suppress(Exception):  # rows that were refused or lost are among those asked for anew
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(seconds):
             await deps.writer.add(claim).durable(claim)
 
 

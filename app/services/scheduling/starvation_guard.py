@@ -1,4 +1,4 @@
-"""Keeps a worker whose places are all taken open to those at whose jobs nobody works.
+"""The starvation guard: lets a fully occupied worker take shards of jobs that no worker serves.
 
 Its messages fill a worker's places, and shards with slow calls hold them for minutes. So a full worker takes up first
 shards beside its places: every tenant's very first one, and, up to a bound, a tenant's next few and each job's first. Jobs that

@@ -1,4 +1,4 @@
-"""Finds work that nobody is doing: committed but never announced, announced but lost, or leased by the dead."""
+"""The sweep: finds shards that were never announced, whose message was lost, or whose worker died."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Keeps what a job made, questions or personas, as a set: when its last preparation is over, and again when it ends.
+"""Stores a job's questions or personas as a set, after its last preparation and again when it ends.
 
 A job that is cancelled, or stops early, has a set of what there is by then: it was paid for. A retry may make more;
 the set with it takes the place of the job's earlier one.

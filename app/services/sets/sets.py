@@ -1,4 +1,4 @@
-"""What question sets and persona sets have in common: ids that name their content, lists, and who uses them."""
+"""What question sets and persona sets share: content-based ids, lists and usage."""
 
 import re
 from collections.abc import Mapping, Sequence

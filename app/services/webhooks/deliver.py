@@ -1,4 +1,4 @@
-"""Delivers the messages of the outbox: at least once each, in their order to each receiver unless one has to wait."""
+"""Delivers the outbox's messages: each at least once, in order per receiver unless one has to wait."""
 
 import asyncio
 import contextlib

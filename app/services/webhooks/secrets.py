@@ -1,4 +1,4 @@
-"""Webhooks' secrets at rest: encrypted and bound to their webhook, where the operator has given something to do so with."""
+"""Webhooks' secrets at rest: encrypted and bound to their webhook, if an encryption key is configured."""
 
 import structlog
 from pydantic import SecretStr

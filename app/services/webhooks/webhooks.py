@@ -1,4 +1,4 @@
-"""Webhooks: made, changed, tried out, removed."""
+"""Webhooks: create, change, test, delete."""
 
 import json
 import secrets
