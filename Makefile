@@ -26,7 +26,7 @@ DRAWS := fixed
 PYTEST := $(BIN)/pytest --numprocesses 3 --dist loadfile --hypothesis-profile $(DRAWS)
 SLOW := tests/browser tests/faults tests/fuzz tests/packaging
 
-check: lint  ## within a minute: lint, and the unit tests
+check: lint  ## while you work: lint, and the unit tests
 	$(PYTEST) tests/unit
 
 test: lint  ## what has to pass before a commit: lint; unit, integration, API and end-to-end tests

@@ -41,6 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "site"
 
 
+@pytest.mark.slow
 class TestSite:
     def test_has_every_page_and_leads_to_the_first(self, site: Path) -> None:
         pages = [page for page in PAGES if not (site / f"{name_of(page)[:-3]}.html").is_file()]

@@ -157,6 +157,7 @@ def large() -> dict[str, Any]:
     )
 
 
+@pytest.mark.slow
 class TestSize:
     @pytest.mark.parametrize("name", ["heat_map", "cells"])
     def test_of_many_personas_the_weakest_are_drawn_and_it_says_so(

@@ -117,6 +117,7 @@ class TestHostileTexts:
         assert "… and 420 more sentences (not shown)." in (await page_of([many])).text
 
 
+@pytest.mark.slow
 class TestSize:
     async def test_a_thousand_responses_stay_under_three_megabytes(self) -> None:
         # 2 models x 9 personas x (2 + 1 + 1) items x 15 runs.

@@ -36,6 +36,7 @@ class TestApart:
             made_apart(vanish, None)
 
 
+@pytest.mark.slow
 class TestReport:
     async def test_a_large_one_is_rendered_apart_and_is_the_same_to_the_byte(
         self, monkeypatch: pytest.MonkeyPatch

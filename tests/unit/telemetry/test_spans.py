@@ -258,6 +258,7 @@ print([name for name in sys.modules if name.startswith(("opentelemetry.sdk.trace
 """
 
 
+@pytest.mark.slow
 def test_while_traces_are_off_nothing_is_imported_that_makes_or_sends_them() -> None:
     run = subprocess.run(
         [sys.executable, "-c", WHAT_IS_IMPORTED],

@@ -84,6 +84,7 @@ class TestManyRuns:
         monkeypatch.setattr(cells, "VALUES_AT_ONCE", 40 * 70)
         assert estimate_cell({"j": cell, "k": cell}, runs, 7, ("m", "p", "t")).metrics == whole.metrics
 
+    @pytest.mark.slow
     def test_take_memory_in_proportion_to_their_number_and_not_to_that_of_their_pairs(self) -> None:
         def peak(runs: int) -> int:
             cell = a_cell(runs, np.full(runs, -1))
