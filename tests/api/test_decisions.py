@@ -48,7 +48,7 @@ class TestComparisons:
         found = stack.post("/v1/comparisons", body).json()
         assert {row["pairs"] for row in found["differences"] if row["task"] is None} <= {1, 2, 3}
         assert "duo" in {each["persona"] for each in found["left_out"]}
-        assert any("Published figures" in note for note in found["notes"])
+        assert any("Published results" in note for note in found["notes"])
 
     def test_two_models_are_paired_by_what_they_were_asked(self, stack: Service, finished: Json) -> None:
         models = [{"job": finished["id"], "model": name} for name in ("simulated/sim-faithful", "shy")]

@@ -45,8 +45,8 @@ SOURCES = {
     },
 }
 NOTE = (
-    "Published figures, obtained with other judges, at other dates and from other texts: they show where a model stands, not"
-    " whether it differs."
+    "Published results from other judges, other dates and other texts: use them for orientation, not for"
+    " significance."
 )
 RUNS, PERSONAS = 30, 200
 """Runs of a cell (atomic paper, section 4.2) and personas of PersonaGym's Table 1."""

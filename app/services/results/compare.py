@@ -186,28 +186,24 @@ def _notes(one: _Side, other: _Side) -> list[str]:
     """What a reader must know to judge the differences."""
     notes = []
     if one.about.simulated or other.about.simulated:
-        notes.append("Simulated: these figures describe no real model.")
+        notes.append("Simulated: these values describe no real model.")
     for name, side in (("a", one), ("b", other)):
         if side.about.completeness != "full":
-            notes.append(f"{name} is not complete: what is missing is in no figure.")
+            notes.append(f"{name} is partial: missing data is excluded from all values.")
         share = side.about.coverage
         if share is not None and share < MINIMUM_COVERAGE:
             notes.append(
                 f"{name}: {100 * share:.1f} % of the planned verdicts count. Only what both have is compared;"
-                " what is missing could change the difference."
+                " missing data could change the difference."
             )
         if side.about.baseline is not None:
             notes.append(f"{name}: {NOTE}")
     if one.judges is not None and other.judges is not None and one.judges != other.judges:
-        notes.append("The judges differ, so that a difference may be theirs.")
+        notes.append("The judges differ, which may explain a difference.")
     if one.sentences_per_call != other.sentences_per_call:
-        notes.append(
-            "Judges were asked about another number of sentences at a time: a difference may be theirs."
-        )
+        notes.append("The number of sentences per judge call differs, which may explain a difference.")
     if one.instruments and other.instruments and one.instruments != other.instruments:
-        notes.append("The instruments differ: the two were asked in other words.")
+        notes.append("The instruments differ: the prompts have different wording.")
     if one.rules and other.rules and one.rules != other.rules:
-        notes.append(
-            "Sentences were split, or refusals recognised, by other versions of the rules: a difference may be theirs."
-        )
+        notes.append("The versions of segmenter or refusal rules differ, which may explain a difference.")
     return notes

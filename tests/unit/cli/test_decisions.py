@@ -31,7 +31,7 @@ COMPARISON = {
         },
     ],
     "left_out": [{"metric": "rc", "persona": "p", "task": "essay", "dimension": "E", "reason": "x: y"}],
-    "notes": ["The judges differ, so that a difference may be theirs."],
+    "notes": ["The judges differ, which may explain a difference."],
 }
 
 
