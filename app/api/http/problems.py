@@ -283,6 +283,8 @@ def _message(found: Mapping[str, Any]) -> str:
     if plain is not None:
         return plain
     said = str(found["msg"]).removeprefix("Value error, ")
+    # A list that is too long is cut before it is checked, so its length is not known here.
+    said = re.sub(r" after validation, not \w+( \w+)?$", "", said)
     return re.sub(r"^[A-Z][a-z]+ should ", "must ", said)
 
 

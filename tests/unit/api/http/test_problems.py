@@ -53,6 +53,10 @@ class TestTypes:
             ({"iterations": "2"}, "/iterations", "must be a whole number"),
             ({"seed": -1}, "/seed", "must be greater than or equal to 0"),
             ({"models": [{}]}, "/models/0/model", "is required"),
+            ({"tasks": []}, "/tasks", "must have at least 1 item"),
+            ({"tasks": ["essay"] * 200}, "/tasks", "must have at most 50 items"),
+            ({"metadata": {str(n): "" for n in range(40)}}, "/metadata", "must have at most 16 items"),
+            ({"personas": ["E-low"] * 2000}, "/personas", "must have at most 1000 items"),
         ],
     )
     def test_are_named_as_json_has_them(self, body: dict[str, Any], pointer: str, message: str) -> None:
