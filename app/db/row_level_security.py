@@ -40,7 +40,7 @@ _ROLE_NAME = "left({user}, 50) || '_tenant'"
 SERVICE_POLICY = "service"
 """Lets a role that owns no table act for all tenants, as long as it takes on no other; see :mod:`app.db.migration.service_role`."""
 
-_ROLE = "role of the tenant wall"
+_ROLE = "role of row-level security"
 
 _HELD = (
     "pg_has_role({user}, r.oid,"
@@ -71,9 +71,9 @@ _TAKE_ON = f"SELECT set_config('role', %s, true), set_config('{SETTING}', %s, tr
 _DIALECT = make_url("postgresql+psycopg://").get_dialect()
 
 _LOOK_AGAIN_SECONDS = 10.0
-"""A connection that has not found the wall is made anew after so long: it may be older than the migration that raised it."""
+"""A connection that found no row-level security is made anew after so long: it may be older than the migration that switched it on."""
 
-_LOOKED = "looked in vain for the tenant wall at"
+_LOOKED = "looked for row-level security at"
 
 ROLES_LOCK = 0x6173726C
 """Advisory lock: of two machines that start at once, one makes the roles."""
@@ -134,7 +134,7 @@ class TenantEngine:
     def _look_again(_connection: DBAPIConnection, entry: ConnectionPoolEntry, _proxy: object) -> None:
         looked = entry.info.get(_LOOKED)
         if looked is not None and time.monotonic() - looked >= _LOOK_AGAIN_SECONDS:
-            raise DisconnectionError("the tenant wall may stand by now")
+            raise DisconnectionError("row-level security may be on by now")
 
     @staticmethod
     def _begin(connection: Connection) -> None:
@@ -178,7 +178,7 @@ async def ask(
         DBAPIError: As of a connection's ``execute``.
     """
     async with engine.connect() as connection:
-        if _ROLE not in connection.info:  # outside of the wall
+        if _ROLE not in connection.info:  # without row-level security
             return (await connection.exec_driver_sql(question, parameters)).all()
         borrowed = await connection.get_raw_connection()
         driver = cast("_Driver", borrowed.driver_connection)

@@ -54,7 +54,7 @@ class State(NamedTuple):
         step: Factor of the next trial of a higher limit.
         rest_seconds: For how long the limit stays after a failed trial.
         rested_seconds: For how long it has stayed, up to the present sample.
-        slow: Whether a lower limit has been tried in vain since a higher one was: the calls are slow by themselves.
+        slow: Whether a lower limit has been tried without effect since a higher one was: the calls are slow by themselves.
     """
 
     limit: int = START

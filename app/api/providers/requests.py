@@ -131,7 +131,7 @@ class ConnectionChangeIn(Body):
     @model_validator(mode="after")
     def _something(self) -> "ConnectionChangeIn":
         if not self.model_fields_set:
-            raise ValueError("name at least one field")
+            raise ValueError("give at least one field")
         return self
 
     def changes(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ FEWEST_CALLS = 10
 """A batch of no more calls is not split for tokens that are enqueued now."""
 
 MOST_FAILURES = 30
-"""So often in a row a batch of a job that ends is asked for in vain, or answers that its provider counts; then they are given up."""
+"""So often in a row a batch of a job that ends can't be read, or answers that its provider counts; then they are given up."""
 
 MOST_SUBMISSIONS = 3
 """So often a batch is submitted that its provider turns down as a whole, for reasons that may pass; then the job stops."""
@@ -134,7 +134,7 @@ async def _step(deps: ShardDependencies, held: Lease) -> float:
 async def _submit(deps: ShardDependencies, held: Lease) -> float:
     async with deps.engine.connect() as connection:
         behind = await batches.is_behind(connection, held)
-    if behind:  # where the provider does not even take the other one, nothing is uploaded in vain
+    if behind:  # where the provider refuses even the other one, this one is not uploaded for nothing
         return deps.batching.poll_seconds
     uploaded = await _upload(deps, held)
     async with deps.engine.begin() as connection:
@@ -364,6 +364,6 @@ async def _our_failure(deps: ShardDependencies, held: Lease, error: Exception) -
 
 
 def _back_off(deps: ShardDependencies, times: int) -> float:
-    """Seconds to wait after something was in vain so many times before."""
+    """Seconds to wait after so many failures."""
     longest = longest_wait(deps.batching.poll_seconds, LONGEST_BACKOFF_SECONDS, times)
     return longest * random.uniform(0.5, 1)  # noqa: S311 - jitter

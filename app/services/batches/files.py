@@ -18,7 +18,7 @@ LONGEST_UPLOAD_SECONDS = 3600.0
 
 LONGEST_BACKOFF_SECONDS = 600.0
 MOST_FAILURES = 30
-"""So often a provider is asked in vain to delete a file; then it is left there."""
+"""Failed requests to delete a file, after which it is left with the provider."""
 
 CLOCK_SKEW = timedelta(minutes=5)
 """How far the provider's clock may be behind the database's."""

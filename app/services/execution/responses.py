@@ -157,7 +157,7 @@ class Responses(ABC):
         return self.deps.replies.reply(question, self.spec.reuse, self.stop)
 
     async def _as_one_of_the_first(self, work: Coroutine[Any, Any, None]) -> None:
-        """Writes a text and has it judged; few at a time until the judges have answered, as it is paid in vain if they can't.
+        """Writes a text and has it judged; few at a time until the judges have answered, as its cost is wasted if they can't.
 
         Raises:
             StoppedError: If the shard was stopped before.

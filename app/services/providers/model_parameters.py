@@ -45,7 +45,7 @@ def parameters_of(model: Model) -> SentParameters:
 
 
 def parameter_warnings(model: Model) -> Iterator[str]:
-    """What a plan says of parameters that are not sent, or sent in vain."""
+    """What a plan says of parameters that are not sent, or have no effect."""
     sent = sent_of(model)
     for dropped in sent.dropped:
         yield f"{model.label}: {dropped.name} {dropped.value} is not sent: {dropped.reason}."
