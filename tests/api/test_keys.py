@@ -234,7 +234,7 @@ class TestSessions:
     ) -> None:
         answer = self.sign_in(browser, key_in(admin)[:-1] + "~")
         assert answer.status_code == 401
-        assert "A key is assay_ and 50 letters and digits." in answer.text
+        assert "An API key is assay_ followed by 50 letters and digits." in answer.text
         assert key_in(admin)[:-1] not in answer.text
         assert "set-cookie" not in answer.headers
 

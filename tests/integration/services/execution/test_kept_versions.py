@@ -235,7 +235,7 @@ class TestDroppedVersion:
             assert (paused.status, paused.status_reason) == (JobStatus.PAUSED, "unknown_version")
             assert paused.error == {
                 "code": "unknown_version",
-                "detail": "no segmenter is called 'punkt-en-v1'; known: whole-v2",
+                "detail": "unknown segmenter 'punkt-en-v1'; known: whole-v2",
                 "remedy": "Upgrade the workers to a release that has the job's version, then resume the job.",
             }
             assert await rows(engine, job) == before
