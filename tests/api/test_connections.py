@@ -188,8 +188,8 @@ class TestLargeJobs:
         (error,) = refused.json()["errors"]
         assert (refused.status_code, error["pointer"]) == (422, "/confirm_calls")
         price = sum(stage["usd"] for stage in plan["stages"])
-        assert f"{plan['calls']:,} calls for about ${price:,.2f} are" in error["message"]
-        assert error["message"].endswith(f": {plan['calls']}")
+        assert f"{plan['calls']:,} calls for about ${price:,.2f} exceed" in error["message"]
+        assert error["message"].endswith(f" {plan['calls']}")
         assert posted(self.LARGE | {"confirm_calls": plan["calls"] - 1}).status_code == 422
         assert api.get("/v1/jobs").json()["data"] == []
         assert posted(self.LARGE | {"confirm_calls": plan["calls"]}).status_code == 202

@@ -308,7 +308,7 @@ class TestReceivers:
             await send_test(engine, TENANT, hook.id)
             async with delivered_by(engine, rebound):
                 (row,) = await until(engine, attempted)
-        assert row.error.startswith("refused: its name stands for addresses that are not allowed")
+        assert row.error.startswith("refused: the host resolves to addresses that are not allowed")
         assert receiver.connections == 0
 
     async def test_a_host_that_is_no_longer_allowed_is_refused(

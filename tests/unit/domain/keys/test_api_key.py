@@ -56,7 +56,9 @@ class TestForm:
         "text", ["", "sk-proj-secret", compose(1)[:-1], compose(1) + "0", compose(1) + "\n"]
     )
     def test_other_texts_are_none_and_are_not_repeated(self, text: str) -> None:
-        with pytest.raises(MalformedKeyError, match=r"^a key is assay_ and 50 letters and digits$"):
+        with pytest.raises(
+            MalformedKeyError, match=r"^an API key is assay_ followed by 50 letters and digits$"
+        ):
             prefix_of(text)
 
 
