@@ -13,8 +13,8 @@ from persona_assay import administration, operations
 from persona_assay.calls import Call, Page
 from persona_assay.draft import Draft
 from persona_assay.exchange import (
-    FOLLOWING_PATIENCE_SECONDS,
-    PATIENCE_SECONDS,
+    FOLLOWING_RETRY_SECONDS,
+    RETRY_SECONDS,
     Core,
     Exchange,
     Listener,
@@ -59,10 +59,10 @@ class AsyncAssayClient:
         url: str | None = None,
         *,
         api_key: str | None = None,
-        patience: float = PATIENCE_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        self._core = Core(url, api_key, patience)
+        self._core = Core(url, api_key, retry_seconds)
         try:
             self._http = httpx2.AsyncClient(transport=transport, **self._core.settings())
         except httpx2.InvalidURL as error:
@@ -159,7 +159,7 @@ class AsyncAssayClient:
         """A job's states until it is over, the last one included; see `AssayClient.follow`."""
         watch = Watch(job_id, timeout, self._core.clock)
         while True:
-            yield watch.take(await self.send(watch.call(), patience=FOLLOWING_PATIENCE_SECONDS))
+            yield watch.take(await self.send(watch.call(), retry_seconds=FOLLOWING_RETRY_SECONDS))
             pause = watch.pause()
             if pause is None:
                 return
@@ -173,7 +173,7 @@ class AsyncAssayClient:
         """A job's states as the service tells them, until it is over; see `AssayClient.events`."""
         listener = Listener(job_id)
         while not listener.is_over:
-            async with self._stream(listener.call(), patience=FOLLOWING_PATIENCE_SECONDS) as response:
+            async with self._stream(listener.call(), retry_seconds=FOLLOWING_RETRY_SECONDS) as response:
                 listener.begun(response)
                 async for job in self._heard(listener, response):
                     yield job
@@ -210,17 +210,17 @@ class AsyncAssayClient:
         finally:
             await asyncio.to_thread(draft.discard)
 
-    async def send(self, call: Call[T], *, patience: float | None = None) -> T:
+    async def send(self, call: Call[T], *, retry_seconds: float | None = None) -> T:
         """Makes a call of `persona_assay.operations`; see `AssayClient.send`."""
-        exchange = Exchange(self._core, call, patience)
+        exchange = Exchange(self._core, call, retry_seconds)
         return exchange.result(await self._answer(exchange, call, stream=False))
 
     @asynccontextmanager
     async def _stream(
-        self, call: Call[object], *, patience: float | None = None
+        self, call: Call[object], *, retry_seconds: float | None = None
     ) -> AsyncIterator[httpx2.Response]:
         """The answer to a call, its body still to come."""
-        exchange = Exchange(self._core, call, patience)
+        exchange = Exchange(self._core, call, retry_seconds)
         response = await self._answer(exchange, call, stream=True)
         try:
             if response.is_error:

@@ -13,8 +13,8 @@ from persona_assay import administration, operations
 from persona_assay.calls import Call, Page
 from persona_assay.draft import Draft
 from persona_assay.exchange import (
-    FOLLOWING_PATIENCE_SECONDS,
-    PATIENCE_SECONDS,
+    FOLLOWING_RETRY_SECONDS,
+    RETRY_SECONDS,
     Core,
     Exchange,
     Listener,
@@ -57,7 +57,7 @@ class AssayClient:
     Args:
         url: The service's URL; ``ASSAY_URL``, or this machine's port 8321, unless given.
         api_key: The key to ask with; ``ASSAY_API_KEY`` unless given. A service without keys needs none.
-        patience: For how many seconds a call is repeated. Whoever only waits for a job is ten minutes patient.
+        retry_seconds: For how many seconds a call is repeated while the service is away; waiting for a job, for ten minutes.
         transport: How requests are sent; HTTP by default.
 
     Raises:
@@ -69,10 +69,10 @@ class AssayClient:
         url: str | None = None,
         *,
         api_key: str | None = None,
-        patience: float = PATIENCE_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        self._core = Core(url, api_key, patience)
+        self._core = Core(url, api_key, retry_seconds)
         try:
             self._http = httpx2.Client(transport=transport, **self._core.settings())
         except httpx2.InvalidURL as error:
@@ -173,7 +173,7 @@ class AssayClient:
         """
         watch = Watch(job_id, timeout, self._core.clock)
         while True:
-            yield watch.take(self.send(watch.call(), patience=FOLLOWING_PATIENCE_SECONDS))
+            yield watch.take(self.send(watch.call(), retry_seconds=FOLLOWING_RETRY_SECONDS))
             pause = watch.pause()
             if pause is None:
                 return
@@ -192,7 +192,7 @@ class AssayClient:
         """A job's states as the service tells them, until it is over; goes on where a broken connection left off."""
         listener = Listener(job_id)
         while not listener.is_over:
-            with self._stream(listener.call(), patience=FOLLOWING_PATIENCE_SECONDS) as response:
+            with self._stream(listener.call(), retry_seconds=FOLLOWING_RETRY_SECONDS) as response:
                 listener.begun(response)
                 yield from self._heard(listener, response)
             if not listener.is_over:
@@ -240,24 +240,24 @@ class AssayClient:
         finally:
             draft.discard()
 
-    def send(self, call: Call[T], *, patience: float | None = None) -> T:
+    def send(self, call: Call[T], *, retry_seconds: float | None = None) -> T:
         """Makes a call of `persona_assay.operations`.
 
         Args:
             call: The call.
-            patience: For how many seconds it is repeated, if that is more than the client's own.
+            retry_seconds: For how many seconds it is repeated, if that is more than the client's own.
 
         Raises:
             ProblemError: The service refused.
-            UnreachableError: Nothing answered within the patience.
+            UnreachableError: Nothing answered in all that time.
         """
-        exchange = Exchange(self._core, call, patience)
+        exchange = Exchange(self._core, call, retry_seconds)
         return exchange.result(self._answer(exchange, call, stream=False))
 
     @contextmanager
-    def _stream(self, call: Call[object], *, patience: float | None = None) -> Iterator[httpx2.Response]:
+    def _stream(self, call: Call[object], *, retry_seconds: float | None = None) -> Iterator[httpx2.Response]:
         """The answer to a call, its body still to come."""
-        exchange = Exchange(self._core, call, patience)
+        exchange = Exchange(self._core, call, retry_seconds)
         response = self._answer(exchange, call, stream=True)
         try:
             if response.is_error:

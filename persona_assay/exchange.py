@@ -24,8 +24,8 @@ DEFAULT_URL = "http://127.0.0.1:8321"
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
 
 TIMEOUT = httpx2.Timeout(60.0, connect=5.0)  # the partial results of a large job take seconds
-PATIENCE_SECONDS = 60.0
-FOLLOWING_PATIENCE_SECONDS = 600.0
+RETRY_SECONDS = 60.0
+FOLLOWING_RETRY_SECONDS = 600.0
 """How long a service may be away from somebody who only waits."""
 
 FIRST_CONTACT_SECONDS = 1.0
@@ -54,7 +54,7 @@ class Core:
     Args:
         url: The service's URL; ``ASSAY_URL`` or this machine unless given.
         api_key: The key to ask with; ``ASSAY_API_KEY`` unless given, none if that is empty.
-        patience: For how many seconds a call is repeated while the service is away.
+        retry_seconds: For how many seconds a call is repeated while the service is away.
         clock: Seconds of a monotonic clock.
 
     Raises:
@@ -65,7 +65,7 @@ class Core:
         self,
         url: str | None,
         api_key: str | None,
-        patience: float,
+        retry_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.url = (url or os.environ.get("ASSAY_URL") or DEFAULT_URL).rstrip("/")
@@ -73,7 +73,7 @@ class Core:
         if not (key.isascii() and key.isprintable()):
             raise AssayError("the API key holds characters that no key has; look at ASSAY_API_KEY")
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self.patience = patience
+        self.retry_seconds = retry_seconds
         self.clock = clock
         self.has_answered = False
 
@@ -100,13 +100,13 @@ class Exchange(Generic[T]):
     Args:
         core: The client's.
         call: The call.
-        patience: In place of the client's.
+        retry_seconds: In place of the client's.
     """
 
-    def __init__(self, core: Core, call: Call[T], patience: float | None = None) -> None:
+    def __init__(self, core: Core, call: Call[T], retry_seconds: float | None = None) -> None:
         self._core, self._call = core, call
         self._began = core.clock()
-        self._patience = max(core.patience, patience or 0.0)
+        self._retry_seconds = max(core.retry_seconds, retry_seconds or 0.0)
         self._pause = FIRST_PAUSE_SECONDS
         self._lost = self._told = False
 
@@ -117,9 +117,13 @@ class Exchange(Generic[T]):
             AssayError: It is not made again.
         """
         self._lost = True
-        patience = self._patience if self._core.has_answered else min(self._patience, FIRST_CONTACT_SECONDS)
+        retry_seconds = (
+            self._retry_seconds
+            if self._core.has_answered
+            else min(self._retry_seconds, FIRST_CONTACT_SECONDS)
+        )
         may_repeat = isinstance(error, BROKEN if self._call.is_repeatable else NOT_SENT)
-        pause = self._next_pause(patience) if may_repeat else None
+        pause = self._next_pause(retry_seconds) if may_repeat else None
         if pause is None:
             raise self._core.explained(error) from error
         self._tell(str(error) or type(error).__name__)
@@ -131,7 +135,7 @@ class Exchange(Generic[T]):
         if answer.status_code not in AWAY or not self._call.is_repeatable:
             return None
         asked = answer_of(answer, b"").retry_after(0.0)
-        pause = self._next_pause(self._patience, at_least=asked)
+        pause = self._next_pause(self._retry_seconds, at_least=asked)
         if pause is not None:
             self._tell(f"{answer.status_code} {answer.reason_phrase}")
         return pause
@@ -150,10 +154,10 @@ class Exchange(Generic[T]):
             raise answer.problem()
         return self._call.read(answer)
 
-    def _next_pause(self, patience: float, at_least: float = 0.0) -> float | None:
-        """How long to wait, if there is patience for it; spread, so that many callers do not come back at once."""
+    def _next_pause(self, retry_seconds: float, at_least: float = 0.0) -> float | None:
+        """How long to wait, if there is time for it; spread, so that many callers do not come back at once."""
         pause = max(at_least, self._pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
-        if self._core.clock() + pause > self._began + patience:
+        if self._core.clock() + pause > self._began + retry_seconds:
             return None
         self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
         return pause
@@ -162,7 +166,7 @@ class Exchange(Generic[T]):
         if not self._told and self._core.clock() - self._began >= TOLD_AFTER_SECONDS:
             self._told = True
             log.warning(
-                "%s is away (%s); trying again for up to %.0f s", self._core.url, reason, self._patience
+                "%s is away (%s); trying again for up to %.0f s", self._core.url, reason, self._retry_seconds
             )
 
 

@@ -35,7 +35,7 @@ from app.llm.models.prices import PRICE_LISTS, GenaiPriceBook, price_lists
 from app.ports import Queue
 from app.services.batches.advance import advance_batch
 from app.services.batches.files import delete_batch_file
-from app.services.execution.background_tasks import Aside, Finalize, FinalizingQueue, finalizing
+from app.services.execution.background_tasks import BackgroundTasks, Finalize, FinalizingQueue, finalizing
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.cache_lookup import ReplyDesk
 from app.services.execution.first_calls import FirstCalls
@@ -49,7 +49,7 @@ from app.services.job_context import JobContexts
 from app.services.providers.connection_book import ConnectionBook
 from app.services.scheduling.outages import resuming
 from app.services.scheduling.run_shard import run_shard
-from app.services.scheduling.starvation_guard import relieving
+from app.services.scheduling.starvation_guard import guard_against_starvation
 from app.settings import Settings
 from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
@@ -222,7 +222,7 @@ class WorkerContext:
         self._board = board = MetricsBoard(redis, "worker")
         if settings.traces:
             tracing.start("assay-worker", VERSION, lambda name: provider_of(connections.get(name)))
-        contexts, aside = JobContexts(engine), Aside()
+        contexts, background = JobContexts(engine), BackgroundTasks()
         self._finalize = finalize = finalizing(engine, contexts)
         async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():
             deps = ShardDependencies(
@@ -236,20 +236,20 @@ class WorkerContext:
                 batching=Batching(batch_gateway, prices, settings.batch_poll_seconds, settings.batch_calls),
                 leases=leases,
                 contexts=contexts,
-                queue=FinalizingQueue(self._queue, aside, leases, finalize),
+                queue=FinalizingQueue(self._queue, background, leases, finalize),
                 rules=RULES,
                 owner=f"{socket.gethostname()}:{os.getpid()}",
                 lease_seconds=settings.lease_seconds,
                 window=settings.shard_window,
             )
             async with (
-                relieving(deps, aside, finalize, places),
+                guard_against_starvation(deps, background, finalize, places),
                 book.keeping(renew),
                 resuming(engine, self._queue, gateway, settings.shard_window),
                 heartbeat(settings),
             ):
                 yield deps
-            await aside.ended()
+            await background.ended()
         await gateway.close()
         await batch_gateway.close()
         await limiter.close()

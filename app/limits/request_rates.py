@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 
 AT_ONCE = 0.1
 """Share of a minute's requests that may come at once; one, at least."""
-PATIENCE_SECONDS = 0.5
+TIMEOUT_SECONDS = 0.5
 """How soon Redis has to answer. A limit on asking is no reason to answer nobody, so without Redis all are let in."""
 REST_SECONDS = 5.0
 """After so long a Redis that did not answer is asked again."""
@@ -51,7 +51,7 @@ class RequestRates:
         at_once = max(1, math.floor(per_minute * AT_ONCE))
         each = 60e6 / max(1, per_minute - at_once)
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 wait = await self._take(
                     keys=[f"{self._prefix}:{key_id}"],
                     args=[f"{each:.0f}", f"{each * (at_once - 1):.0f}"],

@@ -15,7 +15,7 @@ from app.redis_server import reason
 
 log = structlog.get_logger(__name__)
 
-PATIENCE_SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 """How long a sender waits for a Redis that does not answer; the sweeper announces what was not announced."""
 
 SENDERS = 4
@@ -63,7 +63,7 @@ class CeleryQueue:
     async def _retry_until_available(self, act: Callable[[], Answer]) -> Answer | None:
         """What an act answers; none if Redis does not answer it in time."""
         acting = asyncio.get_running_loop().run_in_executor(self._threads, act)
-        done, _ = await asyncio.wait({acting}, timeout=PATIENCE_SECONDS)
+        done, _ = await asyncio.wait({acting}, timeout=TIMEOUT_SECONDS)
         if done:
             return acting.result()
         log.warning("queue does not answer; the sweeper will announce it again")

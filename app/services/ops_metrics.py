@@ -15,7 +15,7 @@ from app.telemetry.metrics import REGISTRY
 
 KEPT_SECONDS = 5.0
 """However often and by how many it is asked for, the databases are asked this seldom."""
-PATIENCE_SECONDS = 3.0
+TIMEOUT_SECONDS = 3.0
 
 
 class MetricsReader:
@@ -57,21 +57,21 @@ class MetricsReader:
 
     async def _of_the_database(self) -> OperatingFigures | None:
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS), self._every_tenant.connect() as connection:
+            async with asyncio.timeout(TIMEOUT_SECONDS), self._every_tenant.connect() as connection:
                 return await operating_figures(connection)
         except (SQLAlchemyError, OSError):
             return None
 
     async def _of_the_processes(self) -> dict[str, str] | None:
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 return await self._board.snapshots()
         except OSError:
             return None
 
     async def _of_the_queue(self) -> int | None:
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 return await self._queue.length()
         except TimeoutError:
             return None

@@ -224,7 +224,7 @@ class TestCrashPoints:
 class TestRedis:
     def test_a_frozen_redis_lets_no_call_out_and_nobody_wait(self, trial: Trial) -> None:
         assert trial.running_after(200)
-        figures = freeze_redis(trial, seconds=8.0, patience=SLACK)
+        figures = freeze_redis(trial, seconds=8.0, slack=SLACK)
         assert trial.running_after(50)
         trial.strike("valkey", lambda: trial.service.kill("valkey"))
         started = time.monotonic()
@@ -252,7 +252,7 @@ class TestRedis:
     @staticmethod
     def _strike(trial: Trial, fault: str) -> dict[str, float]:
         if fault == "sigstop":
-            return freeze_redis(trial, seconds=60.0, patience=1.0)
+            return freeze_redis(trial, seconds=60.0, slack=1.0)
         if fault == "flushall":
             return flush_redis(trial)
         trial.strike("valkey", lambda: trial.service.kill("valkey"))
@@ -271,7 +271,7 @@ def flush_redis(trial: Trial) -> dict[str, float]:
     return {"messages_back_after_seconds": round(time.monotonic() - started, 2), "messages": len(waiting)}
 
 
-def freeze_redis(trial: Trial, *, seconds: float, patience: float) -> dict[str, float]:
+def freeze_redis(trial: Trial, *, seconds: float, slack: float) -> dict[str, float]:
     """Freezes Redis, asks and submits meanwhile; how long the answers took, and the first call after it."""
     service = trial.service
     with service.frozen("valkey"):
@@ -282,8 +282,8 @@ def freeze_redis(trial: Trial, *, seconds: float, patience: float) -> dict[str, 
         received = service.received()
         time.sleep(max(1.0, until - time.monotonic()))
         assert service.received() == received, "calls went out without the limiter"
-    resumed_after = resumed(trial, patience)
-    assert max(waits) < ANSWER_SECONDS * patience
+    resumed_after = resumed(trial, slack)
+    assert max(waits) < ANSWER_SECONDS * slack
     return {"slowest_answer_seconds": round(max(waits), 2), "resumed_after_seconds": resumed_after}
 
 
@@ -305,10 +305,10 @@ def timed(service: Service, verb: str, path: str) -> float:
     return time.monotonic() - started
 
 
-def resumed(trial: Trial, patience: float) -> float:
+def resumed(trial: Trial, slack: float) -> float:
     """Seconds until further calls came."""
     started = time.monotonic()
-    assert trial.goes_on(30, RESUMED_SECONDS * patience)
+    assert trial.goes_on(30, RESUMED_SECONDS * slack)
     return round(time.monotonic() - started, 2)
 
 

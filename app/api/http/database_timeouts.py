@@ -13,7 +13,7 @@ from app.db.health import answers
 
 log = structlog.get_logger(__name__)
 
-PATIENCE_SECONDS = 3.0
+CHECK_SECONDS = 3.0
 """After so long without the first byte of an answer, and again and again, it is asked whether the database answers."""
 
 PROBE_SECONDS = 1.5
@@ -53,12 +53,12 @@ class DatabaseTimeoutMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        door = _GuardedSend(send)
-        handler = asyncio.create_task(self._run(scope, receive, door.send))
+        guarded = _GuardedSend(send)
+        handler = asyncio.create_task(self._run(scope, receive, guarded.send))
         try:
-            while not (await asyncio.wait({handler}, timeout=PATIENCE_SECONDS))[0] and not door.used:
-                if await self._hangs(scope, handler) and not door.used:
-                    door.shut = True
+            while not (await asyncio.wait({handler}, timeout=CHECK_SECONDS))[0] and not guarded.used:
+                if await self._hangs(scope, handler) and not guarded.used:
+                    guarded.shut = True
                     log.error("database does not answer", path=scope["path"])
                     await database_unavailable(Request(scope))(scope, receive, send)
                     return

@@ -81,13 +81,13 @@ def _correlation(
 
 
 def _tau_b(table: FloatArray) -> float:
-    below = np.zeros_like(table)  # items with smaller values of both series
-    below[1:, 1:] = table.cumsum(0).cumsum(1)[:-1, :-1]
-    aside = np.zeros_like(table)  # a smaller value of the first series, a greater one of the second
-    aside[1:, :-1] = table.cumsum(0)[:, ::-1].cumsum(1)[:, ::-1][:-1, 1:]
+    concordant = np.zeros_like(table)  # items with smaller values of both series
+    concordant[1:, 1:] = table.cumsum(0).cumsum(1)[:-1, :-1]
+    discordant = np.zeros_like(table)  # a smaller value of the first series, a greater one of the second
+    discordant[1:, :-1] = table.cumsum(0)[:, ::-1].cumsum(1)[:, ::-1][:-1, 1:]
     pairs = _pairs(table.sum())
     apart = (pairs - _pairs(table.sum(1)).sum()) * (pairs - _pairs(table.sum(0)).sum())
-    return _quotient(float((table * (below - aside)).sum()), float(np.sqrt(max(0.0, apart))))
+    return _quotient(float((table * (concordant - discordant)).sum()), float(np.sqrt(max(0.0, apart))))
 
 
 def _rho(table: FloatArray) -> float:

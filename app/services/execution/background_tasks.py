@@ -24,7 +24,7 @@ FINALIZATIONS_AT_A_TIME = 4
 Finalize = Callable[[str], Coroutine[Any, Any, None]]
 
 
-class Aside:
+class BackgroundTasks:
     """Work that ends by itself. One a process."""
 
     def __init__(self) -> None:
@@ -66,14 +66,16 @@ class FinalizingQueue:
 
     Args:
         queue: The queue that all processes share.
-        aside: Where finalizations run.
+        background: Where finalizations run.
         leases: Know whether this process stops.
         finalize: Finalizes a job.
     """
 
-    def __init__(self, queue: Queue, aside: Aside, leases: LeaseKeeper, finalize: Finalize) -> None:
+    def __init__(
+        self, queue: Queue, background: BackgroundTasks, leases: LeaseKeeper, finalize: Finalize
+    ) -> None:
         self._queue = queue
-        self._aside = aside
+        self._background = background
         self._leases = leases
         self._finalize = finalize
 
@@ -86,7 +88,7 @@ class FinalizingQueue:
         if self._leases.stopping:
             await self._queue.announce_finalize(job_id)
         else:
-            self._aside.begin(self._finalize(job_id), FINALIZATION)
+            self._background.begin(self._finalize(job_id), FINALIZATION)
 
     async def announce_batches(self, batch_ids: Sequence[int]) -> None:
         """Tells all workers; see :class:`app.ports.Queue`."""

@@ -25,7 +25,7 @@ KNOWN_SECONDS = 1.0
 """For so long what is known of a key is not asked for again. So a key ends at most a second after it was revoked."""
 AT_ONCE = 500
 """Most keys that the database is asked for in one question: some milliseconds' work for it."""
-PATIENCE_SECONDS = 1.0
+TIMEOUT_SECONDS = 1.0
 """How long a database that was asked before is waited for. One that is away lets nobody revoke a key, so what was known holds."""
 
 
@@ -198,7 +198,7 @@ class _Finder:
     async def close(self) -> None:
         """Ends the questions that are not answered soon."""
         if self._questions:
-            await asyncio.wait(self._questions, timeout=PATIENCE_SECONDS)
+            await asyncio.wait(self._questions, timeout=TIMEOUT_SECONDS)
         for question in self._questions:
             question.cancel()
         await asyncio.gather(*self._questions, return_exceptions=True)
@@ -211,7 +211,7 @@ class _Finder:
                 question = asyncio.create_task(self._answer(asked))
                 self._questions.add(question)
                 question.add_done_callback(self._questions.discard)
-                await asyncio.wait({question}, timeout=PATIENCE_SECONDS)  # one that hangs holds up no other
+                await asyncio.wait({question}, timeout=TIMEOUT_SECONDS)  # one that hangs holds up no other
         finally:
             self._asking = None
 
@@ -248,7 +248,7 @@ class _Known(Generic[T]):
             self._asking = asyncio.create_task(self._refresh())
             self._asking.add_done_callback(self._done)
         asking = self._asking
-        await asyncio.wait({asking}, timeout=PATIENCE_SECONDS if self._has_value else None)
+        await asyncio.wait({asking}, timeout=TIMEOUT_SECONDS if self._has_value else None)
         if asking.done():
             error = asking.exception()
             if error is not None and not (self._has_value and is_away(error)):

@@ -14,13 +14,13 @@ import structlog
 from app.db.engine import single_statements
 from app.db.execution.shards import Among
 from app.db.jobs import jobs
-from app.services.execution.background_tasks import FINALIZATION, Aside, Finalize
+from app.services.execution.background_tasks import FINALIZATION, BackgroundTasks, Finalize
 from app.services.execution.shard_work import ShardDependencies
 from app.services.scheduling.run_shard import claim_next, run_claimed
 
 log = structlog.get_logger(__name__)
 
-RELIEF_SECONDS = 0.2
+GUARD_SECONDS = 0.2
 """How often a full worker looks for jobs that wait."""
 
 QUIET_SECONDS = 0.3
@@ -39,21 +39,21 @@ BESIDE = "a shard beside the places"
 
 
 @contextlib.asynccontextmanager
-async def relieving(
-    deps: ShardDependencies, aside: Aside, finalize: Finalize, places: int
+async def guard_against_starvation(
+    deps: ShardDependencies, background: BackgroundTasks, finalize: Finalize, places: int
 ) -> AsyncIterator[None]:
     """Looks after the waiting jobs in the background, whenever all places are taken."""
 
     async def repeat() -> None:
         while True:
-            await asyncio.sleep(RELIEF_SECONDS)
+            await asyncio.sleep(GUARD_SECONDS)
             if deps.leases.held >= places and not deps.leases.stopping:
                 try:
-                    await relieve(deps, aside, finalize, places)
+                    await start_waiting_shards(deps, background, finalize, places)
                 except Exception:
                     log.exception("waiting jobs not looked after; trying again")
 
-    task = asyncio.create_task(repeat(), name="relief")
+    task = asyncio.create_task(repeat(), name="starvation guard")
     try:
         yield
     finally:
@@ -61,14 +61,16 @@ async def relieving(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def relieve(deps: ShardDependencies, aside: Aside, finalize: Finalize, places: int) -> None:
+async def start_waiting_shards(
+    deps: ShardDependencies, background: BackgroundTasks, finalize: Finalize, places: int
+) -> None:
     """Takes up what may run beside the places, and finalizes jobs that wait for no more than that."""
-    while (claimed := await claim_next(deps, _beside(aside.number(BESIDE), places))) is not None:
-        aside.begin(run_claimed(deps, claimed), BESIDE)
+    while (claimed := await claim_next(deps, _beside(background.number(BESIDE), places))) is not None:
+        background.begin(run_claimed(deps, claimed), BESIDE)
     async with single_statements(deps.engine) as connection:
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
     for job_id in unsettled:
-        aside.begin(finalize(job_id), FINALIZATION)
+        background.begin(finalize(job_id), FINALIZATION)
 
 
 def _beside(number: int, places: int) -> Among:

@@ -13,7 +13,7 @@ from app.limits.request_rates import RequestRates
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine, Redis is waited for: what is tested is what it says."""
-    monkeypatch.setattr(request_rates, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(request_rates, "TIMEOUT_SECONDS", 60.0)
 
 
 async def asked(rates: RequestRates, times: int) -> list[float]:

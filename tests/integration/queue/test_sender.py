@@ -46,7 +46,7 @@ class TestSender:
     async def test_nobody_waits_for_a_frozen_one_and_messages_go_out_once_it_is_thawed(
         self, valkey: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sender, "PATIENCE_SECONDS", 0.1)
+        monkeypatch.setattr(sender, "TIMEOUT_SECONDS", 0.1)
         queue = CeleryQueue(make_celery(RedisServer(valkey.url())))
         await queue.announce_shards([1])
         with frozen(valkey):
@@ -54,7 +54,7 @@ class TestSender:
             await asyncio.gather(*(queue.announce_shards([shard]) for shard in range(2, 22)))
             assert await queue.length() is None
             assert time.monotonic() - started < 8  # a socket's timeout is ten seconds
-        monkeypatch.setattr(sender, "PATIENCE_SECONDS", 60)
+        monkeypatch.setattr(sender, "TIMEOUT_SECONDS", 60)
         await queue.announce_shards([22])
         with redis.Redis.from_url(valkey.url()) as client:
             # Those that a thread had begun to send may arrive late; those that nobody had begun never do.
@@ -63,7 +63,7 @@ class TestSender:
     async def test_one_that_is_gone_is_said_and_does_no_harm(
         self, valkey: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sender, "PATIENCE_SECONDS", 60)
+        monkeypatch.setattr(sender, "TIMEOUT_SECONDS", 60)
         queue = CeleryQueue(make_celery(RedisServer(valkey.url())))
         await queue.announce_shards([1])
         valkey.process.stop()

@@ -70,7 +70,7 @@ async def celerys_way(server: RedisServer) -> str:
 
 @pytest.fixture(autouse=True)
 def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "PATIENCE_SECONDS", 30)
+    monkeypatch.setattr(sender, "TIMEOUT_SECONDS", 30)
 
 
 class TestCertificates:

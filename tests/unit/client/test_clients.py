@@ -137,7 +137,7 @@ class TestErrors:
     ) -> None:
         service.on("GET /v1/jobs?limit=1", Answer(b"<html>bad gateway</html>", 502))
         with (
-            opened(service.url, patience=0.2) as client,
+            opened(service.url, retry_seconds=0.2) as client,
             pytest.raises(ProblemError, match="answers 502 Bad Gateway"),
         ):
             client.jobs(limit=1)
@@ -158,7 +158,7 @@ class TestErrors:
         began = time.monotonic()
         with opened(nobody_there()) as client, pytest.raises(UnreachableError, match="assay up"):
             client.wait("job_1")
-        assert time.monotonic() - began < 20  # the patience with a service that is known is 60 s and more
+        assert time.monotonic() - began < 20  # a service that is known is tried for 60 s and more
 
     @pytest.mark.parametrize("url", ["localhost:8321", "ftp://localhost", "http://[::1"])
     def test_what_is_no_url_is_said_to_be_none(self, url: str, opened: Opens) -> None:

@@ -14,13 +14,17 @@ from app.domain.jobs.status import JobStatus
 from app.services.execution.background_tasks import (
     FINALIZATION,
     FINALIZATIONS_AT_A_TIME,
-    Aside,
+    BackgroundTasks,
     FinalizingQueue,
     finalizing,
 )
 from app.services.execution.stop_signal import StopReason
 from app.services.scheduling import starvation_guard
-from app.services.scheduling.starvation_guard import FIRST_SHARDS, relieve, relieving
+from app.services.scheduling.starvation_guard import (
+    FIRST_SHARDS,
+    guard_against_starvation,
+    start_waiting_shards,
+)
 from tests.integration.jobs import execute, new_job, scalar, shard_ids
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 
@@ -56,16 +60,16 @@ class TestFullWorker:
         await worker.provider.called.wait()
         small = [await new_job(engine) for _ in range(JOBS + 1)]
         await execute(engine, "UPDATE shards SET announced_at = announced_at + interval '10 seconds'")
-        aside = Aside()
-        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        background = BackgroundTasks()
+        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 1)
         assert await held(engine) == 1  # they have only just been announced
         await wait_long(engine)
-        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 1)
         assert await until_held(engine, 1 + JOBS)
-        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 1)
         assert await held(engine) == 1 + JOBS  # no more than that, however many wait
         worker.provider.gate.set()
-        await aside.ended()
+        await background.ended()
         await running
         finished = await execute(engine, "SELECT job_id FROM shards GROUP BY job_id HAVING bool_and(done)")
         assert {row.job_id for row in finished} == {job.id for job in small[:-1]}
@@ -80,20 +84,20 @@ class TestFullWorker:
         running = [asyncio.create_task(worker.run(first)) for _ in range(places)]
         assert await until_held(engine, places)
         await wait_long(engine)
-        aside = Aside()
-        await relieve(worker.deps, aside, worker.finalize_by_id, places)
+        background = BackgroundTasks()
+        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, places)
         assert await held(engine) == places + JOBS
         small = await new_job(engine, tenant="other", iterations=600)
         assert len(await shard_ids(engine, small.id)) > FIRST_SHARDS
         assert await held_of(engine, "other") == 0
         await wait_long(engine)
         for _ in range(2):  # no more than that, however often it looks
-            await relieve(worker.deps, aside, worker.finalize_by_id, places)
+            await start_waiting_shards(worker.deps, background, worker.finalize_by_id, places)
         assert await held_of(engine, "other") == FIRST_SHARDS
         stops = [stop.reason for claim, stop in worker.deps.leases._held.items() if claim.tenant == "other"]
         assert stops == FIRST_SHARDS * [None]  # none gives way to a tenant who has more
         worker.provider.gate.set()
-        await aside.ended()
+        await background.ended()
         await asyncio.gather(*running)
 
     async def test_the_first_of_a_tenant_at_whose_jobs_nobody_works_waits_for_nobody_however_many_are_slow(
@@ -104,14 +108,14 @@ class TestFullWorker:
         slow = await new_job(engine, tenant=tenants[0], iterations=240)
         running = asyncio.create_task(worker.run((await shard_ids(engine, slow.id))[0]))
         assert await until_held(engine, 1)
-        aside = Aside()
+        background = BackgroundTasks()
         for tenant in tenants[1:]:
             await new_job(engine, tenant=tenant, iterations=240)
             await wait_long(engine)
-            await relieve(worker.deps, aside, worker.finalize_by_id, 2)
+            await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 2)
             assert await held_of(engine, tenant) > 0
         worker.provider.gate.set()
-        await aside.ended()
+        await background.ended()
         await running
 
     async def test_they_are_not_more_than_the_places_of_a_small_worker(
@@ -122,15 +126,15 @@ class TestFullWorker:
         running = asyncio.create_task(worker.run((await shard_ids(engine, big.id))[0]))
         assert await until_held(engine, 1)
         await wait_long(engine)
-        aside = Aside()
-        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        background = BackgroundTasks()
+        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 1)
         assert await held(engine) == 1
         await new_job(engine, tenant="other")
         await wait_long(engine)
-        await relieve(worker.deps, aside, worker.finalize_by_id, 1)
+        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 1)
         assert await held(engine) == 2
         worker.provider.gate.set()
-        await aside.ended()
+        await background.ended()
         await running
 
     async def test_of_several_that_wait_the_one_of_the_highest_priority_comes_first(
@@ -150,14 +154,14 @@ class TestFullWorker:
     async def test_a_job_that_waits_to_be_finalized_needs_no_place(
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(starvation_guard, "RELIEF_SECONDS", 0.01)
+        monkeypatch.setattr(starvation_guard, "GUARD_SECONDS", 0.01)
         job = await new_job(engine)
         await worker.run_all(job)
         await wait_long(engine)
-        aside = Aside()
-        async with relieving(worker.deps, aside, worker.finalize_by_id, 0):
+        background = BackgroundTasks()
+        async with guard_against_starvation(worker.deps, background, worker.finalize_by_id, 0):
             assert await eventually_completed(worker, job)
-        await aside.ended()
+        await background.ended()
         assert (await worker.job(job)).completeness == "full"
 
 
@@ -165,21 +169,21 @@ class TestOwnFinalization:
     async def test_a_job_whose_last_shard_ends_here_is_finalized_here(
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
-        aside = Aside()
+        background = BackgroundTasks()
         queue = FinalizingQueue(
-            worker.queue, aside, worker.deps.leases, finalizing(engine, worker.deps.contexts)
+            worker.queue, background, worker.deps.leases, finalizing(engine, worker.deps.contexts)
         )
         worker.deps = replace(worker.deps, queue=queue)
         job = await new_job(engine)
         await worker.run_all(job)
-        await aside.ended()
+        await background.ended()
         assert (await worker.job(job)).status is JobStatus.COMPLETED
         assert worker.queue.finals == []
 
     async def test_a_process_that_stops_leaves_it_to_the_others(
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
-        queue = FinalizingQueue(worker.queue, Aside(), worker.deps.leases, worker.finalize_by_id)
+        queue = FinalizingQueue(worker.queue, BackgroundTasks(), worker.deps.leases, worker.finalize_by_id)
         worker.deps.leases.stop_all(StopReason.SHUTDOWN)
         await queue.announce_finalize("job_1")
         assert worker.queue.finals == ["job_1"]
@@ -188,10 +192,10 @@ class TestOwnFinalization:
         async def fail(_: str) -> None:
             raise OSError("the database is away")
 
-        aside = Aside()
-        await FinalizingQueue(worker.queue, aside, worker.deps.leases, fail).announce_finalize("job_1")
-        await aside.ended()
-        assert aside.number("finalization") == 0
+        background = BackgroundTasks()
+        await FinalizingQueue(worker.queue, background, worker.deps.leases, fail).announce_finalize("job_1")
+        await background.ended()
+        assert background.number("finalization") == 0
 
 
 async def held(engine: AsyncEngine) -> int:
@@ -234,16 +238,16 @@ class TestFinalizing:
 
         monkeypatch.setattr("app.services.results.finalize.finalize_job", finalize_job)
         finalize = finalizing(engine, worker.deps.contexts)
-        aside = Aside()
+        background = BackgroundTasks()
         ids = [f"job_{number}" for number in range(2 * FINALIZATIONS_AT_A_TIME)]
         for job_id in ids:
-            aside.begin(finalize(job_id), FINALIZATION)
+            background.begin(finalize(job_id), FINALIZATION)
         await full.wait()
         for job_id in 2 * ids:
-            aside.begin(finalize(job_id), FINALIZATION)
+            background.begin(finalize(job_id), FINALIZATION)
         await asyncio.sleep(0.1)
         assert begun == ids[:FINALIZATIONS_AT_A_TIME]
         gate.set()
-        await aside.ended()
+        await background.ended()
         # What the first look of those that were under way had seen may have been too old; the others had not looked yet.
         assert Counter(begun) == Counter(ids[:FINALIZATIONS_AT_A_TIME]) + Counter(ids)

@@ -20,7 +20,7 @@ SLOW = 0.3
 
 
 class Slow:
-    """An application whose answers take several times the patience."""
+    """An application whose answers take several times CHECK_SECONDS."""
 
     def __init__(self, probe: AsyncEngine) -> None:
         self.app = FastAPI()
@@ -54,8 +54,8 @@ class Slow:
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_timeouts, "PATIENCE_SECONDS", 0.05)
+def checked_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database_timeouts, "CHECK_SECONDS", 0.05)
 
 
 @pytest.fixture
