@@ -1,4 +1,6 @@
+import re
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 from alembic import command
@@ -21,6 +23,11 @@ class TestMigrations:
         command.downgrade(alembic_config(database_url), revisions()[0])
         upgrade(database_url)
         check(database_url)
+
+    def test_each_revision_is_named_by_a_later_date_than_the_last(self) -> None:
+        """Its processes refuse a database of any other name (:func:`app.db.revision.state_of`)."""
+        assert all(re.fullmatch(r"\d{8}_\d{4}", revision) for revision in revisions())
+        assert all(former < later for former, later in pairwise(revisions()))
 
     def test_a_revision_that_others_may_have_applied_is_never_edited(self) -> None:
         """What ``sha256sum`` prints in ``migrations/versions``; a new revision adds its line."""
