@@ -137,9 +137,10 @@ docs: setup  ## the documentation as a site, in build/site; a broken link is an 
 types: setup  ## the client's types, after a change of the API's schemas
 	$(BIN)/python -m tests.api.client_types
 
-reference: setup  ## docs/reference, from the API, the command line, the client and the settings
+reference: setup  ## docs/reference, from the API, the command line, the client and the settings; hashes of new prompts
 	$(BIN)/python -m tests.reference
 	$(BIN)/python -m tests.integration.llm.provider_replies
+	$(BIN)/python -m tests.unit.instruments.released
 
 lock: setup  ## the locks, after a change of pyproject.toml; with UPGRADE=--upgrade also newer versions
 	echo ./packages/client | $(LOCK) --extra dev $(OURS) --output-file requirements.lock

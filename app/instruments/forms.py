@@ -27,6 +27,7 @@ _ITEM_PLACEHOLDERS: Mapping[ItemSource, frozenset[str]] = {
     ItemSource.COMMON: frozenset(),
 }
 _SCORING_PLACEHOLDERS = frozenset({"dimension", "question", "atomic unit", "options"})
+CRITERION_PLACEHOLDERS = frozenset({"dimension", "question"})
 
 
 def placeholders(template: str) -> frozenset[str]:
@@ -164,7 +165,7 @@ class InstructionsFile(Form):
 
 
 class TaskForm(Form):
-    """One generation task."""
+    """One generation task; ``grouped_criterion`` is what is asked of several sentences in one judge call."""
 
     id: Id
     title: Text
@@ -173,6 +174,7 @@ class TaskForm(Form):
     expected_output_tokens: Annotated[int, Field(gt=0)]
     prompt: Text
     scoring_prompt: Text
+    grouped_criterion: Text | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "TaskForm":
@@ -184,6 +186,8 @@ class TaskForm(Form):
             raise ValueError(
                 "scoring_prompt must contain {atomic unit} and {options}, and besides only {dimension} and {question}"
             )
+        if not placeholders(self.grouped_criterion or "") <= CRITERION_PLACEHOLDERS:
+            raise ValueError("grouped_criterion may contain only {dimension} and {question}")
         return self
 
 
@@ -199,7 +203,11 @@ class TasksFile(Form):
 
     def to_domain(self) -> dict[str, AtomicTask]:
         """The tasks by id, in the file's order."""
-        return {form.id: AtomicTask(**form.model_dump()) for form in self.tasks}
+        return {form.id: AtomicTask(**form.model_dump(exclude={"grouped_criterion"})) for form in self.tasks}
+
+    def criteria(self) -> dict[str, str]:
+        """What is asked of several sentences in one judge call, by the id of the task that says so."""
+        return {form.id: form.grouped_criterion for form in self.tasks if form.grouped_criterion}
 
 
 class RefusalFile(Form):

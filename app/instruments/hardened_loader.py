@@ -26,7 +26,7 @@ class HardenedFile(Form):
 
 
 @cache
-def load_hardened(version: str = "v1") -> Hardening:
+def load_hardened(version: str | None = None) -> Hardening:
     """The words that come with the package, read once per process.
 
     Raises:
@@ -35,16 +35,16 @@ def load_hardened(version: str = "v1") -> Hardening:
     return read_hardened_words(files("app.instruments"), version)
 
 
-def read_hardened_words(root: Traversable, version: str) -> Hardening:
+def read_hardened_words(root: Traversable, version: str | None) -> Hardening:
     """Reads and checks the words.
 
     Args:
         root: The directory that holds ``hardened/<version>/``.
-        version: Name of one of the directories in ``hardened``.
+        version: Name of one of the directories in ``hardened``; ``None`` for the latest.
 
     Raises:
         InstrumentError: If there is no such version, or the file is missing or not valid.
     """
-    source = Source(root)
-    words = source.read(f"{source.directory('hardened', version)}/prompts.yaml", HardenedFile)
-    return Hardening(version, source.content_hash(), words.system, words.text)
+    source = Source(root, "hardened", version)
+    words = source.read("prompts.yaml", HardenedFile)
+    return Hardening(source.version, source.content_hash(), words.system, words.text)

@@ -48,7 +48,7 @@ class PersonaGymInstrument:
 
 
 @cache
-def load_personagym(version: str = "v1") -> PersonaGymInstrument:
+def load_personagym(version: str | None = None) -> PersonaGymInstrument:
     """The PersonaGym instrument that comes with the package, read once per process.
 
     Raises:
@@ -57,25 +57,24 @@ def load_personagym(version: str = "v1") -> PersonaGymInstrument:
     return read_personagym(files("app.instruments"), version)
 
 
-def read_personagym(root: Traversable, version: str) -> PersonaGymInstrument:
+def read_personagym(root: Traversable, version: str | None) -> PersonaGymInstrument:
     """Reads and checks a PersonaGym instrument.
 
     Args:
         root: The directory that holds ``personagym/<version>/``.
-        version: Name of one of the directories in ``personagym``.
+        version: Name of one of the directories in ``personagym``; ``None`` for the latest.
 
     Raises:
         InstrumentError: If there is no such version, or a file is missing or not valid.
     """
-    source = Source(root)
-    directory = source.directory("personagym", version)
-    prompts = source.read(f"{directory}/prompts.yaml", PromptsFile).to_domain()
-    tasks = source.read(f"{directory}/tasks.yaml", TasksFile).to_domain()
-    environments = source.read(f"{directory}/environments.yaml", EnvironmentsFile).to_domain()
-    personas = source.read(f"{directory}/personas.yaml", PersonasFile)
-    consistency = source.read(f"{directory}/consistency.yaml", ConsistencyFile)
+    source = Source(root, "personagym", version)
+    prompts = source.read("prompts.yaml", PromptsFile).to_domain()
+    tasks = source.read("tasks.yaml", TasksFile).to_domain()
+    environments = source.read("environments.yaml", EnvironmentsFile).to_domain()
+    personas = source.read("personas.yaml", PersonasFile)
+    consistency = source.read("consistency.yaml", ConsistencyFile)
     return PersonaGymInstrument(
-        version=version,
+        version=source.version,
         content_hash=source.content_hash(),
         prompts=replace(prompts, instructions=MappingProxyType(prompts.instructions)),
         tasks=MappingProxyType(tasks),

@@ -70,6 +70,23 @@ def item_count(task: AtomicTask, dimensions: tuple[Dimension, ...]) -> int:
     return sum(dimension.essay_context is not None for dimension in dimensions)
 
 
+def judged_count(task: AtomicTask, dimensions: tuple[Dimension, ...]) -> int:
+    """On how many dimensions the responses of a run are judged, taken together."""
+    return len(dimensions) if task.item_source is ItemSource.COMMON else item_count(task, dimensions)
+
+
+def lacking(task: AtomicTask, dimension: Dimension) -> str | None:
+    """The field of a dimension that the task needs and that it has not; ``None`` if it has all."""
+    if item_count(task, (dimension,)):
+        return None
+    return "questions" if task.item_source is ItemSource.QUESTIONS else "essay_context"
+
+
+def asks_a_question(task: AtomicTask) -> bool:
+    """Whether its items are questions, which a reader of a response needs to see."""
+    return task.item_source is ItemSource.QUESTIONS
+
+
 def items_for(task: AtomicTask, dimensions: tuple[Dimension, ...]) -> tuple[Item, ...]:
     """The items of a task for a persona whose traits lie on ``dimensions``.
 

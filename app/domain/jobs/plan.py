@@ -8,7 +8,7 @@ from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.persona import Persona
 from app.domain.instruments.prompts import scoring_prompt, system_prompt, user_prompt
 from app.domain.instruments.segmentation import Unit
-from app.domain.instruments.task import AtomicTask, Item, ItemSource, item_count, items_for
+from app.domain.instruments.task import AtomicTask, Item, item_count, items_for, judged_count
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.stage_estimate import (
     CHARACTERS_PER_TOKEN,
@@ -105,8 +105,8 @@ def count_calls(spec: JobSpec) -> int:
         dimensions = tuple(by_id[trait.dimension] for trait in persona.traits)
         for task in spec.tasks if dimensions else ():
             items = item_count(task, dimensions)
-            judged = len(dimensions) if task.item_source is ItemSource.COMMON else items
-            calls += spec.runs * (items + judged * judges * calls_for(task.expected_units, spec.grouping))
+            sentences = calls_for(task.expected_units, spec.grouping)
+            calls += spec.runs * (items + judged_count(task, dimensions) * judges * sentences)
         if spec.gym is not None:
             calls += sum(_gym_calls(spec, spec.gym, persona, task) for task in spec.gym.tasks)
     return round(len(spec.models) * calls)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.persona import MAX_PERSONAS, Persona, traits_of
-from app.domain.instruments.task import AtomicTask, ItemSource, item_count
+from app.domain.instruments.task import AtomicTask, item_count, lacking
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.personagym_resolve import (
@@ -381,8 +381,12 @@ class _Resolver:
             known = tuple(dimensions[t.dimension] for t in persona.traits if t.dimension in dimensions)
             for task in tasks if persona.traits else ():
                 for dimension in known:
-                    if not item_count(task, (dimension,)):
-                        self._fail(pointer, _lacking(persona, task, dimension))
+                    if needed := lacking(task, dimension):
+                        self._fail(
+                            pointer,
+                            f"task {task.id!r} can't measure persona {persona.id!r} on dimension {dimension.id!r}: "
+                            f"the dimension has no {needed}",
+                        )
                 items += item_count(task, known)
         if tasks and not alone and not any(persona.traits for persona in personas):
             self._fail("/personas", f"{_listed(tasks)} measures traits, but no persona has any")
@@ -484,11 +488,3 @@ def _with_repeats(values: Iterable[T]) -> Iterable[tuple[T, bool]]:
 
 def _listed(tasks: list[AtomicTask]) -> str:
     return ", ".join(task.id for task in tasks)
-
-
-def _lacking(persona: Persona, task: AtomicTask, dimension: Dimension) -> str:
-    needed = "questions" if task.item_source is ItemSource.QUESTIONS else "essay_context"
-    return (
-        f"task {task.id!r} can't measure persona {persona.id!r} on dimension {dimension.id!r}: "
-        f"the dimension has no {needed}"
-    )

@@ -10,7 +10,7 @@ from app.db.jobs import preparations
 from app.db.labels import annotations
 from app.db.labels import rounds as labelling
 from app.domain.instruments.dimension import Dimension
-from app.domain.instruments.task import ItemSource
+from app.domain.instruments.task import asks_a_question
 from app.domain.jobs.plan import AtomicCell, GymCell
 from app.domain.labels.annotation import Annotation, Answer, Place
 from app.domain.labels.rounds import is_turned, order_for
@@ -180,7 +180,7 @@ async def _sentences(
         cell = context.cells[place.cell]
         question: str | None = None
         persona: str | None = None
-        if isinstance(cell, AtomicCell) and cell.task.item_source is ItemSource.QUESTIONS:
+        if isinstance(cell, AtomicCell) and asks_a_question(cell.task):
             question = cell.items[place.item].text
         elif isinstance(cell, GymCell):
             asked = {(cell.person, cell.task.id)}

@@ -32,7 +32,7 @@ def make_catalog(
     Args:
         instrument: The atomic tasks' words.
         gym: PersonaGym's.
-        grouped: Those for several sentences in one judge call.
+        grouped: Those for several sentences in one judge call, to which a task may add its own.
         hardened: Those by which a judge is told what of its prompt is data.
         rules: Those by which texts are read.
         connections: The operator's; see :func:`with_connections`.
@@ -54,7 +54,7 @@ def make_catalog(
             target_level=gym.target.level,
         ),
         rules=rules,
-        grouped=grouped,
+        grouped=replace(grouped, criteria={**grouped.criteria, **instrument.criteria}),
         hardened=hardened,
         model_problem=lambda _connection, _name: None,
         is_simulated=lambda _connection: False,

@@ -20,8 +20,8 @@ from app.instruments.personagym_loader import load_personagym
 from app.instruments.rules import RULES
 from tests.job_requests import a_dimension, a_job, a_model, a_persona
 
-INSTRUMENT = load_atomic()
-GYM = load_personagym()
+INSTRUMENT = load_atomic("v1")
+GYM = load_personagym("v1")
 CATALOG = Catalog(
     instrument=InstrumentRef("v1", "abc", **RULES.current),
     dimensions=INSTRUMENT.dimensions,
@@ -32,7 +32,7 @@ CATALOG = Catalog(
     gym=GymCatalog(
         instrument=InstrumentRef("v1", "def", **RULES.current),
         tasks=GYM.tasks,
-        prompts=GYM.prompts,
+        prompts=replace(GYM.prompts, instructions=dict(GYM.prompts.instructions)),
         environments=GYM.environments,
         dimension=GYM.consistency,
         target_level=GYM.target.level,

@@ -11,7 +11,7 @@ from app.instruments.loader import AtomicInstrument, InstrumentError, load_atomi
 from app.instruments.personagym_loader import PersonaGymInstrument, load_personagym, read_personagym
 
 Instrument = AtomicInstrument | PersonaGymInstrument
-Load = Callable[[], Instrument]
+Load = Callable[[str], Instrument]
 Edit = Callable[[str, str, str], Instrument]
 
 LOADED: dict[str, Load] = {"atomic": load_atomic, "segmentation": load_atomic, "personagym": load_personagym}
@@ -20,7 +20,7 @@ WRITTEN_BY = ("Shin et al.", "Samuel et al.", "written for this project")
 
 def loaded(file: str) -> Instrument:
     """The instrument that a data file belongs to, as it comes with the package."""
-    return LOADED[file.partition("/")[0]]()
+    return LOADED[file.partition("/")[0]]("v1")
 
 
 def read(root: Path, file: str) -> Instrument:
@@ -53,11 +53,11 @@ def edit(root: Path) -> Edit:
 @pytest.mark.parametrize("load", [load_atomic, load_personagym])
 class TestInstrument:
     def test_is_read_once(self, load: Load) -> None:
-        assert load() is load()
+        assert load("v1") is load("v1")
 
     def test_cannot_be_changed(self, load: Load) -> None:
         with pytest.raises(TypeError):
-            load().personas["new"] = next(iter(load().personas.values()))  # type: ignore[index] # that is what is tested
+            load("v1").personas["new"] = next(iter(load("v1").personas.values()))  # type: ignore[index] # that is what is tested
 
 
 class TestContentHash:
@@ -144,9 +144,7 @@ class TestInvalidData:
 
     @pytest.mark.parametrize("version", ["v9", "", ".", "..", "../segmentation", "v1/"])
     @pytest.mark.parametrize("load", [load_atomic, load_personagym])
-    def test_an_unknown_version_lists_the_known_ones(
-        self, load: Callable[[str], Instrument], version: str
-    ) -> None:
+    def test_an_unknown_version_lists_the_known_ones(self, load: Load, version: str) -> None:
         with pytest.raises(InstrumentError, match=r"no (?:atomic|personagym) instrument .* there are: v1"):
             load(version)
 

@@ -20,7 +20,7 @@ def read(cache: PromptCache, prompt: str, system: str = "", model: str = "sim-ju
 
 def graded(response: str, exemplar_tokens: int) -> str:
     """A rubric filled in, with exemplars of so many tokens each."""
-    gym = load_personagym()
+    gym = load_personagym("v1")
     exemplar = "An answer. " * (exemplar_tokens * CHARACTERS_PER_TOKEN // 11)
     return rubric_prompt(
         gym.prompts,
@@ -58,7 +58,7 @@ class TestOurPrompts:
             assert read(cache, graded("I stay. " * 90, exemplar_tokens)) == found
 
     def test_sentences_of_a_question_never_fill_what_is_kept(self) -> None:
-        instrument, cache = load_atomic(), PromptCache()
+        instrument, cache = load_atomic("v1"), PromptCache()
         task, dimension = instrument.tasks["questionnaire"], instrument.dimensions["E"]
         item = items_for(task, (dimension,))[0]
         for text in ("I dance until four. " * 5, "I stay at home. " * 6):

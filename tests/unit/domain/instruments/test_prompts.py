@@ -58,14 +58,14 @@ def printed_instructions(words: str) -> list[str]:
 
 
 def first_item(task_id: str, dimension_id: str) -> Item:
-    instrument = load_atomic()
+    instrument = load_atomic("v1")
     return items_for(instrument.tasks[task_id], (instrument.dimensions[dimension_id],))[0]
 
 
 class TestPromptsOfThePaper:
     @pytest.mark.parametrize("persona_id", WORDS)
     def test_every_persona_gets_the_six_printed_instructions(self, persona_id: str) -> None:
-        instrument = load_atomic()
+        instrument = load_atomic("v1")
         built = [
             system_prompt(instruction, instrument.personas[persona_id])
             for instruction in instrument.instructions
@@ -75,20 +75,20 @@ class TestPromptsOfThePaper:
     @pytest.mark.parametrize("dimension", "OCEAN")
     @pytest.mark.parametrize("task", ["questionnaire", "essay", "social_media_post"])
     def test_the_user_prompt_is_the_printed_one(self, task: str, dimension: str) -> None:
-        built = user_prompt(load_atomic().tasks[task], first_item(task, dimension))
+        built = user_prompt(load_atomic("v1").tasks[task], first_item(task, dimension))
         assert built.encode() == GOLDEN["user"][task][dimension].encode()
 
     @pytest.mark.parametrize("dimension", "OCEAN")
     @pytest.mark.parametrize("task", ["questionnaire", "essay", "social_media_post"])
     def test_the_scoring_prompt_is_the_printed_one(self, task: str, dimension: str) -> None:
-        instrument = load_atomic()
+        instrument = load_atomic("v1")
         item = first_item(task, dimension)
         built = scoring_prompt(instrument.tasks[task], instrument.dimensions[dimension], item, UNIT)
         assert built.encode() == GOLDEN["scoring"][task][dimension].encode()
 
     @pytest.mark.parametrize("dimension", "OCEAN")
     def test_each_of_the_fifty_questions_stands_in_its_prompts(self, dimension: str) -> None:
-        instrument = load_atomic()
+        instrument = load_atomic("v1")
         task = instrument.tasks["questionnaire"]
         items = items_for(task, (instrument.dimensions[dimension],))
         assert [user_prompt(task, item) for item in items] == [

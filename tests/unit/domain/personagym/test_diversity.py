@@ -5,7 +5,7 @@ import pytest
 from app.domain.personagym.diversity import distinct, likeness
 from app.instruments.personagym_loader import load_personagym
 
-PAPER = [persona.description for persona in load_personagym().personas.values()]
+PAPER = [persona.description for persona in load_personagym("v1").personas.values()]
 HIKER = "A 72-year-old doctor from Tokyo who loves hiking"
 
 

@@ -19,7 +19,7 @@ from app.instruments.personagym_loader import load_personagym
 GOLDEN = yaml.safe_load(
     (Path(__file__).parents[3] / "golden" / "personagym_prompts.yaml").read_text(encoding="utf-8")
 )
-INSTRUMENT = load_personagym()
+INSTRUMENT = load_personagym("v1")
 PROMPTS = INSTRUMENT.prompts
 ACTION = INSTRUMENT.tasks["expected_action"]
 TOXICITY = INSTRUMENT.tasks["toxicity_control"]

@@ -95,6 +95,40 @@ def test_a_job_from_before_has_no_table() -> None:
     assert table_of(decode_spec(encoded)) is None
 
 
+def test_a_task_that_the_paper_lacks_or_words_otherwise_departs() -> None:
+    essay = CATALOG.tasks["essay"]
+    own = {"diary": replace(essay, id="diary"), "essay": replace(essay, prompt="Be brief. {context}")}
+    resolution = resolve(
+        draft(tasks=("diary", "essay", "questionnaire")), replace(CATALOG, tasks={**CATALOG.tasks, **own})
+    )
+    kept = decode_spec(encode_spec(resolution.spec))
+    assert "The prompts of diary, essay are not the paper's." in deviations(kept, resolution.cells)
+
+
+def test_so_does_a_task_that_personagym_s_lacks() -> None:
+    task = replace(CATALOG.gym.tasks["toxicity_control"], id="humour")
+    gym = replace(CATALOG.gym, tasks={**CATALOG.gym.tasks, "humour": task})
+    wanted = draft(tasks=("humour", "toxicity_control"), reasoner=a_model("acme/m"), instructions=None)
+    resolution = resolve(wanted, replace(CATALOG, gym=gym))
+    kept = decode_spec(encode_spec(resolution.spec))
+    assert "PersonaGym: The prompts of humour are not the paper's." in deviations(kept, resolution.cells)
+
+
+def test_another_segmenter_is_named() -> None:
+    resolution = resolve(draft(), CATALOG)
+    other = replace(resolution.spec.instrument, segmenter="lines-v1")
+    found = deviations(replace(resolution.spec, instrument=other), resolution.cells)
+    assert "Sentences are split by lines-v1; the paper's are those of NLTK's English model." in found
+    assert any("Punkt" in one for one in deviations(resolution.spec, resolution.cells))
+
+
+def test_the_papers_own_tasks_do_not() -> None:
+    tasks = ("questionnaire", "essay", "social_media_post", *CATALOG.gym.tasks)
+    resolution = resolve(draft(tasks=tasks, reasoner=a_model("acme/m")), CATALOG)
+    kept = decode_spec(encode_spec(resolution.spec))
+    assert not any("The prompts of" in one for one in deviations(kept, resolution.cells))
+
+
 def test_base_models_depart() -> None:
     asked = replace(
         CATALOG, takes=lambda _connection, _name, _family: Takes(table="t/1", format="completions")

@@ -1,0 +1,40 @@
+"""The released versions of the instruments' data, each with its hash: ``make reference`` adds those that are new, and changes none."""
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from app.instruments.grouped_loader import load_grouped
+from app.instruments.hardened_loader import load_hardened
+from app.instruments.loader import load_atomic, versions_of
+from app.instruments.personagym_loader import load_personagym
+
+LOADERS: Mapping[str, Callable[[str], Any]] = {
+    "atomic": load_atomic,
+    "grouped": load_grouped,
+    "hardened": load_hardened,
+    "personagym": load_personagym,
+}
+FILE = Path(__file__).parents[2] / "golden" / "instruments.sha256"
+
+
+def released() -> dict[str, str]:
+    """The hash of each released version, by its path."""
+    lines = FILE.read_text("utf-8").splitlines()
+    return {path: sha256 for sha256, path in map(str.split, lines)}
+
+
+def current() -> dict[str, str]:
+    """The same of the data as they are."""
+    return {
+        f"{name}/{version}": load(version).content_hash
+        for name, load in LOADERS.items()
+        for version in versions_of(files("app.instruments"), name)
+    }
+
+
+if __name__ == "__main__":
+    FILE.write_text(
+        "".join(f"{sha256}  {path}\n" for path, sha256 in (current() | released()).items()), "utf-8"
+    )
