@@ -266,6 +266,8 @@ async def forget_result(connection: AsyncConnection, job_id: str) -> None:
 
 async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
     """Removes a job and everything that belongs to it. The caller has checked that it is terminal."""
+    # A request's statements may not run for long, but one that removes millions of rows is as long every time.
+    await connection.execute(text("SET LOCAL statement_timeout = 0"))
     # Its shards first, as whoever writes rows of them does: he may hold one and wait for a reply. A late one who
     # finds them gone writes nothing, so that no reply outlives the job that asked for it.
     await connection.execute(

@@ -7,10 +7,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db.engine import connect
 from app.db.jobs.jobs import JobRow
 from app.services.jobs import retention
-from app.services.jobs.retention import remove_expired, removing
-from tests.integration.jobs import execute, new_job, scalar
+from app.services.jobs.retention import remove_expired, remove_job, removing
+from tests.integration.jobs import TENANT, execute, new_job, scalar
 from tests.integration.services.jobs.test_retry import Moody
 from tests.integration.services.scheduling.test_run_shard import Worker
 
@@ -64,6 +65,28 @@ class TestRemoveExpired:
             await connection.execute(text("SELECT FROM jobs WHERE id = :job FOR UPDATE"), {"job": held.id})
             assert await remove_expired(worker.engine, 2) == other.id
             assert await remove_expired(worker.engine, 2) is None
+
+
+class TestRemoveJob:
+    async def test_may_take_longer_than_other_statements_of_a_request(
+        self, worker: Worker, database_url: str
+    ) -> None:
+        job = await ended(worker, 0)
+        of_requests = connect(database_url, statement_seconds=1)
+
+        async def remove() -> None:
+            async with of_requests.begin() as connection:
+                await remove_job(connection, TENANT, job.id)
+
+        try:
+            async with worker.engine.begin() as slow:
+                await slow.execute(text("SELECT FROM shards FOR UPDATE"))
+                deletion = asyncio.create_task(remove())
+                assert not (await asyncio.wait({deletion}, timeout=3))[0]
+            await deletion
+        finally:
+            await of_requests.dispose()
+        assert await rows(worker.engine) == dict.fromkeys(TABLES, 0)
 
 
 class TestRemoving:
