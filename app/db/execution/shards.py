@@ -338,6 +338,19 @@ async def claim(
     return _claim_of(rows.first())
 
 
+async def first_claimable(connection: AsyncConnection, shard_id: int) -> int | None:
+    """A shard that can be claimed, whoever has locked it or its job: the named one, or else the first that is announced."""
+    rows = await connection.execute(
+        text(
+            "SELECT s.id FROM shards s JOIN jobs ON jobs.id = s.job_id"
+            f" WHERE (s.id = :shard OR s.announced_at IS NOT NULL) AND {CLAIMABLE}"
+            " ORDER BY s.id = :shard DESC, s.id LIMIT 1"
+        ),
+        {"shard": shard_id},
+    )
+    return rows.scalar_one_or_none()
+
+
 def _claim_of(row: Any) -> AnyClaim | None:
     if row is None:
         return None

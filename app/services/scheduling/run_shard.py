@@ -54,7 +54,7 @@ async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
     While the database is away, or other transactions hold locks for too long, the shard is left to the sweeper.
     """
     try:
-        claimed = await claim_next(deps, shard_id=shard_id) or await _claim(deps, shard_id)
+        claimed = await claim_next(deps, shard_id=shard_id) or await _claim_locked(deps, shard_id)
         if claimed is not None:
             await run_claimed(deps, claimed)
     except Exception as error:
@@ -80,11 +80,20 @@ async def claim_next(
     return None if claim is None else Claimed(claim, asked)
 
 
-async def _claim(deps: ShardDependencies, shard_id: int) -> Claimed | None:
-    asked = time.monotonic()
-    async with single_statements(deps.engine) as connection:
-        claim = await shards.claim(connection, shard_id, deps.owner, deps.lease_seconds)
-    return None if claim is None else Claimed(claim, asked)
+async def _claim_locked(deps: ShardDependencies, shard_id: int) -> Claimed | None:
+    """Claims a shard that was passed over because it or its job was locked, once it is not.
+
+    Not only the one that the message names: another shard's message may have claimed that one.
+    """
+    while True:
+        async with single_statements(deps.engine) as connection:
+            found = await shards.first_claimable(connection, shard_id)
+            if found is None:
+                return None
+            asked = time.monotonic()
+            claim = await shards.claim(connection, found, deps.owner, deps.lease_seconds)
+        if claim is not None:
+            return Claimed(claim, asked)
 
 
 async def run_claimed(deps: ShardDependencies, claimed: Claimed) -> None:

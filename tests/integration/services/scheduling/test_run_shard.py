@@ -203,6 +203,20 @@ class TestRunShard:
         await worker.run_all(job)
         assert worker.provider.calls == []
 
+    async def test_a_message_whose_shard_is_done_waits_for_another_shard_of_a_locked_job(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        (first,), (second,) = [await shard_ids(engine, (await new_job(engine)).id) for _ in range(2)]
+        await worker.run(second)
+        open_ = await execute(engine, "SELECT id, job_id FROM shards WHERE NOT done")
+        assert [shard.id for shard in open_] == [second]  # the older job came first
+        async with engine.begin() as connection:
+            await jobs.lock_job(connection, open_[0].job_id)  # as whoever ends a shard of it does
+            running = asyncio.create_task(worker.run(first))
+            await asyncio.wait({running}, timeout=1)
+        await running
+        assert await scalar(engine, "SELECT bool_and(done) FROM shards")
+
     async def test_a_refusal_is_not_sent_to_the_judge(self, engine: AsyncEngine, worker: Worker) -> None:
         worker.provider.text = "I'm sorry, but I can't help with that."
         job = await new_job(engine)
