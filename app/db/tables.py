@@ -4,6 +4,7 @@ What remains to be done is never stored: it is the difference between a job's pl
 rows of ``responses`` and ``verdicts``, whose primary keys are natural, so that writing one twice has no effect.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -29,7 +30,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from app.domain.jobs.priority import Priority
-from app.domain.jobs.status import JobStatus
+from app.domain.jobs.status import TERMINAL, JobStatus
 
 NAMING = {
     "ix": "ix_%(column_0_label)s",
@@ -52,7 +53,11 @@ class Base(DeclarativeBase):
     }
 
 
-_STATUSES = ", ".join(f"'{status}'" for status in JobStatus)
+def status_list(statuses: Collection[JobStatus]) -> str:
+    """Statuses of jobs as SQL lists them, in the order of their life."""
+    return ", ".join(f"'{status}'" for status in JobStatus if status in statuses)
+
+
 _PRIORITIES = ", ".join(f"'{priority}'" for priority in Priority)
 
 
@@ -61,14 +66,14 @@ class Job(Base):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        CheckConstraint(f"status IN ({_STATUSES})", name="status"),
+        CheckConstraint(f"status IN ({status_list(list(JobStatus))})", name="status"),
         CheckConstraint(f"priority IN ({_PRIORITIES})", name="priority"),
         Index("ix_jobs_tenant_newest", "tenant", text("created_at DESC"), text("id DESC")),
         Index("ix_jobs_finished_at", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
         Index(
             "ix_jobs_unfinished",
             "status",
-            postgresql_where=text("status NOT IN ('completed', 'failed', 'cancelled')"),
+            postgresql_where=text(f"status NOT IN ({status_list(TERMINAL)})"),
         ),
     )
 

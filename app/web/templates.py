@@ -6,6 +6,7 @@ from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from app.domain.jobs.status import TERMINAL
 from app.domain.metrics.registry import BY_NAME
 from app.web.visible import visible
 
@@ -38,7 +39,7 @@ def make_environment(folder: str) -> Environment:
         auto_reload=False,
     )
     environment.filters |= {"fixed": _fixed, "percent": _percent, "grouped": _grouped, "points": _points}
-    environment.globals["metric_definitions"] = BY_NAME
+    environment.globals |= {"metric_definitions": BY_NAME, "TERMINAL": TERMINAL}
     environment.filters |= {"moment": _moment, "dollars": _dollars}
     return environment
 

@@ -30,7 +30,7 @@ from app.api.http.dependencies import (
 )
 from app.api.http.pages import page, render
 from app.domain.jobs.request import BudgetIn
-from app.domain.jobs.status import JobStatus
+from app.domain.jobs.status import RESUMABLE, JobStatus
 from app.domain.judging.stepwise_json import parse_document
 from app.domain.keys.api_key import Scope
 from app.reports.views.level_bounds import LevelBounds
@@ -155,7 +155,7 @@ def _deeds(job: Json, *, failed: bool) -> list[str]:
     status = JobStatus(job["status"])
     if status.may_call:
         return ["pause", "cancel"]
-    if status is JobStatus.PAUSED:
+    if status in RESUMABLE:
         return ["resume", *(["retry"] if failed else []), "cancel"]
     incomplete = job["completeness"] != "full"
     return ["retry"] if incomplete and status in {JobStatus.COMPLETED, JobStatus.FAILED} else []

@@ -11,7 +11,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.batches import files as batch_files
-from app.domain.jobs.status import JobStatus
+from app.db.tables import status_list
+from app.domain.jobs.status import ACTIVE, STOPPED, JobStatus
 
 ANNOUNCED_SECONDS = 10.0
 """How long a batch that was announced may wait to be looked after before it is announced again."""
@@ -231,7 +232,8 @@ async def begin_submission(connection: AsyncConnection, held: Lease) -> int | No
         Its number among the batch's submissions; ``None`` if it can't be submitted now.
     """
     begin = text(
-        "WITH job AS (SELECT id FROM jobs WHERE id = :job AND status IN ('queued', 'running') FOR SHARE)"
+        "WITH job AS (SELECT id FROM jobs WHERE id = :job"
+        f"  AND status IN ({status_list(ACTIVE)}) FOR SHARE)"
         " UPDATE batches SET state = 'submitting', submissions = submissions + 1,"
         " submitted_at = clock_timestamp() FROM job WHERE batches.id = :id AND job_id = job.id"
         " AND lease_token = :token AND state = 'formed' RETURNING submissions"
@@ -296,7 +298,8 @@ async def is_behind(connection: AsyncConnection, held: Lease) -> bool:
     """Whether an older batch for the same model, of a job that is active, was turned down and waits to be tried again."""
     rows = await connection.execute(
         text(
-            "SELECT EXISTS (SELECT FROM batches b JOIN jobs ON jobs.id = job_id AND status IN ('queued', 'running')"
+            "SELECT EXISTS (SELECT FROM batches b JOIN jobs ON jobs.id = job_id"
+            f"  AND status IN ({status_list(ACTIVE)})"
             " WHERE connection = :connection AND model = :model AND state = 'formed' AND submissions > 0 AND b.id < :id)"
         ),
         {"connection": held.connection, "model": held.model, "id": held.id},
@@ -400,7 +403,7 @@ async def jobs_to_read(connection: AsyncConnection, most_failures: int) -> list[
     """Jobs that stand still or end, with answers that no shard has read, or has tried to so many times."""
     rows = await connection.execute(
         text(
-            "SELECT id FROM jobs WHERE status IN ('paused', 'cancelling', 'finalizing')"
+            f"SELECT id FROM jobs WHERE status IN ({status_list(STOPPED)})"
             " AND EXISTS (SELECT FROM shards WHERE job_id = jobs.id AND answered AND NOT done AND failures < :most)"
             " ORDER BY created_at"
         ),

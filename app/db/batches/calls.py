@@ -10,6 +10,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.execution.shards import Claim
+from app.db.tables import status_list
+from app.domain.jobs.status import ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ async def jobs_that_wait(connection: AsyncConnection) -> set[str]:
     """The active jobs of which calls wait for a batch."""
     rows = await connection.execute(
         text(
-            "SELECT id FROM jobs WHERE status IN ('queued', 'running')"
+            f"SELECT id FROM jobs WHERE status IN ({status_list(ACTIVE)})"
             " AND EXISTS (SELECT FROM batch_calls WHERE job_id = jobs.id AND batch_id IS NULL)"
         )
     )

@@ -8,8 +8,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.execution.shard_counts import SET_COUNTS, store_usage
+from app.db.tables import status_list
 from app.domain.jobs.priority import Priority
-from app.domain.jobs.status import JobStatus
+from app.domain.jobs.status import ACTIVE, STOPPED, JobStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,8 @@ PREPARED = (
 """Whether a shard ``s`` can be worked on as far as its prerequisite goes."""
 
 CALLED_FOR = (
-    "(jobs.status IN ('queued', 'running') AND (s.answered OR NOT s.parked)"
-    " OR s.answered AND jobs.status IN ('paused', 'cancelling', 'finalizing'))"
+    f"(jobs.status IN ({status_list(ACTIVE)}) AND (s.answered OR NOT s.parked)"
+    f" OR s.answered AND jobs.status IN ({status_list(STOPPED)}))"
 )
 """Whether the state of its job wants a shard ``s`` worked on."""
 
@@ -233,7 +234,7 @@ async def unclaimed(connection: AsyncConnection) -> int:
     rows = await connection.execute(
         text(
             "SELECT count(*) FROM shards JOIN jobs ON jobs.id = shards.job_id"
-            " WHERE jobs.status IN ('queued', 'running') AND NOT done AND announced_at IS NOT NULL"
+            f" WHERE jobs.status IN ({status_list(ACTIVE)}) AND NOT done AND announced_at IS NOT NULL"
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
         )
     )

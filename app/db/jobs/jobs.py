@@ -17,9 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db.execution import response_cache
 from app.db.row_level_security import as_question, ask
 from app.db.sets.tables import JobSet
-from app.db.tables import Job, JobResult
+from app.db.tables import Job, JobResult, status_list
 from app.db.webhooks import webhooks
-from app.domain.jobs.status import ACTIVE, JobStatus
+from app.domain.jobs.status import ACTIVE, ENDING, TERMINAL, JobStatus, before
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,8 @@ async def move(
     connection: AsyncConnection,
     job_id: str,
     *,
-    leave: Sequence[JobStatus],
     to: JobStatus,
+    leave: Sequence[JobStatus] | None = None,
     reason: str | None = None,
     error: Mapping[str, Any] | None = None,
     tenant: str | None = None,
@@ -177,8 +177,8 @@ async def move(
     Args:
         connection: Where.
         job_id: Which job.
-        leave: The states in which it is moved.
         to: The state to which it is moved.
+        leave: The states in which it is moved; ``None`` for all that ``to`` may follow.
         reason: Why, as a code; replaces the earlier reason, also by none.
         error: What went wrong; replaces the earlier error, also by none.
         tenant: Only this tenant's job; workers, which act for all, leave it out.
@@ -189,7 +189,10 @@ async def move(
     values: dict[str, Any] = {"status": to.value, "updated_at": text("clock_timestamp()")}
     values |= {"status_reason": reason, "error": error}
     values["finished_at"] = text("clock_timestamp()") if to.is_terminal else None
-    statement = update(Job).where(Job.id == job_id, Job.status.in_([status.value for status in leave]))
+    statement = update(Job).where(
+        Job.id == job_id,
+        Job.status.in_([status.value for status in (before(to) if leave is None else leave)]),
+    )
     if tenant is not None:
         statement = statement.where(Job.tenant == tenant)
     moved = await connection.execute(statement.values(values).returning(Job.id))
@@ -297,10 +300,10 @@ async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> l
     rows = await connection.execute(
         text(
             "UPDATE jobs SET updated_at = clock_timestamp() WHERE id IN (SELECT id FROM jobs"
-            "  WHERE status IN ('finalizing', 'cancelling', 'running', 'queued')"
+            f"  WHERE status IN ({status_list(ACTIVE | ENDING)})"
             "  AND updated_at < clock_timestamp() - make_interval(secs => :quiet)"
             "  AND NOT EXISTS (SELECT FROM shards WHERE job_id = jobs.id AND NOT done"
-            "   AND (jobs.status NOT IN ('cancelling', 'finalizing') OR lease_expires_at > clock_timestamp()))"
+            f"   AND (jobs.status NOT IN ({status_list(ENDING)}) OR lease_expires_at > clock_timestamp()))"
             "  FOR UPDATE SKIP LOCKED) RETURNING id"
         ),
         {"quiet": quiet_seconds},
@@ -313,7 +316,7 @@ async def finalization_goes_on(connection: AsyncConnection, job_id: str) -> None
     await connection.execute(
         text(
             "UPDATE jobs SET updated_at = clock_timestamp()"
-            " WHERE id = :job AND status IN ('finalizing', 'cancelling')"
+            f" WHERE id = :job AND status IN ({status_list(ENDING)})"
         ),
         {"job": job_id},
     )
@@ -377,7 +380,7 @@ async def any_unfinished(connection: AsyncConnection) -> bool:
     """Whether any job, or any batch of a job, is not over."""
     rows = await connection.execute(
         text(
-            "SELECT EXISTS (SELECT FROM jobs WHERE status NOT IN ('completed', 'failed', 'cancelled'))"
+            f"SELECT EXISTS (SELECT FROM jobs WHERE status NOT IN ({status_list(TERMINAL)}))"
             " OR EXISTS (SELECT FROM batches WHERE state <> 'ended')"
         )
     )

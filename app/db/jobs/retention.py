@@ -5,6 +5,9 @@ from collections.abc import Collection
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.tables import status_list
+from app.domain.jobs.status import TERMINAL
+
 
 async def lock_expired(
     connection: AsyncConnection, keep_days: int, passed_over: Collection[str]
@@ -16,7 +19,7 @@ async def lock_expired(
     """
     rows = await connection.execute(
         text(
-            "SELECT tenant, id FROM jobs WHERE status IN ('completed', 'failed', 'cancelled')"
+            f"SELECT tenant, id FROM jobs WHERE status IN ({status_list(TERMINAL)})"
             " AND finished_at < clock_timestamp() - make_interval(days => :days)"
             " AND id <> ALL(:passed_over) ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
         ),

@@ -10,6 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.jobs.budgets import TAKEN_BY_TENANT
 from app.db.keys.tables import TenantLimits
+from app.db.tables import status_list
+from app.domain.jobs.status import TERMINAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ async def count_uncapped(connection: AsyncConnection, tenant: str) -> int:
     rows = await connection.execute(
         text(
             "SELECT count(*) FROM jobs j WHERE tenant = :tenant"
-            " AND status NOT IN ('completed', 'failed', 'cancelled')"
+            f" AND status NOT IN ({status_list(TERMINAL)})"
             " AND NOT EXISTS (SELECT FROM budgets b WHERE b.job_id = j.id AND b.under_tenant)"
         ),
         {"tenant": tenant},

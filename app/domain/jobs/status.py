@@ -30,6 +30,8 @@ TERMINAL = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED
 ACTIVE = frozenset({JobStatus.QUEUED, JobStatus.RUNNING})
 ENDING = frozenset({JobStatus.CANCELLING, JobStatus.FINALIZING})
 """States of a job that is over and waits only for what is still on its way."""
+STOPPED = frozenset(JobStatus) - ACTIVE - TERMINAL
+"""States in which no call starts, while answers that have come are still read."""
 
 TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.QUEUED: frozenset(
@@ -45,3 +47,12 @@ TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
 }
 """What may follow what. The database's updates name the states that they leave, so no other step can happen. What has
 ended is queued again only by a retry of what failed in it; a cancellation is final."""
+
+
+def before(status: JobStatus) -> list[JobStatus]:
+    """The states that a status may follow."""
+    return [each for each, following in TRANSITIONS.items() if status in following]
+
+
+RESUMABLE = frozenset(before(JobStatus.QUEUED)) - TERMINAL
+"""States of a job that goes on where it stopped once it is resumed."""

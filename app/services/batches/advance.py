@@ -356,7 +356,6 @@ async def _our_failure(deps: ShardDependencies, held: Lease, error: Exception) -
             await jobs.move(
                 connection,
                 held.job_id,
-                leave=list(ACTIVE),
                 to=JobStatus.PAUSED,
                 reason=INTERNAL_ERROR,
                 error={"code": INTERNAL_ERROR, "detail": type(error).__name__, "batch": held.id},

@@ -19,7 +19,7 @@ from app.db.health import is_away
 from app.db.jobs import budgets, jobs
 from app.db.jobs.budgets import Account, CapOf, Wanted
 from app.db.reasons import reason
-from app.domain.jobs.status import ACTIVE, JobStatus
+from app.domain.jobs.status import JobStatus
 from app.services.execution.stop_signal import StoppedError, StopReason
 
 log = structlog.get_logger(__name__)
@@ -186,7 +186,6 @@ async def pause_exhausted(connection: AsyncConnection, job_id: str, cap: CapOf |
     paused = await jobs.move(
         connection,
         job_id,
-        leave=list(ACTIVE),
         to=JobStatus.PAUSED,
         reason=reason,
         error={"code": reason, "detail": f"the next call may cost more than {whose} leaves"},

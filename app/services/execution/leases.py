@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.engine import single_statements
 from app.db.execution import shards
 from app.db.execution.shards import AnyClaim
-from app.domain.jobs.status import JobStatus
+from app.domain.jobs.status import RESUMABLE
 from app.services.execution.stop_signal import FRESH_SECONDS, StopReason, StopSignal
 from app.telemetry.metrics import LEASES_LOST
 
@@ -163,7 +163,7 @@ class LeaseKeeper:
             elif status is not None and status.may_call:
                 # What is seen lets calls start for a while: no longer than the leases last for certain.
                 stop.seen_active(min(asked, self._kept_at + self._lease_seconds - FRESH_SECONDS))
-            elif status is JobStatus.PAUSED:
+            elif status in RESUMABLE:
                 stop.set(StopReason.JOB_INACTIVE)
             else:
                 stop.give_up()

@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db.batches import batches
 from app.db.jobs import jobs
 from app.domain.jobs.remedy import remedy
-from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
+from app.domain.jobs.status import ENDING, JobStatus
 from app.services.execution.first_calls import FIRST_CALLS
 from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 
@@ -29,7 +29,7 @@ async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | N
     if status in ENDING:
         return leased == 0 and not await batches.any_left(connection, job_id, MAX_SHARD_FAILURES)
     if open_ == 0:
-        return await jobs.move(connection, job_id, leave=list(ACTIVE), to=JobStatus.FINALIZING)
+        return await jobs.move(connection, job_id, to=JobStatus.FINALIZING)
     return False
 
 
@@ -53,7 +53,6 @@ async def halt_job(
             moved = not (hopeless and early) and await jobs.move(
                 connection,
                 job_id,
-                leave=list(ACTIVE),
                 to=JobStatus.FINALIZING if hopeless else JobStatus.PAUSED,
                 reason=error.code,
                 error=detail,

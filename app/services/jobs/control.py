@@ -16,7 +16,7 @@ from app.db.keys.tenant_limits import LimitsRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.budget import NO_LIMITS, Budget
 from app.domain.jobs.specification import JobSpec
-from app.domain.jobs.status import ACTIVE, JobStatus
+from app.domain.jobs.status import ACTIVE, RESUMABLE, JobStatus
 from app.domain.keys.allowed_models import is_allowed
 from app.ports import Queue
 from app.services.errors import ModelNotAllowedError, NotFoundError, NotUnderCapError, WrongStateError
@@ -103,7 +103,6 @@ async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
         await jobs.move(
             connection,
             job_id,
-            leave=[*ACTIVE, JobStatus.PAUSED],
             to=JobStatus.CANCELLING,
             reason=CANCELLED_BY_USER,
             tenant=tenant,
@@ -126,9 +125,7 @@ async def pause_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
     """
     await _get(deps, tenant, job_id)
     async with deps.engine.begin() as connection:
-        await jobs.move(
-            connection, job_id, leave=list(ACTIVE), to=JobStatus.PAUSED, reason=PAUSED_BY_USER, tenant=tenant
-        )
+        await jobs.move(connection, job_id, to=JobStatus.PAUSED, reason=PAUSED_BY_USER, tenant=tenant)
         await jobs.keep_paused(connection, job_id, PROVIDER_UNREACHABLE, PAUSED_BY_USER, tenant)
     await _let_workers_notice(deps, job_id)
     job = await _get(deps, tenant, job_id)
@@ -146,12 +143,10 @@ async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
     """
     if "first_calls" in ((await _get(deps, tenant, job_id)).error or {}):
         retried = await retry_job(deps, tenant, job_id)
-        if retried.status is not JobStatus.PAUSED:
+        if retried.status not in RESUMABLE:
             return retried
     async with deps.engine.begin() as connection:
-        moved = await jobs.move(
-            connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED, tenant=tenant
-        )
+        moved = await jobs.move(connection, job_id, leave=[*RESUMABLE], to=JobStatus.QUEUED, tenant=tenant)
         announced = await _announce(connection, job_id, deps.window) if moved else []
     await deps.queue.announce_shards(announced)
     job = await _get(deps, tenant, job_id)
@@ -162,7 +157,7 @@ async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
 
 async def queue_again(connection: AsyncConnection, job_id: str, window: int) -> list[int]:
     """Resumes a paused job that the caller has locked; returns the shards to announce."""
-    await jobs.move(connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED)
+    await jobs.move(connection, job_id, leave=[*RESUMABLE], to=JobStatus.QUEUED)
     return await _announce(connection, job_id, window)
 
 

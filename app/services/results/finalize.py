@@ -27,8 +27,6 @@ log = structlog.get_logger(__name__)
 
 NOTHING_SUCCEEDED = "no_call_succeeded"
 NO_TEXT, NO_SCORE = "no_usable_text", "no_score"
-LEFT = (JobStatus.FINALIZING, JobStatus.CANCELLING)
-"""The states that a job ends from."""
 
 
 MAX_FINALIZATIONS = 5
@@ -64,7 +62,7 @@ async def _count_failure(engine: AsyncEngine, job_id: str, error: Exception) -> 
         await shards.bar(connection, job_id)
         to = JobStatus.CANCELLED if status is JobStatus.CANCELLING else JobStatus.FAILED
         detail: dict[str, object] = {"code": INTERNAL_ERROR, "detail": type(error).__name__}
-        await jobs.move(connection, job_id, leave=LEFT, to=to, reason=INTERNAL_ERROR, error=detail)
+        await jobs.move(connection, job_id, to=to, reason=INTERNAL_ERROR, error=detail)
 
 
 async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:
@@ -177,4 +175,4 @@ async def _move(
     reason: str | None,
     error: dict[str, object] | None,
 ) -> None:
-    await jobs.move(connection, job.id, leave=LEFT, to=to, reason=reason, error=error)
+    await jobs.move(connection, job.id, to=to, reason=reason, error=error)

@@ -257,7 +257,6 @@ async def _give_back(
             await jobs.move(
                 connection,
                 claim.job_id,
-                leave=list(ACTIVE),
                 to=JobStatus.PAUSED,
                 reason=str(why["code"]),
                 error=why,

@@ -1,4 +1,13 @@
-from app.domain.jobs.status import ACTIVE, TERMINAL, TRANSITIONS, JobStatus
+from app.domain.jobs.status import (
+    ACTIVE,
+    ENDING,
+    RESUMABLE,
+    STOPPED,
+    TERMINAL,
+    TRANSITIONS,
+    JobStatus,
+    before,
+)
 
 
 class TestTransitions:
@@ -19,6 +28,21 @@ class TestTransitions:
 
         assert reachable(JobStatus.QUEUED) == set(JobStatus)
         assert all(reachable(state) & TERMINAL for state in JobStatus)
+
+    def test_each_state_is_active_or_stopped_or_over(self) -> None:
+        assert {*ACTIVE, *STOPPED, *TERMINAL} == set(JobStatus)
+        assert len(ACTIVE) + len(STOPPED) + len(TERMINAL) == len(JobStatus)
+        assert {*RESUMABLE, *ENDING} == STOPPED
+        assert {JobStatus.PAUSED} == RESUMABLE
+
+    def test_a_move_leaves_the_states_that_its_end_may_follow(self) -> None:
+        assert before(JobStatus.PAUSED) == [JobStatus.QUEUED, JobStatus.RUNNING]
+        assert before(JobStatus.CANCELLING) == [JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED]
+        assert before(JobStatus.FINALIZING) == [JobStatus.QUEUED, JobStatus.RUNNING]
+        assert [before(end) for end in (JobStatus.COMPLETED, JobStatus.CANCELLED)] == [
+            [JobStatus.FINALIZING],
+            [JobStatus.CANCELLING],
+        ]
 
     def test_calls_start_only_in_active_states(self) -> None:
         assert (
