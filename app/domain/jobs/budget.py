@@ -14,6 +14,10 @@ OVERHEAD_TOKENS = 64
 """Tokens that a provider's chat format adds to what a body says, at most."""
 
 
+UNITS = {"usd": "nanos", "calls": "calls", "tokens": "tokens"}
+"""The limits of a budget, each with the whole units that are counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits of a job; ``None`` for no limit.

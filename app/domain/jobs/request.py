@@ -269,8 +269,8 @@ class BudgetIn(Body):
 
     @model_validator(mode="after")
     def _limits_something(self) -> "BudgetIn":
-        if self.usd is None and self.calls is None and self.tokens is None:
-            raise ValueError("give at least one of usd, calls, tokens")
+        if all(limit is None for _, limit in self):
+            raise ValueError(f"give at least one of {', '.join(type(self).model_fields)}")
         return self
 
     def to_budget(self) -> Budget:

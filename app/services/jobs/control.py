@@ -14,7 +14,7 @@ from app.db.jobs.retries import reopen_failed
 from app.db.keys import tenant_limits
 from app.db.keys.tenant_limits import LimitsRow
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.jobs.budget import NO_LIMITS, Budget
+from app.domain.jobs.budget import NO_LIMITS, UNITS, Budget
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, RESUMABLE, JobStatus
 from app.domain.keys.allowed_models import is_allowed
@@ -221,11 +221,10 @@ async def change_budget(deps: ControlDependencies, tenant: str, job_id: str, bud
         had = await budgets.change_limits(connection, tenant, job_id, budget)
         if had is None or had == NO_LIMITS:
             raise WrongStateError("the job was submitted without a budget", job.status)
-        kinds = (("usd", had.nanos, budget.usd), ("calls", had.calls, budget.calls))
         unknown = [
             FieldError(f"/budget/{kind}", "the job was submitted without such a limit")
-            for kind, former, new in (*kinds, ("tokens", had.tokens, budget.tokens))
-            if former is None and new is not None
+            for kind, unit in UNITS.items()
+            if getattr(had, unit) is None and getattr(budget, kind) is not None
         ]
         if unknown:
             raise InvalidJobError(unknown)

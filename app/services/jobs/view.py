@@ -15,16 +15,14 @@ from app.db.jobs.budgets import Account
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.preparations import StepCounts
 from app.db.jobs.progress import Counts, UsageRow
-from app.domain.jobs.budget import NANOS, NO_LIMITS
+from app.domain.jobs.budget import NANOS, NO_LIMITS, UNITS
 from app.domain.jobs.contract import (
     BatchProgress,
     BudgetAnswer,
-    CountBudget,
     HeldModel,
     Job,
     JobDetail,
     StageProgress,
-    UsdBudget,
 )
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.status import JobStatus
@@ -281,14 +279,13 @@ def _budget(account: Account) -> BudgetAnswer | None:
     limits, spent, reserved = account.limits, account.spent, account.reserved
     if limits == NO_LIMITS:
         return None
-    in_nanos = _limit(limits.nanos, spent.nanos, reserved.nanos)
-    calls = _limit(limits.calls, spent.calls, reserved.calls)
-    tokens = _limit(limits.tokens, spent.tokens, reserved.tokens)
-    return BudgetAnswer(
-        usd=in_nanos and UsdBudget(**{name: amount / NANOS for name, amount in in_nanos.items()}),
-        calls=calls and CountBudget(**calls),
-        tokens=tokens and CountBudget(**tokens),
-    )
+    parts: dict[str, Any] = {
+        kind: _limit(*(getattr(amount, unit) for amount in (limits, spent, reserved)))
+        for kind, unit in UNITS.items()
+    }
+    if parts["usd"] is not None:
+        parts["usd"] = {name: nanos / NANOS for name, nanos in parts["usd"].items()}
+    return BudgetAnswer.model_validate(parts)
 
 
 def _limit(limit: int | None, spent: int, reserved: int) -> dict[str, int] | None:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import fields
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 from app.domain.jobs.budget import (
     NANOS,
     OVERHEAD_TOKENS,
+    UNITS,
     Amount,
     Budget,
     Limits,
@@ -13,6 +15,8 @@ from app.domain.jobs.budget import (
     most_input_tokens,
     nanos_of,
 )
+from app.domain.jobs.contract import BudgetAnswer
+from app.domain.jobs.request import BudgetIn
 
 
 class TestLimits:
@@ -53,3 +57,9 @@ class TestWorstCase:
     def test_a_token_is_at_least_a_byte(self, text: str) -> None:
         body = json.dumps({"content": text}, ensure_ascii=False).encode()
         assert most_input_tokens(len(body)) >= len(text.encode()) + OVERHEAD_TOKENS
+
+
+def test_every_limit_has_its_unit_and_its_answer() -> None:
+    assert [*UNITS] == [*BudgetIn.model_fields] == [*BudgetAnswer.model_fields]
+    assert [*UNITS] == [field.name for field in fields(Budget)]
+    assert {*UNITS.values()} == {field.name for field in fields(Limits)}
