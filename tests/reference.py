@@ -14,9 +14,10 @@ import click
 
 from app.cli import app as command_line
 from app.settings import Settings, variables
-from persona_assay import AssayClient
+from persona_assay import AssayClient, types
 from tests.api.client_types import REFERENCE, Json, openapi
 
+NAMED_LITERALS = {of: name for name, of in vars(types).items() if get_origin(of) is Literal}
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
 MADE = "<!-- Made from the code by `make reference`. -->"
 SETTINGS_INTRODUCTION = """# Settings
@@ -173,7 +174,7 @@ def _annotation(of: Any) -> str:
     if not (members := get_args(of)):
         return "..." if of is ... else str(getattr(of, "__name__", of))
     if get_origin(of) is Literal:
-        return f"Literal[{', '.join(map(repr, members))}]"
+        return NAMED_LITERALS.get(of) or f"Literal[{', '.join(map(repr, members))}]"
     if get_origin(of) in {Union, UnionType}:
         return " | ".join(map(_annotation, members))
     return f"{get_origin(of).__name__}[{', '.join(map(_annotation, members))}]"
