@@ -18,7 +18,8 @@ from app.domain.metrics.cell import measure
 from app.domain.metrics.registry import range_of
 from app.domain.metrics.scores import CellScores
 from app.domain.results.comparison import METRICS, Figure, Place, compare, figures_of
-from app.domain.results.results import CellResult
+from app.domain.results.contract import json_text, shown
+from app.domain.results.results import MeasuredCell
 from app.domain.results.totals import summarize
 from app.domain.results.verdict_agreement import JointScores, verdict_agreement
 from app.domain.statistics.cells import estimate_cell
@@ -48,7 +49,9 @@ def main() -> None:
     with steps.step("totals and correlations"):
         results = summarize(cells, seed=0)
     with steps.step("json"):
-        text = json.dumps(results.to_json(), allow_nan=False)
+        found = shown(results)
+        fields = ",".join(f'"{name}":{json_text(rows)}' for name, rows in found.items())
+        text = f"{{{fields}}}"
     with steps.step("agreement of two judges"):
         verdict_agreement(joint, ("judge", "second"), PersonaSample([cell.persona for cell in joint], 0))
     document = json.loads(text) | {"persona_scores": []}
@@ -151,9 +154,9 @@ def _item_figures(scores: list[tuple[Key, CellScores]], model: str) -> dict[tupl
     return found
 
 
-def _measured(key: Key, scores: CellScores) -> CellResult:
+def _measured(key: Key, scores: CellScores) -> MeasuredCell:
     found = estimate_cell({"judge": scores}, np.arange(RUNS), 0, key[:3])
-    return CellResult(*key, RUNS, found.metrics, found.by_judge, influences=found.influences)
+    return MeasuredCell(*key, RUNS, found.metrics, found.by_judge, influences=found.influences)
 
 
 if __name__ == "__main__":

@@ -154,6 +154,15 @@ class ApiKeyList(TypedDict):
     next_cursor: str | None
 
 
+class ScaleAnswer(TypedDict):
+    """Integer scores from `minimum` to `maximum`, cut into equal levels."""
+
+    minimum: int
+    maximum: int
+    levels: list[str]
+    """Lowest first."""
+
+
 class RcAtom(TypedDict):
     """RC_atom, and its parts: within_instruction, across_instructions."""
 
@@ -213,8 +222,31 @@ class BaselineCell(TypedDict):
     dimension: str
     level: str
     simulated: bool
+    scale: ScaleAnswer
     runs: int
     metrics: CellMetrics
+    coverage: NotRequired[None]
+    """No paper tells it, nor what follows from it."""
+    corrected: NotRequired[None]
+
+
+class Spread(TypedDict):
+    """A mean over personas, and the standard deviation between them."""
+
+    value: float | None
+    n: int
+    reason: NotRequired[str | None]
+    ci95: NotRequired[list[float] | None]
+    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    ci95_reason: NotRequired[str | None]
+    """Why there is no interval."""
+    ci95_runs: NotRequired[list[float] | None]
+    """In totals: the interval for these very cells, if their runs were repeated."""
+    ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    left_out: NotRequired[int | None]
+    """In totals: cells, or personas, that lack the metric."""
+    sd: float
 
 
 class BaselineScores(TypedDict):
@@ -224,9 +256,9 @@ class BaselineScores(TypedDict):
     model: str
     simulated: bool
     tasks_in_paper: int
-    persona_score: NotRequired[Metric | None]
+    persona_score: NotRequired[Spread | None]
     """Absent where one task was asked for."""
-    tasks: dict[str, Metric]
+    tasks: dict[str, Spread]
 
 
 class BaselineSource(TypedDict):
@@ -241,20 +273,48 @@ class BaselineSource(TypedDict):
     """The judges' snapshots, where the paper tells them."""
 
 
+class ResponseStatuses(TypedDict):
+    """A cell's responses by what became of them before judging."""
+
+    planned: int
+    answered: int
+    """Texts that are not refusals, empty ones included."""
+    refused: int
+    """By the model."""
+    filtered: NotRequired[int]
+    """Refused or stopped by the provider's content filter; not judged."""
+    no_answer: NotRequired[int]
+    """Nothing but thoughts, or stopped for a reason that ends no answer; not judged."""
+    failed: int
+    empty: int
+    """Answers without a sentence."""
+    truncated: NotRequired[int]
+    """Answers that end at the longest length; judged like the others."""
+    refused_units: int
+    """Sentences that refusal detection kept from the judges."""
+
+
 class BaselineTotal(TypedDict):
     """Unweighted means over published cells; the group's keys stand beside `by`."""
 
+    source: Literal["atomic"]
+    by: list[str]
     model: str
     """Of every group."""
     persona: NotRequired[str | None]
     task: NotRequired[str | None]
-    dimension: NotRequired[str | None]
     level: NotRequired[str | None]
-    source: Literal["atomic"]
-    by: list[str]
-    cells: int
+    dimension: NotRequired[str | None]
     simulated: bool
+    cells: int
+    generation: ResponseStatuses
+    """Zeros: no paper tells it."""
     metrics: CellMetrics
+    matched: NotRequired[CellMetrics | None]
+    """As of results."""
+    coverage: NotRequired[None]
+    """No paper tells it, nor what follows from it."""
+    corrected: NotRequired[None]
 
 
 class Correlation(TypedDict):
@@ -334,36 +394,6 @@ class BudgetIn(TypedDict):
     """Input and output tokens together."""
 
 
-class ScaleAnswer(TypedDict):
-    """Integer scores from `minimum` to `maximum`, cut into equal levels."""
-
-    minimum: int
-    maximum: int
-    levels: list[str]
-    """Lowest first."""
-
-
-class ResponseStatuses(TypedDict):
-    """A cell's responses by what became of them before judging."""
-
-    planned: int
-    answered: int
-    """Texts that are not refusals, empty ones included."""
-    refused: int
-    """By the model."""
-    filtered: NotRequired[int]
-    """Refused or stopped by the provider's content filter; not judged."""
-    no_answer: NotRequired[int]
-    """Nothing but thoughts, or stopped for a reason that ends no answer; not judged."""
-    failed: int
-    empty: int
-    """Answers without a sentence."""
-    truncated: NotRequired[int]
-    """Answers that end at the longest length; judged like the others."""
-    refused_units: int
-    """Sentences that refusal detection kept from the judges."""
-
-
 class UnitCounts(TypedDict):
     """Judged sentences by what became of the judgement."""
 
@@ -399,6 +429,18 @@ class Corrected(TypedDict):
     """ACC_atom if all that is missing were out of character, and if all were in character."""
 
 
+class JudgedCell(TypedDict):
+    """What of a cell is told of all judges together, and of each."""
+
+    metrics: CellMetrics
+    units: UnitCounts
+    responses: dict[str, int]
+    runs_used: int
+    """Runs with a scored sentence, of the judge who could use the fewest."""
+    scores: NotRequired[dict[str, int]]
+    """How many sentences got each score."""
+
+
 class CellResult(TypedDict):
     """One cell: model × persona × task × dimension."""
 
@@ -410,19 +452,19 @@ class CellResult(TypedDict):
     simulated: bool
     scale: ScaleAnswer
     runs: int
-    runs_used: int
-    """Runs with a scored sentence, of the judge who could use the fewest."""
     generation: ResponseStatuses
     metrics: CellMetrics
     units: UnitCounts
+    responses: dict[str, int]
+    runs_used: int
+    """Runs with a scored sentence, of the judge who could use the fewest."""
     scores: NotRequired[dict[str, int]]
     """How many sentences got each score."""
-    responses: dict[str, int]
     coverage: NotRequired[Coverage | None]
     """Missing in results from before."""
     corrected: NotRequired[Corrected | None]
     """Missing in results from before."""
-    by_judge: dict[str, Any]
+    by_judge: dict[str, JudgedCell]
 
 
 class CheckError(TypedDict):
@@ -1231,6 +1273,15 @@ class JobList(TypedDict):
     next_cursor: str | None
 
 
+class JudgeResult(TypedDict):
+    """What one judge did in the whole job."""
+
+    judge: str
+    simulated: bool
+    """Whether it was a simulated one."""
+    units: UnitCounts
+
+
 class JudgesDistances(TypedDict):
     """What one judge's scores say of the runs."""
 
@@ -1519,6 +1570,20 @@ class NewWebhook(TypedDict):
     updated_at: str
     secret: str
     """Signs the messages (Standard Webhooks, `v1`). Shown only once."""
+
+
+class PairAgreement(TypedDict):
+    """How far two judges agree; each n counts the sentences that both scored."""
+
+    judges: list[str]
+    left_out: int
+    """Sentences that only one of them scored."""
+    quadratic_kappa: Metric
+    """Cohen's κ with quadratic weights, −1 to 1; 0 is chance, 1 perfect."""
+    exact_agreement: Metric
+    """Share of sentences to which both gave the same score."""
+    mean_absolute_difference: Metric
+    """In points of the scale; 0 is perfect."""
 
 
 class Trait(TypedDict):
@@ -1813,6 +1878,48 @@ class ResponseList(TypedDict):
     next_cursor: str | None
 
 
+class TotalResult(TypedDict):
+    """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
+
+    by: list[str]
+    """Names of the keys that make the group."""
+    model: str
+    """Of every group."""
+    persona: NotRequired[str | None]
+    task: NotRequired[str | None]
+    level: NotRequired[str | None]
+    dimension: NotRequired[str | None]
+    simulated: bool
+    cells: int
+    generation: NotRequired[ResponseStatuses | None]
+    """The responses of the cells; those that several cells share count once. Missing in results from before."""
+    metrics: CellMetrics
+    matched: NotRequired[CellMetrics | None]
+    """Of models: the same over the cells of which every model has the metric; `null` where no model lacks what another has."""
+    units: UnitCounts
+    coverage: NotRequired[Coverage | None]
+    """Missing in results from before."""
+    corrected: NotRequired[Corrected | None]
+    """Missing in results from before."""
+
+
+class VerdictAgreement(TypedDict):
+    """How far all judges agree in one group of cells; each n counts the sentences with two scores or more."""
+
+    by: list[str]
+    """What the group's cells have in common, none for all cells."""
+    task: NotRequired[str | None]
+    dimension: NotRequired[str | None]
+    left_out: int
+    """Sentences that only one judge scored."""
+    alpha_ordinal: Metric
+    """Krippendorff's α by the scores' order, up to 1; 0 is chance."""
+    alpha_interval: Metric
+    """The same by their distances."""
+    pairs: list[PairAgreement]
+    """Every pair of judges, in the judges' order."""
+
+
 class SuspicionCounts(TypedDict):
     """Doubtful judgements, by what makes them so."""
 
@@ -1854,31 +1961,6 @@ class SuspicionSummary(TypedDict):
     """`null` where there are none."""
 
 
-class TotalResult(TypedDict):
-    """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
-
-    model: str
-    """Of every group."""
-    persona: NotRequired[str | None]
-    task: NotRequired[str | None]
-    dimension: NotRequired[str | None]
-    level: NotRequired[str | None]
-    by: list[str]
-    """Names of the keys that make the group."""
-    cells: int
-    simulated: bool
-    generation: NotRequired[ResponseStatuses | None]
-    """The responses of the cells; those that several cells share count once. Missing in results from before."""
-    metrics: CellMetrics
-    matched: NotRequired[CellMetrics | None]
-    """Of models: the same over the cells of which every model has the metric; `null` where no model lacks what another has."""
-    units: UnitCounts
-    coverage: NotRequired[Coverage | None]
-    """Missing in results from before."""
-    corrected: NotRequired[Corrected | None]
-    """Missing in results from before."""
-
-
 class Results(TypedDict):
     """Every metric by cell and by total."""
 
@@ -1889,37 +1971,37 @@ class Results(TypedDict):
     """Why it is `partial`, each `code: words`: `calls_missing`, `cells_without_figure`, `personas_without_score`. Missing in results from before."""
     simulated: bool
     cells: list[CellResult]
+    totals: list[TotalResult]
+    judges: list[JudgeResult]
+    correlations: NotRequired[list[Correlation]]
+    length_effects: NotRequired[list[LengthEffect]]
+    verdict_agreement: NotRequired[list[VerdictAgreement]]
+    """How well several judges' verdicts on the same sentences agree: over all of them, by task, by dimension."""
     persona_scores: list[dict[str, Any]]
     """PersonaScore and task scores of each persona and model, with what they leave out."""
     persona_score_totals: NotRequired[list[dict[str, Any]]]
     """Means and standard deviations over personas, by model; the model's refusal rate; `coverage` of the planned grades; in `corrected` PersonaScore's bounds; `matched` over the personas of which every model has a PersonaScore."""
     judge_agreement: NotRequired[list[dict[str, Any]]]
     """How well each two judges' grades agree, by task."""
-    verdict_agreement: NotRequired[list[dict[str, Any]]]
-    """How well several judges' verdicts on the same sentences agree: over all of them, by task, by dimension."""
-    preparation: NotRequired[list[dict[str, Any]]]
-    """What the reasoner was asked, by kind and task, and what was dropped."""
     persona_set: NotRequired[PersonaGenerationResult | None]
     """Of a job that makes up personas and does nothing else."""
+    preparation: NotRequired[list[dict[str, Any]]]
+    """What the reasoner was asked, by kind and task, and what was dropped."""
     suspicion: NotRequired[SuspicionSummary | None]
     """Verdicts that a judged text may have swayed; `null` for a job in which nothing is judged."""
     judging_check: NotRequired[JudgingCheck | None]
     """Of a job that judges several sentences a call: how far that agrees with one by one."""
-    human_agreement: NotRequired[list[HumanAgreement]]
-    """How far annotators agree with the judges; only where there are any."""
-    totals: list[TotalResult]
-    judges: list[dict[str, Any]]
-    correlations: NotRequired[list[Correlation]]
-    length_effects: NotRequired[list[LengthEffect]]
     started_at: str | None
     computed_at: str
-    failures: NotRequired[list[FailedCalls]]
-    """Failed calls, as a job shows them."""
     usage: JobUsage
     cost: Cost
+    failures: NotRequired[list[FailedCalls]]
+    """Failed calls, as a job shows them."""
     reuse: NotRequired[ReuseAnswer | None]
     """`null` for a job that does not ask for it."""
     manifest: dict[str, Any]
+    human_agreement: NotRequired[list[HumanAgreement]]
+    """How far annotators agree with the judges; only where there are any."""
 
 
 class RotationIn(TypedDict):

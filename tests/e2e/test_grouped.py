@@ -6,8 +6,8 @@ from statistics import fmean
 
 import pytest
 
-from app.api.results.answers import Results
 from app.api.results.response_answers import ResponseList
+from app.domain.results.contract import Results
 from tests.e2e.stack import Json, Stack, judged_path
 
 SENTENCES = 6

@@ -33,4 +33,4 @@ def agreed(*cells: JointScores, judges: Sequence[str] = ("a", "b")) -> tuple[Ver
 
 def agreement_of(*cells: JointScores, judges: Sequence[str] = ("a", "b")) -> list[dict[str, Any]]:
     """The same as it stands in the results."""
-    return [found.to_json() for found in agreed(*cells, judges=judges)]
+    return [found.model_dump(mode="json", exclude_unset=True) for found in agreed(*cells, judges=judges)]

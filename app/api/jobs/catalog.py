@@ -10,10 +10,10 @@ from app.api.http.access import needs
 from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.openapi import PROBLEMS, answers_with
 from app.api.jobs import catalog_answers
-from app.api.results import baseline_answers
 from app.domain.keys.api_key import Scope
 from app.domain.personagym.prompts import rubric_outline
 from app.domain.personagym.specification import EXPECTED_UNITS
+from app.domain.results.baselines import Baselines
 from app.services.results.baselines import BaselineFilter, baselines_json
 
 router = APIRouter(
@@ -114,9 +114,7 @@ async def models(services: ServicesDep, tenant: TenantDep) -> Response:
 Filter = Annotated[str | None, Query(max_length=300)]
 
 
-@router.get(
-    "/baselines", responses=answers_with(baseline_answers.Baselines), summary="Read published figures"
-)
+@router.get("/baselines", responses=answers_with(Baselines), summary="Read published figures")
 @needs(Scope.READ)
 async def published(
     source: Annotated[Literal["atomic", "personagym"] | None, Query(description="Which paper's.")] = None,

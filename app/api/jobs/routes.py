@@ -24,15 +24,14 @@ from app.api.http.dependencies import (
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
-from app.api.results import answers as result_answers
 from app.api.results import response_answers
-from app.api.results.metric_answers import RunDistances
 from app.api.results.routes import JUNIT_TYPE, junit_answer
 from app.db.jobs import jobs
 from app.domain.jobs.contract import JobDetail, JobList, Plan
 from app.domain.jobs.request import JobChangeIn, JobIn
 from app.domain.jobs.status import JobStatus
 from app.domain.keys.api_key import Scope
+from app.domain.results.contract import Results, RunDistances
 from app.services.jobs.control import cancel_job, change_budget, delete_job, pause_job, resume_job, retry_job
 from app.services.jobs.follow import read_state
 from app.services.jobs.plan import plan_job
@@ -235,7 +234,7 @@ async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep)
 
 @router.get(
     "/{job_id}/results",
-    responses=answers_with(result_answers.Results) | NOT_FOUND,
+    responses=answers_with(Results) | NOT_FOUND,
     summary="Read the results",
 )
 @needs(Scope.READ)

@@ -1,47 +1,62 @@
 """All metrics of one cell, from one judge or from several."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from pydantic import ConfigDict, Field
 
+from app.domain.contract import Answer
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.metric import Metric, MetricSet, values_of
 from app.domain.metrics.registry import METRICS
 from app.domain.metrics.scores import CellScores
 
 
-@dataclass(frozen=True, slots=True)
-class UnitCounts:
-    """Judged units by what became of the judgement; a unit judged by two judges counts twice.
+class UnitCounts(Answer):
+    """Judged sentences by what became of the judgement."""
 
-    Attributes:
-        scored: Have a score.
-        not_applicable: Say nothing about the trait, according to the judge.
-        refused: The response was a refusal, or the judge refused.
-        unparsed: The judge's reply could not be read.
-        failed: The judge could not be called.
-        filtered: The content filter of the judge's provider refused the prompt, or stopped the reply.
-    """
+    # A sentence that two judges judged counts twice.
+    model_config = ConfigDict(frozen=True)
 
-    scored: int = 0
-    not_applicable: int = 0
-    refused: int = 0
-    unparsed: int = 0
-    failed: int = 0
-    filtered: int = 0
-
-    @property
-    def total(self) -> int:
-        """Units of any status."""
-        return self.scored + self.not_applicable + self.refused + self.filtered + self.unparsed + self.failed
+    total: int
+    scored: int
+    not_applicable: int
+    refused: int
+    unparsed: int
+    failed: int
+    filtered: int = Field(0, description="Refused by the content filter of the judge's provider.")
 
     @classmethod
-    def sum(cls, counts: Sequence["UnitCounts"]) -> "UnitCounts":
-        """Counts added up, status by status."""
+    def of(
+        cls,
+        *,
+        scored: int = 0,
+        not_applicable: int = 0,
+        refused: int = 0,
+        unparsed: int = 0,
+        failed: int = 0,
+        filtered: int = 0,
+    ) -> Self:
+        """The counts with their total."""
         return cls(
-            **{field.name: sum(getattr(count, field.name) for count in counts) for field in fields(cls)}
+            total=scored + not_applicable + refused + unparsed + failed + filtered,
+            scored=scored,
+            not_applicable=not_applicable,
+            refused=refused,
+            unparsed=unparsed,
+            failed=failed,
+            filtered=filtered,
         )
+
+    @classmethod
+    def sum(cls, counts: Sequence["UnitCounts"]) -> Self:
+        """Counts added up, status by status."""
+        return cls(**{name: sum(getattr(count, name) for count in counts) for name in cls.model_fields})
+
+
+NO_UNITS = UnitCounts.of()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +100,7 @@ class CellMetrics:
     """
 
     metrics: MetricSet
-    units: UnitCounts = UnitCounts()
+    units: UnitCounts = NO_UNITS
     responses: ResponseCounts = ResponseCounts()
     runs: RunCounts = RunCounts()
     scores: tuple[int, ...] = ()
@@ -98,7 +113,7 @@ def measure(scores: CellScores) -> CellMetrics:
     """All metrics of one cell by one judge."""
     return CellMetrics(
         metrics={name: found for metric in METRICS for name, found in metric.measure(scores).items()},
-        units=UnitCounts(
+        units=UnitCounts.of(
             scored=int(scores.counts.sum()),
             not_applicable=scores.excluded.get(VerdictStatus.NOT_APPLICABLE, 0),
             refused=scores.excluded.get(VerdictStatus.REFUSED, 0),

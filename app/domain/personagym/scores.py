@@ -249,7 +249,7 @@ def _scores(grades: Iterable[Grade]) -> FloatArray:
 
 def _counts(grades: Iterable[Grade]) -> UnitCounts:
     statuses = [grade.verdict.status for grade in grades]
-    return UnitCounts(**{status.value: statuses.count(status) for status in VerdictStatus})
+    return UnitCounts.of(**{status.value: statuses.count(status) for status in VerdictStatus})
 
 
 def _model_total(model: str, results: Sequence[PersonaResult], sample: PersonaSample | None) -> ModelTotal:

@@ -8,7 +8,7 @@ import numpy as np
 from app.domain.metrics.definition import Family
 from app.domain.metrics.metric import FloatArray
 from app.domain.metrics.registry import names
-from app.domain.results.results import CellResult, Correlation, LengthEffect
+from app.domain.results.results import Correlation, LengthEffect, MeasuredCell
 from app.domain.statistics.correlation import pearson
 from app.domain.statistics.groups import PersonaSample
 
@@ -26,10 +26,10 @@ LENGTH_METRICS = in_order_of(("ic_atom", "acc_atom", "rc_atom"))
 """Section 6's."""
 TABLE_4, TABLE_8 = tuple(product(RESPONSE, COLUMNS)), tuple(combinations(ATOMIC, 2))
 
-_Figure = Callable[[CellResult], float | None]
+_Figure = Callable[[MeasuredCell], float | None]
 
 
-def correlations(cells: Sequence[CellResult], sample: PersonaSample | None) -> tuple[Correlation, ...]:
+def correlations(cells: Sequence[MeasuredCell], sample: PersonaSample | None) -> tuple[Correlation, ...]:
     """The pairs of metrics whose correlations Tables 4 and 8 print, each over all cells that have both.
 
     Args:
@@ -45,7 +45,7 @@ def correlations(cells: Sequence[CellResult], sample: PersonaSample | None) -> t
     )
 
 
-def length_effects(cells: Sequence[CellResult], sample: PersonaSample | None) -> tuple[LengthEffect, ...]:
+def length_effects(cells: Sequence[MeasuredCell], sample: PersonaSample | None) -> tuple[LengthEffect, ...]:
     """How the atomic metrics go with the number of units, as in section 6, over all cells and in each task.
 
     Tasks ask for texts of different length and differ otherwise too; within a task only length is left.
@@ -68,7 +68,7 @@ def length_effects(cells: Sequence[CellResult], sample: PersonaSample | None) ->
 
 
 def _pairs(
-    cells: Sequence[CellResult], first: _Figure, second: _Figure
+    cells: Sequence[MeasuredCell], first: _Figure, second: _Figure
 ) -> tuple[FloatArray, FloatArray, list[str]]:
     """Both figures of the cells that have both, and the cells' personas."""
     found = [
@@ -87,12 +87,12 @@ def _value(name: str) -> _Figure:
     return lambda cell: cell.metrics[name].value
 
 
-def _units(cell: CellResult) -> float | None:
+def _units(cell: MeasuredCell) -> float | None:
     """Units of a judged response, on average; both counts are of judgements, so judges cancel out."""
     responses = cell.metrics.responses.total
     return cell.metrics.units.total / responses if responses else None
 
 
-def _scored_units(cell: CellResult) -> float | None:
+def _scored_units(cell: MeasuredCell) -> float | None:
     responses = cell.metrics.responses.total
     return cell.metrics.units.scored / responses if responses else None

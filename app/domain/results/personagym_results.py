@@ -2,12 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
+from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.metric import Metric
 from app.domain.personagym.agreement import Agreement, agreements
 from app.domain.personagym.scores import (
@@ -95,7 +96,7 @@ def _persona(result: PersonaResult, own: Sequence[GymTally]) -> Json:
             id_: task.score.to_json()
             | {
                 "questions": task.questions,
-                "grades": asdict(task.grades) | {"total": task.grades.total},
+                "grades": _grades(task.grades),
                 "by_judge": {judge: score.to_json() for judge, score in task.by_judge.items()},
                 "responses": _responses([t for t in own if t.task == id_]),
             }
@@ -123,7 +124,7 @@ def _model(
         },
         "refusal_rate": _refusal_rate(own, sample),
         "responses": _responses(own),
-        "grades": asdict(total.grades) | {"total": total.grades.total},
+        "grades": _grades(total.grades),
         "coverage": _coverage(graded),
         "corrected": {"persona_score_bounds": _bounds(graded)},
     }
@@ -226,6 +227,10 @@ def _agreement(found: Agreement) -> Json:
         "spearman": found.spearman.to_json(),
         "mean_absolute_difference": found.mean_absolute_difference.to_json(),
     }
+
+
+def _grades(counts: UnitCounts) -> Json:
+    return counts.model_dump(exclude={"total"}) | {"total": counts.total}
 
 
 def _spread(spread: Spread) -> Json:

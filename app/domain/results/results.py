@@ -1,56 +1,54 @@
-"""A job's results, typed, and their form in the HTTP contract."""
+"""What is measured of a job's cells, groups of cells and judges, before it is shown."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import dataclass, field
+from typing import Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from app.domain.contract import Answer
 from app.domain.instruments.dimension import Scale
 from app.domain.metrics.cell import CellMetrics, UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet
-from app.domain.metrics.registry import METRICS
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
 from app.domain.statistics.groups import Influence
 
-Json = dict[str, object]
 
+class ResponseStatuses(Answer):
+    """A cell's responses by what became of them before judging."""
 
-@dataclass(frozen=True, slots=True)
-class ResponseStatuses:
-    """A cell's responses by what became of them, before any judging.
+    model_config = ConfigDict(frozen=True)
 
-    Attributes:
-        planned: Responses that the cell shall have.
-        answered: Texts that are not refusals, empty ones included.
-        refused: The model's refusals, recognised before judging; their sentences were not sent to a judge.
-        filtered: Refused or stopped by the content filter of the model's provider; not judged.
-        no_answer: Nothing but thoughts, or stopped for a reason that ends no answer; not judged.
-        failed: Calls that never succeeded.
-        empty: Answers without a single sentence.
-        truncated: Answers that end at the longest length; judged like the others.
-        refused_units: Sentences that the refusals removed.
-    """
-
-    planned: int = 0
-    answered: int = 0
-    refused: int = 0
-    filtered: int = 0
-    no_answer: int = 0
-    failed: int = 0
-    empty: int = 0
-    truncated: int = 0
-    refused_units: int = 0
+    planned: int
+    answered: int = Field(description="Texts that are not refusals, empty ones included.")
+    refused: int = Field(description="By the model.")
+    filtered: int = Field(0, description="Refused or stopped by the provider's content filter; not judged.")
+    no_answer: int = Field(
+        0, description="Nothing but thoughts, or stopped for a reason that ends no answer; not judged."
+    )
+    failed: int
+    empty: int = Field(description="Answers without a sentence.")
+    truncated: int = Field(0, description="Answers that end at the longest length; judged like the others.")
+    refused_units: int = Field(description="Sentences that refusal detection kept from the judges.")
 
     @classmethod
-    def sum(cls, statuses: Iterable["ResponseStatuses"]) -> "ResponseStatuses":
+    def of(cls, **counts: int) -> Self:
+        """The counts, 0 where none is given."""
+        return cls(**dict.fromkeys(cls.model_fields, 0) | counts)
+
+    @classmethod
+    def sum(cls, statuses: Iterable["ResponseStatuses"]) -> Self:
         """Several cells' responses, added up."""
-        return cls(*(sum(counts) for counts in zip(*map(astuple, statuses), strict=True)))
+        found = list(statuses)
+        return cls(**{name: sum(getattr(each, name) for each in found) for name in cls.model_fields})
+
+
+NO_RESPONSES = ResponseStatuses.of()
 
 
 @dataclass(frozen=True, slots=True)
-class CellResult:
+class MeasuredCell:
     """The metrics of one cell on one dimension.
 
     Attributes:
@@ -80,7 +78,7 @@ class CellResult:
     by_judge: Mapping[str, CellMetrics] = field(default_factory=dict)
     scale: Scale = field(default_factory=Scale)
     simulated: bool = False
-    statuses: ResponseStatuses = field(default_factory=ResponseStatuses)
+    statuses: ResponseStatuses = NO_RESPONSES
     influences: Mapping[str, Influence] = field(default_factory=dict, compare=False, repr=False)
     coverage: Coverage | None = None
     corrected: Corrected | None = None
@@ -89,29 +87,6 @@ class CellResult:
     def key(self) -> tuple[str, str, str, str, str]:
         """What identifies the cell, in the order in which cells are listed."""
         return self.model, self.persona, self.task, self.dimension, self.level
-
-    def to_json(self) -> Json:
-        """The cell in the contract's form."""
-        return {
-            "model": self.model,
-            "persona": self.persona,
-            "task": self.task,
-            "dimension": self.dimension,
-            "level": self.level,
-            "simulated": self.simulated,
-            "scale": {
-                "minimum": self.scale.minimum,
-                "maximum": self.scale.maximum,
-                "levels": list(self.scale.levels),
-            },
-            "runs": self.runs,
-            "generation": asdict(self.statuses),
-            **_cell_metrics_json(self.metrics, self.scale),
-            **_missing_json(self.coverage, self.corrected),
-            "by_judge": {
-                judge: _cell_metrics_json(own, self.scale) for judge, own in sorted(self.by_judge.items())
-            },
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +110,7 @@ class Total:
     cells: int
     units: UnitCounts
     simulated: bool = False
-    statuses: ResponseStatuses = field(default_factory=ResponseStatuses)
+    statuses: ResponseStatuses = NO_RESPONSES
     coverage: Coverage | None = None
     corrected: Corrected | None = None
     matched: MetricSet | None = None
@@ -144,20 +119,6 @@ class Total:
     def by(self) -> tuple[str, ...]:
         """Names of the keys that make the group."""
         return tuple(self.keys)
-
-    def to_json(self) -> Json:
-        """The total in the contract's form; ``left_out`` counts the cells that lack a metric."""
-        return {
-            "by": list(self.by),
-            **self.keys,
-            "simulated": self.simulated,
-            "cells": self.cells,
-            "generation": asdict(self.statuses),
-            "metrics": _metrics_json(self.metrics, cells=self.cells),
-            "matched": None if self.matched is None else _metrics_json(self.matched, cells=self.cells),
-            "units": _units_json(self.units),
-            **_missing_json(self.coverage, self.corrected),
-        }
 
 
 class Correlation(Answer):
@@ -176,27 +137,16 @@ class LengthEffect(Answer):
     scored_units: Metric = Field(description="The same with those that have a score.")
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeResult:
-    """What one judge did in the whole job.
-
-    Attributes:
-        judge: The judge's label.
-        units: The units that it was given, by status.
-        simulated: Whether it was a simulated one.
-    """
+class JudgeResult(Answer):
+    """What one judge did in the whole job."""
 
     judge: str
+    simulated: bool = Field(description="Whether it was a simulated one.")
     units: UnitCounts
-    simulated: bool = False
-
-    def to_json(self) -> Json:
-        """The judge in the contract's form."""
-        return {"judge": self.judge, "simulated": self.simulated, "units": _units_json(self.units)}
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class Measured:
     """All cells, totals and judges of a job, each in a stable order.
 
     Attributes:
@@ -207,7 +157,7 @@ class Results:
         length_effects: Over all cells, then task by task.
     """
 
-    cells: tuple[CellResult, ...]
+    cells: tuple[MeasuredCell, ...]
     totals: tuple[Total, ...]
     judges: tuple[JudgeResult, ...]
     correlations: tuple[Correlation, ...]
@@ -217,70 +167,3 @@ class Results:
     def simulated(self) -> bool:
         """Whether any cell or judge is simulated, so that the figures describe no real model."""
         return any(cell.simulated for cell in self.cells) or any(judge.simulated for judge in self.judges)
-
-    def to_json(self) -> Json:
-        """The results in the contract's form: JSON types only, missing values ``None``, no NaN and no infinity."""
-        return {
-            "simulated": self.simulated,
-            "cells": [cell.to_json() for cell in self.cells],
-            "totals": [total.to_json() for total in self.totals],
-            "judges": [judge.to_json() for judge in self.judges],
-            "correlations": [found.model_dump(exclude_unset=True) for found in self.correlations],
-            "length_effects": [found.model_dump(exclude_unset=True) for found in self.length_effects],
-        }
-
-
-def _cell_metrics_json(metrics: CellMetrics, scale: Scale) -> Json:
-    return {
-        "metrics": _metrics_json(metrics.metrics),
-        "units": _units_json(metrics.units),
-        "responses": {
-            "total": metrics.responses.total,
-            "without_scored_unit": metrics.responses.without_scored_unit,
-            "with_one_scored_unit": metrics.responses.with_one_scored_unit,
-        },
-        "runs_used": metrics.runs.used,
-        "scores": {str(scale.minimum + n): count for n, count in enumerate(metrics.scores)},
-    }
-
-
-def _missing_json(coverage: Coverage | None, corrected: Corrected | None) -> Json:
-    return {
-        "coverage": None if coverage is None else coverage.model_dump(),
-        "corrected": None if corrected is None else corrected.model_dump(exclude_unset=True),
-    }
-
-
-def _units_json(units: UnitCounts) -> Json:
-    return {
-        "total": units.total,
-        "scored": units.scored,
-        "not_applicable": units.not_applicable,
-        "refused": units.refused,
-        "unparsed": units.unparsed,
-        "failed": units.failed,
-        "filtered": units.filtered,
-    }
-
-
-def _metrics_json(metrics: MetricSet, cells: int | None = None) -> Json:
-    """All metrics by name, each with its parts.
-
-    Args:
-        metrics: The metrics.
-        cells: For a total, how many cells it has: each metric then says how many of them it left out.
-    """
-    found: dict[str, object] = {}
-    for metric in METRICS:
-        own = metrics[metric.name].to_json()
-        if cells is not None:
-            own["left_out"] = cells - metrics[metric.name].n
-        for part, name in zip(metric.parts, metric.names[1:], strict=True):
-            own |= _part_json(part, metrics[name])
-        found[metric.name] = own
-    return found
-
-
-def _part_json(name: str, part: Metric) -> Json:
-    """A part's fields, which have its name before theirs."""
-    return {name if key == "value" else f"{name}_{key}": found for key, found in part.to_json().items()}

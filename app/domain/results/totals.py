@@ -15,7 +15,7 @@ from app.domain.metrics.registry import METRICS, range_of
 from app.domain.results.correlations import correlations, length_effects
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
-from app.domain.results.results import CellResult, JudgeResult, ResponseStatuses, Results, Total
+from app.domain.results.results import JudgeResult, Measured, MeasuredCell, ResponseStatuses, Total
 from app.domain.statistics.groups import Member, PersonaSample, stratified_interval
 
 GROUPINGS = (
@@ -38,7 +38,7 @@ MIXED_SCALES = (
 )
 
 
-def totals(cells: Sequence[CellResult], seed: int | None = None) -> tuple[Total, ...]:
+def totals(cells: Sequence[MeasuredCell], seed: int | None = None) -> tuple[Total, ...]:
     """Unweighted means over the cells of every group of every grouping.
 
     Unweighted: every cell counts the same, however many runs or units it has. That is how the 36 averages of
@@ -58,7 +58,7 @@ def totals(cells: Sequence[CellResult], seed: int | None = None) -> tuple[Total,
 
 
 def _matched(
-    found: Sequence[Total], cells: Sequence[CellResult], sample: PersonaSample | None
+    found: Sequence[Total], cells: Sequence[MeasuredCell], sample: PersonaSample | None
 ) -> Iterator[Total]:
     """The totals, those of models with their means over the cells of which every model has the metric, where only some do.
 
@@ -80,7 +80,7 @@ def _matched(
         yield replace(total, matched=metrics)
 
 
-def _of_some_models(name: str, cells: Sequence[CellResult]) -> set[tuple[str, ...]]:
+def _of_some_models(name: str, cells: Sequence[MeasuredCell]) -> set[tuple[str, ...]]:
     """The places at which some models have a metric and others do not."""
     models = {cell.model for cell in cells}
     having = Counter(cell.key[1:] for cell in cells if cell.metrics[name].value is not None)
@@ -88,8 +88,8 @@ def _of_some_models(name: str, cells: Sequence[CellResult]) -> set[tuple[str, ..
 
 
 def summarize(
-    cells: Sequence[CellResult], judges: Mapping[str, bool] | None = None, seed: int | None = None
-) -> Results:
+    cells: Sequence[MeasuredCell], judges: Mapping[str, bool] | None = None, seed: int | None = None
+) -> Measured:
     """Cells, totals and judges of a job, and what goes with what over its cells.
 
     Args:
@@ -109,7 +109,7 @@ def summarize(
         for label in labels
     )
     sample = _sample(cells, seed)
-    return Results(
+    return Measured(
         cells=ordered,
         totals=totals(ordered, seed),
         judges=judged,
@@ -118,12 +118,12 @@ def summarize(
     )
 
 
-def _sample(cells: Sequence[CellResult], seed: int | None) -> PersonaSample | None:
+def _sample(cells: Sequence[MeasuredCell], seed: int | None) -> PersonaSample | None:
     return None if seed is None else PersonaSample([cell.persona for cell in cells], seed)
 
 
-def _grouped(cells: Sequence[CellResult], by: tuple[str, ...], sample: PersonaSample | None) -> list[Total]:
-    def keys_of(cell: CellResult) -> tuple[str, ...]:
+def _grouped(cells: Sequence[MeasuredCell], by: tuple[str, ...], sample: PersonaSample | None) -> list[Total]:
+    def keys_of(cell: MeasuredCell) -> tuple[str, ...]:
         return tuple(getattr(cell, name) for name in by)
 
     return [
@@ -132,7 +132,7 @@ def _grouped(cells: Sequence[CellResult], by: tuple[str, ...], sample: PersonaSa
     ]
 
 
-def _total(keys: dict[str, str], cells: list[CellResult], sample: PersonaSample | None) -> Total:
+def _total(keys: dict[str, str], cells: list[MeasuredCell], sample: PersonaSample | None) -> Total:
     metrics = {name: _over_cells(name, cells, sample) for metric in METRICS for name in metric.names}
     if _mixes_scales(cells):
         metrics["mean"] = Metric.missing(MIXED_SCALES)
@@ -149,16 +149,16 @@ def _total(keys: dict[str, str], cells: list[CellResult], sample: PersonaSample 
     )
 
 
-def _mixes_scales(cells: Sequence[CellResult]) -> bool:
+def _mixes_scales(cells: Sequence[MeasuredCell]) -> bool:
     return len({(cell.scale.minimum, cell.scale.maximum) for cell in cells}) > 1
 
 
-def _coverage(cells: Sequence[CellResult]) -> Coverage | None:
+def _coverage(cells: Sequence[MeasuredCell]) -> Coverage | None:
     known = [cell.coverage for cell in cells if cell.coverage is not None]
     return Coverage.sum(known) if known else None
 
 
-def _corrected(cells: Sequence[CellResult], sample: PersonaSample | None) -> Corrected | None:
+def _corrected(cells: Sequence[MeasuredCell], sample: PersonaSample | None) -> Corrected | None:
     found = [(cell, cell.corrected) for cell in cells if cell.corrected is not None]
     if not found:
         return None
@@ -175,7 +175,7 @@ def _corrected(cells: Sequence[CellResult], sample: PersonaSample | None) -> Cor
 
 
 def _over_cells(
-    name: str, cells: Sequence[CellResult], sample: PersonaSample | None, reason: str = NO_CELL
+    name: str, cells: Sequence[MeasuredCell], sample: PersonaSample | None, reason: str = NO_CELL
 ) -> Metric:
     """The mean of one metric over the cells that have it, with its intervals."""
     if not cells:

@@ -1,11 +1,13 @@
 """How far several judges agree on the same sentences, over all of a job and in its tasks and dimensions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from pydantic import Field
 
+from app.domain.contract import Answer
 from app.domain.instruments.dimension import Scale
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.results.totals import MIXED_SCALES
@@ -42,62 +44,28 @@ class JointScores:
     counts: IntArray
 
 
-@dataclass(frozen=True, slots=True)
-class PairAgreement:
-    """How far two judges agree. Each metric's n is the number of units that both scored.
-
-    Attributes:
-        judges: The two labels.
-        left_out: Units that only one of them scored.
-        quadratic_kappa: Cohen's κ with quadratic weights, −1–1; 0 is chance, 1 perfect.
-        exact_agreement: Share of units to which both gave the same score, 0–1.
-        mean_absolute_difference: In points of the scale; 0 is perfect.
-    """
+class PairAgreement(Answer):
+    """How far two judges agree; each n counts the sentences that both scored."""
 
     judges: tuple[str, str]
-    left_out: int
-    quadratic_kappa: Metric
-    exact_agreement: Metric
-    mean_absolute_difference: Metric
+    left_out: int = Field(description="Sentences that only one of them scored.")
+    quadratic_kappa: Metric = Field(
+        description="Cohen's κ with quadratic weights, −1 to 1; 0 is chance, 1 perfect."
+    )
+    exact_agreement: Metric = Field(description="Share of sentences to which both gave the same score.")
+    mean_absolute_difference: Metric = Field(description="In points of the scale; 0 is perfect.")
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictAgreement:
-    """How far all judges agree in one group of cells. Each metric's n is the number of units with two scores or more.
+class VerdictAgreement(Answer):
+    """How far all judges agree in one group of cells; each n counts the sentences with two scores or more."""
 
-    Attributes:
-        keys: What the group's cells have in common.
-        left_out: Units that only one judge scored.
-        alpha_ordinal: Krippendorff's α by the scores' order, up to 1; 0 is chance.
-        alpha_interval: The same by their distances.
-        pairs: Every pair of judges, in the judges' order.
-    """
-
-    keys: Mapping[str, str]
-    left_out: int
-    alpha_ordinal: Metric
-    alpha_interval: Metric
-    pairs: tuple[PairAgreement, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """The agreement in the HTTP contract's form."""
-        return {
-            "by": list(self.keys),
-            **self.keys,
-            "left_out": self.left_out,
-            "alpha_ordinal": self.alpha_ordinal.to_json(),
-            "alpha_interval": self.alpha_interval.to_json(),
-            "pairs": [
-                {
-                    "judges": list(pair.judges),
-                    "left_out": pair.left_out,
-                    "quadratic_kappa": pair.quadratic_kappa.to_json(),
-                    "exact_agreement": pair.exact_agreement.to_json(),
-                    "mean_absolute_difference": pair.mean_absolute_difference.to_json(),
-                }
-                for pair in self.pairs
-            ],
-        }
+    by: list[str] = Field(description="What the group's cells have in common, none for all cells.")
+    task: str | None = None
+    dimension: str | None = None
+    left_out: int = Field(description="Sentences that only one judge scored.")
+    alpha_ordinal: Metric = Field(description="Krippendorff's α by the scores' order, up to 1; 0 is chance.")
+    alpha_interval: Metric = Field(description="The same by their distances.")
+    pairs: list[PairAgreement] = Field(description="Every pair of judges, in the judges' order.")
 
 
 def verdict_agreement(
@@ -129,11 +97,12 @@ def _agreement(
 ) -> VerdictAgreement:
     units = _Units(cells, sample)
     return VerdictAgreement(
-        keys=keys,
+        by=list(keys),
+        **keys,
         left_out=int(units.counts[units.given == 1].sum()),
         alpha_ordinal=units.alpha(ordinal=True),
         alpha_interval=units.alpha(ordinal=False),
-        pairs=tuple(units.pair(judges, one, other) for one, other in combinations(range(len(judges)), 2)),
+        pairs=[units.pair(judges, one, other) for one, other in combinations(range(len(judges)), 2)],
     )
 
 
@@ -182,7 +151,13 @@ class _Units:
         both = known == len(labels)
         if self._mixed or not both.any():
             none = Metric.missing(MIXED_SCALES if self._mixed else NO_JOINT)
-            return PairAgreement(labels, left_out, none, none, none)
+            return PairAgreement(
+                judges=labels,
+                left_out=left_out,
+                quadratic_kappa=none,
+                exact_agreement=none,
+                mean_absolute_difference=none,
+            )
         persona, first, second, counts = self._table(columns[both], self._persona[both], self.counts[both])
         units, clusters = int(counts.sum()), len(np.unique(persona))
 

@@ -1,20 +1,28 @@
 """The papers' published figures in the form of a job's results."""
 
-import json
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
-from app.domain.metrics.cell import CellMetrics
+from app.domain.metrics import cell as measured
 from app.domain.metrics.definition import Estimate
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.registry import METRICS
 from app.domain.personagym.scores import SCORES
+from app.domain.results.baselines import (
+    BaselineCell,
+    Baselines,
+    BaselineScores,
+    BaselineSource,
+    BaselineTotal,
+    Spread,
+)
+from app.domain.results.contract import CellMetrics, ScaleAnswer
 from app.domain.results.correlations import correlations
 from app.domain.results.personagym_results import PAPER_TASKS
-from app.domain.results.results import CellResult, Total
+from app.domain.results.results import MeasuredCell, Total
 from app.domain.results.totals import totals
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.resampling import student
@@ -27,23 +35,24 @@ from app.instruments.published import (
 
 Json = dict[str, Any]
 
-ATOMIC, PERSONAGYM = "atomic", "personagym"
-SOURCES = {
-    ATOMIC: {
-        "id": ATOMIC,
-        "title": "Spotting Out-of-Character Behavior: Atomic-Level Evaluation of Persona Fidelity in Open-Ended Generation",
-        "year": 2025,
-        "tables": "Tables 18–29",
-        "judges": ["gpt-4o-2024-08-06"],
-    },
-    PERSONAGYM: {
-        "id": PERSONAGYM,
-        "title": "PersonaGym: Evaluating Persona Agents and LLMs",
-        "year": 2024,
-        "tables": "Table 1",
-        "judges": None,
-    },
-}
+ATOMIC: Literal["atomic"] = "atomic"
+PERSONAGYM: Literal["personagym"] = "personagym"
+SOURCES = (
+    BaselineSource(
+        id=ATOMIC,
+        title="Spotting Out-of-Character Behavior: Atomic-Level Evaluation of Persona Fidelity in Open-Ended Generation",
+        year=2025,
+        tables="Tables 18–29",
+        judges=["gpt-4o-2024-08-06"],
+    ),
+    BaselineSource(
+        id=PERSONAGYM,
+        title="PersonaGym: Evaluating Persona Agents and LLMs",
+        year=2024,
+        tables="Table 1",
+        judges=None,
+    ),
+)
 NOTE = (
     "Published results from other judges, other dates and other texts: use them for orientation, not for"
     " significance."
@@ -63,7 +72,7 @@ class BaselineFilter:
     """Which published figures are wanted; ``None`` wants all.
 
     Attributes:
-        source: One of :data:`SOURCES`.
+        source: Id of one of :data:`SOURCES`.
         model: The model as its paper names it.
         persona: A built-in persona's id.
         task: A task's id.
@@ -78,12 +87,17 @@ class BaselineFilter:
 @lru_cache(_REMEMBERED)
 def baselines_json(wanted: BaselineFilter) -> str:
     """The figures that pass a filter as JSON text."""
-    return json.dumps(baselines(wanted), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _published(wanted).model_dump_json(exclude_unset=True)
 
 
 @lru_cache(_REMEMBERED_DOCUMENTS)
 def baselines(wanted: BaselineFilter) -> Json:
-    """The figures that pass a filter, for all who ask and none to change; totals are over the cells that pass."""
+    """The figures that pass a filter in the form of results, for all who ask and none to change."""
+    return _published(wanted).model_dump(exclude_unset=True)
+
+
+def _published(wanted: BaselineFilter) -> Baselines:
+    """The figures that pass a filter; totals are over the cells that pass."""
     cells = [_cell(row) for row in published_cells()] if wanted.source != PERSONAGYM else []
     cells = [
         cell
@@ -95,69 +109,87 @@ def baselines(wanted: BaselineFilter) -> Json:
     # Table 1 is over personas that nobody can name.
     no_scores = wanted.source == ATOMIC or wanted.persona is not None
     scores = [] if no_scores else [row for row in published_scores() if wanted.model in {None, row.model}]
-    return {
-        "object": "baselines",
-        "published": True,
-        "note": NOTE,
-        "sources": [SOURCES[name] for name in SOURCES if wanted.source in {None, name}],
-        "cells": [_cell_json(cell) for cell in sorted(cells, key=lambda cell: cell.key)],
-        "totals": [_total_json(total) for total in totals(cells, SEED)],
-        "correlations": [
-            found.model_dump(exclude_unset=True)
-            for found in correlations(cells, PersonaSample([cell.persona for cell in cells], SEED))
-        ]
-        if cells
-        else [],
-        "persona_scores": [],
-        "persona_score_totals": [found for row in scores if (found := _scores_json(row, wanted.task))],
-    }
+    sample = PersonaSample([cell.persona for cell in cells], SEED) if cells else None
+    return Baselines(
+        object="baselines",
+        published=True,
+        note=NOTE,
+        sources=[source for source in SOURCES if wanted.source in {None, source.id}],
+        cells=[_cell_answer(cell) for cell in sorted(cells, key=lambda cell: cell.key)],
+        totals=[_total_answer(total) for total in totals(cells, SEED)],
+        correlations=list(correlations(cells, sample)) if cells else [],
+        persona_scores=[],
+        persona_score_totals=[found for row in scores if (found := _scores(row, wanted.task))],
+    )
 
 
-def _cell(row: PublishedCell) -> CellResult:
+def _cell(row: PublishedCell) -> MeasuredCell:
     metrics: dict[str, Metric] = {}
     for metric in METRICS:
         n = math.comb(RUNS, 2) if metric.estimate is Estimate.DISTANCES else RUNS
         value = row.metrics.get(metric.name)
         metrics |= dict.fromkeys(metric.names, _PARTS)
         metrics[metric.name] = _UNKNOWN if value is None else Metric.of(value, n).within(_NO_INTERVAL)
-    return CellResult(
+    return MeasuredCell(
         model=row.model,
         persona=f"{row.dimension}-{row.level}",
         task=row.task,
         dimension=row.dimension,
         level=row.level,
         runs=RUNS,
-        metrics=CellMetrics(metrics),
+        metrics=measured.CellMetrics(metrics),
     )
 
 
-def _cell_json(cell: CellResult) -> Json:
-    """A cell without what the paper does not tell: counts of sentences and responses, and judges."""
-    unknown = {"units", "scores", "responses", "runs_used", "generation", "by_judge"}
-    return {"source": ATOMIC} | {name: part for name, part in cell.to_json().items() if name not in unknown}
+def _cell_answer(cell: MeasuredCell) -> BaselineCell:
+    return BaselineCell(
+        source=ATOMIC,
+        model=cell.model,
+        persona=cell.persona,
+        task=cell.task,
+        dimension=cell.dimension,
+        level=cell.level,
+        simulated=False,
+        scale=ScaleAnswer.of(cell.scale),
+        runs=cell.runs,
+        metrics=CellMetrics.of(cell.metrics.metrics),
+        coverage=None,
+        corrected=None,
+    )
 
 
-def _total_json(total: Total) -> Json:
-    return {"source": ATOMIC} | {name: part for name, part in total.to_json().items() if name != "units"}
+def _total_answer(total: Total) -> BaselineTotal:
+    return BaselineTotal(
+        source=ATOMIC,
+        by=list(total.by),
+        **total.keys,
+        simulated=False,
+        cells=total.cells,
+        generation=total.statuses,
+        metrics=CellMetrics.of(total.metrics, total.cells),
+        matched=None if total.matched is None else CellMetrics.of(total.matched, total.cells),
+        coverage=None,
+        corrected=None,
+    )
 
 
-def _scores_json(row: PublishedScores, task: str | None) -> Json | None:
+def _scores(row: PublishedScores, task: str | None) -> BaselineScores | None:
     tasks = {name: _spread(*spread) for name, spread in row.tasks.items() if task in {None, name}}
     if not tasks:
         return None
     whole = {} if task is not None else {"persona_score": _spread(*row.persona_score)}
-    return {
-        "source": PERSONAGYM,
-        "model": row.model,
-        "simulated": False,
-        "tasks_in_paper": PAPER_TASKS,
+    return BaselineScores(
+        source=PERSONAGYM,
+        model=row.model,
+        simulated=False,
+        tasks_in_paper=PAPER_TASKS,
         **whole,
-        "tasks": tasks,
-    }
+        tasks=tasks,
+    )
 
 
-def _spread(mean: float, deviation: float) -> Json:
+def _spread(mean: float, deviation: float) -> Spread:
     """A mean with Student's interval, from the published standard deviation over personas."""
     half = student(PERSONAS - 1) * deviation / math.sqrt(PERSONAS)
     interval = Interval.around(mean, mean - half, mean + half, SCORES)
-    return Metric.of(mean, PERSONAS).within(interval).to_json() | {"sd": deviation, "left_out": 0}
+    return Spread(value=mean, n=PERSONAS, sd=deviation, left_out=0).within(interval)

@@ -1,7 +1,6 @@
 """Computes a job's results from its rows: on request while it runs, and finally when it ends."""
 
 import asyncio
-import json
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -25,17 +24,20 @@ from app.db.results.joint_scores import JointRow, joint_scores
 from app.db.results.result_queries import ResponseTally, ScoreRow, UnjudgedResponse
 from app.db.sets import sets
 from app.db.sets.sets import StoredPersonaSet
+from app.domain.contract import Completeness
 from app.domain.jobs.plan import Cell, GymCell, gym, responses_per_run
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
 from app.domain.personagym.scores import Grade
+from app.domain.results import contract
+from app.domain.results.contract import Results, TotalResult
 from app.domain.results.coverage import coverages
 from app.domain.results.gate import CALLS_MISSING
-from app.domain.results.grouping_check import CheckedSentence, CheckedSentences
+from app.domain.results.grouping_check import CheckedSentence, CheckedSentences, JudgingCheck
 from app.domain.results.personagym_results import RESPONSE_STATUSES, GymTally, gym_results
-from app.domain.results.prompt_injection import WithoutSuspicion
-from app.domain.results.results import CellResult, ResponseStatuses
+from app.domain.results.prompt_injection import SuspicionSummary, WithoutSuspicion
+from app.domain.results.results import MeasuredCell, ResponseStatuses
 from app.domain.results.totals import summarize, totals
 from app.domain.statistics.cells import estimate_cell
 from app.services.job_context import JobContext
@@ -50,11 +52,9 @@ from app.services.results.prompt_injection import (
     read_suspicious,
     suspicion_summary,
 )
-from app.services.sets.persona_sets import generation_json, made_by
+from app.services.sets.persona_sets import generation_result, made_by
 from app.services.sets.sets import PERSONA_SET, QUESTION_SET, made_set_id
-from app.services.timestamps import time_json
 
-FULL, PARTIAL = "full", "partial"
 CELLS_WITHOUT_FIGURE, PERSONAS_WITHOUT_SCORE = "cells_without_figure", "personas_without_score"
 
 
@@ -172,12 +172,12 @@ class Computed(NamedTuple):
     """A job's results.
 
     Attributes:
-        completeness: ``"full"`` or ``"partial"``.
+        completeness: Whether anything is missing.
         called: Whether every planned response and verdict is there and none has failed.
         document: The results as JSON text.
     """
 
-    completeness: str
+    completeness: Completeness
     called: bool
     document: str
 
@@ -198,29 +198,29 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     called = is_full(rows.counts) and _all_made(spec, rows)
     gym_figures = _gym_results(context, rows)
     reasons = _incomplete(cells, gym_figures["persona_scores"], called=called)
-    completeness = PARTIAL if reasons else FULL
+    completeness: Completeness = "partial" if reasons else "full"
     judges = {judge.label: judge.simulated for judge in spec.judges}
-    results = summarize(cells, judges, spec.seed).to_json()
+    measured = summarize(cells, judges, spec.seed)
     check = _check(context, rows)
-    document = {
-        "job": job.id,
-        "name": job.name,
-        "completeness": completeness,
-        "completeness_reasons": reasons,
-        **results,
-        "simulated": job.simulated,  # also where no sentence was judged
-        "verdict_agreement": judge_agreement(context, rows.joint),
+    results = Results(
+        job=job.id,
+        name=job.name,
+        completeness=completeness,
+        completeness_reasons=reasons,
+        simulated=job.simulated,  # also where no sentence was judged
+        **contract.shown(measured),
+        verdict_agreement=judge_agreement(context, rows.joint),
         **gym_figures,
         **_generation_results(spec, rows),
-        "suspicion": _suspicion(context, rows),
+        suspicion=_suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
-        "started_at": time_json(job.started_at),
-        "computed_at": time_json(datetime.now(UTC)),
-        "usage": usage_of(rows.usage).model_dump(mode="json"),
-        "cost": cost_of(rows.usage).model_dump(mode="json"),
-        "failures": [failed.model_dump(mode="json") for failed in failures_of(rows.failed)],
-        "reuse": reuse_of(rows.spared).model_dump(mode="json") if spec.reuse.wanted else None,
-        "manifest": manifest(
+        started_at=job.started_at,
+        computed_at=datetime.now(UTC),
+        usage=usage_of(rows.usage),
+        cost=cost_of(rows.usage),
+        failures=failures_of(rows.failed),
+        reuse=reuse_of(rows.spared) if spec.reuse.wanted else None,
+        manifest=manifest(
             job,
             context,
             rows.snapshots,
@@ -229,12 +229,12 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
             batches=rows.batches,
             reused_snapshots=rows.reused_snapshots,
         ),
-    }
-    return Computed(completeness, called, _text(document))
+    )
+    return Computed(completeness, called, results.document())
 
 
 def _incomplete(
-    cells: Sequence[CellResult], persona_scores: Sequence[Mapping[str, Any]], *, called: bool
+    cells: Sequence[MeasuredCell], persona_scores: Sequence[Mapping[str, Any]], *, called: bool
 ) -> list[str]:
     """Why results are not complete, each ``"code: words"``; nothing where they are."""
     reasons = [] if called else [f"{CALLS_MISSING}: not every planned response and verdict is there"]
@@ -249,26 +249,13 @@ def _incomplete(
     return reasons
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def _text(document: Mapping[str, Any]) -> str:
-    """An object as JSON, its lists element by element: the encoder lets no other thread run before it has ended."""
-    encode = _ENCODER.encode
-    values = {
-        name: f"[{','.join(map(encode, value))}]" if isinstance(value, list) else encode(value)
-        for name, value in document.items()
-    }
-    return f"{{{','.join(f'{encode(name)}:{value}' for name, value in values.items())}}}"
-
-
-def _suspicion(context: JobContext, rows: JobRows) -> dict[str, Any] | None:
+def _suspicion(context: JobContext, rows: JobRows) -> SuspicionSummary | None:
     """The verdicts that a judged text may have swayed; ``None`` for a job in which nothing is judged."""
     spec, found = context.spec, rows.suspicious
     if spec.generation is not None:
         return None
     if not found.any:
-        return suspicion_summary(found, None).model_dump()
+        return suspicion_summary(found, None)
     others = replace(
         rows, scores=found.scores if found.verdicts else rows.scores, grades=list(found.other_grades)
     )
@@ -276,21 +263,23 @@ def _suspicion(context: JobContext, rows: JobRows) -> dict[str, Any] | None:
     without = WithoutSuspicion(
         # What is left out on purpose is not missing.
         totals=[
-            replace(one, coverage=None, corrected=None, matched=None).to_json()
+            TotalResult.of(replace(one, coverage=None, corrected=None, matched=None)).model_dump(
+                exclude_unset=True
+            )
             for one in of_models
             if one.by in {("model",), ("model", "task")}
         ],
         persona_score_totals=_gym_results(context, others).get("persona_score_totals", []),
     )
-    return suspicion_summary(found, without).model_dump()
+    return suspicion_summary(found, without)
 
 
-def _check(context: JobContext, rows: JobRows) -> dict[str, Any] | None:
+def _check(context: JobContext, rows: JobRows) -> JudgingCheck | None:
     """How far grouped verdicts agree with those on single sentences; ``None`` for a job that does not group."""
     grouping = context.spec.grouping
     if grouping is None:
         return None
-    return rows.checked.check(grouping, rows.asked_alone).model_dump(exclude_unset=True)
+    return rows.checked.check(grouping, rows.asked_alone)
 
 
 def is_full(counts: Counts) -> bool:
@@ -308,7 +297,7 @@ for a while. numpy lets go of it again and again, and has it back before the oth
 over cells without any scores yet, nobody else's turn came."""
 
 
-def _cell_results(context: JobContext, rows: JobRows) -> list[CellResult]:
+def _cell_results(context: JobContext, rows: JobRows) -> list[MeasuredCell]:
     found, judged = [], []
     for cell in context.cells:
         for trait in range(len(cell.dimensions)):
@@ -333,7 +322,7 @@ def _missing(
     return cell, trait, by_judge, rows.unjudged.get(cell.ordinal, []), per_run
 
 
-def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellResult:
+def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> MeasuredCell:
     dimension = cell.dimensions[trait]
     level = cell.persona.traits[trait].level
     by_judge = {
@@ -345,7 +334,7 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> CellRe
     key = (model.label, cell.persona.id, cell.task.id)
     estimate = estimate_cell(by_judge, runs, spec.seed, key)
     tally = rows.tallies.get(cell.ordinal)
-    return CellResult(
+    return MeasuredCell(
         model=model.label,
         persona=cell.persona.id,
         task=cell.task.id,
@@ -395,13 +384,7 @@ def _generation_results(spec: JobSpec, rows: JobRows) -> dict[str, Any]:
     """What came of a job that makes up personas; nothing for any other."""
     if spec.generation is None:
         return {}
-    kept = rows.made_set
-    found = generation_json(
-        rows.made,
-        spec.generation.count,
-        None if kept is None else kept.id,
-        None if kept is None else kept.diversity,
-    )
+    found = generation_result(rows.made, spec.generation.count, rows.made_set)
     return {"persona_set": found, "preparation": [asdict(asks) for asks in rows.asks]}
 
 
@@ -418,8 +401,8 @@ def _gym_tally(spec: JobSpec, cell: GymCell, rows: JobRows) -> GymTally:
 
 def _statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:
     if tally is None:
-        return ResponseStatuses(planned=planned)
-    return ResponseStatuses(
+        return ResponseStatuses.of(planned=planned)
+    return ResponseStatuses.of(
         planned=planned or tally.answered + tally.refused + tally.no_answer,
         answered=tally.answered,
         refused=tally.refused,

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.db.results.joint_scores import JointRow
-from app.domain.results.verdict_agreement import JointScores, verdict_agreement
+from app.domain.results.verdict_agreement import JointScores, VerdictAgreement, verdict_agreement
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.krippendorff import NO_SCORE
 from app.services.job_context import JobContext
 
 
-def judge_agreement(context: JobContext, rows: Sequence[JointRow]) -> list[dict[str, object]]:
-    """The agreement in the results' form; empty where no sentence has a score, as with a single judge.
+def judge_agreement(context: JobContext, rows: Sequence[JointRow]) -> tuple[VerdictAgreement, ...]:
+    """The agreement; empty where no sentence has a score, as with a single judge.
 
     Args:
         context: The job's.
@@ -25,9 +25,9 @@ def judge_agreement(context: JobContext, rows: Sequence[JointRow]) -> list[dict[
     judges = [judge.label for judge in context.spec.judges]
     cells = [_joint(context, *key, found, len(judges)) for key, found in sorted(of_cell.items())]
     if not cells:
-        return []
+        return ()
     sample = PersonaSample([cell.persona.id for cell in context.cells], context.spec.seed)
-    return [found.to_json() for found in verdict_agreement(cells, judges, sample)]
+    return verdict_agreement(cells, judges, sample)
 
 
 def _joint(

@@ -20,6 +20,7 @@ from app.domain.personagym.task import GymTask
 from app.domain.providers.model import Model
 from app.domain.providers.parameters import Sent
 from app.domain.providers.reuse import Reuse, ReuseScope
+from app.domain.results.grouping_check import JudgingCheck
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from app.services.job_context import JobContext
@@ -46,7 +47,7 @@ def manifest(
     context: JobContext,
     snapshots: list[Any],
     question_set: str | None = None,
-    check: dict[str, Any] | None = None,
+    check: JudgingCheck | None = None,
     *,
     batches: Sequence[Any] = (),
     reused_snapshots: Sequence[Any] = (),
@@ -103,11 +104,11 @@ def _hardening(hardening: Hardening) -> dict[str, Any]:
     }
 
 
-def _judging(grouping: Grouping, check: dict[str, Any] | None) -> dict[str, Any]:
+def _judging(grouping: Grouping, check: JudgingCheck | None) -> dict[str, Any]:
     return {
         "sentences_per_call": grouping.sentences,
         "instrument": {"version": grouping.words.version, "sha256": grouping.words.content_hash},
-        "check": check,
+        "check": None if check is None else check.model_dump(exclude_unset=True),
     }
 
 

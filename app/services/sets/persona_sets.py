@@ -10,10 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db.jobs import preparations
 from app.db.jobs.preparations import StoredStep
 from app.db.sets import sets
+from app.db.sets.sets import StoredPersonaSet
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.persona import Persona
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.imports import PersonaFormat, PersonasRead, read_persona_list, read_personas
+from app.domain.personagym.diversity import Diversity
+from app.domain.results.contract import PersonaGenerationResult
 from app.domain.sets.contract import PersonaSet
 from app.services.errors import NotFoundError
 from app.services.long_texts import on_a_thread
@@ -154,23 +157,23 @@ def _shown(
     )
 
 
-def generation_json(
-    step: StoredStep | None, wanted: int, kept: str | None, measured: object
-) -> dict[str, Any]:
+def generation_result(
+    step: StoredStep | None, wanted: int, kept: StoredPersonaSet | None
+) -> PersonaGenerationResult:
     """What came of a job that makes up personas, for its results.
 
     Args:
         step: The step in which it makes them up; ``None`` before the first ask.
         wanted: How many it shall make up.
-        kept: The id of the set, once there is one.
-        measured: The set's diversity.
+        kept: The set, once there is one.
     """
-    return {
-        "id": kept,
-        "wanted": wanted,
-        "found": 0 if step is None else len(step.content),
-        "asks": 0 if step is None else step.ask,
-        "dropped": {} if step is None else dict(step.dropped_by),
-        "error": None if step is None else step.error,
-        "diversity": measured,
-    }
+    measured = None if kept is None else kept.diversity
+    return PersonaGenerationResult(
+        id=None if kept is None else kept.id,
+        wanted=wanted,
+        found=0 if step is None else len(step.content),
+        asks=0 if step is None else step.ask,
+        dropped={} if step is None else dict(step.dropped_by),
+        error=None if step is None else step.error,
+        diversity=None if measured is None else Diversity.model_validate(measured),
+    )

@@ -14,7 +14,8 @@ from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, UnitV
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.scores import CellScores
 from app.domain.providers.model import Usage
-from app.domain.results.results import CellResult, ResponseStatuses
+from app.domain.results.contract import shown
+from app.domain.results.results import Measured, MeasuredCell, ResponseStatuses
 from app.domain.results.totals import summarize
 from app.domain.statistics.cells import estimate_cell
 
@@ -186,6 +187,14 @@ def response_of(
     return replace(response, **changes)
 
 
+def document_of(found: Measured) -> dict[str, Any]:
+    """What is shown of what was measured, as JSON has it."""
+    return {
+        name: [row.model_dump(mode="json", exclude_unset=True) for row in rows]
+        for name, rows in shown(found).items()
+    }
+
+
 def results_of(responses: Sequence[JudgedResponse], runs: int = 1) -> dict[str, Any]:
     """The results document of these responses, in the form that the service gives it."""
     groups: dict[tuple[str, str, str], list[JudgedResponse]] = defaultdict(list)
@@ -200,7 +209,8 @@ def results_of(responses: Sequence[JudgedResponse], runs: int = 1) -> dict[str, 
         "job": "job_sample",
         "name": "Two models, nine personas",
         "completeness": "partial",
-        **summarize(cells, dict.fromkeys(JUDGES, True), 0).to_json(),
+        "simulated": True,
+        **document_of(summarize(cells, dict.fromkeys(JUDGES, True), 0)),
         "persona_scores": [],
         "started_at": "2026-11-21T04:19:03.123456Z",
         "computed_at": "2026-11-21T04:25:47.000001Z",
@@ -298,7 +308,7 @@ def _verdict(draw: random.Random, judge: str, dimension: str, level: str, chosen
     return UnitVerdict(judge, dimension, VerdictStatus.SCORED, score, raw, scale.level_of(score) == level)
 
 
-def _cell(group: Sequence[JudgedResponse], dimension: str, level: str, runs: int) -> CellResult:
+def _cell(group: Sequence[JudgedResponse], dimension: str, level: str, runs: int) -> MeasuredCell:
     by_judge = {
         judge: _scores(group, dimension, level, judge)
         for judge in sorted({v.judge for r in group for u in r.units for v in u.verdicts} or set(JUDGES))
@@ -307,7 +317,7 @@ def _cell(group: Sequence[JudgedResponse], dimension: str, level: str, runs: int
     estimate = estimate_cell(by_judge, found, 0, (group[0].model, group[0].persona, group[0].task))
     answered = [response for response in group if response.status == "answered"]
     refused = [response for response in group if response.status == "refused"]
-    return CellResult(
+    return MeasuredCell(
         model=group[0].model,
         persona=group[0].persona,
         task=group[0].task,
@@ -319,7 +329,7 @@ def _cell(group: Sequence[JudgedResponse], dimension: str, level: str, runs: int
         influences=estimate.influences,
         scale=SCALES[dimension],
         simulated=True,
-        statuses=ResponseStatuses(
+        statuses=ResponseStatuses.of(
             planned=len(group),
             answered=len(answered),
             refused=len(refused),

@@ -133,7 +133,7 @@ class TestMeasure:
                 },
             )
         )
-        assert metrics.units == UnitCounts(scored=4, not_applicable=6, refused=1, unparsed=2, failed=0)
+        assert metrics.units == UnitCounts.of(scored=4, not_applicable=6, refused=1, unparsed=2, failed=0)
         assert metrics.units.total == 13
         assert metrics.responses == ResponseCounts(total=4, without_scored_unit=2, with_one_scored_unit=1)
         assert metrics.runs == RunCounts(total=2, used=1)
@@ -160,7 +160,7 @@ class TestCombineJudges:
         assert combined["rc"] == Metric.of(0.75, 2)
         assert combined["ic_atom"].value is None
         assert combined["ic_atom"].reason == first["ic_atom"].reason
-        assert combined.units == UnitCounts(scored=3, not_applicable=1)
+        assert combined.units == UnitCounts.of(scored=3, not_applicable=1)
         assert combined.responses == ResponseCounts(total=4, without_scored_unit=1, with_one_scored_unit=3)
         assert combined.runs == RunCounts(total=2, used=1)
         assert combined.scores == (0, 0, 1, 1, 1)

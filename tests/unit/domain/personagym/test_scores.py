@@ -113,7 +113,7 @@ class TestTaskScore:
         (result,) = persona_results(grades, ["t"])
         assert result.tasks["t"].score == Metric.of(5.0, 1)
         assert result.tasks["t"].questions == 4
-        assert result.tasks["t"].grades == UnitCounts(scored=1, unparsed=1, refused=1, failed=1)
+        assert result.tasks["t"].grades == UnitCounts.of(scored=1, unparsed=1, refused=1, failed=1)
 
     def test_without_any_grade_it_is_missing_with_a_reason(self) -> None:
         assert score_of([grade(FAILED)]) == Metric.missing(NO_GRADE)
@@ -162,7 +162,7 @@ class TestModelTotals:
         results = persona_results([grade(4, persona="p"), grade(FAILED, persona="q")], ["t"])
         (total,) = model_totals(results)
         assert total.persona_score == Spread(Metric.of(4.0, 1), sd=None, left_out=1)
-        assert total.grades == UnitCounts(scored=1, failed=1)
+        assert total.grades == UnitCounts.of(scored=1, failed=1)
 
     def test_without_any_persona_s_score_it_is_missing(self) -> None:
         (total,) = model_totals(persona_results([grade(FAILED)], ["t"]))

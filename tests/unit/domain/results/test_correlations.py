@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.metrics.cell import ResponseCounts, UnitCounts
 from app.domain.results.correlations import correlations, length_effects
-from app.domain.results.results import CellResult
+from app.domain.results.results import MeasuredCell
 from app.domain.statistics.correlation import pearson
 from app.domain.statistics.groups import PersonaSample
 from tests.unit.domain.results.test_totals import published_cells
@@ -52,15 +52,15 @@ SECTION_6 = {
 NAMES = {"acc": "ACC", "rc": "RC", "acc_atom": "ACC_atom", "ic_atom": "IC_atom", "rc_atom": "RC_atom"}
 
 
-def sized(cell: CellResult, sentences: float, scored: float) -> CellResult:
+def sized(cell: MeasuredCell, sentences: float, scored: float) -> MeasuredCell:
     """A cell of 1,000 responses with these mean numbers of sentences."""
-    units = UnitCounts(
+    units = UnitCounts.of(
         scored=round(1000 * scored), not_applicable=round(1000 * sentences) - round(1000 * scored)
     )
     return replace(cell, metrics=replace(cell.metrics, units=units, responses=ResponseCounts(total=1000)))
 
 
-def with_lengths_of_table_15() -> list[CellResult]:
+def with_lengths_of_table_15() -> list[MeasuredCell]:
     rows = [line.split() for line in TABLE_15.split("\n") if line]
     lengths = {
         (model, task): (float(figures[2 * n]), float(figures[2 * n]) * float(figures[2 * n + 1]) / 100)

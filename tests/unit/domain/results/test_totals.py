@@ -1,18 +1,19 @@
 """Totals over cells, and results in the contract's form."""
 
 import csv
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from app.domain.instruments.dimension import Scale
 from app.domain.metrics.cell import CellMetrics, ResponseCounts, RunCounts, UnitCounts, measure
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.registry import RANGES, names
-from app.domain.results.results import CellResult, ResponseStatuses, Total
+from app.domain.results.contract import CellResult, TotalResult
+from app.domain.results.results import MeasuredCell, ResponseStatuses, Total
 from app.domain.results.totals import summarize, totals
 from tests.unit.domain.metrics.cells import cell
+from tests.unit.reports.sample import document_of
 
 PUBLISHED = Path(__file__).parents[3] / "golden" / "published_atomic_cells.csv"
 
@@ -41,13 +42,13 @@ TABLE_5_LEVEL_ROWS = {
 TABLE_5_LAST_ROW = "0.73 0.81 0.78 0.58 0.68 0.77 0.52 0.73 0.79"  # ACC_atom, IC_atom, RC_atom for each task
 
 
-def published_cells() -> list[CellResult]:
+def published_cells() -> list[MeasuredCell]:
     """The 540 cells of Tables 18–29; the two parts of RC_atom are not in the paper."""
     missing = dict.fromkeys(RANGES, Metric.missing("not_published: not in the paper"))
     with PUBLISHED.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return [
-        CellResult(
+        MeasuredCell(
             model=row["model"],
             persona=f"{row['dimension']}-{row['level']}",
             task=row["task"],
@@ -56,7 +57,7 @@ def published_cells() -> list[CellResult]:
             runs=30,
             metrics=CellMetrics(
                 missing | {name: Metric.of(float(row[name]), 30) for name in names()},
-                units=UnitCounts(),
+                units=UnitCounts.of(),
                 responses=ResponseCounts(),
                 runs=RunCounts(),
                 scores=(),
@@ -75,9 +76,9 @@ def printed(total: Total, *metrics: str) -> list[str]:
     return [f"{total.metrics[name].value:.2f}" for name in metrics]
 
 
-def result(task: str = "essay", model: str = "a", **changes: object) -> CellResult:
+def result(task: str = "essay", model: str = "a", **changes: object) -> MeasuredCell:
     metrics = measure(cell([[[4, 5]], [[5, 5]]], instructions=[0, 1]))
-    base = CellResult(model, "E-high", task, "E", "high", 2, metrics, {"judge": metrics})
+    base = MeasuredCell(model, "E-high", task, "E", "high", 2, metrics, {"judge": metrics})
     return replace(base, **changes)  # type: ignore[arg-type]  # the fields vary by test
 
 
@@ -119,13 +120,13 @@ class TestTotals:
         large = result("post", metrics=measure(cell([[[2, 2, 2]], [[2, 2, 2]]])))
         total = find(totals([small, large]), model="a")
         assert total.metrics["mean"] == Metric.of(3.5, 2)
-        assert total.units == UnitCounts(scored=7)
+        assert total.units == UnitCounts.of(scored=7)
 
     def test_cells_without_the_metric_are_left_out_and_counted(self) -> None:
         one_run = result("essay", metrics=measure(cell([[[5]]])))
         total = find(totals([one_run, result("post")]), model="a")
         assert (total.metrics["rc"].n, total.cells) == (1, 2)
-        assert total.to_json()["metrics"]["rc"]["left_out"] == 1  # type: ignore[index]  # nested JSON
+        assert TotalResult.of(total).metrics.model_dump()["rc"]["left_out"] == 1
 
     def test_what_no_model_has_is_lacking_to_none_of_them(self) -> None:
         # One run each: RC of neither model exists, and both have all the rest.
@@ -161,7 +162,7 @@ class TestTotals:
 
 class TestResultsJson:
     def test_has_the_contracts_fields(self) -> None:
-        found = json.loads(json.dumps(summarize([result()]).to_json(), allow_nan=False))
+        found = document_of(summarize([result()]))
         cell_json = found["cells"][0]
         keys = {k: cell_json[k] for k in ("model", "persona", "task", "dimension", "level", "runs")}
         assert keys == {
@@ -177,26 +178,24 @@ class TestResultsJson:
         assert found["judges"][0]["judge"] == "judge"
 
     def test_says_how_much_refusals_removed(self) -> None:
-        statuses = ResponseStatuses(planned=30, answered=28, refused=2, refused_units=4)
-        assert result(statuses=statuses).to_json()["generation"] == {
+        statuses = ResponseStatuses.of(planned=30, answered=28, refused=2, refused_units=4)
+        assert CellResult.of(result(statuses=statuses)).generation.model_dump() == {
             "planned": 30, "answered": 28, "refused": 2, "filtered": 0, "no_answer": 0, "failed": 0, "empty": 0,
             "truncated": 0, "refused_units": 4,
         }  # fmt: skip
 
     def test_a_total_has_its_cells_responses_each_text_once(self) -> None:
         # One text is judged on two dimensions, another one on one: 30 + 20 responses, not 80.
-        shared = ResponseStatuses(planned=30, answered=24, filtered=3, no_answer=2, failed=1, truncated=5)
-        other = ResponseStatuses(planned=20, answered=19, refused=1)
+        shared = ResponseStatuses.of(planned=30, answered=24, filtered=3, no_answer=2, failed=1, truncated=5)
+        other = ResponseStatuses.of(planned=20, answered=19, refused=1)
         cells = [
             result(statuses=shared),
             replace(result(statuses=shared), dimension="O"),
             result("post", statuses=other),
         ]
-        found = find(totals(cells), model="a").to_json()["generation"]
-        assert found == asdict(
-            ResponseStatuses(
-                planned=50, answered=43, refused=1, filtered=3, no_answer=2, failed=1, truncated=5
-            )
+        found = find(totals(cells), model="a").statuses
+        assert found == ResponseStatuses.of(
+            planned=50, answered=43, refused=1, filtered=3, no_answer=2, failed=1, truncated=5
         )
 
     def test_rc_atom_carries_its_two_parts(self) -> None:
@@ -214,7 +213,7 @@ class TestResultsJson:
 
     def test_the_order_is_the_same_whatever_order_cells_come_in(self) -> None:
         cells = [result(task, model) for task in TASKS for model in ("b", "a")]
-        assert summarize(cells).to_json() == summarize(cells[::-1]).to_json()
+        assert document_of(summarize(cells)) == document_of(summarize(cells[::-1]))
 
     def test_simulated_shows_on_cell_total_judge_and_whole(self) -> None:
         found = summarize([result(model="a", simulated=True), result(model="b")])
@@ -231,7 +230,5 @@ class TestResultsJson:
         assert (judge.judge, judge.units.total, judge.simulated) == ("grader", 0, False)
 
 
-def _metrics_of(subject: CellResult) -> Mapping[str, Mapping[str, object]]:
-    metrics = subject.to_json()["metrics"]
-    assert isinstance(metrics, dict)
-    return metrics
+def _metrics_of(subject: MeasuredCell) -> Mapping[str, Mapping[str, object]]:
+    return CellResult.of(subject).metrics.model_dump(exclude_unset=True)

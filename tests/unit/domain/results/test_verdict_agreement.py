@@ -50,7 +50,7 @@ def test_tasks_and_dimensions_have_their_own_figures_and_mixed_scales_none() -> 
         joint((1, 1), (6, 6), task="essay", dimension="formality", scale=SIX),
         joint((2, 2), (3, 4), task="post", dimension="E"),
     )
-    found = {tuple(each.keys.values()): each for each in agreed(*cells)}
+    found = {tuple(getattr(each, name) for name in each.by): each for each in agreed(*cells)}
     assert list(found) == [(), ("essay",), ("post",), ("E",), ("formality",)]
     assert found[()].alpha_ordinal.reason == found["essay",].alpha_interval.reason == MIXED_SCALES
     assert found[()].pairs[0].exact_agreement.reason == MIXED_SCALES
@@ -72,7 +72,7 @@ def test_intervals_are_over_personas_and_hold_their_figures() -> None:
         assert metric.ci95[0] < (metric.value or 0.0) < metric.ci95[1]
     few, *_ = agreed(*cells[:2])
     assert few.alpha_ordinal.ci95_reason == "too_few_personas: 2 personas; an interval needs 5"
-    assert agreed(*cells[::-1])[0].to_json() == whole.to_json()
+    assert agreed(*cells[::-1])[0] == whole
 
 
 def test_personas_that_are_all_alike_prove_no_certainty() -> None:

@@ -1,4 +1,4 @@
-"""Schemas of agreement between annotators and judges."""
+"""Agreement between annotators and judges as clients are shown it."""
 
 from typing import Literal
 

@@ -1,13 +1,13 @@
-"""Schemas of baselines."""
+"""Published figures as clients are shown them."""
 
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from app.api.results.metric_answers import CellMetrics, GroupKeys
 from app.domain.contract import Answer
 from app.domain.metrics.metric import Metric
-from app.domain.results.results import Correlation
+from app.domain.results.contract import CellMetrics, GroupKeys, ScaleAnswer
+from app.domain.results.results import Correlation, ResponseStatuses
 
 
 class BaselineSource(Answer):
@@ -30,18 +30,34 @@ class BaselineCell(BaseModel):
     dimension: str
     level: str
     simulated: bool
+    scale: ScaleAnswer
     runs: int
     metrics: CellMetrics
+    coverage: None = Field(None, description="No paper tells it, nor what follows from it.")
+    corrected: None = None
 
 
-class BaselineTotal(GroupKeys):
-    """Unweighted means over published cells; the group's keys stand beside `by`."""
-
+class _By(BaseModel):
     source: Literal["atomic"]
     by: list[str]
-    cells: int
+
+
+class BaselineTotal(GroupKeys, _By):
+    """Unweighted means over published cells; the group's keys stand beside `by`."""
+
     simulated: bool
+    cells: int
+    generation: ResponseStatuses = Field(description="Zeros: no paper tells it.")
     metrics: CellMetrics
+    matched: CellMetrics | None = Field(None, description="As of results.")
+    coverage: None = Field(None, description="No paper tells it, nor what follows from it.")
+    corrected: None = None
+
+
+class Spread(Metric):
+    """A mean over personas, and the standard deviation between them."""
+
+    sd: float
 
 
 class BaselineScores(BaseModel):
@@ -51,8 +67,8 @@ class BaselineScores(BaseModel):
     model: str
     simulated: bool
     tasks_in_paper: int
-    persona_score: Metric | None = Field(None, description="Absent where one task was asked for.")
-    tasks: dict[str, Metric]
+    persona_score: Spread | None = Field(None, description="Absent where one task was asked for.")
+    tasks: dict[str, Spread]
 
 
 class Baselines(Answer):

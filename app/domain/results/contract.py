@@ -1,0 +1,370 @@
+"""Results and published figures as clients are shown them, and as they are stored."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Self
+
+from pydantic import BaseModel, Field, create_model
+from pydantic_core import to_json
+
+from app.domain.contract import Answer, Completeness
+from app.domain.instruments.dimension import Scale
+from app.domain.labels.human_agreement import HumanAgreement
+from app.domain.metrics import cell as measured
+from app.domain.metrics.cell import UnitCounts
+from app.domain.metrics.definition import MetricDefinition
+from app.domain.metrics.metric import Metric, MetricSet
+from app.domain.metrics.registry import METRICS
+from app.domain.personagym.diversity import Diversity
+from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
+from app.domain.results.coverage import Coverage
+from app.domain.results.grouping_check import JudgingCheck
+from app.domain.results.missing import Corrected
+from app.domain.results.prompt_injection import SuspicionSummary
+from app.domain.results.results import (
+    Correlation,
+    JudgeResult,
+    LengthEffect,
+    Measured,
+    MeasuredCell,
+    ResponseStatuses,
+    Total,
+)
+from app.domain.results.verdict_agreement import VerdictAgreement
+
+_INTERVALS = ("ci95", "ci95_runs")
+
+
+def _model_of(metric: MetricDefinition) -> type[Metric]:
+    """A metric's model: of one with parts these beside it, each with all that a metric has but ``left_out``."""
+    if not metric.parts:
+        return Metric
+    fields: dict[str, Any] = {}
+    for part in metric.parts:
+        fields |= {part: (float | None, ...), f"{part}_n": (int, ...), f"{part}_reason": (str | None, None)}
+        for interval in _INTERVALS:
+            fields[f"{part}_{interval}"] = (tuple[float, float] | None, None)
+            fields[f"{part}_{interval}_reason"] = (str | None, None)
+    name = metric.name.title().replace("_", "")
+    words = f"{metric.label}, and its parts: {', '.join(metric.parts)}."
+    return create_model(name, __base__=Metric, __doc__=words, **fields)
+
+
+_MODELS = {metric.name: _model_of(metric) for metric in METRICS}
+_ALL: dict[str, Any] = {
+    metric.name: (
+        _MODELS[metric.name],
+        Field(description=f"{metric.label}. {metric.definition} {metric.source}."),
+    )
+    for metric in METRICS
+}
+_Metrics: type[BaseModel] = create_model("_Metrics", **_ALL)
+
+
+class CellMetrics(_Metrics):
+    """The metrics of a cell or total."""
+
+    @classmethod
+    def of(cls, metrics: MetricSet, cells: int | None = None) -> Self:
+        """All metrics by name, each with its parts.
+
+        Args:
+            metrics: The metrics.
+            cells: For a total, how many cells it has: each metric then says how many of them it left out.
+        """
+        found: dict[str, Metric] = {}
+        for metric in METRICS:
+            own = metrics[metric.name]
+            if cells is not None:
+                own = own.model_copy(update={"left_out": cells - own.n})
+            if metric.parts:
+                fields = _known(own)
+                for part, name in zip(metric.parts, metric.names[1:], strict=True):
+                    fields |= {_PART_FIELDS[part][key]: value for key, value in _known(metrics[name]).items()}
+                own = _MODELS[metric.name](**fields)
+            found[metric.name] = own
+        return cls(**found)
+
+
+_PART_FIELDS = {
+    part: {key: part if key == "value" else f"{part}_{key}" for key in Metric.model_fields}
+    for metric in METRICS
+    for part in metric.parts
+}
+"""What a part's fields are called beside the metric's own."""
+
+
+def _known(metric: Metric) -> dict[str, Any]:
+    """What is set of a metric."""
+    known = metric.model_fields_set
+    return {name: value for name, value in metric.__dict__.items() if name in known}
+
+
+class ScaleAnswer(Answer):
+    """Integer scores from `minimum` to `maximum`, cut into equal levels."""
+
+    minimum: int
+    maximum: int
+    levels: list[str] = Field(description="Lowest first.", examples=[["low", "neutral", "high"]])
+
+    @classmethod
+    def of(cls, scale: Scale) -> Self:
+        """A dimension's."""
+        return cls(minimum=scale.minimum, maximum=scale.maximum, levels=list(scale.levels))
+
+
+class JudgedCell(BaseModel):
+    """What of a cell is told of all judges together, and of each."""
+
+    metrics: CellMetrics
+    units: UnitCounts
+    responses: dict[str, int]
+    runs_used: int = Field(description="Runs with a scored sentence, of the judge who could use the fewest.")
+    scores: dict[str, int] = Field(
+        {},
+        description="How many sentences got each score.",
+        examples=[{"1": 0, "2": 3, "3": 9, "4": 20, "5": 8}],
+    )
+
+
+def _judged(found: measured.CellMetrics, scale: Scale) -> dict[str, Any]:
+    return {
+        "metrics": CellMetrics.of(found.metrics),
+        "units": found.units,
+        "responses": asdict(found.responses),
+        "runs_used": found.runs.used,
+        "scores": {str(scale.minimum + n): count for n, count in enumerate(found.scores)},
+    }
+
+
+class _CellKeys(BaseModel):
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    simulated: bool
+
+
+class _CellRuns(_CellKeys):
+    scale: ScaleAnswer
+    runs: int
+    generation: ResponseStatuses
+
+
+class _Missing(BaseModel):
+    coverage: Coverage | None = Field(None, description="Missing in results from before.")
+    corrected: Corrected | None = Field(None, description="Missing in results from before.")
+
+
+class CellResult(_Missing, JudgedCell, _CellRuns):
+    """One cell: model × persona × task × dimension."""
+
+    by_judge: dict[str, JudgedCell]
+
+    @classmethod
+    def of(cls, cell: MeasuredCell) -> Self:
+        """A cell that was measured."""
+        return cls(
+            model=cell.model,
+            persona=cell.persona,
+            task=cell.task,
+            dimension=cell.dimension,
+            level=cell.level,
+            simulated=cell.simulated,
+            scale=ScaleAnswer.of(cell.scale),
+            runs=cell.runs,
+            generation=cell.statuses,
+            **_judged(cell.metrics, cell.scale),
+            coverage=cell.coverage,
+            corrected=cell.corrected,
+            by_judge={
+                judge: JudgedCell(**_judged(own, cell.scale)) for judge, own in sorted(cell.by_judge.items())
+            },
+        )
+
+
+class GroupKeys(BaseModel):
+    """What the cells of a total have in common; of these keys those that its `by` names."""
+
+    model: str = Field(description="Of every group.")
+    persona: str | None = None
+    task: str | None = None
+    level: str | None = None
+    dimension: str | None = None
+
+
+class _By(BaseModel):
+    by: list[str] = Field(description="Names of the keys that make the group.", examples=[["model", "task"]])
+
+
+class TotalResult(GroupKeys, _By):
+    """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
+
+    simulated: bool
+    cells: int
+    generation: ResponseStatuses | None = Field(
+        None,
+        description="The responses of the cells; those that several cells share count once. Missing in results from before.",
+    )
+    metrics: CellMetrics
+    matched: CellMetrics | None = Field(
+        None,
+        description="Of models: the same over the cells of which every model has the metric; `null` where no model lacks what another has.",
+    )
+    units: UnitCounts
+    coverage: Coverage | None = Field(None, description="Missing in results from before.")
+    corrected: Corrected | None = Field(None, description="Missing in results from before.")
+
+    @classmethod
+    def of(cls, total: Total) -> Self:
+        """A group's; ``left_out`` counts the cells that lack a metric."""
+        return cls(
+            by=list(total.by),
+            **total.keys,
+            simulated=total.simulated,
+            cells=total.cells,
+            generation=total.statuses,
+            metrics=CellMetrics.of(total.metrics, total.cells),
+            matched=None if total.matched is None else CellMetrics.of(total.matched, total.cells),
+            units=total.units,
+            coverage=total.coverage,
+            corrected=total.corrected,
+        )
+
+
+def shown(found: Measured) -> dict[str, Any]:
+    """What results show of what was measured, by the names of their fields."""
+    return {
+        "cells": [CellResult.of(cell) for cell in found.cells],
+        "totals": [TotalResult.of(total) for total in found.totals],
+        "judges": list(found.judges),
+        "correlations": list(found.correlations),
+        "length_effects": list(found.length_effects),
+    }
+
+
+class PersonaGenerationResult(Answer):
+    """What came of a job that makes up personas."""
+
+    id: str | None = Field(description="The set; `null` while there is none.")
+    wanted: int
+    found: int
+    asks: int
+    dropped: dict[str, int] = Field(description="`duplicate`, `alike`, `unusable`, `surplus`.")
+    error: str | None = Field(description="What is missing, and why.")
+    diversity: Diversity | None
+
+
+class Results(BaseModel):
+    """Every metric by cell and by total."""
+
+    job: str
+    name: str | None
+    completeness: Completeness
+    completeness_reasons: list[str] = Field(
+        default_factory=list,
+        description="Why it is `partial`, each `code: words`: `calls_missing`, `cells_without_figure`,"
+        " `personas_without_score`. Missing in results from before.",
+    )
+    simulated: bool
+    cells: list[CellResult]
+    totals: list[TotalResult]
+    judges: list[JudgeResult]
+    correlations: list[Correlation] = Field(default_factory=list)
+    length_effects: list[LengthEffect] = Field(default_factory=list)
+    verdict_agreement: list[VerdictAgreement] = Field(
+        default_factory=list,
+        description="How well several judges' verdicts on the same sentences agree: over all of them, by task, by dimension.",
+    )
+    persona_scores: list[dict[str, Any]] = Field(
+        description="PersonaScore and task scores of each persona and model, with what they leave out."
+    )
+    persona_score_totals: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="Means and standard deviations over personas, by model; the model's refusal rate; `coverage` of the planned"
+        " grades; in `corrected` PersonaScore's bounds; `matched` over the personas of which every model has a PersonaScore.",
+    )
+    judge_agreement: list[dict[str, Any]] = Field(
+        default_factory=list, description="How well each two judges' grades agree, by task."
+    )
+    persona_set: PersonaGenerationResult | None = Field(
+        None, description="Of a job that makes up personas and does nothing else."
+    )
+    preparation: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="What the reasoner was asked, by kind and task, and what was dropped.",
+    )
+    suspicion: SuspicionSummary | None = Field(
+        None,
+        description="Verdicts that a judged text may have swayed; `null` for a job in which nothing is judged.",
+    )
+    judging_check: JudgingCheck | None = Field(
+        None,
+        description="Of a job that judges several sentences a call: how far that agrees with one by one.",
+    )
+    started_at: datetime | None
+    computed_at: datetime
+    usage: JobUsage
+    cost: Cost
+    failures: list[FailedCalls] = Field(
+        default_factory=list, description="Failed calls, as a job shows them."
+    )
+    reuse: ReuseAnswer | None = Field(None, description="`null` for a job that does not ask for it.")
+    manifest: dict[str, Any]
+    human_agreement: list[HumanAgreement] = Field(
+        default_factory=list,
+        description="How far annotators agree with the judges; only where there are any.",
+    )
+
+    def document(self) -> str:
+        """The results as JSON text: what is known of them, missing values ``null``.
+
+        List by list, element by element: nothing else runs in the process while one is encoded.
+        """
+        known = {name: value for name, value in self if name in self.model_fields_set}
+        fields = ",".join(f'"{name}":{json_text(value)}' for name, value in known.items())
+        return f"{{{fields}}}"
+
+
+def json_text(value: object) -> str:
+    """A field of results as JSON; of models what is set of them."""
+    if isinstance(value, list):
+        return f"[{','.join(map(json_text, value))}]"
+    if isinstance(value, BaseModel):
+        return value.model_dump_json(exclude_unset=True)
+    return to_json(value).decode()
+
+
+class RunOfCell(Answer):
+    """One run of a cell."""
+
+    run: int
+    instruction: int | None = Field(
+        description="Number of the persona instruction, from 0; `null` if unknown."
+    )
+
+
+class JudgesDistances(Answer):
+    """What one judge's scores say of the runs."""
+
+    judge: str
+    distances: list[list[float | None]] = Field(
+        description="Run by run, in the order of `runs`; `null` where one of the two has no scored sentence.",
+        examples=[[[0, 0.5], [0.5, 0]]],
+    )
+
+
+class RunDistances(Answer):
+    """How far a cell's runs are apart: Wasserstein distances of their scores, 0 to the scale's width."""
+
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    simulated: bool
+    width: int = Field(description="The greatest distance that there can be.")
+    runs: list[RunOfCell] = Field(description="At most 100, the first ones.")
+    runs_in_all: int = Field(description="Runs that have verdicts.")
+    by_judge: list[JudgesDistances]
