@@ -41,7 +41,7 @@ if docker compose up --wait >&2; then fail "it started without a pepper"; fi
 docker compose logs preflight | grep -q 'ASSAY_KEY_PEPPER is not set' || fail "preflight does not name the pepper"
 sed -i "s/^ASSAY_KEY_PEPPER=.*/ASSAY_KEY_PEPPER=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')/" .env
 if docker compose up --wait >&2; then fail "it started without a key"; fi
-docker compose logs preflight | grep -q 'Make a key first' || fail "preflight does not ask for a key"
+docker compose logs preflight | grep -q 'Create a key first' || fail "preflight does not ask for a key"
 [ -z "$(docker compose ps --quiet api worker sweeper)" ] || fail "something runs that has no key"
 
 step "key, start"
@@ -87,13 +87,31 @@ pushed=$(for layer in $changed; do tar --extract --to-stdout --file image.tar "b
 [ "$pushed" -lt 5000000 ] || fail "a line of our code pushes $pushed bytes"
 docker compose up --wait --scale worker=3 >&2
 [ "$(api "/v1/jobs/$job/results" | sha256sum)" = "$results" ] || fail "the results are others after the upgrade"
-seconds docker compose stop
+
+step "the secrets as files"
+value() { sed -n "s/^$1=//p" .env; }
+mkdir secrets
+address() { printf 'postgresql://%s:%s@postgres:5432/assay' "$1" "$(value POSTGRES_PASSWORD)"; }
+address assay_service >secrets/database_url
+address assay >secrets/owner_database_url
+value POSTGRES_PASSWORD >secrets/postgres_password
+value ASSAY_KEY_PEPPER >secrets/key_pepper
+echo sk-not-used >secrets/openai_api_key
+chmod -R a+rX secrets
+sed -i -e '/^ASSAY_KEY_PEPPER=/d' -e 's/^POSTGRES_PASSWORD=.*/POSTGRES_PASSWORD=not-used/' .env
+with_files=(docker compose -f docker-compose.yml -f deploy/compose.secrets.yml)
+docker compose stop >/dev/null 2>&1
+"${with_files[@]}" up --wait >&2
+await "$(submit 1)"
+[ "$(api "/v1/jobs/$job/results" | sha256sum)" = "$results" ] || fail "the results are others with secrets as files"
+docker inspect $("${with_files[@]}" ps --quiet) | grep -q "$(cat secrets/key_pepper)\|$(cat secrets/postgres_password)" && fail "docker inspect shows a secret"
+seconds "${with_files[@]}" stop
 
 cat <<END
 image                           $((bytes / 1000000)) MB
 a line of our code pushes       $((pushed / 1000)) kB
 up --wait with 4 workers        $up s
-stop with 3 workers             $took s
+stop                            $took s
 idle memory
 $idle
 END
