@@ -30,7 +30,7 @@ from app.api.http.dependencies import (
 )
 from app.api.http.pages import page, render
 from app.domain.jobs.request import BudgetIn
-from app.domain.jobs.status import RESUMABLE, JobStatus
+from app.domain.jobs.status import RESUMABLE, RETRIABLE, JobStatus
 from app.domain.judging.stepwise_json import parse_document
 from app.domain.keys.api_key import Scope
 from app.reports.views.level_bounds import LevelBounds
@@ -158,7 +158,7 @@ def _deeds(job: Json, *, failed: bool) -> list[str]:
     if status in RESUMABLE:
         return ["resume", *(["retry"] if failed else []), "cancel"]
     incomplete = job["completeness"] != "full"
-    return ["retry"] if incomplete and status in {JobStatus.COMPLETED, JobStatus.FAILED} else []
+    return ["retry"] if incomplete and status in RETRIABLE else []
 
 
 async def _results(services: Services, tenant: str, job_id: str, *, seconds: float | None) -> str | None:

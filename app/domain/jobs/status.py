@@ -54,5 +54,7 @@ def before(status: JobStatus) -> list[JobStatus]:
     return [each for each, following in TRANSITIONS.items() if status in following]
 
 
-RESUMABLE = frozenset(before(JobStatus.QUEUED)) - TERMINAL
+RETRIABLE = frozenset(before(JobStatus.QUEUED))
+"""States of a job of which what failed can be done again."""
+RESUMABLE = RETRIABLE - TERMINAL
 """States of a job that goes on where it stopped once it is resumed."""

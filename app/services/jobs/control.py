@@ -16,7 +16,7 @@ from app.db.keys.tenant_limits import LimitsRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.budget import NO_LIMITS, UNITS, Budget
 from app.domain.jobs.specification import JobSpec
-from app.domain.jobs.status import ACTIVE, RESUMABLE, JobStatus
+from app.domain.jobs.status import ACTIVE, RESUMABLE, RETRIABLE, JobStatus
 from app.domain.keys.allowed_models import is_allowed
 from app.ports import Queue
 from app.services.errors import ModelNotAllowedError, NotFoundError, NotUnderCapError, WrongStateError
@@ -29,7 +29,6 @@ from app.services.providers.connection_book import name_in
 
 CANCELLED_BY_USER = "cancelled_by_user"
 PAUSED_BY_USER = "paused_by_user"
-RETRIABLE = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.PAUSED})
 
 NOTICE_SECONDS = FRESH_SECONDS + 0.25
 """A worker starts calls for so long after a job was stopped, at most: what it may not have seen, and a margin."""

@@ -2,6 +2,7 @@ from app.domain.jobs.status import (
     ACTIVE,
     ENDING,
     RESUMABLE,
+    RETRIABLE,
     STOPPED,
     TERMINAL,
     TRANSITIONS,
@@ -33,11 +34,12 @@ class TestTransitions:
         assert {*ACTIVE, *STOPPED, *TERMINAL} == set(JobStatus)
         assert len(ACTIVE) + len(STOPPED) + len(TERMINAL) == len(JobStatus)
         assert {*RESUMABLE, *ENDING} == STOPPED
-        assert {JobStatus.PAUSED} == RESUMABLE
+        assert JobStatus.PAUSED in RESUMABLE
+        assert {JobStatus.COMPLETED, JobStatus.FAILED} == RETRIABLE - RESUMABLE
 
     def test_a_move_leaves_the_states_that_its_end_may_follow(self) -> None:
         assert before(JobStatus.PAUSED) == [JobStatus.QUEUED, JobStatus.RUNNING]
-        assert before(JobStatus.CANCELLING) == [JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED]
+        assert set(before(JobStatus.CANCELLING)) == ACTIVE | RESUMABLE
         assert before(JobStatus.FINALIZING) == [JobStatus.QUEUED, JobStatus.RUNNING]
         assert [before(end) for end in (JobStatus.COMPLETED, JobStatus.CANCELLED)] == [
             [JobStatus.FINALIZING],
