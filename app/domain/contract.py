@@ -17,6 +17,7 @@ from pydantic import (
     Field,
     ValidationError,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
     model_validator,
 )
@@ -27,6 +28,9 @@ Listed = TypeVar("Listed")
 
 Completeness = Literal["full", "partial"]
 """Of a job's results."""
+
+Number = Annotated[int | float, WithJsonSchema({"type": "number"})]
+"""A number that is shown as it was given: 60 stays 60."""
 
 UNKNOWN_TOLD = 20
 """Unknown fields of an object that are told, each as an error."""

@@ -4,15 +4,22 @@ import asyncio
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
-from fastapi.responses import JSONResponse
 
 from app.api.http.access import needs
 from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.openapi import PROBLEMS, answers_with
-from app.api.jobs import catalog_answers
+from app.domain.instruments.contract import (
+    DimensionAnswer,
+    PersonaAnswer,
+    PersonaList,
+    TaskAnswer,
+    TaskList,
+    Trait,
+)
 from app.domain.keys.api_key import Scope
 from app.domain.personagym.prompts import rubric_outline
 from app.domain.personagym.specification import EXPECTED_UNITS
+from app.domain.providers.contract import ConnectionAnswer, ConnectionList
 from app.domain.results.baselines import Baselines
 from app.services.results.baselines import BaselineFilter, baselines_json
 
@@ -21,94 +28,93 @@ router = APIRouter(
 )
 
 
-@router.get("/personas", responses=answers_with(catalog_answers.PersonaList), summary="List personas")
+@router.get("/personas", summary="List personas")
 @needs(Scope.READ)
-async def personas(services: ServicesDep) -> Response:
+async def personas(services: ServicesDep) -> PersonaList:
     """Built-in personas, their sets, and the instructions that assign them (atomic paper, Table 12)."""
-    instrument = services.instrument
     catalog = services.submission.catalog
     sets = {name: list(ids) for name, ids in catalog.persona_sets.items()}
     data = [
-        {
-            "id": persona.id,
-            "description": persona.description,
-            "traits": [{"dimension": t.dimension, "level": t.level} for t in persona.traits],
-            "sets": [name for name, ids in sets.items() if persona.id in ids],
-        }
+        PersonaAnswer(
+            id=persona.id,
+            description=persona.description,
+            traits=[Trait(dimension=each.dimension, level=each.level) for each in persona.traits],
+            sets=[name for name, ids in sets.items() if persona.id in ids],
+        )
         for persona in catalog.personas.values()
     ]
-    return JSONResponse({"data": data, "sets": sets, "instructions": list(instrument.instructions)})
+    return PersonaList(data=data, sets=sets, instructions=list(services.instrument.instructions))
 
 
-@router.get("/tasks", responses=answers_with(catalog_answers.TaskList), summary="List tasks")
+@router.get("/tasks", summary="List tasks")
 @needs(Scope.READ)
-async def tasks(services: ServicesDep) -> Response:
+async def tasks(services: ServicesDep) -> TaskList:
     """Tasks with their prompts, and the dimensions that they measure (atomic paper, Tables 9–11 and 13)."""
-    instrument = services.instrument
-    data = [
-        {
-            "id": task.id,
-            "title": task.title,
-            "framework": "atomic",
-            "prompt": task.prompt,
-            "scoring_prompt": task.scoring_prompt,
-            "expected_units": task.expected_units,
-        }
+    instrument, gym = services.instrument, services.gym
+    atomic = [
+        TaskAnswer(
+            id=task.id,
+            title=task.title,
+            framework="atomic",
+            prompt=task.prompt,
+            scoring_prompt=task.scoring_prompt,
+            expected_units=task.expected_units,
+        )
         for task in instrument.tasks.values()
     ]
-    data += [
-        {
-            "id": task.id,
-            "title": task.title,
-            "framework": "personagym",
-            "prompt": None,
-            "scoring_prompt": rubric_outline(services.gym.prompts, task),
-            "expected_units": EXPECTED_UNITS,
-        }
-        for task in services.gym.tasks.values()
+    graded = [
+        TaskAnswer(
+            id=task.id,
+            title=task.title,
+            framework="personagym",
+            prompt=None,
+            scoring_prompt=rubric_outline(gym.prompts, task),
+            expected_units=EXPECTED_UNITS,
+        )
+        for task in gym.tasks.values()
     ]
     dimensions = [
-        {
-            "id": dimension.id,
-            "name": dimension.name,
-            "minimum": dimension.scale.minimum,
-            "maximum": dimension.scale.maximum,
-            "levels": list(dimension.scale.levels),
-            "options": dimension.options,
-            "questions": list(dimension.questions),
-            "essay_context": dimension.essay_context,
-        }
+        DimensionAnswer(
+            id=dimension.id,
+            name=dimension.name,
+            minimum=dimension.scale.minimum,
+            maximum=dimension.scale.maximum,
+            levels=list(dimension.scale.levels),
+            options=dimension.options,
+            questions=list(dimension.questions),
+            essay_context=dimension.essay_context,
+        )
         for dimension in instrument.dimensions.values()
     ]
     version = {
         "version": instrument.version,
         "sha256": instrument.content_hash,
-        "personagym_version": services.gym.version,
-        "personagym_sha256": services.gym.content_hash,
+        "personagym_version": gym.version,
+        "personagym_sha256": gym.content_hash,
     }
     known = {kind: list(names) for kind, names in services.submission.catalog.rules.known.items()}
-    return JSONResponse({"data": data, "dimensions": dimensions, "instrument": version, "versions": known})
+    return TaskList(data=atomic + graded, dimensions=dimensions, instrument=version, versions=known)
 
 
-@router.get("/models", responses=answers_with(catalog_answers.ConnectionList), summary="List connections")
+@router.get("/models", summary="List connections")
 @needs(Scope.READ)
-async def models(services: ServicesDep, tenant: TenantDep) -> Response:
+async def models(services: ServicesDep, tenant: TenantDep) -> ConnectionList:
     """The operator's connections, and those made by `POST /v1/connections`, as far as the tenant may use them. A model is named `connection/name`."""
     known = await services.book.of_tenant(tenant)
     data = [
-        {
-            "id": name,
-            "kind": connection.kind,
-            "simulated": connection.simulated,
-            "models": None if models is None else list(models),
-            "requests_per_minute": connection.limits.requests_per_minute,
-            "tokens_per_minute": connection.limits.tokens_per_minute,
-            "max_in_flight": connection.limits.max_in_flight,
-        }
+        ConnectionAnswer(
+            id=name,
+            kind=connection.kind,
+            simulated=connection.simulated,
+            models=None if models is None else list(models),
+            requests_per_minute=connection.limits.requests_per_minute,
+            tokens_per_minute=connection.limits.tokens_per_minute,
+            max_in_flight=connection.limits.max_in_flight,
+        )
         for name, models in known.permitted()
         for connection in (known.by_id[name],)
     ]
-    return JSONResponse({"data": data})
+    return ConnectionList(data=data)
 
 
 Filter = Annotated[str | None, Query(max_length=300)]

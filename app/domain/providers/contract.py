@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.domain.contract import Answer
+from app.domain.contract import Answer, Number
 from app.domain.providers.usage import Amount
 
 CheckedRole = Literal["judge", "model", "persona_agent"]
@@ -109,3 +109,21 @@ class ModelCheck(Answer):
     model_table: str | None = Field(description="Version of the data on what families of models take.")
     parameters: SentParameters
     findings: list[Finding] = Field(description="All of it in sentences.")
+
+
+class ConnectionAnswer(Answer):
+    """A configured connection; its key is never shown."""
+
+    id: str
+    kind: str
+    simulated: bool
+    models: list[str] | None = Field(description="Models that jobs may use; `null` for all.")
+    requests_per_minute: Number | None
+    tokens_per_minute: Number | None
+    max_in_flight: int | None
+
+
+class ConnectionList(Answer):
+    """All configured connections."""
+
+    data: list[ConnectionAnswer]

@@ -1,14 +1,14 @@
 """What calls took, failed of and were spared, as jobs and their results tell it."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
-from app.domain.contract import Answer
+from app.domain.contract import Answer, Number
 
 Origin = Literal["same_job", "other_job"]
-Amount = Annotated[int | float, WithJsonSchema({"type": "number"})]
+Amount = Number
 """US dollars; a sum of nothing is the integer 0."""
 
 

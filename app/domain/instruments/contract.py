@@ -1,10 +1,10 @@
-"""Schemas of answers about what is built in or configured."""
+"""Built-in personas, tasks and dimensions as clients are shown them."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from app.domain.contract import Answer
+from app.domain.contract import Answer, Number
 
 
 class Trait(Answer):
@@ -52,7 +52,7 @@ class TaskAnswer(Answer):
     framework: Literal["atomic", "personagym"]
     prompt: str | None = Field(description="`null` where each persona is asked questions of its own.")
     scoring_prompt: str
-    expected_units: float
+    expected_units: Number
 
 
 class TaskList(Answer):
@@ -64,21 +64,3 @@ class TaskList(Answer):
     versions: dict[str, list[str]] = Field(
         description="What a job's `versions` can name, by kind, oldest first; the last is what it gets otherwise."
     )
-
-
-class ConnectionAnswer(Answer):
-    """A configured connection; its key is never shown."""
-
-    id: str
-    kind: str
-    simulated: bool
-    models: list[str] | None = Field(description="Models that jobs may use; `null` for all.")
-    requests_per_minute: float | None
-    tokens_per_minute: float | None
-    max_in_flight: int | None
-
-
-class ConnectionList(Answer):
-    """All configured connections."""
-
-    data: list[ConnectionAnswer]
