@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Any, Literal
@@ -128,7 +127,7 @@ async def _parts(services: Services, tenant: str, job_id: str, first: JobState) 
         ):
             parts: dict[str, str] = {}
             state = changed or state
-            job = json.loads(state.body)
+            job = state.view.model_dump(mode="json")
             if changed is not None:
                 parts["state"] = render("job_state.html.j2", job=job, **_state(job))
             with contextlib.suppress(

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import hashlib
-import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import jobs
+from app.domain.jobs.contract import JobDetail
 from app.domain.jobs.status import JobStatus
 from app.services.jobs.progress import RecentProgress
 from app.services.jobs.view import Holds, view_job
@@ -22,27 +22,24 @@ STATUS_SECONDS = 0.25
 """How soon another status shows, above all the last one; to look for it costs a tenth of a whole look."""
 
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"))
-
-
 @dataclass(frozen=True, slots=True)
 class JobState:
     """A job at one moment.
 
     Attributes:
         tag: Names the state by a hash of everything that it shows.
-        body: The job in the HTTP contract's form, as JSON text on one line.
-        status: Where the job stands.
+        body: The job as JSON text on one line.
+        view: The job.
     """
 
     tag: str
     body: str
-    status: JobStatus
+    view: JobDetail
 
     @property
     def is_last(self) -> bool:
         """Whether nothing will happen to the job any more."""
-        return self.status.is_terminal
+        return self.view.status.is_terminal
 
 
 async def read_state(
@@ -58,9 +55,9 @@ async def read_state(
         NotFoundError: If the tenant has no such job.
     """
     view = await view_job(engine, tenant, job_id, recent, holds)
-    body = _ENCODER.encode(view.model_dump(mode="json"))
+    body = view.model_dump_json(ensure_ascii=True)
     tag = hashlib.sha256(body.encode()).hexdigest()[:32]
-    return JobState(tag, body, view.status)
+    return JobState(tag, body, view)
 
 
 async def states_after(
@@ -93,7 +90,7 @@ async def states_after(
         if state.is_last:
             return
         seen = state.tag
-        await _other_status(engine, tenant, job_id, state.status)
+        await _other_status(engine, tenant, job_id, state.view.status)
         with contextlib.suppress(SQLAlchemyError, OSError):  # away for a moment: the reader need not notice
             state = await read_state(engine, tenant, job_id, recent, holds)
 

@@ -23,4 +23,4 @@ class TestAJobThatIsFollowed:
         async with asyncio.timeout(30):
             state = await following
         assert state is not None
-        assert state.status is JobStatus.PAUSED
+        assert state.view.status is JobStatus.PAUSED
