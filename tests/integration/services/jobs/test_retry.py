@@ -189,8 +189,8 @@ class TestOtherStates:
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
         job = await new_job(engine)
-        await pause_job(worker.control, TENANT, job.id)
-        assert (await retry_job(worker.control, TENANT, job.id)).status is JobStatus.PAUSED
+        paused = await pause_job(worker.control, TENANT, job.id)
+        assert (await retry_job(worker.control, TENANT, job.id)).status is paused.status
 
     async def test_a_paused_job_with_calls_on_the_wire_has_to_wait(
         self, engine: AsyncEngine, worker: Worker

@@ -4,6 +4,7 @@ import pytest
 
 from app.domain.instruments.instrument import InstrumentRef
 from app.domain.instruments.rules import UnknownVersionError, Versions
+from app.instruments.rules import RULES
 from app.services.job_context import decode_spec, encode_spec
 from tests.unit.domain.job_samples import draft, resolved, wrong
 
@@ -51,7 +52,7 @@ class TestSpecification:
     @pytest.mark.parametrize("kind", OLD)
     def test_an_unknown_version_is_refused_with_the_known_ones(self, kind: str) -> None:
         assert wrong(draft(versions={kind: "v9"})) == {
-            f"/versions/{kind}": f"unknown version 'v9'; known: {OLD[kind]}"
+            f"/versions/{kind}": f"unknown version 'v9'; known: {', '.join(RULES.known[kind])}"
         }
 
     def test_named_versions_are_kept_in_it(self) -> None:
