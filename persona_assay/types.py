@@ -31,6 +31,9 @@ class WeightedWithJudge(TypedDict):
     kendall_tau: Metric
     spearman_rho: NotRequired[Metric | None]
     """Of scores only."""
+    exact_agreement: NotRequired[Metric | None]
+    quadratic_kappa: NotRequired[Metric | None]
+    alpha_ordinal: NotRequired[Metric | None]
 
 
 class AgreementWithJudge(TypedDict):
@@ -41,8 +44,14 @@ class AgreementWithJudge(TypedDict):
     """Of scores τ_b between the judge's and the annotators' mean; of pairs τ_A: answers in the order of the judge's scores less those against it, by all. n counts the things compared."""
     spearman_rho: NotRequired[Metric | None]
     """Of scores only."""
+    exact_agreement: NotRequired[Metric | None]
+    """Share of answers that are the judge's score, each thing counting once. Of single sentences and grades only, like the two that follow."""
+    quadratic_kappa: NotRequired[Metric | None]
+    """Cohen's κ of the judge with each answer."""
+    alpha_ordinal: NotRequired[Metric | None]
+    """Krippendorff's α of the judge with each answer."""
     weighted: WeightedWithJudge
-    """Both, of all that was drawn from; those above are of what was drawn."""
+    """The same, of all that was drawn from; those above are of what was drawn."""
     left_out: dict[str, int]
     """`without_score`: the judge gave none; of pairs `same_score`: the same to both."""
 

@@ -3,12 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from app.domain.labels.annotation import Annotation, Answer, Kind, Place
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.statistics.fleiss import NO_JOINT, fleiss_kappa
+from app.domain.statistics.joint_agreement import joint_agreement
 from app.domain.statistics.rank import (
     RANGE,
     kendall_tau,
@@ -60,6 +62,9 @@ class JudgeAgreement:
         weighted_tau: ``kendall_tau`` of the population from which labelling rounds drew, each thing counting for as many
             as it stands for.
         weighted_rho: The same of ``spearman_rho``.
+        joint: Exact agreement, quadratic κ and ordinal α of the judge's score with each answer, a thing counting once however
+            many answered; of whole scores only, so neither of pairs nor of means of sentences' scores.
+        weighted_joint: The same of that population.
     """
 
     judge: str
@@ -69,6 +74,8 @@ class JudgeAgreement:
     same_score: int | None
     weighted_tau: Metric
     weighted_rho: Metric | None
+    joint: Mapping[str, Metric] = field(default_factory=dict)
+    weighted_joint: Mapping[str, Metric] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,46 +238,69 @@ def _scores(
     key: tuple[str, ...],
     subject_weights: Mapping[Subject, float],
 ) -> JudgeAgreement:
-    people, judged, responses, stands_for, without = [], [], [], [], 0
+    compared: list[_Compared] = []
+    without = 0
     for answers in answered:
         given = [each.score for each in answers if each.score is not None]
         score = scores.get((answers[0].dimension, answers[0].place))
         without += score is None
         if given and score is not None:
-            people.append(sum(given) / len(given))
-            judged.append(score)
-            responses.append(answers[0].place.response)
-            stands_for.append(subject_weights.get(answers[0].subject, 0.0))
-    tau, rho = (
-        coefficient(*_series(people, judged, responses, seed, key))
-        for coefficient in (kendall_tau, spearman_rho)
-    )
-    known = [n for n, weight in enumerate(stands_for) if weight]
+            stands_for = subject_weights.get(answers[0].subject, 0.0)
+            compared.append(_Compared(given, score, answers[0].place.response, stands_for))
+    series = _series(compared, seed, key)
+    tau, rho = (coefficient(*series) for coefficient in (kendall_tau, spearman_rho))
+    whole = compared if answered[0][0].kind is Kind.SENTENCES or answered[0][0].dimension is None else ()
+    joint = _joint(whole, [1.0] * len(compared), seed, key)
+    known = [each for each in compared if each.stands_for]
     if not known:
         nothing = Metric.missing(NOT_DRAWN)
-        return JudgeAgreement(judge, tau, rho, without, None, nothing, nothing)
-    series = _series(
-        [people[n] for n in known], [judged[n] for n in known], [responses[n] for n in known], seed, key
-    )
-    weights = np.array([stands_for[n] for n in known])
-    weighted = (found(*series, weights) for found in (weighted_kendall_tau, weighted_spearman_rho))
-    return JudgeAgreement(judge, tau, rho, without, None, *weighted)
+        none = dict.fromkeys(joint, nothing)
+        return JudgeAgreement(judge, tau, rho, without, None, nothing, nothing, joint, none)
+    stands = np.array([each.stands_for for each in known])
+    series = _series(known, seed, key)
+    weighted_tau = weighted_kendall_tau(*series, stands)
+    weighted_rho = weighted_spearman_rho(*series, stands)
+    weighted = _joint(known, stands.tolist(), seed, key) if joint else {}
+    return JudgeAgreement(judge, tau, rho, without, None, weighted_tau, weighted_rho, joint, weighted)
+
+
+class _Compared(NamedTuple):
+    """A thing with a score from annotators and from the judge."""
+
+    people: Sequence[int]
+    judged: float
+    response: tuple[int, int, int]
+    stands_for: float
+
+
+def _joint(
+    compared: Sequence[_Compared], counts: Sequence[float], seed: int, key: tuple[str, ...]
+) -> dict[str, Metric]:
+    """The judge's score against each answer."""
+    if not compared:
+        return {}
+    clusters = _clusters([each.response for each in compared])
+    rows = [
+        (int(each.judged), said, count / len(each.people), cluster)
+        for each, count, cluster in zip(compared, counts, clusters, strict=True)
+        for said in each.people
+    ]
+    judged, people, shares, places = np.array(rows, dtype=np.float64).T
+    weights = cluster_weights(seed, key, int(clusters.max()) + 1)
+    first, second, of = (each.astype(np.int64) for each in (judged, people, places))
+    return joint_agreement(first, second, shares, of, weights, len(compared))
 
 
 def _series(
-    people: Sequence[float],
-    judged: Sequence[float],
-    responses: Sequence[tuple[int, int, int]],
-    seed: int,
-    key: tuple[str, ...],
+    compared: Sequence[_Compared], seed: int, key: tuple[str, ...]
 ) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
     """What a coefficient takes: both scores of each sentence, its response, and how often that is drawn."""
-    weights = cluster_weights(seed, key, len(set(responses)))
+    responses = [each.response for each in compared]
     return (
-        np.array(people, dtype=np.float64),
-        np.array(judged, dtype=np.float64),
+        np.array([sum(each.people) / len(each.people) for each in compared], dtype=np.float64),
+        np.array([each.judged for each in compared], dtype=np.float64),
         _clusters(responses),
-        weights,
+        cluster_weights(seed, key, len(set(responses))),
     )
 
 
@@ -328,9 +358,11 @@ def _judge_json(found: JudgeAgreement) -> dict[str, object]:
     shown: dict[str, object] = {"judge": found.judge, "kendall_tau": found.kendall_tau.to_json()}
     if found.spearman_rho is not None:
         shown["spearman_rho"] = found.spearman_rho.to_json()
+    shown |= {name: each.to_json() for name, each in found.joint.items()}
     weighted = {"kendall_tau": found.weighted_tau.to_json()}
     if found.weighted_rho is not None:
         weighted["spearman_rho"] = found.weighted_rho.to_json()
+    weighted |= {name: each.to_json() for name, each in found.weighted_joint.items()}
     left_out = {"without_score": found.without_score}
     if found.same_score is not None:
         left_out["same_score"] = found.same_score

@@ -13,6 +13,9 @@ class WeightedWithJudge(Answer):
 
     kendall_tau: Metric
     spearman_rho: Metric | None = Field(None, description="Of scores only.")
+    exact_agreement: Metric | None = None
+    quadratic_kappa: Metric | None = None
+    alpha_ordinal: Metric | None = None
 
 
 class WeightedAgreement(Answer):
@@ -34,8 +37,15 @@ class AgreementWithJudge(Answer):
         " judge's scores less those against it, by all. n counts the things compared."
     )
     spearman_rho: Metric | None = Field(None, description="Of scores only.")
+    exact_agreement: Metric | None = Field(
+        None,
+        description="Share of answers that are the judge's score, each thing counting once. Of single sentences and grades"
+        " only, like the two that follow.",
+    )
+    quadratic_kappa: Metric | None = Field(None, description="Cohen's κ of the judge with each answer.")
+    alpha_ordinal: Metric | None = Field(None, description="Krippendorff's α of the judge with each answer.")
     weighted: WeightedWithJudge = Field(
-        description="Both, of all that was drawn from; those above are of what was drawn."
+        description="The same, of all that was drawn from; those above are of what was drawn."
     )
     left_out: dict[str, int] = Field(
         description="`without_score`: the judge gave none; of pairs `same_score`: the same to both.",

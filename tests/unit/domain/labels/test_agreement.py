@@ -1,6 +1,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 from hypothesis import given as drawing
 from hypothesis import settings
@@ -8,6 +9,8 @@ from hypothesis import strategies as st
 
 from app.domain.labels.agreement import AnnotatorAgreement, Sampling, annotation_agreement
 from app.domain.labels.annotation import Annotation, Answer, Kind, Place
+from app.domain.statistics.agreement import quadratic_kappa
+from app.domain.statistics.krippendorff import alpha, coincidences
 
 TASKS = {0: "essay", 1: "toxicity_control"}
 
@@ -60,6 +63,39 @@ class TestScores:
         # Two annotators: they agree on sentences 1 and 3; shares 1 2 3 4 5 of 12 answers: 1, 3, 2, 3, 3.
         expected = (1 + 9 + 4 + 9 + 9) / 144
         assert group.fleiss_kappa.value == pytest.approx((2 / 6 - expected) / (1 - expected))
+
+    def test_the_judge_is_compared_with_each_answer_and_a_sentence_counts_once(self) -> None:
+        people: dict[int, tuple[int, ...]] = {0: (1, 2), 1: (2, 2), 2: (4,), 3: (5, 5), 4: (3, 4), 5: (5,)}
+        judged: dict[int, float] = {0: 1, 1: 3, 2: 4, 3: 5, 4: 4, 5: 4}
+        group = only(
+            *[
+                score("ab"[k], sentence(n), value)
+                for n, given in people.items()
+                for k, value in enumerate(given)
+            ],
+            judged=judged,
+        )
+        found = group.judges[0].joint
+        assert {name: each.n for name, each in found.items()} == dict.fromkeys(
+            ("exact_agreement", "quadratic_kappa", "alpha_ordinal"), 6
+        )
+        assert found["exact_agreement"].value == pytest.approx((0.5 + 0 + 1 + 1 + 0.5 + 0) / 6)
+        # One answer of two counts half: the same as each sentence twice, with both answers or the one again.
+        pairs = [(int(judged[n]), given[k % len(given)]) for n, given in people.items() for k in range(2)]
+        first, second = np.array(pairs, dtype=np.float64).T
+        assert found["quadratic_kappa"].value == pytest.approx(quadratic_kappa(first, second).value)
+        # α of these twelve: 1 − 23 · observed / expected; of six sentences 11 takes the place of 23 and the sums are halves.
+        counts = np.ones(len(pairs), dtype=np.int64)
+        table = coincidences(np.array(pairs), counts, 0 * counts, 6)
+        twelve = float(alpha(table[0], ordinal=True))
+        assert found["alpha_ordinal"].value == pytest.approx(1 - (1 - twelve) * (11 / 12) / (23 / 24))
+
+    def test_means_of_sentences_scores_have_no_exact_agreement(self) -> None:
+        whole = Place(0, 0, 0, None)
+        (group,) = annotation_agreement(
+            [score("a", whole, 3)], TASKS, {"judge": {("E", whole): 3.0}}, 0, Sampling()
+        )
+        assert group.judges[0].joint == {}
 
     def test_what_has_no_number_on_one_side_is_left_out_and_counted(self) -> None:
         found = [score("a", sentence(n), n + 1) for n in range(4)]
@@ -177,6 +213,9 @@ class TestWeighted:
         if len(set(people.values())) > 1 and len(counts) > 1:
             repeated = [(p, v) for p, v in scores for _ in range(times[v])]
             first, second = zip(*repeated, strict=True)
+            whole = self.group(dict(enumerate(first)), dict(enumerate(map(float, second))), None)
+            for name, each in whole.judges[0].joint.items():
+                assert judge.weighted_joint[name].value == pytest.approx(each.value)
             assert judge.weighted_rho is not None
             assert judge.weighted_tau.value == pytest.approx(stats.kendalltau(first, second).statistic)
             assert judge.weighted_rho.value == pytest.approx(stats.spearmanr(first, second).statistic)
