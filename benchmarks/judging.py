@@ -23,17 +23,17 @@ from embedded.services import StackConfig
 from embedded.supervisor import Supervisor
 
 PERSONA, DIMENSION, TASK = "E-high", "E", "social_media_post"
-SENTENCES_A_TEXT = 20
 JUDGE = "stub/judge"
 POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
 class Given:
-    """So many sentences, which no other salt has, so that nobody has an answer already."""
+    """So many sentences, which no other salt has, so that nobody has an answer already, in texts of some of them."""
 
     calls: int
     salt: str
+    sentences_a_text: int = 20
 
     @cached_property
     def sentences(self) -> Sequence[str]:
@@ -57,9 +57,9 @@ class Given:
         return Account.of(self.prompts)
 
     def job(self) -> dict[str, Any]:
-        """A job of this service that has the sentences judged, in texts of some of them."""
-        starts = range(0, self.calls, SENTENCES_A_TEXT)
-        texts = [" ".join(self.sentences[start : start + SENTENCES_A_TEXT]) for start in starts]
+        """A job of this service that has the sentences judged."""
+        starts = range(0, self.calls, self.sentences_a_text)
+        texts = [" ".join(self.sentences[start : start + self.sentences_a_text]) for start in starts]
         shared = {"persona": PERSONA, "task": TASK, "model": "given"}
         return {
             "personas": [PERSONA],

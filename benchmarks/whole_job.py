@@ -1,4 +1,8 @@
-"""A whole job on a real stack, measured: wall time, calls a second, CPU and memory by process, polls, rows."""
+"""A whole job on a real stack, measured: wall time, calls a second, CPU and memory by process, polls, rows.
+
+`python -m benchmarks.whole_job` has a job of existing sentences judged, and says first how many times the CPU time of bare aiohttp,
+which does the HTTP alone, all processes of the service take, from the POST until the results are stored. Both take turns; ratios are medians.
+"""
 
 import argparse
 import json
@@ -9,12 +13,16 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import Any
 
 import httpx2
 import psycopg
 
+from benchmarks import stub_server
+from benchmarks.judging import Given
+from benchmarks.peers.contest import run_checked
+from benchmarks.peers.tools import Parts, Program, service
 from benchmarks.processes import ProcessMeter
 from embedded.services import StackConfig
 from embedded.supervisor import Supervisor
@@ -24,6 +32,68 @@ Json = dict[str, Any]
 POLL_SECONDS = 0.2
 MEMORY_SAMPLE_SECONDS = 1.0
 RESULT_READS = 5
+WARMING = 2000
+"""Calls of the job before the first that counts: what is loaded and connected once belongs to the start."""
+
+
+def main() -> None:
+    """Compares a job that only judges with bare aiohttp."""
+    options = _options()
+    load = os.getloadavg()
+    with (
+        stub_server.running("counted", options.latency_ms) as url,
+        service(url, options.in_flight, options.data_dir, workers=options.workers) as ours,
+    ):
+        bare = Program("with_aiohttp.py", url, options.in_flight, ours=True)
+        run_checked(ours, Given(min(WARMING, options.calls), "warming"), url)
+        jobs, walls, alone = [], [], []
+        for repetition in range(options.repetitions):
+            given = Given(options.calls, str(repetition), options.sentences)
+            alone.append(run_checked(bare, given, url)["program"] / given.calls * 1e6)
+            started = time.perf_counter()
+            used = run_checked(ours, given, url)
+            walls.append(time.perf_counter() - started)
+            jobs.append({name: seconds / given.calls * 1e6 for name, seconds in used.items()})
+    circumstances = {
+        "calls": options.calls,
+        "sentences_a_text": options.sentences,
+        "in_flight": options.in_flight,
+        "calls_per_second": [round(options.calls / wall) for wall in walls],
+        "machine": machine(),
+        "workers": options.workers,
+        "latency_ms": options.latency_ms,
+        "load_average_before": [round(each, 2) for each in load],
+    }
+    _tell(_compared(jobs, alone) | circumstances, options)
+
+
+def _options() -> argparse.Namespace:
+    made = parser(__doc__)
+    made.set_defaults(latency_ms=200.0)
+    made.add_argument("--calls", type=int, default=60_000, help="sentences, each judged by one call")
+    made.add_argument("--sentences", type=int, default=20, help="sentences of one text")
+    made.add_argument(
+        "--in-flight", type=int, default=512, help="calls at once of each worker, and of aiohttp"
+    )
+    made.add_argument("--repetitions", type=int, default=3)
+    return made.parse_args()
+
+
+def _compared(jobs: list[Parts], alone: list[float]) -> Json:
+    """Ratios, each of two costs taken one after the other, as the machine's speed changes; and the costs in microseconds."""
+    workers = [sum(used for name, used in job.items() if name.startswith("worker")) for job in jobs]
+    everything = [sum(job.values()) for job in jobs]
+    costs = {"aiohttp": alone, "all": everything, "workers": workers}
+    costs |= {name: [job[name] for job in jobs] for name in jobs[0]}
+    return {
+        "all_processes_to_aiohttp": _ratio(everything, alone),
+        "workers_to_aiohttp": _ratio(workers, alone),
+        "cpu_us_per_call": {name: [round(cost) for cost in found] for name, found in costs.items()},
+    }
+
+
+def _ratio(costs: list[float], others: list[float]) -> float:
+    return round(median(cost / other for cost, other in zip(costs, others, strict=True)), 2)
 
 
 def run(options: argparse.Namespace, job: Callable[[httpx2.Client], Json]) -> None:
@@ -50,6 +120,10 @@ def run(options: argparse.Namespace, job: Callable[[httpx2.Client], Json]) -> No
         "latency_ms": options.latency_ms,
         **figures,
     }
+    _tell(report, options)
+
+
+def _tell(report: Json, options: argparse.Namespace) -> None:
     text = json.dumps(report, indent=2)
     print(text)
     if options.output:
@@ -158,3 +232,7 @@ def machine() -> Json:
         "python": platform.python_version(),
         "system": platform.system(),
     }
+
+
+if __name__ == "__main__":
+    main()

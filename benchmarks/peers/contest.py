@@ -58,7 +58,7 @@ def take_turns(contestants: Sequence[Contestant], url: str, repetitions: int) ->
             try:
                 tool = stack.enter_context(contestant.open())
                 # What is loaded and connected once, where a tool stays, belongs to its start.
-                _run(tool, Given(contestant.sizes[0], "warming"), url)
+                run_checked(tool, Given(contestant.sizes[0], "warming"), url)
                 tools[contestant.name] = tool
             except NotMeasuredError as error:
                 contestant.problem = str(error)
@@ -70,7 +70,7 @@ def take_turns(contestants: Sequence[Contestant], url: str, repetitions: int) ->
 
 def _measure(contestant: Contestant, tool: Tool, repetition: int, url: str) -> None:
     try:
-        small, large = (_run(tool, Given(n, f"{repetition} of {n}"), url) for n in contestant.sizes)
+        small, large = (run_checked(tool, Given(n, f"{repetition} of {n}"), url) for n in contestant.sizes)
     except NotMeasuredError as error:
         contestant.problem = str(error)
         return
@@ -79,8 +79,12 @@ def _measure(contestant: Contestant, tool: Tool, repetition: int, url: str) -> N
     print(f"{contestant.name}: {contestant.totals[-1] * 1e6:,.0f} µs", file=sys.stderr, flush=True)
 
 
-def _run(tool: Tool, given: Given, url: str) -> Parts:
-    """What a run takes, if each prompt was asked once, byte for byte."""
+def run_checked(tool: Tool, given: Given, url: str) -> Parts:
+    """What a run takes, if each prompt was asked once, byte for byte.
+
+    Raises:
+        NotMeasuredError: If the tool does not run, or its prompts were others.
+    """
     take_account(url)
     used = tool.run(given)
     asked = take_account(url)

@@ -156,7 +156,7 @@ def _children_seconds() -> float:
 
 
 class Service:
-    """This service: one worker, which is sent a job with texts of its own, so that it only judges."""
+    """This service, which is sent a job with texts of its own, so that it only judges."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._meter = ProcessMeter(supervisor.pids())
@@ -173,9 +173,9 @@ class Service:
 
 
 @contextmanager
-def service(url: str, in_flight: int, data_dir: Path | None = None) -> Iterator[Service]:
+def service(url: str, in_flight: int, data_dir: Path | None = None, *, workers: int = 1) -> Iterator[Service]:
     """The service, running."""
-    with judging_stack(url, workers=1, in_flight=in_flight, data_dir=data_dir) as supervisor:
+    with judging_stack(url, workers=workers, in_flight=in_flight, data_dir=data_dir) as supervisor:
         yield Service(supervisor)
 
 

@@ -45,6 +45,26 @@ class TestHotPath:
         assert report["ratio_to_aiohttp"] > 0
 
 
+class TestWholeJob:
+    def test_says_first_what_all_processes_take_beside_bare_aiohttp(self) -> None:
+        tiny = ["--calls", "300", "--sentences", "3", "--in-flight", "8", "--repetitions", "1"]
+        report = run_benchmark("whole_job", *tiny, "--latency-ms", "1")
+        assert [*report][:2] == ["all_processes_to_aiohttp", "workers_to_aiohttp"]
+        # Otherwise the server was not asked each prompt once, or a process was left out.
+        parts = report["cpu_us_per_call"]
+        assert parts.keys() >= {
+            "aiohttp",
+            "all",
+            "postgres",
+            "valkey",
+            "api",
+            "sweeper",
+            "worker1",
+            "worker2",
+        }
+        assert parts["all"] > parts["workers"] > [0]
+
+
 class TestPeers:
     def test_sets_the_service_and_a_script_side_by_side_and_says_who_is_not_installed(
         self, tmp_path: Path
