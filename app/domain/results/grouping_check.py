@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, SkipValidation
+from pydantic import Field
 
-from app.domain.contract import Answer
+from app.domain.contract import Answer, Number
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.grouped_reply import USABLE
 from app.domain.judging.grouping import Grouping
@@ -90,8 +90,7 @@ class JudgingCheck(Answer):
     """A sample's verdicts on several sentences a call beside those on one. Its verdicts alone are in no other figure."""
 
     sentences_per_call: int
-    # Counts stay whole numbers.
-    sample: dict[str, SkipValidation[float]] = Field(
+    sample: dict[str, Number] = Field(
         description="`share` and `minimum` as asked for, the `responses` drawn, and how many they were `drawn_from`."
     )
     responses: int = Field(description="With sentences judged both ways; refusals have none.")

@@ -35,6 +35,13 @@ def figures(*sentences: CheckedSentence) -> dict[str, Any]:
     return row
 
 
+def test_counts_of_the_sample_stay_whole_numbers_in_json() -> None:
+    sentences = CheckedSentences()
+    sentences.add(pair(score(5), score(4)))
+    shown = sentences.check(GROUPING, {}).model_dump_json(exclude_unset=True)
+    assert '"sample":{"share":0.1,"minimum":2,"responses":4,"drawn_from":40}' in shown
+
+
 class TestFigures:
     def test_a_hand_computed_example(self) -> None:
         found = figures(
