@@ -174,8 +174,10 @@ PASSAGES = {
     "refill": 2,
     "finalize": 1,
 }
-"""Fewer than are left, for one of two workers, with :data:`REST_OF_MEDIUM` calls to make."""
+"""Fewer than are left, for one of two workers, with :data:`REST_OF_MEDIUM` calls to make, or :data:`REST_WITH_CLAIMS`."""
 REST_OF_MEDIUM = 1_200
+REST_WITH_CLAIMS = 8_000
+"""More shards than two workers hold at a time, so that some are still to be claimed."""
 
 
 class TestCrashPoints:
@@ -190,16 +192,23 @@ class TestCrashPoints:
     @pytest.mark.timeout(6 * 3600)
     @pytest.mark.parametrize(("point", "moment"), POINTS)
     def test_twenty_times_each(
-        self, service: Service, short: Undisturbed, medium: Undisturbed, point: str, moment: str
+        self,
+        service: Service,
+        short: Undisturbed,
+        medium: Undisturbed,
+        whole: Undisturbed,
+        point: str,
+        moment: str,
     ) -> None:
         """Workers die one after the other, also while the last one starts again. A job is finalized once only."""
         seed, random = seeded(2)
-        job = short if point == "finalize" else medium
+        job = {"finalize": short, "claim": whole}.get(point, medium)
+        rest = REST_WITH_CLAIMS if point == "claim" else REST_OF_MEDIUM
         struck, done = 0, []
         while struck < TIMES:
             trial = Trial(service.settled(), job)
             trial.submit(LATENCY_MS)
-            while struck < TIMES and trial.running_after(random.randint(20, 200), rest=REST_OF_MEDIUM):
+            while struck < TIMES and trial.running_after(random.randint(20, 200), rest=rest):
                 self._crash(trial, point, moment, random.randint(1, PASSAGES[point]))
                 struck += 1
                 if point == "finalize":
@@ -378,21 +387,32 @@ class TestStaleOwner:
         report("frozen lease holder", seed=seed, n=struck, of=20, **add_up(done))
 
 
-def freeze_past_lease(trial: Trial, part: str) -> None:
-    """Until somebody else has claimed all that the frozen one held."""
-    with trial.service.frozen(part), trial.service.database() as connection:
-        holder = f"%:{trial.service.pid(part)}"
+def holder_of(trial: Trial, part: str) -> str:
+    """What the names of the part's leases are like, for SQL."""
+    return f"%:{trial.service.pid(part)}"
+
+
+def held_by(trial: Trial, part: str) -> list[int]:
+    """The shards of the job that the part works on."""
+    with trial.service.database() as connection:
         rows = connection.execute(
             "SELECT id FROM shards WHERE job_id = %s AND NOT done AND lease_owner LIKE %s",
-            [trial.job_id, holder],
+            [trial.job_id, holder_of(trial, part)],
         ).fetchall()
-        held = [shard_id for (shard_id,) in rows]
+    return [shard_id for (shard_id,) in rows]
+
+
+def freeze_past_lease(trial: Trial, part: str) -> None:
+    """Until somebody else has claimed all that the frozen one held. A worker that has just thawed has to claim something first."""
+    assert eventually(lambda: bool(held_by(trial, part)), TAKEN_SECONDS)
+    with trial.service.frozen(part), trial.service.database() as connection:
+        held = held_by(trial, part)
         assert held
 
         def taken() -> bool:
             row = connection.execute(
                 "SELECT count(*) FROM shards WHERE id = ANY(%s) AND NOT done AND lease_owner LIKE %s",
-                [held, holder],
+                [held, holder_of(trial, part)],
             ).fetchone()
             return row == (0,)
 
