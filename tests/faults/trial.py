@@ -168,7 +168,8 @@ class Trial:
         limit = (deaths + bool(deaths)) * MODELS * IN_FLIGHT + deaths * unwritten
         assert twice <= limit, f"asked again: {repeated(entries)}"
         # What a dead worker had on the wire is accounted for by nobody; everything else is.
-        assert asked.total() - twice <= ended["usage"]["calls"] <= asked.total()
+        used = ended["usage"]["calls"]
+        assert asked.total() - twice <= used <= asked.total(), (used, asked.total(), twice)
         unanswered = sum(entry["answered"] is None for entry in entries)
         return {
             "calls": self.expected.calls,
