@@ -38,6 +38,10 @@ class TestComparisons:
         assert row["smallest_p_value"] == 0.5
         assert found["simulated"]
         assert found["notes"][0].startswith("Simulated:")
+        assert (
+            found["notes"][-1]
+            == "2 personas cannot give a p-value below 0.5, or below 1 corrected for 6 metrics."
+        )
         back = stack.post("/v1/comparisons", {"a": models[1], "b": models[0]}).json()
         assert [-r["difference"] for r in back["differences"]] == [
             r["difference"] for r in found["differences"]

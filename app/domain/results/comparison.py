@@ -11,7 +11,7 @@ from app.domain.metrics.definition import Family
 from app.domain.metrics.registry import names, range_of
 from app.domain.personagym.scores import SCORES
 from app.domain.statistics.groups import PersonaSample
-from app.domain.statistics.paired import PairedDifference, holm, paired_difference
+from app.domain.statistics.paired import ALPHA, PairedDifference, holm, paired_difference
 
 Json = Mapping[str, Any]
 
@@ -203,6 +203,25 @@ def compare(a: Figures, b: Figures) -> Compared:
         for metric, task in sorted({(metric, place.task) for metric, place in pairs if place.task})
     ]
     return Compared([*_corrected(overall), *_corrected(single)], left_out)
+
+
+def attainable_p_value(differences: Sequence[Difference]) -> str | None:
+    """What so few personas cannot show, however great the difference; ``None`` where they could.
+
+    Args:
+        differences: As :func:`compare` has them.
+    """
+    tested = [each for each in differences if each.task is None and each.smallest_p_value is not None]
+    if not tested:
+        return None
+    most = max(tested, key=lambda each: each.personas)
+    smallest = most.smallest_p_value or 0.0
+    if smallest * len(tested) <= ALPHA:
+        return None
+    corrected = f", or below {min(1.0, smallest * len(tested)):.2g} corrected for {len(tested)} metrics"
+    return (
+        f"{most.personas} personas cannot give a p-value below {smallest:.2g}{corrected * (len(tested) > 1)}."
+    )
 
 
 class _Row(NamedTuple):

@@ -15,6 +15,7 @@ from app.domain.results.comparison import (
     Pairing,
     Place,
     UnpairedFigure,
+    attainable_p_value,
     compare,
     figures_of,
 )
@@ -174,7 +175,7 @@ def _compared(one: _Side, other: _Side, pairing: Pairing) -> Comparison:
         simulated=one.about.simulated or other.about.simulated,
         differences=found.differences,
         left_out=[*found.left_out, *(UnpairedFigure.at(place, "all", words) for place in sorted(kept))],
-        notes=_notes(one, other),
+        notes=[*_notes(one, other), *filter(None, [attainable_p_value(found.differences)])],
     )
 
 

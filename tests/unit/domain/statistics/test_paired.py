@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.paired import PairedDifference, holm, paired_difference, sign_flip_p_value
@@ -23,8 +24,6 @@ class TestSignFlips:
         assert sign_flip_p_value(np.array(values), 0) == np.mean(reached)
 
     def test_is_scipys_permutation_test(self) -> None:
-        from scipy import stats
-
         values = np.array([0.3, -0.1, 0.4, 0.25, 0.05, -0.2, 0.15])
         found = stats.permutation_test(
             (values,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
@@ -32,8 +31,6 @@ class TestSignFlips:
         assert sign_flip_p_value(values, 0) == pytest.approx(found.pvalue)
 
     def test_many_personas_are_sampled_and_repeat(self) -> None:
-        from scipy import stats
-
         values = np.random.default_rng(0).normal(0.2, 1, 30)
         assert sign_flip_p_value(values, 0) == sign_flip_p_value(values, 0)
         expected = stats.ttest_1samp(values, 0).pvalue
@@ -61,10 +58,24 @@ class TestPairedDifference:
         assert 0.1 < found.interval.ends[0] < 0.2 < found.interval.ends[1] < 0.3
         assert found.p_value == found.smallest_p_value == 2 / 64
 
-    def test_the_smallest_detectable_difference_is_that_of_a_paired_t_test(self) -> None:
-        # s = √(Σ (x − 0.2)² / 5) = √(0.025 / 5) = 0.07071; error 0.07071/√6 = 0.02887; (2.5706 + 0.9195) · 0.02887
+    def test_the_smallest_detectable_difference_is_so_many_standard_errors(self) -> None:
+        # s = √(Σ (x − 0.2)² / 5) = √(0.025 / 5) = 0.07071; error 0.07071/√6 = 0.02887; 5.22 · 0.02887
         found = difference(0.1, 0.2, 0.3, 0.2, 0.15, 0.25)
-        assert found.detectable == pytest.approx(0.1008, abs=1e-4)
+        assert found.detectable == pytest.approx(0.1507, abs=1e-4)
+
+    @pytest.mark.parametrize("personas", [6, 8, 10, 15, 30])
+    def test_what_one_comparison_calls_detectable_another_finds_in_four_of_five(self, personas: int) -> None:
+        draws, found, repetitions = np.random.default_rng(personas), 0, 400
+        for _ in range(repetitions):
+            stated = difference(*draws.normal(0, 0.01, personas)).detectable
+            assert stated is not None
+            other = draws.normal(stated, 0.01, personas)
+            found += (
+                stats.ttest_1samp(other, 0).pvalue <= 0.05
+                if personas > 12
+                else sign_flip_p_value(other, 0) <= 0.05
+            )
+        assert abs(found / repetitions - 0.8) < 0.03 + 2 * (0.8 * 0.2 / repetitions) ** 0.5
 
     def test_where_no_difference_could_be_shown_none_is_called_detectable(self) -> None:
         # Five clusters' smallest p is 2/32 = 0.0625, whatever the differences.
@@ -73,7 +84,7 @@ class TestPairedDifference:
         assert few.detectable_reason == (
             "too_few_personas: the test finds no difference, however great, with fewer than 6 personas"
         )
-        # s = √(6/5) = 1.0954; error 1.0954/√6 = 0.4472; (2.5706 + 0.9195) · 0.4472 = 1.561 on a scale of width 1.
+        # s = √(6/5) = 1.0954; error 1.0954/√6 = 0.4472; 5.22 · 0.4472 = 2.33 on a scale of width 1.
         wide = difference(1.0, -1.0, 1.0, -1.0, 1.0, -1.0)
         assert wide.detectable is None
         assert (wide.detectable_reason or "").startswith("beyond_scale: ")
