@@ -198,9 +198,7 @@ class _By(BaseModel):
     by: list[str] = Field(description="Names of the keys that make the group.", examples=[["model", "task"]])
 
 
-class TotalResult(GroupKeys, _By):
-    """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
-
+class _GroupMetrics(GroupKeys, _By):
     simulated: bool
     cells: int
     generation: ResponseStatuses | None = Field(
@@ -213,8 +211,10 @@ class TotalResult(GroupKeys, _By):
         description="Of models: the same over the cells of which every model has the metric; `null` where no model lacks what another has.",
     )
     units: UnitCounts
-    coverage: Coverage | None = Field(None, description="Missing in results from before.")
-    corrected: Corrected | None = Field(None, description="Missing in results from before.")
+
+
+class TotalResult(_Missing, _GroupMetrics):
+    """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
 
     @classmethod
     def of(cls, total: Total) -> Self:

@@ -96,8 +96,9 @@ def baselines(wanted: BaselineFilter) -> Json:
     return _published(wanted).model_dump(exclude_unset=True)
 
 
+@lru_cache(_REMEMBERED_DOCUMENTS)
 def _published(wanted: BaselineFilter) -> Baselines:
-    """The figures that pass a filter; totals are over the cells that pass."""
+    """The figures that pass a filter, for all who ask and none to change; totals are over the cells that pass."""
     cells = [_cell(row) for row in published_cells()] if wanted.source != PERSONAGYM else []
     cells = [
         cell
