@@ -52,22 +52,25 @@ def scratch_directory() -> Iterator[Path]:
         yield directory
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _garbage() -> None:
-    """Python's own thresholds: what a test measures of memory is what is held, and not what is looked for rarely."""
-    gc.set_threshold(700, 10, 10)
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps every logger capturable: a cached logger never sees a later configuration.
 
-
-@pytest.fixture(scope="session", autouse=True)
-def _loggers() -> Iterator[None]:
-    """Keeps no logger from being captured: one that was cached by a test that configured logging is not."""
+    Before collection, because a test module may build the application, which configures logging, when it is imported.
+    """
     configure = structlog.configure
 
     def uncached(**options: Any) -> None:
         configure(**options | {"cache_logger_on_first_use": False})
 
-    with mock.patch.object(structlog, "configure", uncached):
-        yield
+    patch = mock.patch.object(structlog, "configure", uncached)
+    patch.start()
+    config.add_cleanup(patch.stop)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _garbage() -> None:
+    """Python's own thresholds: what a test measures of memory is what is held, and not what is looked for rarely."""
+    gc.set_threshold(700, 10, 10)
 
 
 @pytest.fixture(scope="module", autouse=True)
