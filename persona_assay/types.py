@@ -204,6 +204,31 @@ class RcAtom(TypedDict):
     across_instructions_ci95_runs_reason: NotRequired[str | None]
 
 
+class RcAtomCorrected(TypedDict):
+    """RC_atom, corrected, and its parts: ceiling."""
+
+    value: float | None
+    n: int
+    reason: NotRequired[str | None]
+    ci95: NotRequired[list[float] | None]
+    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    ci95_reason: NotRequired[str | None]
+    """Why there is no interval."""
+    ci95_runs: NotRequired[list[float] | None]
+    """In totals: the interval for these very cells, if their runs were repeated."""
+    ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    left_out: NotRequired[int | None]
+    """In totals: cells, or personas, that lack the metric."""
+    ceiling: float | None
+    ceiling_n: int
+    ceiling_reason: NotRequired[str | None]
+    ceiling_ci95: NotRequired[list[float] | None]
+    ceiling_ci95_reason: NotRequired[str | None]
+    ceiling_ci95_runs: NotRequired[list[float] | None]
+    ceiling_ci95_runs_reason: NotRequired[str | None]
+
+
 class CellMetrics(TypedDict):
     """The metrics of a cell or total."""
 
@@ -219,6 +244,14 @@ class CellMetrics(TypedDict):
     """IC_atom. Internal consistency: 1 − 2σ ÷ the scale’s width, where σ is the standard deviation of one response’s scores. Needs at least two scored sentences. Atomic paper, section 3."""
     rc_atom: RcAtom
     """RC_atom. Retest consistency: how similar the score distributions of two runs are (Wasserstein distance), averaged over all pairs of runs. Atomic paper, section 3."""
+    acc_atom_corrected: Metric
+    """ACC_atom, corrected. ACC_atom on a scale from 0, chance, to 1: (ACC_atom − c) ÷ (1 − c), where c is the share of the scale’s scores in the persona’s level. Not in the papers; Bennett, Alpert and Goldstein (1954)."""
+    ic_atom_corrected: Metric
+    """IC_atom, corrected. IC_atom from the mean variance of responses’ scores with the denominator n − 1: no bias from the number of sentences. Not in the papers."""
+    rc_corrected: Metric
+    """RC, corrected. RC with the denominator n − 1 in the standard deviation of n runs. Not in the papers."""
+    rc_atom_corrected: RcAtomCorrected
+    """RC_atom, corrected. RC_atom from √(d² − d₀²), where d is the mean distance of two runs and d₀ the one to be expected if the cell’s sentences had been dealt to its runs at random. Its ceiling is the RC_atom of runs that are alike. Not in the papers."""
 
 
 class BaselineCell(TypedDict):

@@ -19,6 +19,8 @@ class Family(enum.Enum):
     """Of whole responses: what the atomic metrics refine."""
     ATOMIC = "atomic"
     """Of single sentences."""
+    CORRECTED = "corrected"
+    """The papers' metrics without what chance, or a small number of sentences or runs, does to them; not in the papers."""
 
 
 class Estimate(enum.Enum):
@@ -26,10 +28,16 @@ class Estimate(enum.Enum):
 
     MEAN = "mean"
     """The metric is the mean of the runs' values: a percentile interval over resampled runs."""
+    ROOT = "root"
+    """One minus the root of the mean of the runs' values, on the scale of a spread: a percentile interval like a mean's."""
     SPREAD = "spread"
     """One minus the spread of the runs' values: a studentized interval for the spread."""
+    SAMPLE_SPREAD = "sample_spread"
+    """The same with the denominator n − 1."""
     DISTANCES = "distances"
     """One minus the distances of the runs' distributions, and so are its parts: a studentized interval for the distances."""
+    EXCESS = "excess"
+    """One minus what the runs' distances exceed those of chance by: a percentile interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,7 @@ class MetricDefinition:
         compute: The metric of a cell by one judge, followed by its parts if it has any.
         by_run: The runs' values, of which ``estimate`` takes the mean or the spread; ``None`` for distances.
         range: Its least and greatest value; ``None`` for the dimension's scale.
+        range_in_cell: The same in a cell, where it depends on the persona's level.
         n: What its n counts in a cell, one and many.
         parts: What it falls into: their names after the metric's own.
     """
@@ -61,6 +70,7 @@ class MetricDefinition:
     compute: Callable[[CellScores], Metric | tuple[Metric, ...]]
     by_run: Callable[[CellScores], RunValues] | None = None
     range: tuple[float, float] | None = UNIT_RANGE
+    range_in_cell: Callable[[CellScores], tuple[float, float]] | None = None
     n: tuple[str, str] = ("run", "runs")
     parts: tuple[str, ...] = ()
 

@@ -67,12 +67,10 @@ def distributions(scores: CellScores) -> tuple[FloatArray, IntArray, IntArray]:
         Cumulative score distributions, shape (k, ``size - 1``); persona instructions, shape (k,); positions among
         the sorted runs, shape (k,).
     """
-    histograms = np.zeros((scores.run_count, scores.scale.size), dtype=np.int64)
-    np.add.at(histograms, scores.run_index, scores.histograms)
-    counts = histograms.sum(axis=1)
+    counts = scores.run_histograms.sum(axis=1)
     used = counts > 0
     # The last value of every cumulative distribution is 1 and tells nothing.
-    cdfs = histograms[used].cumsum(axis=1)[:, :-1] / counts[used, np.newaxis]
+    cdfs = scores.run_histograms[used].cumsum(axis=1)[:, :-1] / counts[used, np.newaxis]
     return cdfs, scores.run_instructions[used], np.flatnonzero(used)
 
 

@@ -2,13 +2,28 @@
 
 from app.domain.metrics.acc import ACC
 from app.domain.metrics.acc_atom import ACC_ATOM
+from app.domain.metrics.acc_atom_corrected import ACC_ATOM_CORRECTED
 from app.domain.metrics.definition import Family, MetricDefinition
 from app.domain.metrics.ic_atom import IC_ATOM
+from app.domain.metrics.ic_atom_corrected import IC_ATOM_CORRECTED
 from app.domain.metrics.mean import MEAN
 from app.domain.metrics.rc import RC
 from app.domain.metrics.rc_atom import RC_ATOM
+from app.domain.metrics.rc_atom_corrected import RC_ATOM_CORRECTED
+from app.domain.metrics.rc_corrected import RC_CORRECTED
 
-METRICS: tuple[MetricDefinition, ...] = (MEAN, ACC, RC, ACC_ATOM, IC_ATOM, RC_ATOM)
+METRICS: tuple[MetricDefinition, ...] = (
+    MEAN,
+    ACC,
+    RC,
+    ACC_ATOM,
+    IC_ATOM,
+    RC_ATOM,
+    ACC_ATOM_CORRECTED,
+    IC_ATOM_CORRECTED,
+    RC_CORRECTED,
+    RC_ATOM_CORRECTED,
+)
 """In the order of results and exports."""
 
 BY_NAME = {metric.name: metric for metric in METRICS}

@@ -114,6 +114,13 @@ class CellScores:
         """Shape (``run_count``,): the runs that have responses, sorted."""
         return self._runs[0]
 
+    @cached_property
+    def run_histograms(self) -> IntArray:
+        """Shape (``run_count``, ``scale.size``): how many units of each run got each score, in the runs' sorted order."""
+        found = np.zeros((self.run_count, self.scale.size), dtype=np.int64)
+        np.add.at(found, self.run_index, self.histograms)
+        return found
+
     def run_means(self, values: FloatArray, responses: npt.NDArray[np.bool_]) -> RunValues:
         """Means over each run's responses, for the runs that have any: the step from response to run.
 

@@ -13,6 +13,7 @@ from app.domain.metrics.definition import UNIT_RANGE, Estimate
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.metrics.rc_atom import distributions
+from app.domain.metrics.rc_atom_corrected import chance_distance_of, excess
 from app.domain.metrics.registry import METRICS, range_of
 from app.domain.metrics.scores import NO_SCORED_UNIT, UNKNOWN_INSTRUCTION, CellScores, RunValues
 from app.domain.statistics.groups import Influence
@@ -44,6 +45,9 @@ from app.domain.statistics.variation import (
 )
 
 _ESTIMATES = {name: metric.estimate for metric in METRICS for name in metric.names}
+NOT_ESTIMATED = Interval.missing("not_estimated: only the value is computed")
+"""Of the ceiling of RC_atom, which depends on the runs by their pooled scores alone."""
+_STUDENTIZED = {Estimate.SPREAD, Estimate.SAMPLE_SPREAD, Estimate.DISTANCES}
 VALUES_AT_ONCE = 2**18
 """Of runs times resamples: 2 MiB an array, of which there are a dozen, however many runs a cell has."""
 
@@ -77,8 +81,7 @@ def estimate_cell(
         seed: The job's.
         key: Model, persona and task; traits that share a text share its resamples.
     """
-    scale = next(iter(by_judge.values())).scale
-    ends = (float(scale.minimum), float(scale.maximum))
+    ends = _ranges(next(iter(by_judge.values())))
     metrics = {judge: measure(scores) for judge, scores in by_judge.items()}
     varied, combined = _vary(by_judge, runs, cluster_counts(seed, ("runs", *key), len(runs)))
     return CellEstimate(
@@ -88,6 +91,16 @@ def estimate_cell(
             name: (found.scaled_influence, found.runs) for name, found in combined.items() if found.runs > 1
         },
     )
+
+
+def _ranges(scores: CellScores) -> dict[str, tuple[float, float]]:
+    """Each metric's least and greatest value in a cell."""
+    scale = (float(scores.scale.minimum), float(scores.scale.maximum))
+    return {
+        name: range_of(name, scale) if metric.range_in_cell is None else metric.range_in_cell(scores)
+        for metric in METRICS
+        for name in metric.names
+    }
 
 
 def estimate_mean(
@@ -156,6 +169,7 @@ class _Measured(NamedTuple):
         cdfs: As from :func:`distributions`, like ``instructions``.
         instructions: Of the same runs.
         places: Where those stand among the K.
+        chance: Their mean distance if all of them were alike; 0 for fewer than two.
     """
 
     width: int
@@ -163,6 +177,7 @@ class _Measured(NamedTuple):
     cdfs: FloatArray
     instructions: IntArray
     places: IntArray
+    chance: float
 
 
 def _measured(scores: CellScores, runs: IntArray) -> _Measured:
@@ -176,6 +191,7 @@ def _measured(scores: CellScores, runs: IntArray) -> _Measured:
         cdfs=cdfs,
         instructions=instructions,
         places=places[used],
+        chance=chance_distance_of(scores) if len(used) > 1 else 0.0,
     )
 
 
@@ -183,17 +199,48 @@ def _variations(measured: _Measured, weights: FloatArray) -> dict[str, Variation
     """How each metric that exists varies; of spreads and distances their loss, 1 − metric."""
     found: dict[str, Variation] = {}
     for name, (values, places) in measured.values.items():
-        if _ESTIMATES[name] is Estimate.MEAN:
-            varying = of_mean(values, places, weights) if len(values) else None
+        if _ESTIMATES[name] is Estimate.SAMPLE_SPREAD:
+            varying = _of_sample(found["rc"]) if "rc" in found else None
         else:
-            varying = _spread_loss(values, places, weights, measured.width)
+            varying = _varying(_ESTIMATES[name], values, places, weights, measured.width)
         if varying is not None:
             found[name] = varying
     return found | _distance_losses(measured, weights)
 
 
+def _varying(
+    estimate: Estimate, values: FloatArray, places: IntArray, weights: FloatArray, width: int
+) -> Variation | None:
+    if not len(values):
+        return None
+    if estimate is Estimate.MEAN:
+        return of_mean(values, places, weights)
+    if estimate is Estimate.ROOT:
+        return _root(of_mean(values, places, weights), width)
+    return _spread_loss(values, places, weights, width)
+
+
+def _of_sample(spread: Variation) -> Variation:
+    """A spread with the denominator n − 1, from that with n."""
+    factor = math.sqrt(spread.runs / (spread.runs - 1))
+    slopes = np.full(len(spread.draws), factor)
+    return transformed(spread, factor * spread.draws, factor * spread.value, slopes, factor)
+
+
+def _root(mean: Variation, width: int) -> Variation:
+    """1 − 2√m / width of a mean square m."""
+    slope = 2 / width
+    return transformed(
+        mean,
+        1 - slope * np.sqrt(mean.draws),
+        1 - slope * math.sqrt(mean.value),
+        np.zeros(len(mean.draws)),
+        -slope / 2 / math.sqrt(mean.value) if mean.value > 0 else 0.0,
+    )
+
+
 def _distance_losses(measured: _Measured, weights: FloatArray) -> dict[str, Variation]:
-    """The loss of RC_atom and of its two parts: 2d / width."""
+    """The loss of RC_atom and of its two parts, 2d / width; and RC_atom beyond chance."""
     cdfs, instructions, places = measured.cdfs, measured.instructions, measured.places
     own = with_unit(weights[places])
     every = all_pairs(distance_sums(cdfs, own), own)
@@ -208,15 +255,31 @@ def _distance_losses(measured: _Measured, weights: FloatArray) -> dict[str, Vari
         ("rc_atom_across_instructions", others(whole, same)),
     ):
         distance = of_pairs(sums, places, len(weights))
-        if distance is not None:
-            found[name] = transformed(
-                distance,
-                slope * distance.draws,
-                slope * distance.value,
-                np.full(len(distance.draws), slope),
-                slope,
-            )
+        if distance is None:
+            continue
+        if sums is every:
+            found["rc_atom_corrected"] = _beyond_chance(distance, measured.chance, slope)
+        found[name] = transformed(
+            distance,
+            slope * distance.draws,
+            slope * distance.value,
+            np.full(len(distance.draws), slope),
+            slope,
+        )
     return found
+
+
+def _beyond_chance(distance: Variation, chance: float, slope: float) -> Variation:
+    """1 − 2√(d² − d₀²) / width, d₀ as it is. Where d comes near d₀ the slope has no end: it is taken over a standard error of d."""
+    error = math.sqrt(float((distance.influence**2).sum()))
+    low, high = (excess(max(0.0, distance.value + way * error), chance) for way in (-1, 1))
+    return transformed(
+        replace(distance, errors=None),
+        1 - slope * np.sqrt(np.maximum(0.0, distance.draws**2 - chance**2)),
+        1 - slope * excess(distance.value, chance),
+        np.zeros(len(distance.draws)),
+        -slope * (high - low) / (2 * error) if error > _ALIKE else 0.0,
+    )
 
 
 def _spread_loss(values: FloatArray, places: IntArray, weights: FloatArray, width: int) -> Variation | None:
@@ -233,29 +296,50 @@ def _spread_loss(values: FloatArray, places: IntArray, weights: FloatArray, widt
 
 
 def _with_intervals(
-    metrics: CellMetrics, varied: Mapping[str, Varied], scale: tuple[float, float]
+    metrics: CellMetrics, varied: Mapping[str, Varied], ranges: Mapping[str, tuple[float, float]]
 ) -> CellMetrics:
     found = dict(metrics.metrics)
     for name, variation in varied.items():
         value = found[name].value
         if value is None:
             continue
-        estimate, bounds = _ESTIMATES[name], range_of(name, scale)
-        if estimate is Estimate.MEAN:
-            interval = percentile_interval(value, variation.draws, variation.runs, bounds, "runs")
-        else:
-            interval = _pair_interval(estimate, value, variation, bounds)
-        found[name] = found[name].within(interval)
+        found[name] = found[name].within(_interval(_ESTIMATES[name], value, variation, ranges[name]))
+    for name in found.keys() - varied.keys():
+        found[name] = found[name].within(NOT_ESTIMATED)
     return replace(metrics, metrics=found)
+
+
+def _interval(estimate: Estimate, value: float, varied: Varied, bounds: tuple[float, float]) -> Interval:
+    if estimate in _STUDENTIZED:
+        return _pair_interval(estimate, value, varied, bounds)
+    if estimate is Estimate.ROOT:
+        return _root_interval(value, varied, bounds)
+    if estimate is Estimate.EXCESS and varied.runs >= FEWEST_CLUSTERS and np.nanmin(varied.draws) == value:
+        return _alike_interval(estimate, value, varied.runs, bounds)
+    return percentile_interval(value, varied.draws, varied.runs, bounds, "runs")
+
+
+def _root_interval(value: float, varied: Varied, bounds: tuple[float, float]) -> Interval:
+    """That of the mean square, whose root it is."""
+    most = (1 - bounds[0]) ** 2
+    found = percentile_interval((1 - value) ** 2, (1 - varied.draws) ** 2, varied.runs, (0.0, most), "runs")
+    if found.low is None or found.high is None:
+        return found
+    return Interval.around(value, 1 - math.sqrt(found.high), 1 - math.sqrt(found.low), bounds)
+
+
+def _alike_interval(estimate: Estimate, value: float, runs: int, bounds: tuple[float, float]) -> Interval:
+    """As many runs as are likely are alike; the rest may be anything: pairs at full distance, or one extreme each."""
+    share = likely_share(runs)
+    spread = estimate in {Estimate.SPREAD, Estimate.SAMPLE_SPREAD}
+    worst = 2 * math.sqrt(share * (1 - share)) if spread else 2 * (1 - share**2)
+    return Interval.around(value, 1 - worst, value, bounds)
 
 
 def _pair_interval(estimate: Estimate, value: float, loss: Varied, bounds: tuple[float, float]) -> Interval:
     if loss.runs < FEWEST_CLUSTERS or loss.draw_errors is None:
         return too_few(loss.runs, "runs")
     if loss.value < _ALIKE:
-        share = likely_share(loss.runs)
-        # As many runs as `share` are alike; the rest may be anything: pairs at full distance, or one extreme each.
-        worst = 2 * math.sqrt(share * (1 - share)) if estimate is Estimate.SPREAD else 2 * (1 - share**2)
-        return Interval.around(value, 1 - worst, value, bounds)
+        return _alike_interval(estimate, value, loss.runs, bounds)
     ends = studentized_interval(loss.value, loss.error, loss.draws, loss.draw_errors, loss.runs, "runs")
     return ends if isinstance(ends, Interval) else Interval.around(value, 1 - ends[1], 1 - ends[0], bounds)

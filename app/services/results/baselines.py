@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from app.domain.instruments.dimension import Scale
 from app.domain.metrics import cell as measured
+from app.domain.metrics.acc_atom_corrected import beyond_chance, chance_share
 from app.domain.metrics.definition import Estimate
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import Metric
+from app.domain.metrics.rc_corrected import of_runs_like_these
 from app.domain.metrics.registry import METRICS
 from app.domain.personagym.scores import SCORES
 from app.domain.results.baselines import (
@@ -61,7 +64,7 @@ RUNS, PERSONAS = 30, 200
 """Runs of a cell (atomic paper, section 4.2) and personas of PersonaGym's Table 1."""
 
 _UNKNOWN = Metric.missing("not_published: the paper does not tell it")
-_PARTS = Metric.missing("not_published: the paper does not tell the two parts of RC_atom")
+_PARTS = Metric.missing("not_published: the paper does not tell the parts of RC_atom")
 _NO_INTERVAL = Interval.missing("not_published: the paper gives no runs, only their mean")
 _REMEMBERED, _REMEMBERED_DOCUMENTS = 64, 4
 SEED = 0
@@ -126,9 +129,10 @@ def _published(wanted: BaselineFilter) -> Baselines:
 
 def _cell(row: PublishedCell) -> MeasuredCell:
     metrics: dict[str, Metric] = {}
+    values = {**row.metrics, **_corrected(row)}
     for metric in METRICS:
         n = math.comb(RUNS, 2) if metric.estimate is Estimate.DISTANCES else RUNS
-        value = row.metrics.get(metric.name)
+        value = values.get(metric.name)
         metrics |= dict.fromkeys(metric.names, _PARTS)
         metrics[metric.name] = _UNKNOWN if value is None else Metric.of(value, n).within(_NO_INTERVAL)
     return MeasuredCell(
@@ -140,6 +144,16 @@ def _cell(row: PublishedCell) -> MeasuredCell:
         runs=RUNS,
         metrics=measured.CellMetrics(metrics),
     )
+
+
+def _corrected(row: PublishedCell) -> dict[str, float]:
+    """What follows from the printed figures; IC_atom and RC_atom would need the numbers of sentences."""
+    scale = Scale()
+    chance = chance_share(scale, scale.levels.index(row.level))
+    return {
+        "acc_atom_corrected": beyond_chance(row.metrics["acc_atom"], chance),
+        "rc_corrected": of_runs_like_these(row.metrics["rc"], RUNS),
+    }
 
 
 def _cell_answer(cell: MeasuredCell) -> BaselineCell:

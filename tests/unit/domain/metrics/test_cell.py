@@ -12,7 +12,7 @@ from app.domain.instruments.dimension import Scale
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.cell import ResponseCounts, RunCounts, UnitCounts, combine_judges, measure
 from app.domain.metrics.metric import Metric
-from app.domain.metrics.registry import RANGES
+from app.domain.metrics.registry import RANGES, range_of
 from app.domain.metrics.scores import CellScores
 from tests.unit.domain.metrics.cells import PAPER, Runs, cell
 
@@ -96,8 +96,7 @@ class TestMeasure:
         metrics = measure(cell(runs, level, scale=scale, instructions=instructions))
         for name in RANGES:
             value = metrics[name].value
-            low = {"mean": scale.minimum}.get(name, -1 if name.startswith("rc_atom") else 0)
-            high = {"mean": scale.maximum}.get(name, 1)
+            low, high = range_of(name, (scale.minimum, scale.maximum))
             assert value is None or low <= value <= high, name
 
     @given(case=cases(), seed=st.integers(0, 1000))

@@ -5,7 +5,7 @@ import pytest
 
 from app.domain.metrics.cell import CellMetrics
 from app.domain.metrics.interval import Interval
-from app.domain.metrics.registry import RANGES
+from app.domain.metrics.registry import RANGES, range_of
 from app.domain.metrics.scores import CellScores
 from app.domain.statistics.cells import CellEstimate, estimate_cell
 from app.domain.statistics.groups import Member, PersonaSample, stratified_interval
@@ -14,7 +14,7 @@ from tests.unit.domain.metrics.cells import Runs, cell
 
 KEY = ("model", "persona", "essay")
 VARIED: Runs = [[[5, 4, 3]], [[4, 4, 1]], [[5, 5, 2]], [[3, 2, 4]], [[5, 5, 5]], [[4, 1, 2]]]
-NAMES = list(RANGES)
+NAMES = [name for name in RANGES if name != "rc_atom_corrected_ceiling"]
 
 
 def estimated(*judges: CellScores, seed: int = 0) -> CellEstimate:
@@ -35,9 +35,11 @@ class TestCells:
             low, high = ends_of(metrics, name)
             value = metrics[name].value
             assert value is not None
-            assert low < value < high
-            assert (-1.0 if name.startswith("rc_atom") else 0.0) <= low
-            assert high <= (5.0 if name == "mean" else 1.0)
+            assert low < value <= high
+            least, most = range_of(name, (1.0, 5.0))
+            assert least <= low
+            assert high <= most
+        assert metrics["rc_atom_corrected_ceiling"].ci95_reason == "not_estimated: only the value is computed"
 
     def test_more_runs_make_it_narrower(self) -> None:
         few, many = (ends_of(estimated(cell(runs)).metrics, "acc_atom") for runs in (VARIED, [*VARIED] * 5))
@@ -60,6 +62,8 @@ class TestCells:
         assert ends_of(metrics, "mean") == (3.427848, 5.0)  # 0.607 · 5 + 0.393 · 1
         assert ends_of(metrics, "rc_atom") == (-0.263194, 1.0)  # 1 − 2 · (1 − 0.607²)
         assert ends_of(metrics, "rc") == (0.023149, 1.0)  # 1 − 2 · √(0.607 · 0.393)
+        assert ends_of(metrics, "rc_atom_corrected") == ends_of(metrics, "rc_atom")
+        assert ends_of(metrics, "ic_atom_corrected") == (0.11339, 1.0)  # 1 − √2 · √0.393
 
     def test_the_order_of_responses_changes_nothing(self) -> None:
         scores = cell(VARIED, instructions=[0, 0, 0, 1, 1, 1])
@@ -80,10 +84,18 @@ class TestCells:
         assert (low, high) != again
         assert again == pytest.approx((low, high), abs=0.3 * (high - low))
 
+    def test_a_corrected_acc_atom_has_that_of_acc_atom_on_its_own_scale(self) -> None:
+        for runs in (VARIED, [[[5, 5]]] * 6):
+            metrics = estimated(cell(runs)).metrics
+            ends = [(end - 0.4) / 0.6 for end in ends_of(metrics, "acc_atom")]
+            assert ends_of(metrics, "acc_atom_corrected") == pytest.approx(ends, abs=1e-5)
+
     def test_two_judges_who_say_the_same_are_no_surer_than_one(self) -> None:
         scores = cell(VARIED)
         one, two = estimated(scores), estimated(scores, scores)
-        for name in ("mean", "acc", "rc", "acc_atom", "ic_atom", "rc_atom"):
+        for name in NAMES:
+            if one.metrics[name].value is None:
+                continue
             assert ends_of(two.metrics, name) == pytest.approx(ends_of(one.metrics, name), abs=1e-5)
 
     def test_a_judge_who_could_use_fewer_runs_lowers_what_counts(self) -> None:
