@@ -596,7 +596,7 @@ class EvidenceOverItems(TypedDict):
     """Items, each persona's for itself."""
     ci95: list[float] | None
     ci95_reason: str | None
-    """Why there is no interval."""
+    """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`) no p."""
     p_value: float | None
     """Two-sided, by permutation of signs over personas, or items."""
     p_value_holm: float | None
@@ -613,6 +613,7 @@ class Difference(TypedDict):
     """One metric's paired difference, a − b, and how sure it is over personas like these."""
 
     metric: str
+    """`rc_atom_rarefied` and `ic_atom_rarefied` are RC_atom and IC_atom at the same number of scored sentences; they are there where the texts differ in length."""
     task: str | None
     """`null` for all tasks together."""
     a: float
@@ -625,7 +626,7 @@ class Difference(TypedDict):
     """Personas that they come from."""
     ci95: list[float] | None
     ci95_reason: str | None
-    """Why there is no interval."""
+    """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`) no p."""
     p_value: float | None
     """Two-sided, by permutation of signs over personas, or items."""
     p_value_holm: float | None

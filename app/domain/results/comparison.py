@@ -1,13 +1,15 @@
 """Two models on the same personas, tasks and dimensions: which pairs there are, and what their differences say."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from app.domain.contract import Answer, Completeness
 from app.domain.metrics.definition import Family
+from app.domain.metrics.interval import Interval
 from app.domain.metrics.registry import names, range_of
 from app.domain.personagym.scores import SCORES
 from app.domain.statistics.groups import PersonaSample
@@ -19,6 +21,12 @@ METRICS = names(Family.ATOMIC, Family.RESPONSE, Family.SCORE)
 """Of cells, the ones that matter most first."""
 Pairing = Literal["cells", "items"]
 PERSONA_SCORE, TASK_SCORE = "persona_score", "task_score"
+RAREFIED = {"rc_atom": "rc_atom_rarefied", "ic_atom": "ic_atom_rarefied"}
+"""What these are called at the same number of sentences of both models."""
+OF_RUNS, OF_RESPONSES = ("rc", "rc_atom"), ("acc", "ic_atom")
+"""The metrics that depend on the number of sentences in a run, or in a response."""
+SAME_LENGTH = 1.05
+"""Ratio of two mean numbers of sentences up to which texts count as equally long."""
 SEED = 0
 
 
@@ -40,11 +48,14 @@ class Figure:
         value: ``None`` where there is none.
         reason: Why there is none.
         scale: Ends of the scale on which it lies.
+        sentences: Scored sentences, on average, of the runs or responses behind it, whichever matters; ``None`` of metrics that do
+            not depend on it, and where nobody knows.
     """
 
     value: float | None
     reason: str | None
     scale: tuple[float, float]
+    sentences: float | None = None
 
 
 Figures = Mapping[tuple[str, Place], Figure]
@@ -55,7 +66,9 @@ class Evidence(Answer):
     """How sure a difference is, for what is drawn anew: personas with all their pairs, or items."""
 
     ci95: tuple[float, float] | None = Field(examples=[[0.07, 0.18]])
-    ci95_reason: str | None = Field(description="Why there is no interval.")
+    ci95_reason: str | None = Field(
+        description="Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`) no p."
+    )
     p_value: float | None = Field(description="Two-sided, by permutation of signs over personas, or items.")
     p_value_holm: float | None = Field(
         description="Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."
@@ -78,7 +91,11 @@ class EvidenceOverItems(Evidence, _Items):
 
 
 class _Difference(Answer):
-    metric: str = Field(examples=["acc_atom"])
+    metric: str = Field(
+        description="`rc_atom_rarefied` and `ic_atom_rarefied` are RC_atom and IC_atom at the same number of scored sentences;"
+        " they are there where the texts differ in length.",
+        examples=["acc_atom"],
+    )
     task: str | None = Field(description="`null` for all tasks together.")
     a: float = Field(description="Mean of a's figures that have a partner.")
     b: float
@@ -159,7 +176,8 @@ def figures_of(results: Json, model: str) -> dict[tuple[str, Place], Figure]:
         place = Place(cell["persona"], cell["task"], cell["dimension"], cell["level"])
         for name in METRICS:
             if name in cell["metrics"]:
-                found[name, place] = _figure(cell["metrics"][name], range_of(name, scale))
+                figure = _figure(cell["metrics"][name], range_of(name, scale))
+                found[name, place] = replace(figure, sentences=_sentences(cell, name))
     for row in results["persona_scores"]:
         if row["model"] != model:
             continue
@@ -170,6 +188,52 @@ def figures_of(results: Json, model: str) -> dict[tuple[str, Place], Figure]:
         for task, score in row["tasks"].items():
             found[TASK_SCORE, whole._replace(task=task)] = _figure(score, SCORES)
     return found
+
+
+def _sentences(cell: Json, metric: str) -> float | None:
+    if (
+        not {"units", "runs_used", "responses", "by_judge"} <= cell.keys()
+    ):  # published, or from an older release
+        return None
+    responses = cell["responses"]
+    return sentences_of(
+        metric,
+        scored=cell["units"]["scored"],
+        runs=cell["runs_used"] * max(1, len(cell["by_judge"])),
+        responses=responses["total"] - responses["without_scored_unit"],
+    )
+
+
+def sentences_of(metric: str, *, scored: int, runs: int, responses: int) -> float | None:
+    """See :class:`Figure`; of several judges the mean, as all three count judgements."""
+    groups = runs if metric in OF_RUNS else responses if metric in OF_RESPONSES else 0
+    return scored / groups if groups else None
+
+
+def other_length(metric: str, task: str | None, a: Figures, b: Figures) -> str | None:
+    """Why a metric of texts of different length shows no difference of models; ``None`` where lengths are the same or unknown.
+
+    Args:
+        metric: One of :data:`METRICS`.
+        task: In which task; ``None`` for all together.
+        a: The first model's figures.
+        b: The second's.
+    """
+    shared = [key for key in a.keys() & b.keys() if key[0] == metric and task in {None, key[1].task}]
+    known = [(one, other) for key in shared if (one := a[key].sentences) and (other := b[key].sentences)]
+    if not known:
+        return None
+    one, other = (fmean(side) for side in zip(*known, strict=True))
+    if max(one, other) <= SAME_LENGTH * min(one, other):
+        return None
+    per = "run" if metric in OF_RUNS else "response"
+    return f"other_length: a has {one:.1f} scored sentences per {per}, b {other:.1f}, on whose number this metric depends"
+
+
+def lengths_differ(a: Figures, b: Figures) -> bool:
+    """Whether texts differ in length, in all tasks together or in one."""
+    tasks = {None, *(place.task for _, place in a)}
+    return any(other_length(metric, task, a, b) for metric in (*OF_RUNS, *OF_RESPONSES) for task in tasks)
 
 
 def compare(a: Figures, b: Figures) -> Compared:
@@ -196,13 +260,18 @@ def compare(a: Figures, b: Figures) -> Compared:
         if any(place.item for _, place in pairs)
         else None,
     )
-    names = [name for name in (PERSONA_SCORE, *METRICS) if any(metric == name for metric, _ in pairs)]
+    wanted = (PERSONA_SCORE, *METRICS, *RAREFIED.values())
+    names = [name for name in wanted if any(metric == name for metric, _ in pairs)]
     overall = [_row(name, None, pairs, samples) for name in names]
     single = [
         _row(metric, task, pairs, samples)
         for metric, task in sorted({(metric, place.task) for metric, place in pairs if place.task})
     ]
-    return Compared([*_corrected(overall), *_corrected(single)], left_out)
+    rows = [
+        [_without_evidence(row, other_length(row.metric, row.task, a, b)) for row in part]
+        for part in (overall, single)
+    ]
+    return Compared([*_corrected(rows[0]), *_corrected(rows[1])], left_out)
 
 
 def attainable_p_value(differences: Sequence[Difference]) -> str | None:
@@ -297,6 +366,23 @@ def _row(
         over_items=None
         if samples.items is None
         else paired_difference(by_item, width, samples.items, SEED, of="items"),
+    )
+
+
+def _without_evidence(row: _Row, reason: str | None) -> _Row:
+    """The row as it is without a reason, else with its difference alone."""
+    if reason is None:
+        return row
+    nothing: dict[str, Any] = {
+        "interval": Interval.missing(reason),
+        "p_value": None,
+        "smallest_p_value": None,
+        "detectable": None,
+        "detectable_reason": reason,
+    }
+    return row._replace(
+        over_personas=replace(row.over_personas, **nothing),
+        over_items=None if row.over_items is None else replace(row.over_items, **nothing),
     )
 
 

@@ -1,7 +1,7 @@
 """Compares two models: of one job, of two, or of a job and a paper."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -18,6 +18,7 @@ from app.domain.results.comparison import (
     attainable_p_value,
     compare,
     figures_of,
+    lengths_differ,
 )
 from app.domain.results.coverage import MINIMUM_COVERAGE, coverage_of_model
 from app.instruments.published import published_cells
@@ -26,6 +27,7 @@ from app.services.job_context import JobContexts
 from app.services.jobs.view import find_job
 from app.services.results.baselines import NOTE, BaselineFilter, baselines
 from app.services.results.item_figures import read_item_figures
+from app.services.results.rarefied_figures import ModelOfJob, read_rarefied
 from app.services.results.read import ResultsReader
 
 Json = dict[str, Any]
@@ -58,6 +60,7 @@ class _Side:
         instruments: What the questions and prompts were, by hash.
         rules: The versions of the rules by which its texts were read; none for published figures.
         sentences_per_call: Sentences that a judge was asked about at a time, at most.
+        source: Where its verdicts are; ``None`` for published figures.
     """
 
     about: ComparedSide
@@ -67,6 +70,7 @@ class _Side:
     instruments: str | None
     rules: tuple[str, ...] = ()
     sentences_per_call: int = 1
+    source: ModelOfJob | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,21 @@ class Comparer:
         other = await self._side(tenant, "/b", b, pairing)
         if one.about == other.about:
             raise InvalidJobError([FieldError("/b", "must differ from a")])
+        if pairing == "cells" and one.source and other.source:
+            one, other = await self._rarefied(one, other, one.source, other.source)
         return await asyncio.to_thread(_compared, one, other, pairing)
+
+    async def _rarefied(
+        self, one: _Side, other: _Side, first: ModelOfJob, second: ModelOfJob
+    ) -> tuple[_Side, _Side]:
+        """Both sides, with further figures at the same number of sentences where the texts differ in length."""
+        if not await asyncio.to_thread(lengths_differ, one.figures, other.figures):
+            return one, other
+        of_one, of_other = await read_rarefied(self.engine, first, second)
+        return (
+            replace(one, figures=one.figures | of_one),
+            replace(other, figures=other.figures | of_other),
+        )
 
     async def _side(self, tenant: str, pointer: str, wanted: SideRequest, pairing: Pairing) -> _Side:
         if wanted.job is None:
@@ -130,6 +148,7 @@ class Comparer:
             instruments="".join(instruments) or None,
             rules=(used.segmenter, used.refusals),
             sentences_per_call=1 if context.spec.grouping is None else context.spec.grouping.sentences,
+            source=ModelOfJob(job, context, model),
         )
 
 

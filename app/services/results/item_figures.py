@@ -16,7 +16,7 @@ from app.domain.metrics.cell import combine_judges, measure
 from app.domain.metrics.registry import range_of
 from app.domain.personagym.scores import SCORES, Grade, question_scores
 from app.domain.personagym.specification import question_item
-from app.domain.results.comparison import METRICS, TASK_SCORE, Figure, Place
+from app.domain.results.comparison import METRICS, TASK_SCORE, Figure, Place, sentences_of
 from app.services.job_context import JobContext
 from app.services.results.compute import cell_scores, read_grades
 
@@ -69,7 +69,13 @@ def item_figures(
         place = Place(cell.persona.id, cell.task.id, dimension.id, level, _text(cell, item, questions))
         for name in METRICS:
             metric = metrics[name]
-            found[name, place] = Figure(metric.value, metric.reason, range_of(name, scale))
+            sentences = sentences_of(
+                name,
+                scored=metrics.units.scored,
+                runs=metrics.runs.used * len(by_judge),
+                responses=metrics.responses.total - metrics.responses.without_scored_unit,
+            )
+            found[name, place] = Figure(metric.value, metric.reason, range_of(name, scale), sentences)
     return found | _graded(cells, grades, questions)
 
 

@@ -7,15 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.domain.instruments.dimension import Scale
+from app.domain.metrics.cell import measure
+from app.domain.metrics.registry import range_of
+from app.domain.metrics.scores import CellScores
 from app.domain.results.comparison import (
     METRICS,
     Compared,
     Difference,
     Figure,
+    Figures,
     Place,
     compare,
     figures_of,
+    lengths_differ,
+    other_length,
+    sentences_of,
 )
+from app.services.results.rarefied_figures import rarefied_figures
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.sample import sample
 
@@ -95,6 +104,84 @@ class TestCompare:
         assert json.dumps(
             [row.model_dump() for row in compared(results, results).differences], allow_nan=False
         )
+
+
+class TestTextsOfDifferentLength:
+    """Sentences of one generator, 4 and 40 a text: the paper's RC_atom and IC_atom differ by length alone."""
+
+    def sides(self, *sentences: int) -> tuple[Figures, ...]:
+        random = np.random.default_rng(1)
+        scores = [
+            {
+                Place(f"p{n:02}", "essay", "E", "high"): [
+                    CellScores(
+                        scale=Scale(),
+                        level=2,
+                        runs=np.arange(10),
+                        instructions=np.zeros(10, dtype=np.int64),
+                        histograms=random.multinomial(length, (0.05, 0.1, 0.15, 0.3, 0.4), size=10),
+                        excluded={},
+                    )
+                ]
+                for n in range(12)
+            }
+            for length in sentences
+        ]
+        measured = [
+            {
+                (name, place): Figure(
+                    found[name].value,
+                    found[name].reason,
+                    range_of(name, (1.0, 5.0)),
+                    sentences_of(
+                        name, scored=found.units.scored, runs=found.runs.used, responses=found.responses.total
+                    ),
+                )
+                for place, (own,) in side.items()
+                for found in [measure(own)]
+                for name in METRICS
+            }
+            for side in scores
+        ]
+        return tuple(
+            one | other for one, other in zip(measured, rarefied_figures(scores[0], scores[1]), strict=True)
+        )
+
+    def test_show_no_difference_where_length_alone_makes_one(self) -> None:
+        short, long = self.sides(4, 40)
+        rows = {row.metric: row for row in compare(short, long).differences if row.task is None}
+        for name in ("rc_atom", "ic_atom", "rc", "acc"):
+            row = rows[name]
+            assert abs(row.difference) > 0.05
+            assert (row.p_value, row.p_value_holm, row.ci95, row.smallest_detectable) == (None,) * 4
+            assert (row.ci95_reason or "").startswith("other_length: a has 4.0 scored sentences per ")
+        for name in ("rc_atom_rarefied", "ic_atom_rarefied"):
+            assert abs(rows[name].difference) < 0.03
+            assert (rows[name].p_value_holm or 0) > 0.05
+        assert rows["acc_atom"].p_value is not None
+        assert lengths_differ(short, long)
+
+    def test_are_compared_as_before_where_they_are_equally_long(self) -> None:
+        one, other = self.sides(40, 41)
+        rows = {row.metric: row for row in compare(one, other).differences if row.task is None}
+        assert rows["rc_atom"].p_value is not None
+        assert not lengths_differ(one, other)
+
+    def test_are_told_apart_task_by_task(self) -> None:
+        place = Place("p", "essay", "E", "high")
+        a = {("rc_atom", place): Figure(0.5, None, (-1.0, 1.0), 10.0)}
+        b = {("rc_atom", place): Figure(0.5, None, (-1.0, 1.0), 20.0)}
+        both = {("rc_atom", place._replace(task="post")): Figure(0.5, None, (-1.0, 1.0), 20.0)}
+        more = {("rc_atom", place._replace(task="post")): Figure(0.5, None, (-1.0, 1.0), 10.0)}
+        assert other_length("rc_atom", None, a | both, b | more) is None
+        assert other_length("rc_atom", "essay", a | both, b | more) is not None
+        assert lengths_differ(a | both, b | more)
+
+    def test_of_unknown_length_are_compared(self) -> None:
+        place = Place("p", "essay", "E", "high")
+        unknown = {("rc_atom", place): Figure(0.5, None, (-1.0, 1.0))}
+        known = {("rc_atom", place): Figure(0.5, None, (-1.0, 1.0), 20.0)}
+        assert other_length("rc_atom", None, unknown, known) is None
 
 
 Pairs = dict[tuple[str, Place], Figure]
