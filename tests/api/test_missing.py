@@ -106,7 +106,10 @@ class TestAModelThatRefusesWhatIsHard:
             16 / 24,
         )
         assert "coverage is 66.7 %, below the minimum of 95 %" in check["reason"]
-        assert stack.get(path, params={"minimum_coverage": 0.5}).json()["verdict"] == "pass"
+        found = stack.get(path, params={"minimum_coverage": 0.5}).json()
+        assert found["verdict"] == "inconclusive"
+        assert "4 cells of which other models have it are missing" in found["checks"][0]["reason"]
+        assert stack.get(path, params={"minimum_coverage": 0}).json()["verdict"] == "pass"
         wanted = {"threshold": f"acc_atom@model={OPEN}>=0.1"}
         assert stack.get(path, params=wanted).json()["verdict"] == "pass"
         wanted = {"threshold": f"acc_atom_composite@model={SHY}>=0.8"}

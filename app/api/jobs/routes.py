@@ -25,7 +25,7 @@ from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answe
 from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.results import response_answers
-from app.api.results.routes import JUNIT_TYPE, junit_answer
+from app.api.results.routes import JUNIT_TYPE, comparer_of, junit_answer
 from app.db.jobs import jobs
 from app.domain.jobs.contract import JobDetail, JobList, Plan
 from app.domain.jobs.request import JobChangeIn, JobIn
@@ -356,7 +356,7 @@ async def report(
         raise wrong_field("/query/level", f"only for the formats {', '.join(tables)}")
     job = await find_job(services.engine, tenant, job_id)
     if format_ == "junit":
-        return junit_answer(job_id, await gate_of(services.results, job, None, "personas"))
+        return junit_answer(job_id, await gate_of(comparer_of(services), job, None, "personas"))
     context = await services.contexts.get(tenant, job_id)
     document = await services.results.read(job)
     export = EXPORTS[format_]

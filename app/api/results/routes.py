@@ -6,7 +6,14 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
 from app.api.http.access import needs
-from app.api.http.dependencies import JobId, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
+from app.api.http.dependencies import (
+    JobId,
+    Services,
+    ServicesDep,
+    TenantDep,
+    job_id_of,
+    no_unknown_parameters,
+)
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses
 from app.api.http.strict_json import StrictRoute
 from app.api.results.requests import ComparisonIn, SideIn
@@ -42,8 +49,7 @@ async def compare(body: ComparisonIn, services: ServicesDep, tenant: TenantDep) 
     A persona is resampled with all of its pairs; p-values come from a sign-flip permutation test over personas. Paired by
     items, `over_items` has the same over what these very personas were asked.
     """
-    comparer = Comparer(services.engine, services.contexts, services.results)
-    return await comparer.compare(tenant, _side(body.a), _side(body.b), body.pairing)
+    return await comparer_of(services).compare(tenant, _side(body.a), _side(body.b), body.pairing)
 
 
 @router.get("/jobs/{job_id}/gate", responses=GATE | NOT_FOUND, summary="Hold the results to thresholds")
@@ -57,7 +63,8 @@ async def gate(
         Query(
             max_length=MAX_THRESHOLDS,
             description="`acc_atom>=0.8`, `acc_atom@task=essay,level=low>=0.6`, `refusal_rate<=0.02`; `:gte:` and `:lte:`"
-            " mean the same as the signs. Without any, the job's own `thresholds`.",
+            " mean the same as the signs. ` over personas like these` or ` over these personas` chooses the interval of one. `acc_atom"
+            " not worse than job_…:model by 0.03` compares with another job by its paired difference. Without any, the job's own `thresholds`.",
             examples=[["acc_atom>=0.8"]],
         ),
     ] = None,
@@ -79,7 +86,7 @@ async def gate(
 ) -> Response:
     """`pass` if the whole interval of every figure meets its threshold, `fail` if all of one misses it, else `inconclusive`."""
     job = await find_job(services.engine, tenant, job_id)
-    found = await gate_of(services.results, job, threshold, interval, minimum_coverage)
+    found = await gate_of(comparer_of(services), job, threshold, interval, minimum_coverage)
     if format_ == "junit":
         return junit_answer(job_id, found)
     return JSONResponse(found.model_dump())
@@ -88,6 +95,11 @@ async def gate(
 def junit_answer(job_id: str, gate: Gate) -> Response:
     """A gate as JUnit XML."""
     return Response(junit(job_id, gate), media_type=JUNIT_TYPE)
+
+
+def comparer_of(services: Services) -> Comparer:
+    """What comparisons and gates read from."""
+    return Comparer(services.engine, services.contexts, services.results)
 
 
 def _side(side: SideIn) -> SideRequest:

@@ -2,15 +2,25 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, cast
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import Field
 
 from app.domain.contract import Answer
 from app.domain.metrics.metric import NOT_COMPUTED
 from app.domain.metrics.registry import names
-from app.domain.results.coverage import COMPOSITE, MINIMUM_COVERAGE, coverage_of_total
+from app.domain.results.comparison import METRICS as COMPARED
+from app.domain.results.comparison import TASK_SCORE, Difference, Figures, compare, figures_of
+from app.domain.results.coverage import (
+    COMPOSITE,
+    GRADES,
+    MINIMUM_COVERAGE,
+    VERDICTS,
+    coverage_of_model,
+    coverage_of_total,
+)
 from app.domain.results.refusal_rate import atomic_refusal_rates
 from app.domain.results.totals import GROUPINGS
 
@@ -20,30 +30,65 @@ IntervalKind = Literal["personas", "runs"]
 ATOMIC = (*names(), COMPOSITE)
 PERSONA_SCORE, REFUSAL_RATE = "persona_score", "refusal_rate"
 METRICS = (*ATOMIC, PERSONA_SCORE, REFUSAL_RATE)
+NOT_WORSE = (*(name for name in COMPARED if name != "mean"), PERSONA_SCORE)
+"""Those of which more is better, and which comparisons have."""
 KEYS = ("model", "task", "level", "dimension", "persona")
 NO_FIGURE = "the results have no such value"
 PARTIAL = "the results are not complete"
 CALLS_MISSING = "calls_missing"
 """Why results may be ``partial``: not all calls were made, or some failed. What else they lack, coverage counts."""
 UNCOUNTED = "the results predate coverage; set minimum_coverage=0 to check them without it"
+NO_PAIR: Json = {"value": None, "reason": "no_pair: the two jobs have no such value in common"}
+PLACE = ("persona", "task", "dimension", "level")
 INTERVAL_FIELDS: Mapping[IntervalKind, str] = {"personas": "ci95", "runs": "ci95_runs"}
 
-_FORM = re.compile(r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)")
+POPULATIONS: Mapping[str, IntervalKind] = {"personas like these": "personas", "these personas": "runs"}
+"""What a threshold may be ``over``, and the interval that is over it."""
+
+_FORM = re.compile(
+    r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)(?: over (personas like these|these personas))?"
+)
+_NOT_WORSE = re.compile(
+    r"([a-z_]+)(?:@(.+?))? not worse than (job_[0-9A-Za-z]+)(?::(\S+))? by (\d{1,6}(?:\.\d{1,9})?)"
+)
 
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 
 
+class ReferenceJob(NamedTuple):
+    """A job that another is held to.
+
+    Attributes:
+        results: Its results document.
+        reworded: Personas that the two jobs describe differently: they make no pairs.
+        doubt: Why a difference between the two may not be the models'; ``None`` if it would be.
+    """
+
+    results: Json
+    reworded: frozenset[str] = frozenset()
+    doubt: str | None = None
+
+
+class Reference(NamedTuple):
+    """A model that another shall not be worse than; ``None`` for its job's only one."""
+
+    job: str
+    model: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A bound for a figure.
+    """A bound for a figure, or for how far it may be below another job's.
 
     Attributes:
         text: As it was written.
         metric: One of :data:`METRICS`.
         where: What the figure is of, by key (:data:`KEYS`); every model if it names none.
         at_least: Whether the figure shall not be smaller, else not larger.
-        limit: The bound.
+        limit: The bound; with a ``reference`` how much worse than that the figure may be.
+        interval: Which one decides; ``None`` for the one that the gate takes.
+        reference: What the figure is compared with; ``None`` for a bound.
     """
 
     text: str
@@ -51,6 +96,8 @@ class Threshold:
     where: Mapping[str, str]
     at_least: bool
     limit: float
+    interval: IntervalKind | None = None
+    reference: Reference | None = None
 
 
 class GateCheck(Answer):
@@ -81,27 +128,46 @@ class Gate(Answer):
 
 
 def parse_threshold(text: str) -> Threshold:
-    """A threshold from its text: ``metric[@key=value,…]>=limit`` or ``<=``; ``:gte:`` and ``:lte:`` mean the same.
+    """A threshold from its text.
+
+    ``metric[@key=value,…]>=limit`` or ``<=`` (``:gte:`` and ``:lte:`` mean the same), and perhaps `` over personas like these`` or
+    `` over these personas``; or ``metric[@key=value,…] not worse than job[:model] by margin``.
 
     Raises:
         ValueError: If it has another form, or names an unknown metric or key; the message says how it should look.
     """
+    than = _NOT_WORSE.fullmatch(text.strip())
+    if than is not None:
+        metric, where, job, model, margin = than.groups()
+        if metric not in NOT_WORSE:
+            raise ValueError(f"{metric!r} can't be compared by a gate; these can: {', '.join(NOT_WORSE)}")
+        keys = _keys(where)
+        if metric == PERSONA_SCORE:
+            _check_keys(metric, keys)
+        return Threshold(text.strip(), metric, keys, True, float(margin), None, Reference(job, model))
     found = _FORM.fullmatch(text.strip())
     if found is None:
         raise ValueError(
-            "write it like acc_atom>=0.8, acc_atom@task=essay,level=low>=0.6 or refusal_rate<=0.02"
+            "write it like acc_atom>=0.8, acc_atom@task=essay,level=low>=0.6, refusal_rate<=0.02, acc_atom>=0.8 over"
+            " personas like these, or acc_atom not worse than job_… by 0.03"
         )
-    metric, where, sign, limit = found.groups()
+    metric, where, sign, limit, over = found.groups()
     if metric not in METRICS:
         raise ValueError(f"unknown metric {metric!r}; known: {', '.join(METRICS)}")
+    keys = _keys(where)
+    _check_keys(metric, keys)
+    interval = None if over is None else POPULATIONS[over]
+    return Threshold(text.strip(), metric, keys, sign in {">=", ":gte:"}, float(limit), interval)
+
+
+def _keys(where: str | None) -> dict[str, str]:
     keys: dict[str, str] = {}
     for part in (where or "").split(",") if where else ():
         key, _, value = part.partition("=")
         if key not in KEYS or not value or key in keys:
             raise ValueError(f"{part!r} must be one of {', '.join(KEYS)} with a value, each at most once")
         keys[key] = value
-    _check_keys(metric, keys)
-    return Threshold(text.strip(), metric, keys, sign in {">=", ":gte:"}, float(limit))
+    return keys
 
 
 def _check_keys(metric: str, keys: Mapping[str, str]) -> None:
@@ -117,23 +183,31 @@ def judge_gate(
     thresholds: Sequence[Threshold],
     interval: IntervalKind,
     minimum_coverage: float = MINIMUM_COVERAGE,
+    references: Mapping[str, ReferenceJob] = MappingProxyType({}),
 ) -> Gate:
     """Holds a job's results to thresholds.
 
     A figure passes only if its whole interval does, and fails only if its whole interval fails. What is missing, has no
-    interval, is of too small a share of what was planned, or comes from results that are not complete is inconclusive: it
-    never passes.
+    interval, is of too small a share of what was planned, lacks cells that another model of the job has, or comes from results
+    that are not complete is inconclusive: it never passes.
 
     Args:
         results: The results document.
         thresholds: At least one.
         interval: Over personas like the job's, or over the runs of its very cells.
-        minimum_coverage: Share of the planned verdicts (grades), and of the cells, that a figure shall be of, 0–1.
+        minimum_coverage: Share of the planned verdicts (grades), and of the cells, that a figure shall be of, 0–1; with 0 it
+            may lack cells that another model has.
+        references: The thresholds' other jobs, by id.
     """
     checks = [
         check
         for threshold in thresholds
-        for check in _checks(results, threshold, interval, minimum_coverage) or [_missing(threshold)]
+        for check in (
+            _checks(results, threshold, threshold.interval or interval, minimum_coverage)
+            if threshold.reference is None
+            else _comparisons(results, references[threshold.reference.job], threshold, minimum_coverage)
+        )
+        or [_missing(threshold)]
     ]
     return Gate(
         job=results["job"], verdict=_overall(checks), minimum_coverage=minimum_coverage, checks=checks
@@ -163,11 +237,94 @@ def _checks(results: Json, threshold: Threshold, interval: IntervalKind, minimum
     for of, metric, coverage in _figures(results, threshold):
         check = _check(threshold, of, metric, interval, coverage, full=full)
         doubt = None if threshold.metric == REFUSAL_RATE else _too_little(coverage, minimum)
-        if doubt is not None and check.value is not None:
-            words = f"{doubt}; {check.reason}"
-            check = check.model_copy(update={"verdict": "inconclusive", "reason": words})
-        found.append(check)
+        if doubt is None and minimum and threshold.metric in ATOMIC and threshold.metric != COMPOSITE:
+            doubt = _unmatched(results, threshold.metric, of)
+        found.append(_doubted(check, doubt))
     return found
+
+
+def _doubted(check: GateCheck, doubt: str | None) -> GateCheck:
+    """The check, inconclusive if there is a doubt about its figure."""
+    if doubt is None or check.value is None:
+        return check
+    return check.model_copy(update={"verdict": "inconclusive", "reason": f"{doubt}; {check.reason}"})
+
+
+def _unmatched(results: Json, metric: str, of: Mapping[str, str]) -> str | None:
+    """Why a model's figure is not of the same cells as the other models'; ``None`` if it lacks none that one of them has."""
+    lacking, there = set(), set()
+    for cell in results.get("cells", ()):
+        if any(cell[key] != value for key, value in of.items() if key != "model"):
+            continue
+        place = tuple(cell[key] for key in PLACE)
+        if cell["metrics"].get(metric, NOT_COMPUTED)["value"] is not None:
+            there.add(place)
+        elif cell["model"] == of["model"]:
+            lacking.add(place)
+    count = len(lacking & there)
+    if not count:
+        return None
+    return f"{count} cell{'' if count == 1 else 's'} of which other models have it {'is' if count == 1 else 'are'} missing"
+
+
+def _comparisons(results: Json, other: ReferenceJob, threshold: Threshold, minimum: float) -> list[GateCheck]:
+    """Each of the job's models held to not being worse than the other job's: the paired difference decides."""
+    models = sorted({row["model"] for name in ("cells", "persona_scores") for row in results.get(name, ())})
+    wanted = [model for model in models if threshold.where.get("model") in {None, model}]
+    known = {row["model"] for name in ("cells", "persona_scores") for row in other.results.get(name, ())}
+    reference = threshold.reference.model if threshold.reference else None
+    if reference is None and len(known) == 1:
+        (reference,) = known
+    if reference is None or reference not in known:
+        return []
+    return [_comparison(results, model, other, reference, threshold, minimum) for model in wanted]
+
+
+def _comparison(
+    results: Json, model: str, other: ReferenceJob, reference: str, threshold: Threshold, minimum: float
+) -> GateCheck:
+    a, b = (
+        _wanted(figures_of(document, label), threshold)
+        for document, label in ((results, model), (other.results, reference))
+    )
+    found = compare(*(_without(side, other.reworded) for side in (a, b)))
+    kind = [GRADES] if threshold.metric == PERSONA_SCORE else [VERDICTS]
+    shares = [coverage_of_model(results, model, kind), coverage_of_model(other.results, reference, kind)]
+    row = next(iter(found.differences), None)
+    if None not in shares:
+        # Of the figures that either has, those that are pairs: the rest is not compared.
+        shares.append(0.0 if row is None else row.pairs / len(a.keys() | b.keys()))
+    coverage = None if None in shares else min(share for share in shares if share is not None)
+    check = _check(
+        replace(threshold, limit=-threshold.limit),
+        {"model": model, "than": reference},
+        _as_metric(row),
+        "personas",
+        coverage,
+        full=_all_called(results) and _all_called(other.results),
+    )
+    return _doubted(check, other.doubt or _too_little(coverage, minimum))
+
+
+def _without(figures: Figures, personas: frozenset[str]) -> Figures:
+    return {key: figure for key, figure in figures.items() if key[1].persona not in personas}
+
+
+def _wanted(figures: Figures, threshold: Threshold) -> Figures:
+    metric, where = threshold.metric, threshold.where
+    if metric == PERSONA_SCORE and "task" in where:
+        metric = TASK_SCORE
+    return {
+        (name, place): figure
+        for (name, place), figure in figures.items()
+        if name == metric and all(getattr(place, key) == where[key] for key in PLACE if key in where)
+    }
+
+
+def _as_metric(row: Difference | None) -> Json:
+    if row is None:
+        return NO_PAIR
+    return {"value": row.difference, "ci95": row.ci95, "ci95_reason": row.ci95_reason}
 
 
 def _all_called(results: Json) -> bool:

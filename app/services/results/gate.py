@@ -4,16 +4,18 @@ import asyncio
 
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.jobs.specification import JobSpec
 from app.domain.judging.stepwise_json import parse_document
 from app.domain.results.coverage import MINIMUM_COVERAGE
-from app.domain.results.gate import Gate, IntervalKind, Threshold, judge_gate, parse_threshold
-from app.services.results.read import ResultsReader
+from app.domain.results.gate import Gate, IntervalKind, ReferenceJob, Threshold, judge_gate, parse_threshold
+from app.services.jobs.view import find_job
+from app.services.results.compare import Comparer
 
 MAX_THRESHOLDS = 100
 
 
 async def gate_of(
-    results: ResultsReader,
+    sources: Comparer,
     job: JobRow,
     given: list[str] | None,
     interval: IntervalKind,
@@ -22,7 +24,7 @@ async def gate_of(
     """A job's gate.
 
     Args:
-        results: Where results are read.
+        sources: Where results are read, and the thresholds' other jobs found.
         job: The job; one that still runs is inconclusive.
         given: Thresholds in text form; without any, those of the job.
         interval: See :func:`app.domain.results.gate.judge_gate`.
@@ -30,15 +32,43 @@ async def gate_of(
 
     Raises:
         InvalidJobError: If a threshold cannot be read, or there is none.
+        NotFoundError: If a threshold names a job that does not exist.
     """
     thresholds = _thresholds(given or job.request.get("thresholds") or [])
-    found = await results.read(job)
+    found = await sources.results.read(job)
+    references = {
+        id_: await _reference(sources, job, id_)
+        for id_ in sorted({threshold.reference.job for threshold in thresholds if threshold.reference})
+    }
     minimum = (
         job.request.get("minimum_coverage", MINIMUM_COVERAGE)
         if minimum_coverage is None
         else minimum_coverage
     )
-    return await asyncio.to_thread(lambda: judge_gate(parse_document(found), thresholds, interval, minimum))
+    return await asyncio.to_thread(
+        lambda: judge_gate(parse_document(found), thresholds, interval, minimum, references)
+    )
+
+
+async def _reference(sources: Comparer, job: JobRow, other: str) -> ReferenceJob:
+    found = await find_job(sources.engine, job.tenant, other)
+    document = await asyncio.to_thread(parse_document, await sources.results.read(found))
+    own = await sources.contexts.get(job.tenant, job.id)
+    its = await sources.contexts.get(job.tenant, found.id)
+    words = {persona.id: persona.description for persona in own.spec.personas}
+    reworded = {
+        each.id for each in its.spec.personas if words.get(each.id, each.description) != each.description
+    }
+    return ReferenceJob(document, frozenset(reworded), _doubt(own.spec, its.spec))
+
+
+def _doubt(own: JobSpec, its: JobSpec) -> str | None:
+    """Why a difference of two jobs may come from how they were judged or asked."""
+    if sorted(judge.label for judge in own.judges) != sorted(judge.label for judge in its.judges):
+        return "the judges differ"
+    if own.tasks and its.tasks and own.instrument.content_hash != its.instrument.content_hash:
+        return "the instruments differ"
+    return None
 
 
 def _thresholds(texts: list[str]) -> list[Threshold]:

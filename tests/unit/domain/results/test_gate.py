@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.domain.results.gate import Gate, judge_gate, parse_threshold
+from app.domain.results.gate import Gate, ReferenceJob, judge_gate, parse_threshold
 from app.reports.junit import junit
 
 KEYS = {"model": "m", "task": "essay", "level": "low"}
@@ -80,11 +80,28 @@ class TestThresholds:
             ("acc_atom@task=a,persona=b>=1", "no totals by task, persona together"),
             ("persona_score@level=low>=4", "persona_score exists by model and task only"),
             ("refusal_rate@task=essay<=0.1", "refusal_rate exists by model only"),
+            ("acc_atom>=0.8 over planets", "write it like"),
+            ("acc_atom not worse than job_1", "write it like"),
+            ("acc_atom not worse than job_1 by -0.1", "write it like"),
+            ("mean not worse than job_1 by 0.1", "'mean' can't be compared by a gate"),
+            ("refusal_rate not worse than job_1 by 0.1", "can't be compared"),
+            ("persona_score@level=low not worse than job_1 by 0.1", "by model and task only"),
         ],
     )
     def test_others_are_refused_with_the_reason(self, text: str, message: str) -> None:
         with pytest.raises(ValueError, match=message):
             parse_threshold(text)
+
+    def test_may_name_the_population_that_decides(self) -> None:
+        document = results(ci95=[0.6, 0.9])  # over its runs [0.79, 0.81]
+        assert verdict(document, "acc_atom>=0.78 over personas like these", interval="runs") == "inconclusive"
+        assert verdict(document, "acc_atom>=0.78 over these personas") == "pass"
+
+    def test_may_name_another_job_and_its_model(self) -> None:
+        found = parse_threshold("acc_atom@task=essay not worse than job_1x:openai/gpt:2 by 0.03")
+        assert (found.reference, found.limit, found.where) == (
+            ("job_1x", "openai/gpt:2"), 0.03, {"task": "essay"},
+        )  # fmt: skip
 
 
 class TestGate:
@@ -181,6 +198,110 @@ class TestMinimumCoverage:
         assert verdict(document | {"completeness_reasons": [empty]}, "acc_atom>=0.8") == "pass"
         calls = "calls_missing: not every planned response and verdict is there"
         assert verdict(document | {"completeness_reasons": [calls, empty]}, "acc_atom>=0.8") == "inconclusive"
+
+
+def compared_cell(persona: int, value: float | None, model: str = "m", scored: int = 300) -> dict[str, Any]:
+    """A cell of 30 runs by one judge, with so many scored sentences."""
+    metric = {"value": value, "n": 30} if value is not None else {"value": None, "n": 0, "reason": "x: lost"}
+    return {
+        "model": model,
+        "persona": f"p{persona:02}",
+        "task": "essay",
+        "dimension": "E",
+        "level": "high",
+        "scale": {"minimum": 1, "maximum": 5},
+        "metrics": {"acc_atom": metric, "rc_atom": metric},
+        "units": {"scored": scored},
+        "runs_used": 30,
+        "responses": {"total": 30, "without_scored_unit": 0},
+        "by_judge": {"judge": {}},
+    }
+
+
+class TestMatchedCells:
+    def test_a_figure_that_lacks_a_cell_that_another_model_has_decides_nothing(self) -> None:
+        document = results(0.95, [0.9, 0.99]) | {
+            "cells": [compared_cell(1, 0.9), compared_cell(2, None), compared_cell(2, 0.9, "other")]
+        }
+        document["totals"] += results(0.95, [0.9, 0.99], model="other")["totals"]
+        checks = judge_gate(document, [parse_threshold("acc_atom>=0.8")], "personas").checks
+        assert {check.of["model"]: check.verdict for check in checks} == {
+            "m": "inconclusive",
+            "other": "pass",
+        }
+        assert checks[0].reason.startswith("1 cell of which other models have it is missing; 0.950")
+        assert judge_gate(document, [parse_threshold("acc_atom>=0.8")], "personas", 0).verdict == "pass"
+
+    def test_a_cell_that_no_model_has_favours_none(self) -> None:
+        document = results(0.95, [0.9, 0.99]) | {
+            "cells": [compared_cell(1, 0.9), compared_cell(2, None), compared_cell(2, None, "other")]
+        }
+        assert verdict(document, "acc_atom>=0.8") == "pass"
+
+
+class TestNotWorse:
+    def document(
+        self,
+        values: list[float | None],
+        counted: int = 100,
+        scored: int = 300,
+        models: tuple[str, ...] = ("m",),
+    ) -> dict[str, Any]:
+        cells = [compared_cell(n, value, model, scored) for model in models for n, value in enumerate(values)]
+        return results(0.8, [0.7, 0.9], counted=counted) | {"cells": cells, "persona_scores": []}
+
+    def check(self, one: dict[str, Any], other: dict[str, Any], text: str = "acc_atom") -> Any:
+        threshold = parse_threshold(f"{text} not worse than job_1 by 0.03")
+        gate = judge_gate(one, [threshold], "personas", references={"job_1": ReferenceJob(other)})
+        return gate.checks[0]
+
+    def test_other_judges_and_other_wordings_decide_nothing(self) -> None:
+        values: list[float | None] = [0.5 + n / 40 for n in range(12)]
+        better: list[float | None] = [0.6 + n / 39 for n in range(12)]
+        wanted = [parse_threshold("acc_atom not worse than job_1 by 0.03")]
+        for other, why in (
+            (ReferenceJob(self.document(values), doubt="the judges differ"), "the judges differ; 0.1"),
+            (ReferenceJob(self.document(values), frozenset({"p03"})), "coverage is 91.7 %"),
+        ):
+            gate = judge_gate(self.document(better), wanted, "personas", references={"job_1": other})
+            assert gate.verdict == "inconclusive"
+            assert gate.checks[0].reason.startswith(why)
+
+    def test_the_interval_of_the_paired_difference_decides(self) -> None:
+        base = [0.5 + n / 40 for n in range(12)]
+        other = self.document([*base])
+        small = [value + (0.005 if n % 2 else -0.005) for n, value in enumerate(base)]
+        same = self.check(self.document([*small]), other)
+        assert (same.verdict, same.of) == ("pass", {"model": "m", "than": "m"})
+        assert same.value == pytest.approx(0)
+        worse = [value - 0.1 for value in small]
+        assert self.check(self.document([*worse]), other).verdict == "fail"
+        close = [value - 0.03 for value in small]
+        assert self.check(self.document([*close]), other).verdict == "inconclusive"
+
+    def test_too_little_coverage_of_either_decides_nothing(self) -> None:
+        values: list[float | None] = [0.5 + n / 40 for n in range(12)]
+        better: list[float | None] = [0.6 + n / 39 for n in range(12)]
+        assert self.check(self.document(better), self.document(values)).verdict == "pass"
+        for one, other in ((100, 90), (90, 100)):
+            found = self.check(self.document(better, one), self.document(values, other))
+            assert (found.verdict, found.coverage) == ("inconclusive", 0.9)
+        alone = self.check(self.document([None, *better[1:]]), self.document(values))
+        assert (alone.verdict, alone.coverage) == ("inconclusive", pytest.approx(11 / 12))
+
+    def test_texts_of_different_length_decide_nothing_about_rc_atom(self) -> None:
+        values: list[float | None] = [0.5 + n / 40 for n in range(12)]
+        better: list[float | None] = [0.6 + n / 39 for n in range(12)]
+        one, other = self.document(better, scored=1200), self.document(values)
+        assert self.check(one, other).verdict == "pass"
+        found = self.check(one, other, "rc_atom")
+        assert found.verdict == "inconclusive"
+        assert "a has 40.0 scored sentences per run, b 10.0" in found.reason
+
+    def test_of_several_models_the_other_jobs_must_be_named(self) -> None:
+        values: list[float | None] = [0.5 + n / 40 for n in range(12)]
+        found = self.check(self.document(values), self.document(values, models=("m", "n")))
+        assert (found.verdict, found.reason) == ("inconclusive", "the results have no such value")
 
 
 def cell(persona: str, refused: int, dimension: str = "E", model: str = "m") -> dict[str, Any]:
