@@ -20,10 +20,7 @@ def agreement(dimension: str, judge: str) -> list[dict[str, object]]:
     given: dict[tuple[str | None, Place], float] = {
         (dimension, place): score for place, score in zip(places, scores, strict=False)
     }
-    return [
-        group.model_dump(exclude_unset=True)
-        for group in annotation_agreement(found, {}, {judge: given}, 0, Sampling())
-    ]
+    return [group.to_json() for group in annotation_agreement(found, {}, {judge: given}, 0, Sampling())]
 
 
 async def section(people: list[dict[str, object]] | None) -> str:

@@ -1,0 +1,338 @@
+"""A job's totals as people would give them, from the judges' scores of all sentences and people's of a drawn sample."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from app.domain.instruments.dimension import Scale
+from app.domain.metrics.definition import UNIT_RANGE
+from app.domain.metrics.interval import Interval
+from app.domain.metrics.levels import level_indices
+from app.domain.metrics.metric import FloatArray, IntArray, Metric
+from app.domain.statistics.prediction_powered import (
+    Calibrated,
+    Population,
+    Sample,
+    beyond_texts,
+    calibrated,
+    difference,
+)
+from app.domain.statistics.resampling import cluster_weights, percentile_interval
+
+GROUPINGS = (("model",), ("model", "level"), ("model", "task"))
+MetricName = Literal["mean", "acc_atom"]
+METRICS: tuple[MetricName, ...] = ("mean", "acc_atom")
+"""Those that are means over sentences. The others depend on several sentences of a text at once, which no sample of sentences
+labels together."""
+LEAST_INFORMATION = 0.05
+"""Sensitivity + specificity − 1, by which Rogan and Gladen divide; 0 is a judge who answers by chance."""
+UNINFORMATIVE = "uninformative_judge: on what was labelled of a level, the judge tells sentences in it from others no better than chance"
+NO_LABEL = "no_label: none of these sentences was drawn and labelled"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCell:
+    """A cell on the dimension that was labelled.
+
+    Attributes:
+        model: The model's label.
+        persona: The persona's id.
+        task: The task's id.
+        level: The persona's level on the dimension.
+    """
+
+    model: str
+    persona: str
+    task: str
+    level: str
+
+
+class JudgedSentences(NamedTuple):
+    """Sentences of one response to which the judges gave the same scores.
+
+    Attributes:
+        cell: Index of its cell.
+        run: Its run.
+        item: Its item.
+        scores: Index and score of each judge who gave one.
+        units: How many sentences.
+    """
+
+    cell: int
+    run: int
+    item: int
+    scores: tuple[tuple[int, int], ...]
+    units: int
+
+
+class LabelledSentence(NamedTuple):
+    """A sentence that was drawn in a round and that people scored.
+
+    Attributes:
+        cell: Index of its cell.
+        run: Its response's run.
+        item: Its response's item.
+        scores: As those of :class:`JudgedSentences`.
+        people: Each annotator's score; empty where all found it not applicable.
+    """
+
+    cell: int
+    run: int
+    item: int
+    scores: tuple[tuple[int, int], ...]
+    people: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedFigure:
+    """One metric of a group of cells, or the difference of two groups' metrics.
+
+    Attributes:
+        keys: What the group's cells have in common; of a difference both models.
+        metric: Its name.
+        found: The estimate.
+        bounds: Its range.
+    """
+
+    keys: Mapping[str, str]
+    metric: MetricName
+    found: Calibrated | None
+    bounds: tuple[float, float]
+
+    def texts(self) -> Metric:
+        """With the interval for these very texts."""
+        if self.found is None:
+            return Metric.missing(NO_LABEL)
+        value = min(max(self.found.value, self.bounds[0]), self.bounds[1])
+        return Metric.of(value, self.found.labels).within(self.found.interval(self.bounds))
+
+    def beyond(self, judged: Interval) -> Interval:
+        """The interval for more than these texts, given the judge's own."""
+        if self.found is None:
+            return Interval.missing(NO_LABEL)
+        return beyond_texts(self.found, judged, self.bounds)
+
+
+class Calibration:
+    """The sentences of one dimension, and what people said of some of them."""
+
+    def __init__(
+        self,
+        cells: Sequence[JudgedCell],
+        scale: Scale,
+        judged: Sequence[JudgedSentences],
+        labelled: Sequence[LabelledSentence],
+    ) -> None:
+        self._cells = cells
+        self._scale = scale
+        self._levels = np.array([scale.levels.index(cell.level) for cell in cells], dtype=np.int64)
+        self._counts = np.array([each.units for each in judged], dtype=np.float64)
+        self._of_cell = np.array([each.cell for each in judged], dtype=np.int64)
+        self._weights, self._predicted = self._contributions(judged)
+        self._strata = self._numbered(judged)
+        rows = {each[:4]: n for n, each in enumerate(judged)}
+        self._labelled = [each for each in labelled if each[:4] in rows]
+        self._rows = np.array([rows[each[:4]] for each in self._labelled], dtype=np.int64)
+        self._said = self._answers()
+        sizes = np.bincount(self._strata, weights=self._counts)
+        drawn = np.bincount(self._strata[self._rows], minlength=len(sizes))
+        self._stands_for = sizes[self._strata[self._rows]] / drawn[self._strata[self._rows]]
+
+    def labelled(self) -> list[tuple[LabelledSentence, float]]:
+        """Each labelled sentence, and for how many it stands."""
+        return list(zip(self._labelled, self._stands_for.tolist(), strict=True))
+
+    def totals(self) -> list[CalibratedFigure]:
+        """Each metric of each group of cells, by model and within it by level and task."""
+        found = []
+        for by in GROUPINGS:
+            groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+            for n, cell in enumerate(self._cells):
+                groups[tuple(getattr(cell, name) for name in by)].append(n)
+            for keys, cells in sorted(groups.items()):
+                named = dict(zip(by, keys, strict=True))
+                found += [self._figure(named, metric, cells) for metric in METRICS]
+        return found
+
+    def differences(self) -> list[CalibratedFigure]:
+        """Of each two models the first one's metrics less the other's, over the cells that both have."""
+        places = {(cell.model, cell.persona, cell.task): n for n, cell in enumerate(self._cells)}
+        found = []
+        for one, other in combinations(sorted({cell.model for cell in self._cells}), 2):
+            both = [
+                (n, places[other, cell.persona, cell.task])
+                for n, cell in enumerate(self._cells)
+                if cell.model == one and (other, cell.persona, cell.task) in places
+            ]
+            if not both:
+                continue
+            for metric in METRICS:
+                first, second = (
+                    self._figure({}, metric, cells) for cells in map(list, zip(*both, strict=True))
+                )
+                least, most = first.bounds
+                made = None
+                if first.found is not None and second.found is not None:
+                    made = difference(first.found, second.found)
+                found.append(
+                    CalibratedFigure({"a": one, "b": other}, metric, made, (least - most, most - least))
+                )
+        return found
+
+    def rogan_gladen(self, seed: int) -> dict[str, Metric]:
+        """Each model's ACC_atom as it would be if the judge erred everywhere as on what was labelled of the level, by model.
+
+        (p + specificity − 1) / (sensitivity + specificity − 1) in each level (Rogan and Gladen, 1978). All models share the
+        judge's error rates, which prediction-powered estimates do not take for granted: where the two are apart, look at them.
+        """
+        in_level = self._said["acc_atom"]
+        judged = self._predicted["acc_atom"][self._rows]
+        known = ~np.isnan(in_level)
+        weights = cluster_weights(seed, ("calibration",), len(self._labelled))
+        drawn = np.column_stack((np.ones(len(weights)), weights)) * self._stands_for[:, np.newaxis]
+        errors = {}
+        for level in np.unique(self._levels).tolist():
+            own = known & (self._levels[self._of_cell[self._rows]] == level)
+            errors[level] = _error_rates(in_level[own], judged[own], drawn[own])
+        found = {}
+        for model in sorted({cell.model for cell in self._cells}):
+            total, cells = np.zeros(drawn.shape[1]), 0
+            for level, (sensitivity, specificity) in errors.items():
+                cells_here = [
+                    n
+                    for n, cell in enumerate(self._cells)
+                    if cell.model == model and self._levels[n] == level
+                ]
+                judged_here = self._figure({}, "acc_atom", cells_here).found
+                if judged_here is None:
+                    continue
+                share = (judged_here.judged + specificity - 1) / (sensitivity + specificity - 1)
+                total += len(cells_here) * np.clip(share, 0.0, 1.0)
+                cells += len(cells_here)
+            found[model] = _drawn_metric(total / max(1, cells), len(self._labelled))
+        return found
+
+    def _figure(self, keys: Mapping[str, str], metric: MetricName, cells: Sequence[int]) -> CalibratedFigure:
+        bounds = UNIT_RANGE
+        if metric == "mean":
+            bounds = (float(self._scale.minimum), float(self._scale.maximum))
+        known = np.intersect1d(cells, self._of_cell)
+        found = calibrated(*self.sentences_of(metric, known)) if len(known) else None
+        return CalibratedFigure(keys, metric, found, bounds)
+
+    def sentences_of(self, metric: MetricName, cells: IntArray) -> tuple[Population, Sample]:
+        """All sentences of some cells, and those that people labelled.
+
+        Args:
+            metric: Whose values.
+            cells: Their indexes, at least one; each has a sentence with a score.
+        """
+        share = np.zeros(len(self._cells))
+        share[cells] = 1 / len(cells)
+        weights = self._weights * share[self._of_cell]
+        rows = np.flatnonzero(weights)
+        sentences = np.flatnonzero(weights[self._rows])
+        predicted = self._predicted[metric]
+        places = self._rows[sentences]
+        return (
+            Population(self._strata[rows], self._counts[rows], weights[rows], predicted[rows]),
+            Sample(
+                strata=self._strata[places],
+                stands_for=self._stands_for[sentences],
+                weights=weights[places],
+                predicted=predicted[places],
+                said=self._said[metric][sentences],
+            ),
+        )
+
+    def _answers(self) -> dict[MetricName, FloatArray]:
+        """In each metric what people said of each labelled sentence; NaN where all found it not applicable."""
+        given = [(n, each.cell, score) for n, each in enumerate(self._labelled) for score in each.people]
+        places, cells, scores = np.array(given, dtype=np.int64).reshape(-1, 3).T
+        counts = np.bincount(places, minlength=len(self._labelled)).astype(np.float64)
+        counts[counts == 0] = np.nan
+        return {
+            metric: np.bincount(places, weights=values, minlength=len(counts)) / counts
+            for metric, values in self._values(scores, cells).items()
+        }
+
+    def _values(self, scores: IntArray, cells: IntArray) -> dict[MetricName, FloatArray]:
+        """What a score counts for in each metric."""
+        hits = level_indices(self._scale, scores, np.ones_like(scores)) == self._levels[cells]
+        return {"mean": scores.astype(np.float64), "acc_atom": hits.astype(np.float64)}
+
+    def _contributions(
+        self, judged: Sequence[JudgedSentences]
+    ) -> tuple[FloatArray, dict[MetricName, FloatArray]]:
+        """What each sentence contributes to its cell's figure, and the judges' value of it.
+
+        As the metrics are averaged: over a response's sentences, a run's responses, a cell's runs and its judges.
+        """
+        said = [
+            (row, judge, score, each.cell, each.run, each.item)
+            for row, each in enumerate(judged)
+            for judge, score in each.scores
+        ]
+        row, judge, score, cell, run, item = np.array(said, dtype=np.int64).reshape(-1, 6).T
+        weight = 1.0 / _total((cell, judge, run, item), self._counts[row])
+        names = [cell]
+        for name in (judge, run, item):  # how many judges a cell has, runs a judge, responses a run
+            weight /= _different((*names,), name)
+            names.append(name)
+        weights = np.bincount(row, weights=weight, minlength=len(judged))
+        values = {
+            metric: np.bincount(row, weights=weight * each, minlength=len(judged)) / weights
+            for metric, each in self._values(score, cell).items()
+        }
+        return np.asarray(weights, dtype=np.float64), values
+
+    def _numbered(self, judged: Sequence[JudgedSentences]) -> IntArray:
+        """Strata as rounds draw from them: the judges' mean score, rounded half up, and within it the task."""
+        keys = [
+            (
+                int(np.floor(sum(score for _, score in each.scores) / len(each.scores) + 0.5)),
+                self._cells[each.cell].task,
+            )
+            for each in judged
+        ]
+        numbers = {key: n for n, key in enumerate(sorted(set(keys)))}
+        return np.array([numbers[key] for key in keys], dtype=np.int64)
+
+
+def _error_rates(people: FloatArray, judged: FloatArray, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sensitivity and specificity in the sample and in every resample, shape (1 + b,); NaN where nothing tells them."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sensitivity = (people * judged) @ drawn / (people @ drawn)
+        specificity = ((1 - people) * (1 - judged)) @ drawn / ((1 - people) @ drawn)
+    informative = sensitivity + specificity - 1 > LEAST_INFORMATION
+    return np.where(informative, sensitivity, np.nan), np.where(informative, specificity, np.nan)
+
+
+def _drawn_metric(values: FloatArray, labels: int) -> Metric:
+    """A metric from its value, which comes first, and those of the resamples."""
+    if np.isnan(values[0]):
+        return Metric.missing(UNINFORMATIVE)
+    interval = percentile_interval(float(values[0]), values[1:], labels, UNIT_RANGE, "labels")
+    return Metric.of(float(values[0]), labels).within(interval)
+
+
+def _groups(names: Sequence[IntArray]) -> IntArray:
+    """Which group each place belongs to, from 0."""
+    return np.unique(np.stack(names), axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def _total(names: Sequence[IntArray], counts: FloatArray) -> FloatArray:
+    """At each place the sum of the counts of its group."""
+    groups = _groups(names)
+    return np.asarray(np.bincount(groups, weights=counts)[groups])
+
+
+def _different(names: Sequence[IntArray], values: IntArray) -> FloatArray:
+    """At each place how many different values its group has."""
+    groups = _groups(names)
+    pairs = np.unique(np.stack((groups, values)), axis=1)
+    return np.asarray(np.bincount(pairs[0])[groups].astype(np.float64))

@@ -1,0 +1,302 @@
+"""What a mean of judged sentences would be if people had said all of it, from what they said of a stratified sample.
+
+Prediction-powered inference (Angelopoulos, Bates et al., 2023; PPI++: Angelopoulos, Duchi and Zrnic, 2023; stratified: Fisch
+et al., 2024): the judge's mean over all sentences, corrected by what the sample shows between people and judge. As every
+sentence is judged and the sample's design is known, the variance is the design's (Cochran, 1977, chapters 5 and 6): it
+takes nothing for granted of the judge, of sentences of one response, or of strata.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from app.domain.metrics.interval import Interval
+from app.domain.metrics.metric import FloatArray, IntArray
+from app.domain.statistics.resampling import student, unanimous
+
+FEWEST_LABELS = 20
+"""With fewer, a stratum's spread is mostly guessed."""
+FEWEST_OF_STRATUM = 4
+"""Strata with fewer labels are put together with the next: two or three labels that agree would say there is no spread."""
+_NOTHING = 10**-12
+_NORMAL = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """All judged sentences of a group, in rows of those that are alike; strata are numbered so that similar ones are near.
+
+    Attributes:
+        strata: Shape (m,): from 0.
+        counts: Shape (m,): how many sentences a row stands for.
+        weights: Shape (m,): what each of them contributes to the mean; with the counts they add up to 1.
+        predicted: Shape (m,): the judge's value of each.
+    """
+
+    strata: IntArray
+    counts: FloatArray
+    weights: FloatArray
+    predicted: FloatArray
+
+    @property
+    def judged(self) -> float:
+        """The judge's mean."""
+        return float(self.counts * self.weights @ self.predicted)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Those of the sentences that people have labelled.
+
+    Attributes:
+        strata: Shape (n,): as in the population.
+        stands_for: Shape (n,): the inverse of the chance with which each was drawn.
+        weights: Shape (n,): as in the population.
+        predicted: Shape (n,): the judge's values.
+        said: Shape (n,): what people said, NaN where it is that the sentence is not applicable.
+    """
+
+    strata: IntArray
+    stands_for: FloatArray
+    weights: FloatArray
+    predicted: FloatArray
+    said: FloatArray
+
+
+class Stratum(NamedTuple):
+    """What a stratum, or some together, contribute to the variance.
+
+    Attributes:
+        size: Its sentences.
+        labels: How many of them are labelled.
+        spread: The standard deviation of what a label contributes, were it the stratum's only one.
+    """
+
+    size: float
+    labels: int
+    spread: float
+
+    @property
+    def variance(self) -> float:
+        """Of its part of the estimate."""
+        return self.spread**2 * max(0.0, 1 / self.labels - 1 / self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """An estimate from the judge and labels.
+
+    Attributes:
+        value: The mean as people would give it.
+        judged: As the judge gives it.
+        labels: The labels behind the correction.
+        power: λ of PPI++: 1 takes the judge as he is, 0 only labels.
+        strata: As they were put together.
+    """
+
+    value: float
+    judged: float
+    labels: int
+    power: float
+    strata: tuple[Stratum, ...]
+
+    @property
+    def variance(self) -> float:
+        """Of the estimate, were other sentences drawn to be labelled."""
+        return sum(stratum.variance for stratum in self.strata)
+
+    def interval(self, bounds: tuple[float, float]) -> Interval:
+        """For these very texts: what would be there if people labelled all of them."""
+        if self.labels < FEWEST_LABELS:
+            return too_few_labels(self.labels)
+        if all(each.labels >= each.size for each in self.strata):
+            return Interval.around(self.value, self.value, self.value, bounds)
+        if self.variance < _NOTHING:
+            return unanimous(self.value, self.labels, bounds)
+        half = self.half_width
+        return Interval.around(self.value, self.value - half, self.value + half, bounds)
+
+    @property
+    def half_width(self) -> float:
+        """By Student's t with Welch and Satterthwaite's degrees of freedom."""
+        return student(_freedom(self.strata)) * math.sqrt(self.variance)
+
+    def labels_for(self, half_width: float) -> tuple[int, int]:
+        """How many labels an interval of ± ``half_width`` needs: divided over the strata as now, and as well as can be.
+
+        The latter is Neyman's (1934) division: in proportion to a stratum's size times its spread.
+        """
+        wanted = (half_width / _NORMAL) ** 2
+        squares = sum(each.spread**2 / each.size for each in self.strata)
+        as_now = self.labels * sum(each.spread**2 / each.labels for each in self.strata) / (wanted + squares)
+        best = sum(each.spread for each in self.strata) ** 2 / (wanted + squares)
+        most = sum(each.size for each in self.strata)
+        return math.ceil(min(as_now, most)), math.ceil(min(best, most))
+
+
+def too_few_labels(labels: int) -> Interval:
+    """No interval, because too few sentences are labelled."""
+    return Interval.missing(
+        f"too_few_labels: {labels} of these sentences were drawn and labelled; an interval needs {FEWEST_LABELS}"
+    )
+
+
+def calibrated(population: Population, sample: Sample) -> Calibrated | None:
+    """The mean over the sentences that people find applicable; ``None`` where they labelled none of those.
+
+    In each stratum the mean difference of what people and judge say, weighted as the mean weights its sentences, is taken
+    for all of the stratum. λ, how far the judge is believed, makes the variance least (PPI++).
+    """
+    groups = _groups(population, sample)
+    if not groups or np.isnan(sample.said).all():
+        return None
+    power = 1.0
+    for _ in range(2):  # λ depends on the mean only where something is not applicable
+        parts = [_part(group, power) for group in groups]
+        below = sum(part.applicable for part in parts)
+        if below <= _NOTHING:
+            return None
+        value = (power * population.judged + sum(part.corrections for part in parts)) / below
+        power = _power(groups, value)
+    parts = [_part(group, power) for group in groups]
+    value = (power * population.judged + sum(part.corrections for part in parts)) / below
+    strata = tuple(_stratum(group, value, power, below) for group in groups)
+    return Calibrated(value, population.judged, len(sample.said), power, _steadied(strata))
+
+
+def difference(one: Calibrated, other: Calibrated) -> Calibrated:
+    """The difference of two groups that share no sentence: what is drawn of the one tells nothing of the other."""
+    return Calibrated(
+        value=one.value - other.value,
+        judged=one.judged - other.judged,
+        labels=one.labels + other.labels,
+        power=min(one.power, other.power),
+        strata=one.strata + other.strata,
+    )
+
+
+def beyond_texts(found: Calibrated, judged: Interval, bounds: tuple[float, float]) -> Interval:
+    """The interval for more than these texts: the judge's own, moved to the estimate and widened by the labels' error.
+
+    Two independent errors' squares add up at either end (MOVER; Zou and Donner, 2008).
+
+    Args:
+        found: The estimate.
+        judged: The interval about the judge's mean, such as over other personas.
+        bounds: The mean's range.
+    """
+    inner = found.interval(bounds)
+    if inner.ends is None or judged.ends is None:
+        return inner if inner.ends is None else judged
+    low = math.hypot(found.value - inner.ends[0], found.judged - judged.ends[0])
+    high = math.hypot(inner.ends[1] - found.value, judged.ends[1] - found.judged)
+    return Interval.around(found.value, found.value - low, found.value + high, bounds)
+
+
+class _Group(NamedTuple):
+    """A stratum, or some put together: its size, its share of the mean, and its labelled sentences.
+
+    Attributes:
+        shares: Each labelled sentence's part of what the group contributes; they add up to the group's weight.
+    """
+
+    size: float
+    shares: FloatArray
+    predicted: FloatArray
+    said: FloatArray
+
+    @property
+    def applicable(self) -> FloatArray:
+        return (~np.isnan(self.said)).astype(np.float64)
+
+
+class _Part(NamedTuple):
+    corrections: float
+    applicable: float
+
+
+def _groups(population: Population, sample: Sample) -> list[_Group]:
+    """The strata in their order, those with few labels together with the next, the last ones with those before."""
+    count = int(population.strata.max()) + 1
+    sizes = np.bincount(population.strata, weights=population.counts, minlength=count)
+    weights = np.bincount(population.strata, weights=population.counts * population.weights, minlength=count)
+    labels = np.bincount(sample.strata, minlength=count)
+    together: list[list[int]] = [[]]
+    for stratum in np.flatnonzero(sizes).tolist():
+        if together[-1] and labels[together[-1]].sum() >= min(FEWEST_OF_STRATUM, sizes[together[-1]].sum()):
+            together.append([])
+        together[-1].append(stratum)
+    if len(together) > 1 and labels[together[-1]].sum() < min(FEWEST_OF_STRATUM, sizes[together[-1]].sum()):
+        last = together.pop()
+        together[-1] += last
+    found = []
+    for strata in together:
+        own = np.isin(sample.strata, strata)
+        if not own.any():
+            return []
+        stands = sample.stands_for[own] * sample.weights[own]
+        shares = stands / stands.sum() * weights[strata].sum()
+        found.append(_Group(float(sizes[strata].sum()), shares, sample.predicted[own], sample.said[own]))
+    return found
+
+
+def _part(group: _Group, power: float) -> _Part:
+    people = np.nan_to_num(group.said) - power * group.predicted
+    return _Part(float(group.shares @ people), float(group.shares @ group.applicable))
+
+
+def _residuals(group: _Group, values: FloatArray) -> FloatArray:
+    """What each label adds to the group's part beyond its mean; they add up to 0."""
+    return np.asarray(group.shares * (values - group.shares @ values / group.shares.sum()))
+
+
+def _people(group: _Group, value: float) -> FloatArray:
+    """What people said, as the ratio of a sum to the number applicable is linearised."""
+    return _residuals(group, np.nan_to_num(group.said) - value * group.applicable)
+
+
+def _power(groups: list[_Group], value: float) -> float:
+    above = below = 0.0
+    for group in groups:
+        labels = len(group.said)
+        if labels > 1:
+            judged = _residuals(group, group.predicted)
+            scale = labels / (labels - 1) * max(0.0, 1 - labels / group.size)
+            above += scale * float(_people(group, value) @ judged)
+            below += scale * float(judged @ judged)
+    return min(1.0, max(0.0, above / below)) if below > _NOTHING else 1.0
+
+
+def _stratum(group: _Group, value: float, power: float, applicable: float) -> Stratum:
+    """The delete-one jackknife's spread: with sentences that count for more than others, that of the ratio is too small."""
+    labels = len(group.said)
+    rest = _people(group, value) - power * _residuals(group, group.predicted)
+    if labels > 1:
+        rest /= 1 - group.shares / group.shares.sum()
+    squares = float(rest @ rest) * (labels - 1) / labels / applicable**2
+    return Stratum(group.size, labels, math.sqrt(squares * labels))
+
+
+def _steadied(strata: tuple[Stratum, ...]) -> tuple[Stratum, ...]:
+    """The strata with their spreads drawn toward the common one by the weight of one label.
+
+    A few labels that agree would else say of a stratum that nobody ever contradicts the judge.
+    """
+    sizes = sum(each.size for each in strata)
+    relative = [each.spread * sizes / each.size for each in strata]
+    degrees = [max(0, each.labels - 1) for each in strata]
+    if not sum(degrees):
+        return strata
+    common = sum(n * one**2 for n, one in zip(degrees, relative, strict=True)) / sum(degrees)
+    return tuple(
+        each._replace(spread=math.sqrt((n * one**2 + common) / (n + 1)) * each.size / sizes)
+        for each, n, one in zip(strata, degrees, relative, strict=True)
+    )
+
+
+def _freedom(strata: tuple[Stratum, ...]) -> int:
+    variances = [each.variance for each in strata]
+    below = sum(v**2 / max(1, each.labels - 1) for v, each in zip(variances, strata, strict=True))
+    return max(1, math.floor(sum(variances) ** 2 / below))
