@@ -135,6 +135,7 @@ class AssayClient:
     annotations_csv = _method(operations.annotations_csv)
     draw_labelling_round = _method(operations.draw_labelling_round)
     labelling_round = _method(operations.labelling_round)
+    calibration = _method(operations.calibration)
 
     create_webhook = _method(administration.create_webhook)
     webhook = _method(administration.webhook)

@@ -14,6 +14,7 @@ from persona_assay.types import (
     Comparison,
     ConnectionList,
     Gate,
+    JobCalibration,
     JobDetail,
     JobIn,
     JobList,
@@ -372,6 +373,17 @@ def draw_labelling_round(wanted: LabellingRoundIn) -> Call[LabellingRound]:
 def labelling_round(round_id: str) -> Call[LabellingRound]:
     """What was drawn of how much, and how much each annotator has answered."""
     return Call("GET", "/v1/labelling-rounds/{round_id}", read_json, {"round_id": round_id})
+
+
+def calibration(job_id: str, *, half_width: float | None = None) -> Call[JobCalibration]:
+    """A job's figures as people would give them, from what they said of the sentences that rounds drew.
+
+    Args:
+        job_id: The job.
+        half_width: How narrow an interval labels are counted for; 0.03 unless given.
+    """
+    query = given(half_width=half_width)
+    return Call("GET", f"{JOB}/calibration", read_json, {"job_id": job_id}, query=query)
 
 
 # -- what there is ------------------------------------------------------------------------------------------------

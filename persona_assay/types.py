@@ -436,6 +436,27 @@ class BudgetIn(TypedDict):
     """Input and output tokens together."""
 
 
+class CalibratedFigure(TypedDict):
+    """A total, or the difference of two models' totals, as people would give it."""
+
+    keys: dict[str, str]
+    """What its cells have in common; of a difference the models `a` and `b`, of which it is a − b."""
+    metric: Literal["mean", "acc_atom"]
+    judged: float | None
+    """As the judges give it."""
+    calibrated: Metric
+    """As people would give it. n counts labels. Of totals, `ci95` is over other personas like these and `ci95_runs` over these cells measured again; of differences there is neither."""
+    ci95_texts: list[float] | None
+    """For these very texts, were other sentences labelled."""
+    ci95_texts_reason: NotRequired[str | None]
+    labels_needed: int | None
+    """For `ci95_texts` of ± `half_width`, divided over the scores as now."""
+    labels_needed_at_best: int | None
+    """The same, divided as well as can be: more where people and judges differ more."""
+    rogan_gladen: NotRequired[Metric | None]
+    """Of models' ACC_atom: the judges' figure corrected by their sensitivity and specificity in each level, taken to be the same for all models."""
+
+
 class UnitCounts(TypedDict):
     """Judged sentences by what became of the judgement."""
 
@@ -827,6 +848,33 @@ class DimensionAnswer(TypedDict):
     essay_context: str | None
 
 
+class JudgeErrors(TypedDict):
+    """A judge's errors on some sentences, each counting for as many as it stands for."""
+
+    judge: str
+    by: Literal["level", "model", "length"] | None
+    """`null`: of all."""
+    key: str | None
+    mean_difference: Metric
+    """The judge's score less the annotators'."""
+    exact_agreement: Metric
+    from_others: Metric
+    """`mean_difference` less that of all other sentences."""
+    confusion: dict[str, dict[str, Metric]]
+    """By the annotators' score the share of each of the judge's."""
+
+
+class DimensionCalibration(TypedDict):
+    """What labels of rounds say of the figures on one dimension."""
+
+    dimension: str
+    labels: int
+    """Sentences that rounds drew and somebody labelled."""
+    totals: list[CalibratedFigure]
+    differences: list[CalibratedFigure]
+    judge_errors: list[JudgeErrors]
+
+
 class ScaleIn(TypedDict):
     """The scores of a dimension."""
 
@@ -1023,6 +1071,14 @@ class Job(TypedDict):
     """What stopped it: `code`, the provider's words as `detail`, and where it is about a model also `model`, `stage` and `remedy`."""
     links: dict[str, str]
     """Where to read on; `question_set` and `persona_set` once the job has made one."""
+
+
+class JobCalibration(TypedDict):
+    """A job's totals as people would give them; empty where no sentence that a round drew is labelled."""
+
+    job: str
+    half_width: float
+    data: list[DimensionCalibration]
 
 
 class JobChangeIn(TypedDict):

@@ -349,3 +349,74 @@ class TestPersonaGym:
         shown = service.get(made["links"]["page"], params={"annotator": "anna"}).text
         assert "a homely nun" in shown
         assert any(answer["question"] in html.unescape(shown) for answer in answers)
+
+
+class TestCalibration:
+    def read(self, service: Service, job: Json, **parameters: object) -> Any:
+        return service.get(f"/v1/jobs/{job['id']}/calibration", params=parameters)
+
+    def label(self, service: Service, job: Json, size: int, score: int) -> Json:
+        """A round of sentences, all of which somebody gives this score."""
+        body = {"job": job["id"], "kind": "sentences", "dimension": "E", "size": size}
+        drawn: Json = service.post("/v1/labelling-rounds", body).json()
+        with psycopg.connect(libpq_url(service.database_url)) as connection:
+            ((things,),) = connection.execute(
+                "SELECT things FROM labelling_rounds WHERE id = %s", [drawn["id"]]
+            ).fetchall()
+        identifier = job["id"].replace("job_", "resp_")
+        rows = [
+            said({"id": f"{identifier}-{cell}-{run}-{item}"}, unit, score, dimension="E")
+            for ((cell, run, item, unit),) in things
+        ]
+        assert keep(service, *rows).status_code == 200
+        return drawn
+
+    def test_nobody_has_labelled(self, service: Service, finished: Json) -> None:
+        assert self.read(service, finished).json() == {"job": finished["id"], "half_width": 0.03, "data": []}
+
+    def test_judged_figures_are_the_results_and_labels_of_all_sentences_are_the_truth(
+        self, service: Service, finished: Json
+    ) -> None:
+        drawn = self.label(service, finished, 1_000, 5)
+        assert drawn["n"] == sum(stratum["available"] for stratum in drawn["strata"])
+        (found,) = self.read(service, finished).json()["data"]
+        assert (found["dimension"], found["labels"]) == ("E", drawn["n"])
+        results = service.get(f"/v1/jobs/{finished['id']}/results").json()["totals"]
+        totals = {
+            (each["model"], each["level"]): each["metrics"]
+            for each in results
+            if each["by"] == ["model", "level", "dimension"] and each["dimension"] == "E"
+        }
+        compared = 0
+        for each in found["totals"]:
+            if set(each["keys"]) == {"model", "level"}:
+                level = each["keys"]["level"]
+                judged = totals[each["keys"]["model"], level][each["metric"]]["value"]
+                assert each["judged"] == pytest.approx(judged)
+                people = 5.0 if each["metric"] == "mean" else float(level == "high")
+                assert each["calibrated"]["value"] == pytest.approx(people)
+                compared += 1
+        assert compared == 2 * len(totals)
+
+    def test_a_few_labels_have_intervals_and_say_how_many_more_it_takes(
+        self, service: Service, finished: Json
+    ) -> None:
+        self.label(service, finished, 60, 3)
+        (found,) = self.read(service, finished, half_width=0.1).json()["data"]
+        assert found["labels"] == 60
+        for each in found["totals"] + found["differences"]:
+            if each["calibrated"]["value"] is None:
+                assert each["ci95_texts_reason"]
+            elif each["ci95_texts"] is not None:
+                low, high = each["ci95_texts"]
+                assert low <= each["calibrated"]["value"] <= high
+                assert each["labels_needed"] >= each["labels_needed_at_best"]
+        assert {each["judge"] for each in found["judge_errors"]} == set(finished["spec"]["judges"])
+        assert {each["by"] for each in found["judge_errors"]} == {None, "level", "model", "length"}
+
+    def test_what_nobody_drew_says_nothing(self, service: Service, finished: Json, texts: list[Json]) -> None:
+        keep(service, *[said(text, n, 1) for text in texts for n in range(3)])
+        assert self.read(service, finished).json()["data"] == []
+
+    def test_what_there_is_not_is_not_found(self, service: Service) -> None:
+        assert self.read(service, {"id": "job_01kxyz0abcdefghjkmnpqrstvw"}).status_code == 404

@@ -11,7 +11,14 @@ from pydantic import AfterValidator, ValidationError
 from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
-from app.api.http.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters, takes_a_stream
+from app.api.http.dependencies import (
+    JobId,
+    ServicesDep,
+    TenantDep,
+    job_id_of,
+    no_unknown_parameters,
+    takes_a_stream,
+)
 from app.api.http.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, described_body
 from app.api.http.path_ids import id_check
@@ -24,11 +31,13 @@ from app.domain.labels.annotation_file import AnnotationDraft, read_csv
 from app.domain.labels.contract import (
     AnnotationList,
     AnnotationsIn,
+    JobCalibration,
     KeptAnnotations,
     LabellingRound,
     LabellingRoundIn,
 )
 from app.services.identifiers import id_form
+from app.services.jobs.view import find_job
 from app.services.labels.annotations import (
     AnnotationFilter,
     export_csv,
@@ -37,6 +46,7 @@ from app.services.labels.annotations import (
     show_annotation,
 )
 from app.services.labels.rounds import draw_round, show_round
+from app.services.results.calibration import read_calibration
 
 router = APIRouter(
     prefix="/v1",
@@ -183,3 +193,25 @@ async def draw(
 async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> LabellingRound:
     """A round: what was drawn of how much, and how much each annotator has answered."""
     return await show_round(services.engine, tenant, round_id)
+
+
+@router.get(
+    "/jobs/{job_id}/calibration",
+    responses=NOT_FOUND | CONFLICT,
+    summary="See what people would say of all sentences",
+)
+@needs(Scope.READ)
+async def calibration(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    half_width: Annotated[
+        float, Query(gt=0, le=1, description="How narrow an interval labels are counted for.")
+    ] = 0.03,
+) -> JobCalibration:
+    """Prediction-powered estimates of MEAN and ACC_atom from the labels of rounds of sentences, beside the judges' own.
+
+    The other metrics depend on several sentences of a text at once and are not here. Only sentences that a round drew count.
+    """
+    job = await find_job(services.engine, tenant, job_id)
+    return await read_calibration(services.engine, services.contexts, services.results, job, half_width)

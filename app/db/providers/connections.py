@@ -10,7 +10,6 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.providers.tables import KeptConnection
-from app.domain.providers.model import ConnectionKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,7 @@ class ConnectionRow:
     tenant: str
     name: str
     is_current: bool
-    kind: ConnectionKind
+    kind: str
     base_url: str
     sealed_key: str | None
     key_hint: str | None

@@ -11,6 +11,8 @@ from app.domain.labels import annotation
 from app.domain.labels.annotation import MOST_ROWS
 from app.domain.labels.annotation_file import AnnotationDraft
 from app.domain.labels.rounds import MOST_THINGS, LabellingKind
+from app.domain.metrics.interval import Ends
+from app.domain.metrics.metric import Metric
 
 RESPONSE = "resp_01kxyz0abcdefghjkmnpqrstvw-0-3-0"
 ANNOTATIONS_EXAMPLE: JsonDict = {
@@ -166,3 +168,63 @@ class LabellingRound(Answer):
     annotators: list[Labelled]
     created_at: datetime
     links: dict[str, str] = Field(examples=[{"page": "/label/lab_01kxyz0abcdefghjkmnpqrstvw"}])
+
+
+class CalibratedFigure(Answer):
+    """A total, or the difference of two models' totals, as people would give it."""
+
+    keys: dict[str, str] = Field(
+        description="What its cells have in common; of a difference the models `a` and `b`, of which it is a − b.",
+        examples=[{"model": "simulated/sim-faithful"}],
+    )
+    metric: Literal["mean", "acc_atom"]
+    judged: float | None = Field(description="As the judges give it.")
+    calibrated: Metric = Field(
+        description="As people would give it. n counts labels. Of totals, `ci95` is over other personas like these and"
+        " `ci95_runs` over these cells measured again; of differences there is neither."
+    )
+    ci95_texts: Ends | None = Field(description="For these very texts, were other sentences labelled.")
+    ci95_texts_reason: str | None = None
+    labels_needed: int | None = Field(
+        description="For `ci95_texts` of ± `half_width`, divided over the scores as now."
+    )
+    labels_needed_at_best: int | None = Field(
+        description="The same, divided as well as can be: more where people and judges differ more."
+    )
+    rogan_gladen: Metric | None = Field(
+        None,
+        description="Of models' ACC_atom: the judges' figure corrected by their sensitivity and specificity in each level, taken"
+        " to be the same for all models.",
+    )
+
+
+class JudgeErrors(Answer):
+    """A judge's errors on some sentences, each counting for as many as it stands for."""
+
+    judge: str
+    by: Literal["level", "model", "length"] | None = Field(description="`null`: of all.")
+    key: str | None
+    mean_difference: Metric = Field(description="The judge's score less the annotators'.")
+    exact_agreement: Metric
+    from_others: Metric = Field(description="`mean_difference` less that of all other sentences.")
+    confusion: dict[int, dict[int, Metric]] = Field(
+        description="By the annotators' score the share of each of the judge's."
+    )
+
+
+class DimensionCalibration(Answer):
+    """What labels of rounds say of the figures on one dimension."""
+
+    dimension: str
+    labels: int = Field(description="Sentences that rounds drew and somebody labelled.")
+    totals: list[CalibratedFigure]
+    differences: list[CalibratedFigure]
+    judge_errors: list[JudgeErrors]
+
+
+class JobCalibration(Answer):
+    """A job's totals as people would give them; empty where no sentence that a round drew is labelled."""
+
+    job: str
+    half_width: float
+    data: list[DimensionCalibration]

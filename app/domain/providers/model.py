@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, NamedTuple
-
-ConnectionKind = Literal["openai", "anthropic", "completions"]
-"""The wire format that a provider speaks; ``completions`` is OpenAI's older one for base models, which know no roles."""
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)

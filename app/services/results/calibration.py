@@ -1,0 +1,261 @@
+"""A job's totals as people would give them, from the labels of its rounds."""
+
+import asyncio
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.jobs.jobs import JobRow
+from app.db.labels import annotations
+from app.db.labels import rounds as labelling
+from app.db.results import response_pages
+from app.db.results.joint_scores import ResponseJointRow, joint_scores_of_responses
+from app.db.results.response_pages import Judgements, Position
+from app.domain.labels import contract
+from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Place
+from app.domain.labels.calibration import (
+    CalibratedFigure,
+    Calibration,
+    JudgedCell,
+    JudgedSentences,
+    LabelledSentence,
+)
+from app.domain.labels.judge_errors import JudgedLabel, judge_errors
+from app.domain.labels.rounds import LabellingKind
+from app.domain.metrics.interval import Interval
+from app.services.errors import WrongStateError
+from app.services.job_context import JobContext, JobContexts
+from app.services.results.read import ResultsReader
+
+RESPONSES_AT_ONCE = 100
+
+
+class _Labels(NamedTuple):
+    """What is known of one dimension.
+
+    Attributes:
+        dimension: Its id.
+        traits: Which trait of each cell is about it, by the cell's ordinal.
+        rows: All scored sentences.
+        said: What people said of each sentence that a round drew.
+        judged: What judges said of these sentences' responses.
+    """
+
+    dimension: str
+    traits: Mapping[int, int]
+    rows: Sequence[ResponseJointRow]
+    said: Mapping[Place, Sequence[Annotation]]
+    judged: Mapping[Position, Judgements]
+
+
+async def read_calibration(
+    engine: AsyncEngine, contexts: JobContexts, results: ResultsReader, job: JobRow, half_width: float
+) -> contract.JobCalibration:
+    """The calibration of every dimension of which a round's sentences are labelled.
+
+    Raises:
+        WrongStateError: If the job is not over.
+    """
+    if not job.status.is_terminal:
+        raise WrongStateError(f"a job that is {job.status} has no labels yet", job.status)
+    context = await contexts.get(job.tenant, job.id)
+    async with engine.connect() as connection:
+        drawn = await _drawn_answers(connection, job)
+        found = [
+            await _labels(connection, job, context, dimension, said)
+            for dimension, said in sorted(drawn.items())
+        ]
+    totals = json.loads(await results.read(job))["totals"] if found else []
+    data = [await asyncio.to_thread(_calibration, context, each, totals, half_width) for each in found]
+    return contract.JobCalibration(job=job.id, half_width=half_width, data=data)
+
+
+async def _drawn_answers(
+    connection: AsyncConnection, job: JobRow
+) -> dict[str, dict[Place, list[Annotation]]]:
+    """By dimension what people said of each sentence that a round drew; what nobody drew by chance stands for nothing."""
+    drawn = {
+        (row.dimension, Place(*thing[0]))
+        for row in await labelling.rounds_of_job(connection, job.tenant, job.id)
+        if row.kind == LabellingKind.SENTENCES
+        for thing in row.things
+    }
+    found: dict[str, dict[Place, list[Annotation]]] = defaultdict(lambda: defaultdict(list))
+    after = 0
+    while drawn and (
+        page := await annotations.read_page(
+            connection, job.tenant, job_id=job.id, annotator=None, after=after, limit=ROWS_AT_ONCE
+        )
+    ):
+        for each in (stored.annotation for stored in page):
+            if each.dimension is not None and each.other is None and (each.dimension, each.place) in drawn:
+                found[each.dimension][each.place].append(each)
+        after = page[-1].id
+    return found
+
+
+async def _labels(
+    connection: AsyncConnection,
+    job: JobRow,
+    context: JobContext,
+    dimension: str,
+    said: Mapping[Place, Sequence[Annotation]],
+) -> _Labels:
+    traits = {
+        cell.ordinal: trait
+        for cell in context.cells
+        for trait, each in enumerate(cell.dimensions)
+        if each.id == dimension
+    }
+    rows = await joint_scores_of_responses(connection, job.tenant, job.id, list(traits.items()))
+    responses = sorted({place.response for place in said})
+    judged: dict[Position, Judgements] = {}
+    for start in range(0, len(responses), RESPONSES_AT_ONCE):
+        part = responses[start : start + RESPONSES_AT_ONCE]
+        judged |= await response_pages.judgements_of(connection, job.tenant, job.id, part, graded=False)
+    return _Labels(dimension, traits, rows, said, judged)
+
+
+def _calibration(
+    context: JobContext, labels: _Labels, totals: Sequence[Mapping[str, Any]], half_width: float
+) -> contract.DimensionCalibration:
+    """CPU only."""
+    ordinals = sorted(labels.traits)
+    index = {ordinal: n for n, ordinal in enumerate(ordinals)}
+    cells = [_cell(context, ordinal, labels.traits[ordinal]) for ordinal in ordinals]
+    judged = [
+        JudgedSentences(index[row.cell], row.run, row.item, _pairs(row.scores), row.units)
+        for row in labels.rows
+    ]
+    scored = _scores(labels)
+    labelled = [
+        LabelledSentence(index[place.cell], place.run, place.item, scored[place], _people(said))
+        for place, said in sorted(labels.said.items())
+        if place in scored  # the job was retried
+    ]
+    scale = context.cells[ordinals[0]].dimensions[labels.traits[ordinals[0]]].scale
+    made = Calibration(cells, scale, judged, labelled)
+    known = {tuple(sorted(_keys(total).items())): total["metrics"] for total in totals}
+    rogan_gladen = made.rogan_gladen(context.spec.seed)
+    shown = []
+    for each in made.totals():
+        keys = {**each.keys, "dimension": labels.dimension}
+        figure = _shown(each, half_width, known.get(tuple(sorted(keys.items())), {}).get(each.metric))
+        if each.metric == "acc_atom" and list(each.keys) == ["model"]:
+            figure.rogan_gladen = rogan_gladen[each.keys["model"]]
+        shown.append(figure)
+    return contract.DimensionCalibration(
+        dimension=labels.dimension,
+        labels=len(labelled),
+        totals=shown,
+        differences=[_shown(each, half_width, None) for each in made.differences()],
+        judge_errors=_errors(context, cells, made, judged, scale.minimum, scale.maximum),
+    )
+
+
+def _cell(context: JobContext, ordinal: int, trait: int) -> JudgedCell:
+    cell = context.cells[ordinal]
+    return JudgedCell(
+        model=context.spec.models[cell.model].label,
+        persona=cell.persona.id,
+        task=cell.task.id,
+        level=cell.persona.traits[trait].level,
+    )
+
+
+def _scores(labels: _Labels) -> dict[Place, tuple[tuple[int, int], ...]]:
+    """What each labelled sentence's judges gave it."""
+    found: dict[Place, list[tuple[int, int]]] = defaultdict(list)
+    for position, judgements in labels.judged.items():
+        for unit, (trait, judge, _, score, *_) in zip(judgements.units, judgements.said, strict=True):
+            if score is not None and trait == labels.traits[position[0]]:
+                found[Place(*position, unit)].append((judge, score))
+    return {place: tuple(sorted(scores)) for place, scores in found.items()}
+
+
+def _pairs(scores: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Pairs that the database gives as lists."""
+    return tuple((judge, score) for judge, score in scores)
+
+
+def _people(said: Sequence[Annotation]) -> tuple[int, ...]:
+    return tuple(each.score for each in said if each.score is not None)
+
+
+def _keys(total: Mapping[str, Any]) -> dict[str, str]:
+    return {name: total[name] for name in total["by"]}
+
+
+def _shown(
+    each: CalibratedFigure, half_width: float, judged: Mapping[str, Any] | None
+) -> contract.CalibratedFigure:
+    texts = each.texts()
+    calibrated = texts.model_copy(update={"ci95": None, "ci95_reason": None})
+    if each.found is not None and judged is not None:
+        calibrated = calibrated.within(
+            each.beyond(_interval(judged, "ci95")), each.beyond(_interval(judged, "ci95_runs"))
+        )
+    needed = (None, None) if each.found is None else each.found.labels_for(half_width)
+    return contract.CalibratedFigure(
+        keys=dict(each.keys),
+        metric=each.metric,
+        judged=None if each.found is None else each.found.judged,
+        calibrated=calibrated,
+        ci95_texts=texts.ci95,
+        ci95_texts_reason=texts.reason or texts.ci95_reason,
+        labels_needed=needed[0],
+        labels_needed_at_best=needed[1],
+    )
+
+
+def _interval(metric: Mapping[str, Any], name: str) -> Interval:
+    """An interval of a total as results have it."""
+    ends = metric.get(name)
+    if ends is None:
+        reason = metric.get(f"{name}_reason") or metric.get("reason") or "not_counted: there is none"
+        return Interval.missing(reason)
+    return Interval(*ends)
+
+
+def _errors(
+    context: JobContext,
+    cells: Sequence[JudgedCell],
+    made: Calibration,
+    judged: Sequence[JudgedSentences],
+    minimum: int,
+    maximum: int,
+) -> list[contract.JudgeErrors]:
+    lengths: Counter[tuple[int, int, int]] = Counter()
+    for row in judged:
+        lengths[row[:3]] += row.units
+    shown = []
+    for judge, each in enumerate(context.spec.judges):
+        labels = [
+            JudgedLabel(
+                people=sentence.people,
+                judged=dict(sentence.scores)[judge],
+                stands_for=stands_for,
+                response=sentence[:3],
+                level=cells[sentence.cell].level,
+                model=cells[sentence.cell].model,
+                length=lengths[sentence[:3]],
+            )
+            for sentence, stands_for in made.labelled()
+            if sentence.people and judge in dict(sentence.scores)
+        ]
+        shown += [
+            contract.JudgeErrors(
+                judge=each.label,
+                by=errors.by,
+                key=errors.key,
+                mean_difference=errors.mean_difference,
+                exact_agreement=errors.exact_agreement,
+                from_others=errors.from_others,
+                confusion=errors.confusion,
+            )
+            for errors in judge_errors(labels, range(minimum, maximum + 1), context.spec.seed)
+        ]
+    return shown
