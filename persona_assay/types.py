@@ -288,7 +288,8 @@ class Spread(TypedDict):
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
     """In totals: cells, or personas, that lack the metric."""
-    sd: float
+    sd: float | None
+    """Denominator n − 1; `null` for fewer than two personas."""
 
 
 class BaselineScores(TypedDict):
@@ -367,6 +368,73 @@ class Correlation(TypedDict):
     """Pearson's; n counts the cells that have both."""
 
 
+class UnitCounts(TypedDict):
+    """Judged sentences by what became of the judgement."""
+
+    total: int
+    scored: int
+    not_applicable: int
+    refused: int
+    unparsed: int
+    failed: int
+    filtered: NotRequired[int]
+    """Refused by the content filter of the judge's provider."""
+
+
+class GymResponses(TypedDict):
+    """Responses to PersonaGym questions by what became of them."""
+
+    planned: int
+    answered: int
+    refused: int
+    """By the model."""
+    failed: int
+    filtered: NotRequired[int]
+    """Refused or stopped by the provider's content filter."""
+    no_answer: NotRequired[int]
+    """Nothing but thoughts, or stopped for a reason that ends no answer; not graded."""
+
+
+class TaskScore(TypedDict):
+    """How well a model plays one persona in one task, 1–5; n counts questions with a grade."""
+
+    value: float | None
+    n: int
+    reason: NotRequired[str | None]
+    ci95: NotRequired[list[float] | None]
+    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    ci95_reason: NotRequired[str | None]
+    """Why there is no interval."""
+    ci95_runs: NotRequired[list[float] | None]
+    """In totals: the interval for these very cells, if their runs were repeated."""
+    ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    left_out: NotRequired[int | None]
+    """In totals: cells, or personas, that lack the metric."""
+    questions: int
+    """Questions asked."""
+    grades: UnitCounts
+    """Two judges' grades of a response count twice."""
+    by_judge: dict[str, Metric]
+    """The score by each judge alone."""
+    responses: GymResponses
+
+
+class PersonaResult(TypedDict):
+    """How well a model plays one persona."""
+
+    model: str
+    persona: str
+    persona_score: Metric
+    """PersonaScore, 1–5: the mean over tasks, missing as soon as a task's score is; n counts questions."""
+    tasks_in_job: int
+    tasks_in_paper: int
+    """A PersonaScore over fewer tasks is not comparable to the paper's."""
+    tasks: dict[str, TaskScore]
+    """Each of the job's, also without any grade."""
+    responses: GymResponses
+
+
 class Baselines(TypedDict):
     """Published figures in the form of results."""
 
@@ -379,7 +447,7 @@ class Baselines(TypedDict):
     totals: list[BaselineTotal]
     correlations: list[Correlation]
     """Over the cells that pass the filters."""
-    persona_scores: list[dict[str, Any]]
+    persona_scores: list[PersonaResult]
     """Empty: no paper tells them by persona."""
     persona_score_totals: list[BaselineScores]
 
@@ -455,19 +523,6 @@ class CalibratedFigure(TypedDict):
     """The same, divided as well as can be: more where people and judges differ more."""
     rogan_gladen: NotRequired[Metric | None]
     """Of models' ACC_atom: the judges' figure corrected by their sensitivity and specificity in each level, taken to be the same for all models."""
-
-
-class UnitCounts(TypedDict):
-    """Judged sentences by what became of the judgement."""
-
-    total: int
-    scored: int
-    not_applicable: int
-    refused: int
-    unparsed: int
-    failed: int
-    filtered: NotRequired[int]
-    """Refused by the content filter of the judge's provider."""
 
 
 class Coverage(TypedDict):
@@ -962,6 +1017,22 @@ class Gate(TypedDict):
     minimum_coverage: float
     """A figure of less than this is inconclusive."""
     checks: list[GateCheck]
+
+
+class GradeAgreement(TypedDict):
+    """The agreement of two judges' grades in one task; each figure's n is the number of responses that both graded."""
+
+    task: str
+    judges: list[str]
+    """Sorted."""
+    n: int
+    """Responses that both graded."""
+    quadratic_kappa: Metric
+    """Cohen's κ with quadratic weights: 0 is chance, 1 perfect."""
+    spearman: Metric
+    """Spearman's ρ."""
+    mean_absolute_difference: Metric
+    """In points of the scale; 0 is perfect."""
 
 
 class GradeAnswer(TypedDict):
@@ -1724,6 +1795,53 @@ class PersonaList(TypedDict):
     instructions: list[str]
 
 
+class PersonaScoreCorrected(TypedDict):
+    """What missing grades can do to PersonaScore. Not in the paper."""
+
+    persona_score_bounds: list[float] | None
+    """If all missing grades were the lowest, and if all were the highest; `null` where none is planned."""
+
+
+class TaskTotal(TypedDict):
+    """A task's score over personas."""
+
+    value: float | None
+    n: int
+    reason: NotRequired[str | None]
+    ci95: NotRequired[list[float] | None]
+    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    ci95_reason: NotRequired[str | None]
+    """Why there is no interval."""
+    ci95_runs: NotRequired[list[float] | None]
+    """In totals: the interval for these very cells, if their runs were repeated."""
+    ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    left_out: NotRequired[int | None]
+    """In totals: cells, or personas, that lack the metric."""
+    sd: float | None
+    """Denominator n − 1; `null` for fewer than two personas."""
+    coverage: NotRequired[Coverage | None]
+    """Missing in results from before."""
+
+
+class PersonaScoreTotal(TypedDict):
+    """A model's scores over personas: a row of PersonaGym's Table 1."""
+
+    model: str
+    persona_score: Spread
+    tasks: dict[str, TaskTotal]
+    refusal_rate: Metric
+    """Refusals among answers and refusals, as in Figure 4."""
+    responses: GymResponses
+    grades: UnitCounts
+    coverage: NotRequired[Coverage | None]
+    """Of the planned grades. Missing in results from before."""
+    corrected: NotRequired[PersonaScoreCorrected | None]
+    """Missing in results from before."""
+    matched: NotRequired[Metric | None]
+    """PersonaScore over the personas of which every model has one; `null` where these are all."""
+
+
 class SetMember(TypedDict):
     """A persona of a set."""
 
@@ -1823,6 +1941,22 @@ class Plan(TypedDict):
     """Version of the data by which parameters are sent or left out: what each family of models takes."""
     parameters: list[PlanParameters]
     warnings: list[str]
+
+
+class PreparationAsks(TypedDict):
+    """What the reasoner was asked for in the steps of one kind and task."""
+
+    kind: str
+    """`personas`, `environments`, `questions` or `exemplars`."""
+    task: str
+    """Empty for personas and environments."""
+    steps: int
+    """Those that have ended, failed ones included."""
+    failed: int
+    """Steps that were given up."""
+    asks: int
+    dropped: int
+    """What its replies gave and was not used."""
 
 
 class ProblemField(TypedDict):
@@ -2044,9 +2178,9 @@ class SuspicionOfModel(TypedDict):
 class WithoutSuspicion(TypedDict):
     """The figures without the doubtful judgements."""
 
-    totals: list[dict[str, Any]]
-    """By model, and by model and task, in the form of `totals`."""
-    persona_score_totals: list[dict[str, Any]]
+    totals: list[TotalResult]
+    """By model, and by model and task."""
+    persona_score_totals: list[PersonaScoreTotal]
 
 
 class SuspicionSummary(TypedDict):
@@ -2076,16 +2210,16 @@ class Results(TypedDict):
     length_effects: NotRequired[list[LengthEffect]]
     verdict_agreement: NotRequired[list[VerdictAgreement]]
     """How well several judges' verdicts on the same sentences agree: over all of them, by task, by dimension."""
-    persona_scores: list[dict[str, Any]]
-    """PersonaScore and task scores of each persona and model, with what they leave out."""
-    persona_score_totals: NotRequired[list[dict[str, Any]]]
-    """Means and standard deviations over personas, by model; the model's refusal rate; `coverage` of the planned grades; in `corrected` PersonaScore's bounds; `matched` over the personas of which every model has a PersonaScore."""
-    judge_agreement: NotRequired[list[dict[str, Any]]]
+    persona_scores: list[PersonaResult]
+    """PersonaScore and task scores of each persona and model."""
+    persona_score_totals: NotRequired[list[PersonaScoreTotal]]
+    """By model; missing for a job without PersonaGym tasks."""
+    judge_agreement: NotRequired[list[GradeAgreement]]
     """How well each two judges' grades agree, by task."""
     persona_set: NotRequired[PersonaGenerationResult | None]
     """Of a job that makes up personas and does nothing else."""
-    preparation: NotRequired[list[dict[str, Any]]]
-    """What the reasoner was asked, by kind and task, and what was dropped."""
+    preparation: NotRequired[list[PreparationAsks]]
+    """What the reasoner was asked, by kind and task."""
     suspicion: NotRequired[SuspicionSummary | None]
     """Verdicts that a judged text may have swayed; `null` for a job in which nothing is judged."""
     judging_check: NotRequired[JudgingCheck | None]

@@ -1,5 +1,6 @@
 """PersonaGym responses, and the results document's part about them by the real domain code."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,8 +8,9 @@ from typing import Any
 
 from app.domain.judging.judged_response import JudgedResponse, ResponseGrade
 from app.domain.judging.verdict import Verdict, VerdictStatus
-from app.domain.personagym.scores import Grade
-from app.domain.results.personagym_results import GymTally, gym_results
+from app.domain.personagym.scores import Grade, GymResponses, GymTally
+from app.domain.results.contract import json_text
+from app.domain.results.personagym_results import GymResults, gym_results
 
 JUDGES = ("simulated/judge-a", "simulated/judge-b")
 
@@ -57,10 +59,19 @@ def gym_results_of(responses: Sequence[JudgedResponse]) -> dict[str, Any]:
     for response in responses:
         key = response.model, response.persona, response.task
         statuses.setdefault(key, Counter())[response.status] += 1
-    tallies = [GymTally(*key, planned=counts.total(), responses=counts) for key, counts in statuses.items()]
+    tallies = [
+        GymTally(*key, GymResponses.of(planned=counts.total(), **counts)) for key, counts in statuses.items()
+    ]
     grades = [
         Grade(r.model, r.persona, r.task, r.item, r.run, grade.judge, Verdict(grade.status, grade.score))
         for r in responses
         for grade in r.grades
     ]
-    return gym_results(tallies, grades, tasks, len({grade.judge for grade in grades}), 0)
+    return document_of(gym_results(tallies, grades, tasks, len({grade.judge for grade in grades}), 0))
+
+
+def document_of(found: GymResults) -> dict[str, Any]:
+    """The part of the results document that PersonaGym results are."""
+    fields = ",".join(f'"{name}":{json_text(list(rows))}' for name, rows in found._asdict().items())
+    document: dict[str, Any] = json.loads(f"{{{fields}}}")
+    return document

@@ -8,6 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.execution.shards import PreparationClaim
+from app.domain.results.contract import PreparationAsks
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +44,6 @@ class StepCounts:
     failed: int
     running: int
     exact: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Asks:
-    """What the steps of one kind and task took.
-
-    Attributes:
-        kind: Personas, environments, questions or exemplars.
-        task: The task's id; empty for personas and environments.
-        steps: Steps that have ended, those included that failed.
-        failed: Steps that were given up.
-        asks: How often the reasoner was asked for them.
-        dropped: What its replies gave and was not used.
-    """
-
-    kind: str
-    task: str
-    steps: int
-    failed: int
-    asks: int
-    dropped: int
 
 
 _LAST = (
@@ -128,17 +108,17 @@ async def growth(connection: AsyncConnection, tenant: str, job_id: str) -> list[
     return [row.size for row in rows]
 
 
-async def asks(connection: AsyncConnection, tenant: str, job_id: str) -> list[Asks]:
+async def asks(connection: AsyncConnection, tenant: str, job_id: str) -> list[PreparationAsks]:
     """What preparing a job took, by kind and task."""
     rows = await connection.execute(
         text(
-            "SELECT kind, task, count(*), count(*) FILTER (WHERE status = 'failed'), sum(ask)::bigint,"
-            " sum(dropped)::bigint FROM preparations WHERE job_id = :job AND tenant = :tenant"
+            "SELECT kind, task, count(*) AS steps, count(*) FILTER (WHERE status = 'failed') AS failed,"
+            " sum(ask)::bigint AS asks, sum(dropped)::bigint AS dropped FROM preparations WHERE job_id = :job AND tenant = :tenant"
             " AND status <> 'incomplete' GROUP BY kind, task ORDER BY kind, task"
         ),
         {"job": job_id, "tenant": tenant},
     )
-    return [Asks(*row) for row in rows]
+    return [PreparationAsks.of_row(row) for row in rows]
 
 
 async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, StepCounts]:

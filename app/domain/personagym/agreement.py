@@ -1,10 +1,10 @@
 """How far two evaluators agree on the same responses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+from pydantic import BaseModel, Field
 
 from app.domain.metrics.metric import FloatArray, Metric
 from app.domain.personagym.scores import SCORES, Grade
@@ -15,30 +15,20 @@ from app.domain.statistics.resampling import percentile_interval, ratio_draws
 NO_VARIATION = "no_variation: an evaluator gave all of the responses the same score"
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """The agreement of two evaluators in one task. Each metric's n is the number of responses that both graded.
-
-    Attributes:
-        task: The task's id.
-        judges: The two evaluators' labels, sorted.
-        quadratic_kappa: Cohen's κ with quadratic weights, −1–1; 0 is chance, 1 perfect.
-        spearman: Spearman's ρ, −1–1.
-        mean_absolute_difference: In points of the scale; 0 is perfect.
-        jointly_scored: Responses that both graded.
-    """
+class GradeAgreement(BaseModel):
+    """The agreement of two judges' grades in one task; each figure's n is the number of responses that both graded."""
 
     task: str
-    judges: tuple[str, str]
-    quadratic_kappa: Metric
-    spearman: Metric
-    mean_absolute_difference: Metric
-    jointly_scored: int
+    judges: tuple[str, str] = Field(description="Sorted.")
+    n: int = Field(description="Responses that both graded.")
+    quadratic_kappa: Metric = Field(description="Cohen's κ with quadratic weights: 0 is chance, 1 perfect.")
+    spearman: Metric = Field(description="Spearman's ρ.")
+    mean_absolute_difference: Metric = Field(description="In points of the scale; 0 is perfect.")
 
 
 def agreements(
     grades: Sequence[Grade], tasks: Sequence[str], sample: PersonaSample | None = None
-) -> tuple[Agreement, ...]:
+) -> tuple[GradeAgreement, ...]:
     """The agreement of every pair of evaluators in every task, over all models and personas.
 
     Args:
@@ -73,18 +63,18 @@ def mean_absolute_difference(first: FloatArray, second: FloatArray) -> Metric:
 
 def _agreement(
     task: str, judges: tuple[str, str], grades: Sequence[Grade], sample: PersonaSample | None
-) -> Agreement:
+) -> GradeAgreement:
     one, other = (_scores_by_response(grades, judge) for judge in judges)
     joint = sorted(one.keys() & other.keys())
     first = np.array([one[response] for response in joint], dtype=np.float64)
     second = np.array([other[response] for response in joint], dtype=np.float64)
-    found = Agreement(
+    found = GradeAgreement(
         task=task,
         judges=judges,
+        n=len(joint),
         quadratic_kappa=quadratic_kappa(first, second),
         spearman=spearman(first, second),
         mean_absolute_difference=mean_absolute_difference(first, second),
-        jointly_scored=len(joint),
     )
     if sample is None or not joint:
         return found
@@ -92,8 +82,12 @@ def _agreement(
 
 
 def _with_intervals(
-    found: Agreement, personas: Sequence[str], first: FloatArray, second: FloatArray, sample: PersonaSample
-) -> Agreement:
+    found: GradeAgreement,
+    personas: Sequence[str],
+    first: FloatArray,
+    second: FloatArray,
+    sample: PersonaSample,
+) -> GradeAgreement:
     """The figures with their intervals over personas; ranks are those of all responses, not of each resample."""
     weights = sample.weights_of(personas)
     clusters = len(set(personas))
@@ -106,13 +100,16 @@ def _with_intervals(
             return metric
         return metric.within(percentile_interval(metric.value, draws, clusters, bounds, "personas"))
 
-    return replace(
-        found,
-        quadratic_kappa=within(found.quadratic_kappa, kappa_draws(first, second, means), (-1.0, 1.0)),
-        spearman=within(found.spearman, correlation_draws(_ranks(first), _ranks(second), means), (-1.0, 1.0)),
-        mean_absolute_difference=within(
-            found.mean_absolute_difference, means(np.abs(first - second)), (0.0, SCORES[1] - SCORES[0])
-        ),
+    ranks = _ranks(first), _ranks(second)
+    away = np.abs(first - second)
+    return found.model_copy(
+        update={
+            "quadratic_kappa": within(found.quadratic_kappa, kappa_draws(first, second, means), (-1.0, 1.0)),
+            "spearman": within(found.spearman, correlation_draws(*ranks, means), (-1.0, 1.0)),
+            "mean_absolute_difference": within(
+                found.mean_absolute_difference, means(away), (0.0, SCORES[1] - SCORES[0])
+            ),
+        }
     )
 
 

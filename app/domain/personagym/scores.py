@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, Field
 
 from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.metrics.cell import UnitCounts
@@ -18,6 +19,8 @@ _KeyT = TypeVar("_KeyT", bound=Hashable)
 
 SCORES = (1.0, 5.0)
 """The rubrics' least and greatest score."""
+PAPER_TASKS = 5
+"""Tasks that the paper's PersonaScore is over."""
 
 NO_GRADE = "no_grade: no evaluator gave any of the task's responses a grade"
 NO_PERSONA = "no_persona: no persona has this score"
@@ -51,74 +54,88 @@ class Grade:
         return self.model, self.persona, self.task, self.question, self.run, self.judge
 
 
+class GymResponses(BaseModel):
+    """Responses to PersonaGym questions by what became of them."""
+
+    planned: int
+    answered: int
+    refused: int = Field(description="By the model.")
+    failed: int
+    filtered: int = Field(0, description="Refused or stopped by the provider's content filter.")
+    no_answer: int = Field(
+        0, description="Nothing but thoughts, or stopped for a reason that ends no answer; not graded."
+    )
+
+    @classmethod
+    def of(cls, **counts: int) -> Self:
+        """The counts, 0 where none is given."""
+        return cls(**dict.fromkeys(cls.model_fields, 0) | counts)
+
+    @property
+    def due(self) -> int:
+        """Responses that are planned, or there without having been, as existing texts are."""
+        return max(self.planned, self.answered + self.refused + self.failed + self.filtered + self.no_answer)
+
+    @classmethod
+    def sum(cls, parts: Iterable["GymResponses"]) -> Self:
+        """Counts added up, status by status."""
+        found = list(parts)
+        return cls(**{name: sum(getattr(part, name) for part in found) for name in cls.model_fields})
+
+
 @dataclass(frozen=True, slots=True)
-class TaskScore:
-    """How well a model plays one persona in one task.
-
-    Attributes:
-        score: 1–5; n = questions with a grade.
-        questions: Questions asked.
-        grades: What became of the grades; two evaluators' grades of a response count twice.
-        by_judge: The score by each evaluator alone, by label.
-    """
-
-    score: Metric
-    questions: int
-    grades: UnitCounts
-    by_judge: Mapping[str, Metric]
-
-
-@dataclass(frozen=True, slots=True)
-class PersonaResult:
-    """How well a model plays one persona.
+class GymTally:
+    """The responses of one model × persona × task.
 
     Attributes:
         model: The model's label.
         persona: The persona's id.
-        tasks: The score of each of the job's tasks by id; a task of which the persona has no grades is there too.
-        persona_score: PersonaScore, 1–5; n = tasks. The paper's has five, and one with fewer is not comparable to it.
+        task: The task's id.
+        responses: What became of them.
     """
 
     model: str
     persona: str
-    tasks: Mapping[str, TaskScore]
-    persona_score: Metric
+    task: str
+    responses: GymResponses
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A score's mean and standard deviation over personas, as in the cells of Table 1.
+class TaskScore(Metric):
+    """How well a model plays one persona in one task, 1–5; n counts questions with a grade."""
 
-    Attributes:
-        mean: n = personas that have the score.
-        sd: Sample standard deviation (denominator n − 1); ``None`` for fewer than two personas.
-        left_out: Personas that do not have the score.
-    """
-
-    mean: Metric
-    sd: float | None
-    left_out: int
+    questions: int = Field(description="Questions asked.")
+    grades: UnitCounts = Field(description="Two judges' grades of a response count twice.")
+    by_judge: dict[str, Metric] = Field(description="The score by each judge alone.")
+    responses: GymResponses
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTotal:
-    """One row of Table 1.
-
-    Attributes:
-        model: The model's label.
-        tasks: Mean and standard deviation of each task's score, by the task's id.
-        persona_score: Those of PersonaScore.
-        grades: What became of the model's grades.
-    """
+class PersonaResult(BaseModel):
+    """How well a model plays one persona."""
 
     model: str
-    tasks: Mapping[str, Spread]
-    persona_score: Spread
-    grades: UnitCounts
+    persona: str
+    persona_score: Metric = Field(
+        description="PersonaScore, 1–5: the mean over tasks, missing as soon as a task's score is; n counts questions."
+    )
+    tasks_in_job: int
+    tasks_in_paper: int = Field(
+        description="A PersonaScore over fewer tasks is not comparable to the paper's."
+    )
+    tasks: dict[str, TaskScore] = Field(description="Each of the job's, also without any grade.")
+    responses: GymResponses
+
+
+class Spread(Metric):
+    """A mean over personas, and the standard deviation between them."""
+
+    sd: float | None = Field(description="Denominator n − 1; `null` for fewer than two personas.")
 
 
 def persona_results(
-    grades: Sequence[Grade], tasks: Sequence[str], seed: int | None = None
+    grades: Sequence[Grade],
+    tasks: Sequence[str],
+    seed: int | None = None,
+    tallies: Sequence[GymTally] = (),
 ) -> tuple[PersonaResult, ...]:
     """The scores of every persona and model.
 
@@ -126,6 +143,7 @@ def persona_results(
         grades: All grades of a job, in any order, those without a score included: a question is known by them.
         tasks: Ids of the job's tasks.
         seed: Of the resampling behind the intervals; ``None`` for scores without intervals.
+        tallies: The job's responses.
 
     Returns:
         Sorted by model and persona; each with all ``tasks``, in their order.
@@ -137,7 +155,10 @@ def persona_results(
     # Sums of fractions depend on their order in the last digits; the grades come in any.
     ordered = sorted(grades, key=lambda grade: grade.key)
     groups = _grouped(ordered, lambda grade: (grade.model, grade.persona))
-    return tuple(_persona_result(*key, groups[key], tasks, seed) for key in sorted(groups))
+    responses = _grouped(tallies, lambda tally: (tally.model, tally.persona))
+    return tuple(
+        _persona_result(*key, groups[key], tasks, seed, responses.get(key, [])) for key in sorted(groups)
+    )
 
 
 def persona_score(task_scores: Mapping[str, Metric]) -> Metric:
@@ -156,17 +177,26 @@ def persona_score(task_scores: Mapping[str, Metric]) -> Metric:
     return Metric.average(values_of(list(task_scores.values())), "no_task: there are no tasks")
 
 
-def model_totals(
-    results: Sequence[PersonaResult], sample: PersonaSample | None = None
-) -> tuple[ModelTotal, ...]:
-    """Means and standard deviations over personas, by model (Table 1), sorted by model.
+def spread(scores: Mapping[str, Metric], sample: PersonaSample | None) -> Spread:
+    """A score's mean and standard deviation over personas, as in the cells of Table 1.
 
     Args:
-        results: Every persona and model's.
-        sample: The job's personas, for intervals; ``None`` for totals without them.
+        scores: By persona.
+        sample: The job's personas, for an interval; ``None`` for none.
     """
-    groups = _grouped(results, lambda result: result.model)
-    return tuple(_model_total(model, groups[model], sample) for model in sorted(groups))
+    known = {persona: score.value for persona, score in scores.items() if score.value is not None}
+    mean = mean_over_personas(known, NO_PERSONA, sample)
+    sd = float(np.std(list(known.values()), ddof=1)) if len(known) > 1 else None
+    return Spread(**mean.to_json(), left_out=len(scores) - len(known), sd=sd)
+
+
+def mean_over_personas(scores: Mapping[str, float], reason: str, sample: PersonaSample | None) -> Metric:
+    """The mean of the scores that personas have, missing for ``reason`` where none has one; ``sample`` as for :func:`spread`."""
+    values = list(scores.values())
+    mean = Metric.average(np.array(values, dtype=np.float64), reason)
+    if mean.value is None or sample is None:
+        return mean
+    return mean.within(sample.interval(mean.value, list(scores), values, [1.0] * len(values), SCORES))
 
 
 def _check(grades: Sequence[Grade], tasks: Sequence[str]) -> None:
@@ -179,29 +209,56 @@ def _check(grades: Sequence[Grade], tasks: Sequence[str]) -> None:
 
 
 def _persona_result(
-    model: str, persona: str, grades: Sequence[Grade], tasks: Sequence[str], seed: int | None
+    model: str,
+    persona: str,
+    grades: Sequence[Grade],
+    tasks: Sequence[str],
+    seed: int | None,
+    tallies: Sequence[GymTally],
 ) -> PersonaResult:
     by_task = _grouped(grades, lambda grade: grade.task)
-    scores = {task: _task_score(by_task.get(task, []), (persona, task), seed) for task in tasks}
-    total = persona_score({task: score.score for task, score in scores.items()})
-    if total.value is not None and seed is not None:
-        members = [
-            Member((model, persona, task), persona, score.score.value or 0.0, _influence(by_task[task]))
-            for task, score in scores.items()
-        ]
-        total = total.within(stratified_interval(total.value, members, SCORES, "questions"))
-    return PersonaResult(model, persona, scores, total)
+    scores = {
+        task: _task_score(
+            by_task.get(task, []),
+            (persona, task),
+            seed,
+            GymResponses.sum(tally.responses for tally in tallies if tally.task == task),
+        )
+        for task in tasks
+    }
+    total = persona_score(scores)
+    if total.value is not None:
+        if seed is not None:
+            members = [
+                Member((model, persona, task), persona, score.value or 0.0, _influence(by_task[task]))
+                for task, score in scores.items()
+            ]
+            total = total.within(stratified_interval(total.value, members, SCORES, "questions"))
+        # The mean is over tasks, but what it rests on are questions.
+        total = total.model_copy(update={"n": sum(score.n for score in scores.values())})
+    return PersonaResult(
+        model=model,
+        persona=persona,
+        persona_score=total,
+        tasks_in_job=len(scores),
+        tasks_in_paper=PAPER_TASKS,
+        tasks=scores,
+        responses=GymResponses.sum(tally.responses for tally in tallies),
+    )
 
 
-def _task_score(grades: Sequence[Grade], key: tuple[str, str], seed: int | None) -> TaskScore:
+def _task_score(
+    grades: Sequence[Grade], key: tuple[str, str], seed: int | None, responses: GymResponses
+) -> TaskScore:
     by_judge = _grouped(grades, lambda grade: grade.judge)
     asked = sorted({grade.question for grade in grades})
     weights = None if seed is None else cluster_weights(seed, ("questions", *key), len(asked))
     return TaskScore(
-        score=_mean_of_questions(grades, asked, weights),
+        **_mean_of_questions(grades, asked, weights).to_json(),
         questions=len(asked),
         grades=_counts(grades),
         by_judge={judge: _mean_of_questions(by_judge[judge], asked, weights) for judge in sorted(by_judge)},
+        responses=responses,
     )
 
 
@@ -250,36 +307,6 @@ def _scores(grades: Iterable[Grade]) -> FloatArray:
 def _counts(grades: Iterable[Grade]) -> UnitCounts:
     statuses = [grade.verdict.status for grade in grades]
     return UnitCounts.of(**{status.value: statuses.count(status) for status in VerdictStatus})
-
-
-def _model_total(model: str, results: Sequence[PersonaResult], sample: PersonaSample | None) -> ModelTotal:
-    tasks = list(dict.fromkeys(task for result in results for task in result.tasks))
-    return ModelTotal(
-        model=model,
-        tasks={
-            task: _spread({r.persona: r.tasks[task].score for r in results if task in r.tasks}, sample)
-            for task in tasks
-        },
-        persona_score=_spread({result.persona: result.persona_score for result in results}, sample),
-        grades=UnitCounts.sum([score.grades for result in results for score in result.tasks.values()]),
-    )
-
-
-def _spread(scores: Mapping[str, Metric], sample: PersonaSample | None) -> Spread:
-    """Over personas.
-
-    Args:
-        scores: By persona.
-        sample: As for :func:`model_totals`.
-    """
-    values = values_of(list(scores.values()))
-    mean = Metric.average(values, NO_PERSONA)
-    if mean.value is not None and sample is not None:
-        known = [persona for persona, score in scores.items() if score.value is not None]
-        counts = [1.0] * len(known)
-        mean = mean.within(sample.interval(mean.value, known, values.tolist(), counts, SCORES))
-    sd = float(values.std(ddof=1)) if len(values) > 1 else None
-    return Spread(mean, sd, len(scores) - len(values))
 
 
 def _grouped(members: Iterable[_T], key: Callable[[_T], _KeyT]) -> dict[_KeyT, list[_T]]:

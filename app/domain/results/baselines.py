@@ -1,11 +1,11 @@
 """Published figures as clients are shown them."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from app.domain.contract import Answer
-from app.domain.metrics.metric import Metric
+from app.domain.personagym.scores import PersonaResult, Spread
 from app.domain.results.contract import CellMetrics, GroupKeys, ScaleAnswer
 from app.domain.results.results import Correlation, ResponseStatuses
 
@@ -54,12 +54,6 @@ class BaselineTotal(GroupKeys, _By):
     corrected: None = None
 
 
-class Spread(Metric):
-    """A mean over personas, and the standard deviation between them."""
-
-    sd: float
-
-
 class BaselineScores(BaseModel):
     """A row of PersonaGym's Table 1: mean, standard deviation and interval over 200 personas."""
 
@@ -81,5 +75,5 @@ class Baselines(Answer):
     cells: list[BaselineCell]
     totals: list[BaselineTotal]
     correlations: list[Correlation] = Field(description="Over the cells that pass the filters.")
-    persona_scores: list[dict[str, Any]] = Field(description="Empty: no paper tells them by persona.")
+    persona_scores: list[PersonaResult] = Field(description="Empty: no paper tells them by persona.")
     persona_score_totals: list[BaselineScores]

@@ -1,5 +1,6 @@
 """Results and published figures as clients are shown them, and as they are stored."""
 
+from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Self
@@ -9,18 +10,21 @@ from pydantic_core import to_json
 
 from app.domain.contract import Answer, Completeness
 from app.domain.instruments.dimension import Scale
+from app.domain.judging.prompt_injection import Suspicion
 from app.domain.labels.human_agreement import HumanAgreement
 from app.domain.metrics import cell as measured
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.definition import MetricDefinition
 from app.domain.metrics.metric import Metric, MetricSet
 from app.domain.metrics.registry import METRICS
+from app.domain.personagym.agreement import GradeAgreement
 from app.domain.personagym.diversity import Diversity
+from app.domain.personagym.scores import PersonaResult
 from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
 from app.domain.results.coverage import Coverage
 from app.domain.results.grouping_check import JudgingCheck
 from app.domain.results.missing import Corrected
-from app.domain.results.prompt_injection import SuspicionSummary
+from app.domain.results.personagym_results import PersonaScoreTotal
 from app.domain.results.results import (
     Correlation,
     JudgeResult,
@@ -256,6 +260,63 @@ class PersonaGenerationResult(Answer):
     diversity: Diversity | None
 
 
+class SuspicionCounts(Answer):
+    """Doubtful judgements, by what makes them so."""
+
+    total: int
+    of: int = Field(description="Judgements there are.")
+    text: int
+    reply: int
+    both: int
+
+    @classmethod
+    def of_kinds(cls, found: Counter[Suspicion], of: int) -> Self:
+        """The counts by kind, of so many judgements."""
+        return cls(
+            total=found.total(),
+            of=of,
+            text=found[Suspicion.TEXT],
+            reply=found[Suspicion.REPLY],
+            both=found[Suspicion.BOTH],
+        )
+
+
+class SuspicionOfModel(Answer):
+    """Those of one model's texts by one judge."""
+
+    model: str
+    judge: str
+    verdicts: int = Field(description="On sentences.")
+    grades: int = Field(description="Of PersonaGym responses.")
+
+
+class WithoutSuspicion(Answer):
+    """The figures without the doubtful judgements."""
+
+    totals: list[TotalResult] = Field(description="By model, and by model and task.")
+    persona_score_totals: list[PersonaScoreTotal]
+
+
+class SuspicionSummary(Answer):
+    """Judgements of texts that address the judge, or replied to as if they had. All of them are in the figures."""
+
+    verdicts: SuspicionCounts
+    grades: SuspicionCounts
+    by_model: list[SuspicionOfModel] = Field(description="Where there are any.")
+    without: WithoutSuspicion | None = Field(description="`null` where there are none.")
+
+
+class PreparationAsks(Answer):
+    """What the reasoner was asked for in the steps of one kind and task."""
+
+    kind: str = Field(description="`personas`, `environments`, `questions` or `exemplars`.")
+    task: str = Field(description="Empty for personas and environments.")
+    steps: int = Field(description="Those that have ended, failed ones included.")
+    failed: int = Field(description="Steps that were given up.")
+    asks: int
+    dropped: int = Field(description="What its replies gave and was not used.")
+
+
 class Results(BaseModel):
     """Every metric by cell and by total."""
 
@@ -277,23 +338,20 @@ class Results(BaseModel):
         default_factory=list,
         description="How well several judges' verdicts on the same sentences agree: over all of them, by task, by dimension.",
     )
-    persona_scores: list[dict[str, Any]] = Field(
-        description="PersonaScore and task scores of each persona and model, with what they leave out."
+    persona_scores: list[PersonaResult] = Field(
+        description="PersonaScore and task scores of each persona and model."
     )
-    persona_score_totals: list[dict[str, Any]] = Field(
-        default_factory=list,
-        description="Means and standard deviations over personas, by model; the model's refusal rate; `coverage` of the planned"
-        " grades; in `corrected` PersonaScore's bounds; `matched` over the personas of which every model has a PersonaScore.",
+    persona_score_totals: list[PersonaScoreTotal] = Field(
+        default_factory=list, description="By model; missing for a job without PersonaGym tasks."
     )
-    judge_agreement: list[dict[str, Any]] = Field(
+    judge_agreement: list[GradeAgreement] = Field(
         default_factory=list, description="How well each two judges' grades agree, by task."
     )
     persona_set: PersonaGenerationResult | None = Field(
         None, description="Of a job that makes up personas and does nothing else."
     )
-    preparation: list[dict[str, Any]] = Field(
-        default_factory=list,
-        description="What the reasoner was asked, by kind and task, and what was dropped.",
+    preparation: list[PreparationAsks] = Field(
+        default_factory=list, description="What the reasoner was asked, by kind and task."
     )
     suspicion: SuspicionSummary | None = Field(
         None,

@@ -13,18 +13,16 @@ from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.rc_corrected import of_runs_like_these
 from app.domain.metrics.registry import METRICS
-from app.domain.personagym.scores import SCORES
+from app.domain.personagym.scores import PAPER_TASKS, SCORES, Spread
 from app.domain.results.baselines import (
     BaselineCell,
     Baselines,
     BaselineScores,
     BaselineSource,
     BaselineTotal,
-    Spread,
 )
 from app.domain.results.contract import CellMetrics, ScaleAnswer
 from app.domain.results.correlations import correlations
-from app.domain.results.personagym_results import PAPER_TASKS
 from app.domain.results.results import MeasuredCell, Total
 from app.domain.results.totals import totals
 from app.domain.statistics.groups import PersonaSample

@@ -3,8 +3,8 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from app.db.execution.failures import FailureRow
 from app.db.execution.response_cache import ReuseRow
 from app.db.jobs import preparations, progress
 from app.db.jobs.jobs import JobRow
-from app.db.jobs.preparations import Asks, StoredStep
+from app.db.jobs.preparations import StoredStep
 from app.db.jobs.progress import Counts, UsageRow
 from app.db.results import result_queries
 from app.db.results.joint_scores import JointRow, joint_scores
@@ -29,14 +29,19 @@ from app.domain.jobs.plan import Cell, GymCell, gym, responses_per_run
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
-from app.domain.personagym.scores import Grade
+from app.domain.personagym.scores import Grade, GymResponses, GymTally, PersonaResult
 from app.domain.results import contract
-from app.domain.results.contract import Results, TotalResult
+from app.domain.results.contract import (
+    PreparationAsks,
+    Results,
+    SuspicionSummary,
+    TotalResult,
+    WithoutSuspicion,
+)
 from app.domain.results.coverage import coverages
 from app.domain.results.gate import CALLS_MISSING
 from app.domain.results.grouping_check import CheckedSentence, CheckedSentences, JudgingCheck
-from app.domain.results.personagym_results import RESPONSE_STATUSES, GymTally, gym_results
-from app.domain.results.prompt_injection import SuspicionSummary, WithoutSuspicion
+from app.domain.results.personagym_results import GymResults, gym_results
 from app.domain.results.results import MeasuredCell, ResponseStatuses
 from app.domain.results.totals import summarize, totals
 from app.domain.statistics.cells import estimate_cell
@@ -66,7 +71,7 @@ class JobRows:
     tallies: dict[int, ResponseTally]
     grades: list[Grade]
     questions: dict[tuple[int, str], StoredStep]
-    asks: list[Asks]
+    asks: list[PreparationAsks]
     counts: Counts
     usage: list[UsageRow]
     snapshots: list[Any]
@@ -196,8 +201,8 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     spec = context.spec
     cells = _cell_results(context, rows)
     called = is_full(rows.counts) and _all_made(spec, rows)
-    gym_figures = _gym_results(context, rows)
-    reasons = _incomplete(cells, gym_figures["persona_scores"], called=called)
+    graded = _gym_results(context, rows)
+    reasons = _incomplete(cells, () if graded is None else graded.persona_scores, called=called)
     completeness: Completeness = "partial" if reasons else "full"
     judges = {judge.label: judge.simulated for judge in spec.judges}
     measured = summarize(cells, judges, spec.seed)
@@ -210,7 +215,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         simulated=job.simulated,  # also where no sentence was judged
         **contract.shown(measured),
         verdict_agreement=judge_agreement(context, rows.joint),
-        **gym_figures,
+        **({"persona_scores": []} if graded is None else graded._asdict() | {"preparation": rows.asks}),
         **_generation_results(spec, rows),
         suspicion=_suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
@@ -234,14 +239,14 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
 
 
 def _incomplete(
-    cells: Sequence[MeasuredCell], persona_scores: Sequence[Mapping[str, Any]], *, called: bool
+    cells: Sequence[MeasuredCell], persona_scores: Sequence[PersonaResult], *, called: bool
 ) -> list[str]:
     """Why results are not complete, each ``"code: words"``; nothing where they are."""
     reasons = [] if called else [f"{CALLS_MISSING}: not every planned response and verdict is there"]
     empty = sum(cell.metrics["acc_atom"].value is None for cell in cells)
     if empty:
         reasons.append(f"{CELLS_WITHOUT_FIGURE}: {empty} of {len(cells)} cells have no scored sentence")
-    without = sum(row["persona_score"]["value"] is None for row in persona_scores)
+    without = sum(row.persona_score.value is None for row in persona_scores)
     if without:
         reasons.append(
             f"{PERSONAS_WITHOUT_SCORE}: {without} of {len(persona_scores)} personas have no PersonaScore"
@@ -260,16 +265,15 @@ def _suspicion(context: JobContext, rows: JobRows) -> SuspicionSummary | None:
         rows, scores=found.scores if found.verdicts else rows.scores, grades=list(found.other_grades)
     )
     of_models = totals(_cell_results(context, others), spec.seed)
+    graded = _gym_results(context, others)
     without = WithoutSuspicion(
         # What is left out on purpose is not missing.
         totals=[
-            TotalResult.of(replace(one, coverage=None, corrected=None, matched=None)).model_dump(
-                exclude_unset=True
-            )
+            TotalResult.of(replace(one, coverage=None, corrected=None, matched=None))
             for one in of_models
             if one.by in {("model",), ("model", "task")}
         ],
-        persona_score_totals=_gym_results(context, others).get("persona_score_totals", []),
+        persona_score_totals=[] if graded is None else graded.persona_score_totals,
     )
     return suspicion_summary(found, without)
 
@@ -363,16 +367,14 @@ def _per_run(cell: Cell, rows: JobRows) -> int:
     return known or responses_per_run(cell)
 
 
-def _gym_results(context: JobContext, rows: JobRows) -> dict[str, Any]:
-    """PersonaScores and what they rest on; nothing but an empty list for a job without PersonaGym tasks."""
+def _gym_results(context: JobContext, rows: JobRows) -> GymResults | None:
+    """PersonaScores and what they rest on; ``None`` for a job without PersonaGym tasks."""
     spec = context.spec
     if spec.gym is None:
-        return {"persona_scores": []}
+        return None
     tallies = [_gym_tally(spec, cell, rows) for cell in gym(context.cells)]
-    results = gym_results(
-        tallies, rows.grades, [task.id for task in spec.gym.tasks], len(spec.judges), spec.seed
-    )
-    return {**results, "preparation": [asdict(asks) for asks in rows.asks]}
+    tasks = [task.id for task in spec.gym.tasks]
+    return gym_results(tallies, rows.grades, tasks, len(spec.judges), spec.seed)
 
 
 def _all_made(spec: JobSpec, rows: JobRows) -> bool:
@@ -385,17 +387,26 @@ def _generation_results(spec: JobSpec, rows: JobRows) -> dict[str, Any]:
     if spec.generation is None:
         return {}
     found = generation_result(rows.made, spec.generation.count, rows.made_set)
-    return {"persona_set": found, "preparation": [asdict(asks) for asks in rows.asks]}
+    return {"persona_set": found, "preparation": rows.asks}
 
 
 def _gym_tally(spec: JobSpec, cell: GymCell, rows: JobRows) -> GymTally:
     tally = rows.tallies.get(cell.ordinal)
+    planned = _planned(cell, rows)
     return GymTally(
         model=spec.models[cell.model].label,
         persona=cell.persona.id,
         task=cell.task.id,
-        planned=_planned(cell, rows),
-        responses={} if tally is None else {name: getattr(tally, name) for name in RESPONSE_STATUSES},
+        responses=GymResponses.of(planned=planned)
+        if tally is None
+        else GymResponses(
+            planned=planned,
+            answered=tally.answered,
+            refused=tally.refused,
+            failed=tally.failed,
+            filtered=tally.filtered,
+            no_answer=tally.no_answer,
+        ),
     )
 
 

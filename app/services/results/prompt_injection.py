@@ -11,7 +11,7 @@ from app.db.results import result_queries
 from app.db.results.result_queries import ScoreRow
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.personagym.scores import Grade
-from app.domain.results.prompt_injection import (
+from app.domain.results.contract import (
     SuspicionCounts,
     SuspicionOfModel,
     SuspicionSummary,

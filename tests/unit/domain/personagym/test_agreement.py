@@ -103,7 +103,7 @@ class TestAgreements:
             grade(5, judge="a", question="3"),
         ]
         (found,) = agreements(grades, ["t"])
-        assert (found.task, found.judges, found.jointly_scored) == ("t", ("a", "b"), 2)
+        assert (found.task, found.judges, found.n) == ("t", ("a", "b"), 2)
         assert found.mean_absolute_difference == Metric.of(0.5, 2)  # (|1 - 1| + |3 - 2|) / 2
 
     def test_the_same_question_of_other_personas_models_and_runs_is_another_response(self) -> None:
@@ -115,7 +115,7 @@ class TestAgreements:
             for run in (0, 1)
         ]
         (found,) = agreements(grades, ["t"])
-        assert found.jointly_scored == 8
+        assert found.n == 8
 
     def test_every_pair_in_every_task_is_there(self) -> None:
         grades = [grade(4, judge=judge) for judge in "cab"]

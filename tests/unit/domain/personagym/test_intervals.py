@@ -1,14 +1,14 @@
 """Intervals of PersonaScores: questions for a persona, personas for a model; never the order of grades."""
 
-import json
 import random
 from typing import Any
 
 import pytest
 
-from app.domain.personagym.scores import Grade
-from app.domain.results.personagym_results import GymTally, gym_results
+from app.domain.personagym.scores import Grade, GymResponses, GymTally
+from app.domain.results.personagym_results import gym_results
 from tests.unit.domain.personagym.test_scores import grade
+from tests.unit.gym_sample import document_of
 
 PERSONAS = [f"p{n}" for n in range(6)]
 
@@ -26,14 +26,11 @@ def grades_of(questions: int) -> list[Grade]:
 
 def found(grades: list[Grade]) -> dict[str, Any]:
     tallies = [
-        GymTally("m", persona, task, 6, {"answered": 5, "refused": n % 2, "failed": 0})
+        GymTally("m", persona, task, GymResponses.of(planned=6, answered=5, refused=n % 2))
         for n, persona in enumerate(PERSONAS)
         for task in ("t", "u")
     ]
-    document: dict[str, Any] = json.loads(
-        json.dumps(gym_results(tallies, grades, ["t", "u"], 2, 0), allow_nan=False)
-    )
-    return document
+    return document_of(gym_results(tallies, grades, ["t", "u"], 2, 0))
 
 
 class TestCoverage:

@@ -1,6 +1,7 @@
 """From grades to PersonaScore, with the arithmetic, and the paper's Table 1."""
 
 import csv
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -13,11 +14,14 @@ from app.domain.personagym.scores import (
     NO_GRADE,
     NO_PERSONA,
     Grade,
+    GymResponses,
+    GymTally,
     Spread,
-    model_totals,
+    TaskScore,
     persona_results,
     persona_score,
 )
+from app.domain.results.personagym_results import PersonaScoreTotal, gym_results
 
 PUBLISHED = Path(__file__).parents[3] / "golden" / "published_personagym.csv"
 TASKS = (
@@ -51,7 +55,18 @@ def grade(
 
 def score_of(grades: list[Grade]) -> Metric:
     (result,) = persona_results(grades, ["t"])
-    return result.tasks["t"].score
+    return metric_of(result.tasks["t"])
+
+
+def metric_of(score: TaskScore | Spread) -> Metric:
+    """The figure without what stands beside it."""
+    return Metric(
+        **{name: value for name, value in score.to_json().items() if name in ("value", "n", "reason")}
+    )
+
+
+def totals_of(grades: list[Grade], tasks: Sequence[str]) -> Sequence[PersonaScoreTotal]:
+    return gym_results([], grades, tasks, 1).persona_score_totals
 
 
 class TestPublishedTable1:
@@ -71,10 +86,10 @@ class TestPublishedTable1:
                 grade(low + (n < above), question=str(n), persona=str(n % 5), task=task, model=row["model"])
                 for n in range(100)
             ]
-        (total,) = model_totals(persona_results(grades, TASKS))
-        assert [f"{total.tasks[task].mean.value:.2f}" for task in TASKS] == [row[task] for task in TASKS]
-        assert f"{total.persona_score.mean.value:.2f}" == row["persona_score"]
-        assert total.persona_score.mean.n == 5
+        (total,) = totals_of(grades, TASKS)
+        assert [f"{total.tasks[task].value:.2f}" for task in TASKS] == [row[task] for task in TASKS]
+        assert f"{total.persona_score.value:.2f}" == row["persona_score"]
+        assert total.persona_score.n == 5
 
 
 class TestTaskScore:
@@ -111,7 +126,7 @@ class TestTaskScore:
             grade(FAILED, question="4"),
         ]
         (result,) = persona_results(grades, ["t"])
-        assert result.tasks["t"].score == Metric.of(5.0, 1)
+        assert metric_of(result.tasks["t"]) == Metric.of(5.0, 1)
         assert result.tasks["t"].questions == 4
         assert result.tasks["t"].grades == UnitCounts.of(scored=1, unparsed=1, refused=1, failed=1)
 
@@ -123,7 +138,7 @@ class TestPersonaScore:
     def test_is_the_mean_of_the_job_s_tasks(self) -> None:
         grades = [grade(2), grade(4, question="2"), grade(5, task="u")]
         (result,) = persona_results(grades, ["t", "u"])
-        assert result.persona_score == Metric.of(4.0, 2)  # ((2 + 4) / 2 + 5) / 2
+        assert result.persona_score == Metric.of(4.0, 3)  # ((2 + 4) / 2 + 5) / 2, of three questions
 
     def test_is_missing_as_soon_as_one_task_is(self) -> None:
         (result,) = persona_results([grade(2), grade(FAILED, task="u")], ["t", "u", "v"])
@@ -152,21 +167,34 @@ class TestModelTotals:
     def test_mean_and_sample_standard_deviation_are_over_personas(self) -> None:
         # Personas' scores 2, 3 and 5: mean 10/3; squares of the distances 16/9 + 1/9 + 25/9 = 42/9, / (3 - 1) = 7/3.
         grades = [grade(score, persona=str(score)) for score in (2, 3, 5)]
-        (total,) = model_totals(persona_results(grades, ["t"]))
-        assert total.tasks["t"].mean.value == pytest.approx(10 / 3)
-        assert total.tasks["t"].mean.n == 3
+        (total,) = totals_of(grades, ["t"])
+        assert total.tasks["t"].value == pytest.approx(10 / 3)
+        assert total.tasks["t"].n == 3
         assert total.tasks["t"].sd == pytest.approx((7 / 3) ** 0.5)
-        assert total.persona_score == total.tasks["t"]
+        assert total.persona_score.to_json() == total.tasks["t"].model_dump(
+            exclude_unset=True, exclude={"coverage"}
+        )
 
     def test_one_persona_has_no_spread_and_a_lost_one_is_left_out(self) -> None:
-        results = persona_results([grade(4, persona="p"), grade(FAILED, persona="q")], ["t"])
-        (total,) = model_totals(results)
-        assert total.persona_score == Spread(Metric.of(4.0, 1), sd=None, left_out=1)
+        (total,) = totals_of([grade(4, persona="p"), grade(FAILED, persona="q")], ["t"])
+        assert total.persona_score == Spread(value=4.0, n=1, sd=None, left_out=1)
         assert total.grades == UnitCounts.of(scored=1, failed=1)
 
     def test_without_any_persona_s_score_it_is_missing(self) -> None:
-        (total,) = model_totals(persona_results([grade(FAILED)], ["t"]))
-        assert total.persona_score == Spread(Metric.missing(NO_PERSONA), sd=None, left_out=1)
+        (total,) = totals_of([grade(FAILED)], ["t"])
+        assert total.persona_score == Spread(value=None, n=0, reason=NO_PERSONA, sd=None, left_out=1)
 
     def test_no_grades_give_no_totals(self) -> None:
-        assert model_totals(persona_results([], ["t"])) == ()
+        assert totals_of([], ["t"]) == []
+
+
+class TestResponses:
+    def test_are_of_the_persona_and_of_each_task(self) -> None:
+        tallies = [
+            GymTally("m", "p", "t", GymResponses.of(planned=3, answered=2, refused=1)),
+            GymTally("m", "p", "u", GymResponses.of(planned=2, failed=1)),
+            GymTally("m", "q", "t", GymResponses.of(planned=9, answered=9)),
+        ]
+        (result,) = persona_results([grade(2), grade(5, task="u")], ["t", "u"], tallies=tallies)
+        assert result.responses == GymResponses.of(planned=5, answered=2, refused=1, failed=1)
+        assert [score.responses.planned for score in result.tasks.values()] == [3, 2]
