@@ -3,7 +3,7 @@
 `python -m benchmarks.transports`. Every client posts the same chat completion to the same server (another process, on
 this machine) under uvloop, with as many calls in flight, and parses the reply. The clients take turns; what is printed
 are medians over the repetitions, and ratios to bare aiohttp. Clients that are not installed are named as missing:
-`uv pip install pyreqwest curl_cffi` brings those that the service does without.
+`uv pip install pyreqwest curl_cffi niquests` brings those that the service does without.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from benchmarks import stub_server
 Post = Callable[[str], Awaitable[None]]
 """Makes one call, with an id."""
 
-CLIENTS = ("sdk", "lean", "aiohttp", "pyreqwest", "curl_cffi")
+CLIENTS = ("sdk", "lean", "aiohttp", "pyreqwest", "curl_cffi", "niquests")
 SCENARIOS = ("plain", "tls", "gzip", "closing")
 PROMPT = "Rate the sentence. " * 40
 REQUEST = ChatRequest(
@@ -184,12 +184,29 @@ async def _curl_cffi(stack: AsyncExitStack, url: str, in_flight: int) -> Post:
     return post
 
 
+async def _niquests(stack: AsyncExitStack, url: str, in_flight: int) -> Post:
+    from niquests import AsyncSession  # type: ignore[import-not-found]
+
+    made = AsyncSession(pool_maxsize=in_flight, disable_http2=True, disable_http3=True)
+    session = await stack.enter_async_context(made)
+    authority = str(stub_server.AUTHORITY)
+
+    async def post(request_id: str) -> None:
+        headers = HEADERS | {"x-client-request-id": request_id}
+        posting = session.post(f"{url}/chat/completions", data=_body(), headers=headers, verify=authority)
+        response = await posting
+        _check(_text(response.content))
+
+    return post
+
+
 _CLIENTS: dict[str, Callable[[AsyncExitStack, str, int], Awaitable[Post]]] = {
     "sdk": _sdk,
     "lean": _lean,
     "aiohttp": aiohttp_post,
     "pyreqwest": _pyreqwest,
     "curl_cffi": _curl_cffi,
+    "niquests": _niquests,
 }
 
 
