@@ -1149,7 +1149,13 @@ class JobCalibration(TypedDict):
 
     job: str
     half_width: float
+    totals: list[CalibratedFigure]
+    """Over all dimensions; null where on one of them no sentence is labelled."""
+    differences: list[CalibratedFigure]
+    not_calibrated: dict[str, str]
+    """Why the other metrics are not here."""
     data: list[DimensionCalibration]
+    """By dimension."""
 
 
 class JobChangeIn(TypedDict):

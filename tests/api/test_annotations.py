@@ -355,9 +355,9 @@ class TestCalibration:
     def read(self, service: Service, job: Json, **parameters: object) -> Any:
         return service.get(f"/v1/jobs/{job['id']}/calibration", params=parameters)
 
-    def label(self, service: Service, job: Json, size: int, score: int) -> Json:
+    def label(self, service: Service, job: Json, size: int, score: int, dimension: str = "E") -> Json:
         """A round of sentences, all of which somebody gives this score."""
-        body = {"job": job["id"], "kind": "sentences", "dimension": "E", "size": size}
+        body = {"job": job["id"], "kind": "sentences", "dimension": dimension, "size": size}
         drawn: Json = service.post("/v1/labelling-rounds", body).json()
         with psycopg.connect(libpq_url(service.database_url)) as connection:
             ((things,),) = connection.execute(
@@ -365,14 +365,21 @@ class TestCalibration:
             ).fetchall()
         identifier = job["id"].replace("job_", "resp_")
         rows = [
-            said({"id": f"{identifier}-{cell}-{run}-{item}"}, unit, score, dimension="E")
+            said({"id": f"{identifier}-{cell}-{run}-{item}"}, unit, score, dimension=dimension)
             for ((cell, run, item, unit),) in things
         ]
         assert keep(service, *rows).status_code == 200
         return drawn
 
     def test_nobody_has_labelled(self, service: Service, finished: Json) -> None:
-        assert self.read(service, finished).json() == {"job": finished["id"], "half_width": 0.03, "data": []}
+        assert self.read(service, finished).json() == {
+            "job": finished["id"],
+            "half_width": 0.03,
+            "totals": [],
+            "differences": [],
+            "not_calibrated": {},
+            "data": [],
+        }
 
     def test_judged_figures_are_the_results_and_labels_of_all_sentences_are_the_truth(
         self, service: Service, finished: Json
@@ -397,6 +404,29 @@ class TestCalibration:
                 assert each["calibrated"]["value"] == pytest.approx(people)
                 compared += 1
         assert compared == 2 * len(totals)
+
+    def test_all_dimensions_together_are_the_results_where_each_has_labels(
+        self, service: Service, finished: Json
+    ) -> None:
+        for dimension in "EA":
+            self.label(service, finished, 1_000, 5, dimension)
+        without = self.read(service, finished).json()
+        for each in without["totals"] + without["differences"]:
+            assert each["judged"] is each["calibrated"]["value"] is None
+            assert each["ci95_texts_reason"].startswith("no_label: no sentence on N was drawn")
+        assert without["not_calibrated"].keys() == {"acc", "rc", "ic_atom", "rc_atom", "persona_score"}
+        self.label(service, finished, 1_000, 5, "N")
+        found = self.read(service, finished).json()
+        results = service.get(f"/v1/jobs/{finished['id']}/results").json()["totals"]
+        for each in found["totals"]:
+            (total,) = (
+                one
+                for one in results
+                if set(one["by"]) == set(each["keys"]) and all(one[k] == v for k, v in each["keys"].items())
+            )
+            assert each["judged"] == pytest.approx(total["metrics"][each["metric"]]["value"])
+            assert each["metric"] != "mean" or each["calibrated"]["value"] == pytest.approx(5)
+        assert {tuple(each["keys"]) for each in found["totals"]} >= {("model",), ("model", "level")}
 
     def test_a_few_labels_have_intervals_and_say_how_many_more_it_takes(
         self, service: Service, finished: Json

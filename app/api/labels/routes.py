@@ -211,7 +211,7 @@ async def calibration(
 ) -> JobCalibration:
     """Prediction-powered estimates of MEAN and ACC_atom from the labels of rounds of sentences, beside the judges' own.
 
-    The other metrics depend on several sentences of a text at once and are not here. Only sentences that a round drew count.
+    Only sentences that a round drew count.
     """
     job = await find_job(services.engine, tenant, job_id)
     return await read_calibration(services.engine, services.contexts, services.results, job, half_width)

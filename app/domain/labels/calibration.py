@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -19,15 +19,25 @@ from app.domain.statistics.prediction_powered import (
     Sample,
     beyond_texts,
     calibrated,
-    difference,
+    combined,
 )
 from app.domain.statistics.resampling import cluster_weights, percentile_interval
 
 GROUPINGS = (("model",), ("model", "level"), ("model", "task"))
 MetricName = Literal["mean", "acc_atom"]
 METRICS: tuple[MetricName, ...] = ("mean", "acc_atom")
-"""Those that are means over sentences. The others depend on several sentences of a text at once, which no sample of sentences
-labels together."""
+"""Those that are means over sentences."""
+NOT_CALIBRATED: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("acc", "rc"), "whole_texts: it is of texts' means, and rounds draw single sentences of a text"
+    ),
+    **dict.fromkeys(
+        ("ic_atom", "rc_atom"),
+        "whole_texts: it is of how a text's scores are spread, and rounds draw single sentences of a text",
+    ),
+    "persona_score": "whole_answers: it is of grades of whole answers, and rounds draw single sentences of them",
+}
+"""Why the others have no calibrated figure: without what people say of all sentences of a text, theirs is not known."""
 LEAST_INFORMATION = 0.05
 """Sensitivity + specificity − 1, by which Rogan and Gladen divide; 0 is a judge who answers by chance."""
 UNINFORMATIVE = "uninformative_judge: on what was labelled of a level, the judge tells sentences in it from others no better than chance"
@@ -96,24 +106,28 @@ class CalibratedFigure:
         metric: Its name.
         found: The estimate.
         bounds: Its range.
+        cells: How many cells it is of; of a difference, how many each of the two.
+        reason: Why there is no estimate, where there is none.
     """
 
     keys: Mapping[str, str]
     metric: MetricName
     found: Calibrated | None
     bounds: tuple[float, float]
+    cells: int
+    reason: str = NO_LABEL
 
     def texts(self) -> Metric:
         """With the interval for these very texts."""
         if self.found is None:
-            return Metric.missing(NO_LABEL)
+            return Metric.missing(self.reason)
         value = min(max(self.found.value, self.bounds[0]), self.bounds[1])
         return Metric.of(value, self.found.labels).within(self.found.interval(self.bounds))
 
     def beyond(self, judged: Interval) -> Interval:
         """The interval for more than these texts, given the judge's own."""
         if self.found is None:
-            return Interval.missing(NO_LABEL)
+            return Interval.missing(self.reason)
         return beyond_texts(self.found, judged, self.bounds)
 
 
@@ -160,13 +174,16 @@ class Calibration:
 
     def differences(self) -> list[CalibratedFigure]:
         """Of each two models the first one's metrics less the other's, over the cells that both have."""
-        places = {(cell.model, cell.persona, cell.task): n for n, cell in enumerate(self._cells)}
+        judged = set(self._of_cell.tolist())
+        places = {
+            (cell.model, cell.persona, cell.task): n for n, cell in enumerate(self._cells) if n in judged
+        }
         found = []
         for one, other in combinations(sorted({cell.model for cell in self._cells}), 2):
             both = [
                 (n, places[other, cell.persona, cell.task])
                 for n, cell in enumerate(self._cells)
-                if cell.model == one and (other, cell.persona, cell.task) in places
+                if cell.model == one and n in judged and (other, cell.persona, cell.task) in places
             ]
             if not both:
                 continue
@@ -174,13 +191,7 @@ class Calibration:
                 first, second = (
                     self._figure({}, metric, cells) for cells in map(list, zip(*both, strict=True))
                 )
-                least, most = first.bounds
-                made = None
-                if first.found is not None and second.found is not None:
-                    made = difference(first.found, second.found)
-                found.append(
-                    CalibratedFigure({"a": one, "b": other}, metric, made, (least - most, most - least))
-                )
+                found.append(_sum({"a": one, "b": other}, [(1.0, first), (-1.0, second)], len(both)))
         return found
 
     def rogan_gladen(self, seed: int) -> dict[str, Metric]:
@@ -222,7 +233,7 @@ class Calibration:
             bounds = (float(self._scale.minimum), float(self._scale.maximum))
         known = np.intersect1d(cells, self._of_cell)
         found = calibrated(*self.sentences_of(metric, known)) if len(known) else None
-        return CalibratedFigure(keys, metric, found, bounds)
+        return CalibratedFigure(keys, metric, found, bounds, len(known))
 
     def sentences_of(self, metric: MetricName, cells: IntArray) -> tuple[Population, Sample]:
         """All sentences of some cells, and those that people labelled.
@@ -301,6 +312,44 @@ class Calibration:
         ]
         numbers = {key: n for n, key in enumerate(sorted(set(keys)))}
         return np.array([numbers[key] for key in keys], dtype=np.int64)
+
+
+def over_dimensions(
+    by_dimension: Sequence[Sequence[CalibratedFigure]], unlabelled: Sequence[str]
+) -> list[CalibratedFigure]:
+    """Figures of all dimensions together: every cell counts the same, as in the results' totals.
+
+    Args:
+        by_dimension: Each dimension's totals, or its differences.
+        unlabelled: The job's other dimensions; if there is one, no figure is of all.
+    """
+    groups: dict[tuple[object, ...], list[CalibratedFigure]] = defaultdict(list)
+    for each in (figure for figures in by_dimension for figure in figures):
+        groups[each.metric, *each.keys.items()].append(each)
+    found = []
+    for figures in groups.values():
+        cells = sum(each.cells for each in figures)
+        if not cells:
+            found.append(figures[0])
+            continue
+        parts = [(each.cells / cells, each) for each in figures if each.cells]
+        made = _sum(figures[0].keys, parts, cells)
+        if unlabelled:
+            reason = f"no_label: no sentence on {', '.join(unlabelled)} was drawn and labelled"
+            made = replace(made, found=None, reason=reason)
+        found.append(made)
+    return found
+
+
+def _sum(
+    keys: Mapping[str, str], parts: Sequence[tuple[float, CalibratedFigure]], cells: int
+) -> CalibratedFigure:
+    """The sum of figures of one metric, each times its weight."""
+    known = [(weight, each.found) for weight, each in parts if each.found is not None]
+    ends = [sorted((weight * each.bounds[0], weight * each.bounds[1])) for weight, each in parts]
+    bounds = sum(low for low, _ in ends), sum(high for _, high in ends)
+    made = combined(known) if len(known) == len(parts) else None
+    return CalibratedFigure(keys, parts[0][1].metric, made, bounds, cells)
 
 
 def _error_rates(people: FloatArray, judged: FloatArray, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -227,4 +227,9 @@ class JobCalibration(Answer):
 
     job: str
     half_width: float
-    data: list[DimensionCalibration]
+    totals: list[CalibratedFigure] = Field(
+        description="Over all dimensions; null where on one of them no sentence is labelled."
+    )
+    differences: list[CalibratedFigure]
+    not_calibrated: dict[str, str] = Field(description="Why the other metrics are not here.")
+    data: list[DimensionCalibration] = Field(description="By dimension.")

@@ -7,6 +7,7 @@ takes nothing for granted of the judge, of sentences of one response, or of stra
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -166,14 +167,18 @@ def calibrated(population: Population, sample: Sample) -> Calibrated | None:
     return Calibrated(value, population.judged, len(sample.said), power, _steadied(strata))
 
 
-def difference(one: Calibrated, other: Calibrated) -> Calibrated:
-    """The difference of two groups that share no sentence: what is drawn of the one tells nothing of the other."""
+def combined(parts: Sequence[tuple[float, Calibrated]]) -> Calibrated:
+    """The sum of groups' means, each times its weight; their labels are drawn apart, so their variances add up."""
     return Calibrated(
-        value=one.value - other.value,
-        judged=one.judged - other.judged,
-        labels=one.labels + other.labels,
-        power=min(one.power, other.power),
-        strata=one.strata + other.strata,
+        value=sum(weight * each.value for weight, each in parts),
+        judged=sum(weight * each.judged for weight, each in parts),
+        labels=sum(each.labels for _, each in parts),
+        power=min(each.power for _, each in parts),
+        strata=tuple(
+            stratum._replace(spread=abs(weight) * stratum.spread)
+            for weight, each in parts
+            for stratum in each.strata
+        ),
     )
 
 

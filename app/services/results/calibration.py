@@ -1,9 +1,9 @@
 """A job's totals as people would give them, from the labels of its rounds."""
 
 import asyncio
-import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -14,14 +14,17 @@ from app.db.labels import rounds as labelling
 from app.db.results import response_pages
 from app.db.results.joint_scores import ResponseJointRow, joint_scores_of_responses
 from app.db.results.response_pages import Judgements, Position
+from app.domain.judging.stepwise_json import parse_document
 from app.domain.labels import contract
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Place
 from app.domain.labels.calibration import (
+    NOT_CALIBRATED,
     CalibratedFigure,
     Calibration,
     JudgedCell,
     JudgedSentences,
     LabelledSentence,
+    over_dimensions,
 )
 from app.domain.labels.judge_errors import JudgedLabel, judge_errors
 from app.domain.labels.rounds import LabellingKind
@@ -51,6 +54,14 @@ class _Labels(NamedTuple):
     judged: Mapping[Position, Judgements]
 
 
+class _Made(NamedTuple):
+    """What is computed of one dimension."""
+
+    answer: contract.DimensionCalibration
+    totals: Sequence[CalibratedFigure]
+    differences: Sequence[CalibratedFigure]
+
+
 async def read_calibration(
     engine: AsyncEngine, contexts: JobContexts, results: ResultsReader, job: JobRow, half_width: float
 ) -> contract.JobCalibration:
@@ -68,9 +79,26 @@ async def read_calibration(
             await _labels(connection, job, context, dimension, said)
             for dimension, said in sorted(drawn.items())
         ]
-    totals = json.loads(await results.read(job))["totals"] if found else []
-    data = [await asyncio.to_thread(_calibration, context, each, totals, half_width) for each in found]
-    return contract.JobCalibration(job=job.id, half_width=half_width, data=data)
+    if not found:
+        return contract.JobCalibration(
+            job=job.id, half_width=half_width, totals=[], differences=[], not_calibrated={}, data=[]
+        )
+    document = await asyncio.to_thread(parse_document, await results.read(job))
+    shown = _Shown(
+        half_width, {tuple(sorted(_keys(each).items())): each["metrics"] for each in document["totals"]}
+    )
+    made = [await asyncio.to_thread(_calibration, context, each, shown) for each in found]
+    unlabelled = sorted({each.id for cell in context.cells for each in cell.dimensions} - drawn.keys())
+    return contract.JobCalibration(
+        job=job.id,
+        half_width=half_width,
+        totals=[shown.figure(each) for each in over_dimensions([one.totals for one in made], unlabelled)],
+        differences=[
+            shown.figure(each) for each in over_dimensions([one.differences for one in made], unlabelled)
+        ],
+        not_calibrated=dict(NOT_CALIBRATED),
+        data=[one.answer for one in made],
+    )
 
 
 async def _drawn_answers(
@@ -119,9 +147,7 @@ async def _labels(
     return _Labels(dimension, traits, rows, said, judged)
 
 
-def _calibration(
-    context: JobContext, labels: _Labels, totals: Sequence[Mapping[str, Any]], half_width: float
-) -> contract.DimensionCalibration:
+def _calibration(context: JobContext, labels: _Labels, show: "_Shown") -> _Made:
     """CPU only."""
     ordinals = sorted(labels.traits)
     index = {ordinal: n for n, ordinal in enumerate(ordinals)}
@@ -138,22 +164,20 @@ def _calibration(
     ]
     scale = context.cells[ordinals[0]].dimensions[labels.traits[ordinals[0]]].scale
     made = Calibration(cells, scale, judged, labelled)
-    known = {tuple(sorted(_keys(total).items())): total["metrics"] for total in totals}
     rogan_gladen = made.rogan_gladen(context.spec.seed)
-    shown = []
-    for each in made.totals():
-        keys = {**each.keys, "dimension": labels.dimension}
-        figure = _shown(each, half_width, known.get(tuple(sorted(keys.items())), {}).get(each.metric))
-        if each.metric == "acc_atom" and list(each.keys) == ["model"]:
-            figure.rogan_gladen = rogan_gladen[each.keys["model"]]
-        shown.append(figure)
-    return contract.DimensionCalibration(
+    totals, differences = made.totals(), made.differences()
+    shown = [show.figure(each, dimension=labels.dimension) for each in totals]
+    for figure in shown:
+        if figure.metric == "acc_atom" and list(figure.keys) == ["model"]:
+            figure.rogan_gladen = rogan_gladen[figure.keys["model"]]
+    answer = contract.DimensionCalibration(
         dimension=labels.dimension,
         labels=len(labelled),
         totals=shown,
-        differences=[_shown(each, half_width, None) for each in made.differences()],
+        differences=[show.figure(each) for each in differences],
         judge_errors=_errors(context, cells, made, judged, scale.minimum, scale.maximum),
     )
+    return _Made(answer, totals, differences)
 
 
 def _cell(context: JobContext, ordinal: int, trait: int) -> JudgedCell:
@@ -189,26 +213,38 @@ def _keys(total: Mapping[str, Any]) -> dict[str, str]:
     return {name: total[name] for name in total["by"]}
 
 
-def _shown(
-    each: CalibratedFigure, half_width: float, judged: Mapping[str, Any] | None
-) -> contract.CalibratedFigure:
-    texts = each.texts()
-    calibrated = texts.model_copy(update={"ci95": None, "ci95_reason": None})
-    if each.found is not None and judged is not None:
-        calibrated = calibrated.within(
-            each.beyond(_interval(judged, "ci95")), each.beyond(_interval(judged, "ci95_runs"))
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How figures are shown.
+
+    Attributes:
+        half_width: How narrow an interval labels are counted for.
+        judged: The results' totals by their keys.
+    """
+
+    half_width: float
+    judged: Mapping[tuple[tuple[str, str], ...], Mapping[str, Any]]
+
+    def figure(self, each: CalibratedFigure, **keys: str) -> contract.CalibratedFigure:
+        """A figure, beside what the results have for its keys and these."""
+        texts = each.texts()
+        calibrated = texts.model_copy(update={"ci95": None, "ci95_reason": None})
+        judged = self.judged.get(tuple(sorted({**each.keys, **keys}.items())), {}).get(each.metric)
+        if each.found is not None and judged is not None:
+            calibrated = calibrated.within(
+                each.beyond(_interval(judged, "ci95")), each.beyond(_interval(judged, "ci95_runs"))
+            )
+        needed = (None, None) if each.found is None else each.found.labels_for(self.half_width)
+        return contract.CalibratedFigure(
+            keys=dict(each.keys),
+            metric=each.metric,
+            judged=None if each.found is None else each.found.judged,
+            calibrated=calibrated,
+            ci95_texts=texts.ci95,
+            ci95_texts_reason=texts.reason or texts.ci95_reason,
+            labels_needed=needed[0],
+            labels_needed_at_best=needed[1],
         )
-    needed = (None, None) if each.found is None else each.found.labels_for(half_width)
-    return contract.CalibratedFigure(
-        keys=dict(each.keys),
-        metric=each.metric,
-        judged=None if each.found is None else each.found.judged,
-        calibrated=calibrated,
-        ci95_texts=texts.ci95,
-        ci95_texts_reason=texts.reason or texts.ci95_reason,
-        labels_needed=needed[0],
-        labels_needed_at_best=needed[1],
-    )
 
 
 def _interval(metric: Mapping[str, Any], name: str) -> Interval:

@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 
 from app.domain.instruments.dimension import Scale
-from app.domain.labels.calibration import Calibration, JudgedCell, JudgedSentences, LabelledSentence
+from app.domain.labels.calibration import (
+    Calibration,
+    JudgedCell,
+    JudgedSentences,
+    LabelledSentence,
+    over_dimensions,
+)
 from app.domain.labels.judge_errors import JudgedLabel, judge_errors
 
 LEVEL_OF = {1: "low", 2: "low", 3: "neutral", 4: "high", 5: "high"}
@@ -102,6 +108,35 @@ class TestTotals:
         }
         assert found["a"] is not None
         assert found["b"] is None
+
+
+class TestOverDimensions:
+    def test_every_cell_counts_the_same(self) -> None:
+        whole = calibration(ALL)
+        few = Calibration(CELLS[:2], Scale(), [JudgedSentences(0, 0, 0, ((0, 1),), 3)], [])
+        one, other = whole.totals(), few.totals()
+        for each, made in zip(one, over_dimensions([one], []), strict=True):
+            assert (each.keys, each.bounds, each.cells) == (made.keys, made.bounds, made.cells)
+            assert each.found is not None
+            assert made.found is not None
+            assert made.found.value == pytest.approx(each.found.value)
+        twice = over_dimensions([one, calibration(ALL).totals()], [])
+        assert twice[0].found is not None
+        assert one[0].found is not None
+        assert twice[0].found.variance == pytest.approx(one[0].found.variance / 2)
+        (with_few,) = (
+            each
+            for each in over_dimensions([one, other], [])
+            if each.keys == {"model": "a"} and each.metric == "mean"
+        )
+        assert with_few.cells == 7
+        assert with_few.found is None
+
+    def test_a_dimension_without_labels_is_named(self) -> None:
+        made = over_dimensions([calibration(ALL).differences()], ["N", "O"])
+        assert {each.texts().reason for each in made} == {
+            "no_label: no sentence on N, O was drawn and labelled"
+        }
 
 
 class TestRoganGladen:

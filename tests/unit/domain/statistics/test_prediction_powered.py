@@ -12,7 +12,7 @@ from app.domain.statistics.prediction_powered import (
     Stratum,
     beyond_texts,
     calibrated,
-    difference,
+    combined,
 )
 
 # What people say of 24 sentences, what the judge says of them, and of 96 others.
@@ -140,9 +140,16 @@ class TestInterval:
 
     def test_differences_have_both_groups_variance(self) -> None:
         made = found(*one_stratum())
-        both = difference(made, made)
+        both = combined([(1, made), (-1, made)])
         assert (both.value, both.labels) == (0, 48)
         assert both.variance == pytest.approx(2 * made.variance)
+
+    def test_a_mean_of_two_groups_has_half_the_variance(self) -> None:
+        made = found(*one_stratum())
+        both = combined([(0.5, made), (0.5, made)])
+        assert both.value == pytest.approx(made.value)
+        assert both.judged == pytest.approx(made.judged)
+        assert both.variance == pytest.approx(made.variance / 2)
 
     def test_beyond_these_texts_both_errors_count(self) -> None:
         made = found(*one_stratum())
