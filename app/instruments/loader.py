@@ -62,9 +62,8 @@ class AtomicInstrument:
     refusal: RefusalRules
 
 
-@cache
 def load_atomic(version: str | None = None) -> AtomicInstrument:
-    """The atomic instrument that comes with the package, read once per process.
+    """The atomic instrument that comes with the package, each version read once per process.
 
     Args:
         version: Unless named, the latest.
@@ -72,6 +71,11 @@ def load_atomic(version: str | None = None) -> AtomicInstrument:
     Raises:
         InstrumentError: If there is no such version or its data are not valid.
     """
+    return _load_atomic(latest_version("atomic") if version is None else version)
+
+
+@cache
+def _load_atomic(version: str) -> AtomicInstrument:
     return read_atomic(files("app.instruments"), version)
 
 
@@ -173,6 +177,12 @@ def versions_of(root: Traversable, instrument: str) -> list[str]:
     """The names of an instrument's versions, ``v1`` first."""
     names = (entry.name for entry in (root / instrument).iterdir() if entry.is_dir())
     return sorted(filter(re.compile(r"v[1-9]\d*").fullmatch, names), key=lambda name: int(name[1:]))
+
+
+@cache
+def latest_version(instrument: str) -> str:
+    """The name of the latest version that comes with the package."""
+    return versions_of(files("app.instruments"), instrument)[-1]
 
 
 def _content(root: Traversable, paths: Sequence[str]) -> object:

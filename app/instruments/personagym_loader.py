@@ -10,7 +10,7 @@ from types import MappingProxyType
 from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.persona import Persona, Trait
 from app.domain.personagym.task import Environment, GymPrompts, GymTask
-from app.instruments.loader import Source
+from app.instruments.loader import Source, latest_version
 from app.instruments.personagym_forms import (
     ConsistencyFile,
     EnvironmentsFile,
@@ -47,13 +47,17 @@ class PersonaGymInstrument:
     target: Trait
 
 
-@cache
 def load_personagym(version: str | None = None) -> PersonaGymInstrument:
-    """The PersonaGym instrument that comes with the package, read once per process.
+    """The PersonaGym instrument that comes with the package, each version read once per process.
 
     Raises:
         InstrumentError: If there is no such version or its data are not valid.
     """
+    return _load_personagym(latest_version("personagym") if version is None else version)
+
+
+@cache
+def _load_personagym(version: str) -> PersonaGymInstrument:
     return read_personagym(files("app.instruments"), version)
 
 

@@ -7,8 +7,8 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, get_args
 
-from app.domain.providers.model import ChatReply, ChatRequest
-from app.llm.connections.connections import Connection, ConnectionKind, Connections
+from app.domain.providers.model import ChatReply, ChatRequest, ConnectionKind
+from app.llm.connections.connections import Connection, Connections
 from app.llm.connections.retired import Retired
 from app.llm.transports import TransportKind
 from app.ports import FailureKind, Fingerprint, ModelCallError

@@ -59,6 +59,24 @@ def test_a_connection_is_made_read_listed_changed_and_deleted(api: Service) -> N
     assert api.http.request("GET", "/v1/connections/lab").status_code == 404
 
 
+def test_limits_and_prices_are_shown_as_they_were_given(api: Service) -> None:
+    limits = {
+        "max_in_flight": 4,
+        "models": {"m-1": {"tokens_per_minute": 900.5}, "m-2": {"max_in_flight": None}},
+    }
+    made = api.http.request(
+        "POST", "/v1/connections", json=body(limits=limits, prices={"m-1": {"input": 1, "output": 2.5}})
+    )
+    assert made.json()["limits"] == limits | {"requests_per_minute": None, "tokens_per_minute": None}
+    assert made.json()["prices"]["m-1"] == {
+        "input": 1.0,
+        "output": 2.5,
+        "cached_input": None,
+        "batch_share": 0.5,
+    }
+    assert api.get("/v1/connections").json()["data"] == [made.json()]
+
+
 def test_no_answer_has_its_key(api: Service) -> None:
     answers = [
         api.http.request("POST", "/v1/connections", json=body(api_key=KEY)),

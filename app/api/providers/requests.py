@@ -6,7 +6,8 @@ from pydantic import AfterValidator, ConfigDict, Field, SecretStr, model_validat
 from pydantic.config import JsonDict
 
 from app.domain.contract import Body, Line, Text
-from app.llm.connections.connections import BATCH_SHARE, ConnectionKind, base_url_of, key_of
+from app.domain.providers.model import ConnectionKind
+from app.llm.connections.connections import BATCH_SHARE, base_url_of, key_of
 
 LONGEST_KEY = 500
 MOST_MODELS = 500

@@ -4,17 +4,16 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
-from fastapi.responses import JSONResponse
 from pydantic import AfterValidator
 
 from app.api.http.access import needs
 from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, answers_with
+from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS
 from app.api.http.path_ids import id_check
 from app.api.http.strict_json import StrictRoute
-from app.api.providers import answers as connection_answers
 from app.api.providers.requests import ConnectionChangeIn, ConnectionIn
 from app.domain.keys.api_key import Scope
+from app.domain.providers.contract import KeptConnection, KeptConnectionList
 from app.services.providers.connections import (
     change_connection,
     create_connection,
@@ -41,54 +40,59 @@ ConnectionName = Annotated[
 @router.post(
     "",
     status_code=201,
-    responses=answers_with(connection_answers.KeptConnection, 201) | CONFLICT,
+    response_model_exclude_unset=True,
+    responses=CONFLICT,
     summary="Make a connection",
 )
 @needs(Scope.ADMIN)
-async def create(body: ConnectionIn, services: ServicesDep, tenant: TenantDep) -> Response:
+async def create(
+    body: ConnectionIn, services: ServicesDep, tenant: TenantDep, response: Response
+) -> KeptConnection:
     """Lets jobs name models of a provider as `name/model`, beside those of the operator's file.
 
     The key is kept encrypted, goes to the URL's scheme, host and port alone, and is in no answer. Workers know the
     connection at once. A name of the operator's is a 409.
     """
     made = await create_connection(services.making_connections, tenant, body.values(), body.api_key)
-    return JSONResponse(made, HTTPStatus.CREATED, {"Location": f"/v1/connections/{made['name']}"})
+    response.headers["Location"] = f"/v1/connections/{made.name}"
+    return made
 
 
-@router.get("", responses=answers_with(connection_answers.KeptConnectionList), summary="List own connections")
+@router.get("", response_model_exclude_unset=True, summary="List own connections")
 @needs(Scope.ADMIN)
-async def list_(services: ServicesDep, tenant: TenantDep) -> Response:
+async def list_(services: ServicesDep, tenant: TenantDep) -> KeptConnectionList:
     """Connections that were made here, by name. `GET /v1/models` has the operator's as well."""
-    return JSONResponse({"data": await list_connections(services.engine, tenant)})
+    return await list_connections(services.engine, tenant)
 
 
 @router.get(
     "/{connection_name}",
-    responses=answers_with(connection_answers.KeptConnection) | NOT_FOUND,
+    response_model_exclude_unset=True,
+    responses=NOT_FOUND,
     summary="Read a connection",
 )
 @needs(Scope.ADMIN)
-async def get(connection_name: ConnectionName, services: ServicesDep, tenant: TenantDep) -> Response:
+async def get(connection_name: ConnectionName, services: ServicesDep, tenant: TenantDep) -> KeptConnection:
     """A connection, without its key."""
-    return JSONResponse(await find_connection(services.engine, tenant, connection_name))
+    return await find_connection(services.engine, tenant, connection_name)
 
 
 @router.patch(
     "/{connection_name}",
-    responses=answers_with(connection_answers.KeptConnection) | NOT_FOUND,
+    response_model_exclude_unset=True,
+    responses=NOT_FOUND,
     summary="Change a connection",
 )
 @needs(Scope.ADMIN)
 async def change(
     connection_name: ConnectionName, body: ConnectionChangeIn, services: ServicesDep, tenant: TenantDep
-) -> Response:
+) -> KeptConnection:
     """Changes what is named.
 
     Jobs under way keep URL, limits and prices as they were when they were submitted. A new key reaches them within
     seconds, unless the connection leads elsewhere by now: with another scheme, host or port the key has to be given anew.
     """
-    changed = await change_connection(services.making_connections, tenant, connection_name, body.changes())
-    return JSONResponse(changed)
+    return await change_connection(services.making_connections, tenant, connection_name, body.changes())
 
 
 @router.delete("/{connection_name}", status_code=204, responses=NOT_FOUND, summary="Delete a connection")

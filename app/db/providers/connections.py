@@ -10,6 +10,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.providers.tables import KeptConnection
+from app.domain.providers.model import ConnectionKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class ConnectionRow:
     tenant: str
     name: str
     is_current: bool
-    kind: str
+    kind: ConnectionKind
     base_url: str
     sealed_key: str | None
     key_hint: str | None

@@ -8,6 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from app.domain.labels.annotation import Annotation, Answer, Kind, Place
+from app.domain.labels.human_agreement import (
+    AgreementWithJudge,
+    HumanAgreement,
+    WeightedAgreement,
+    WeightedWithJudge,
+)
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.statistics.fleiss import NO_JOINT, fleiss_kappa
 from app.domain.statistics.joint_agreement import joint_agreement
@@ -49,94 +55,13 @@ _SIGNS = {Answer.FIRST: 1.0, Answer.SECOND: -1.0, Answer.EQUAL: 0.0}
 NO_PAIRS = "no_pairs: no pair has two different scores from this judge"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeAgreement:
-    """How far annotators agree with one judge.
-
-    Attributes:
-        judge: Its label.
-        kendall_tau: Of scores τ_b between the judge's and the annotators' mean, of pairs τ_A over all answers.
-        spearman_rho: Between the same; ``None`` for pairs, which have none.
-        without_score: Things with an answer that the judge gave no score.
-        same_score: Pairs to whose sentences the judge gave the same score; ``None`` where there are no pairs.
-        weighted_tau: ``kendall_tau`` of the population from which labelling rounds drew, each thing counting for as many
-            as it stands for.
-        weighted_rho: The same of ``spearman_rho``.
-        joint: Exact agreement, quadratic κ and ordinal α of the judge's score with each answer, a thing counting once however
-            many answered; of whole scores only, so neither of pairs nor of means of sentences' scores.
-        weighted_joint: The same of that population.
-    """
-
-    judge: str
-    kendall_tau: Metric
-    spearman_rho: Metric | None
-    without_score: int
-    same_score: int | None
-    weighted_tau: Metric
-    weighted_rho: Metric | None
-    joint: Mapping[str, Metric] = field(default_factory=dict)
-    weighted_joint: Mapping[str, Metric] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotatorAgreement:
-    """The answers about one kind of thing on one dimension.
-
-    Attributes:
-        kind: What was looked at.
-        dimension: On which; ``None`` where PersonaGym's rubrics were used.
-        task: The task whose rubric it was; ``None`` otherwise.
-        annotators: How many people answered.
-        things: How many things have an answer.
-        answers: How many answers there are.
-        not_applicable: Things that all who answered found to carry no such trait; in no correlation.
-        fleiss_kappa: Among the annotators.
-        judges: Each judge's agreement with them.
-        weighted_kappa: ``fleiss_kappa`` of the population from which labelling rounds drew.
-        population: How many things these rounds drew from.
-        covered: How many of them are in strata of which somebody answered something; the weighted figures are of these.
-    """
-
-    kind: Kind
-    dimension: str | None
-    task: str | None
-    annotators: int
-    things: int
-    answers: int
-    not_applicable: int
-    fleiss_kappa: Metric
-    judges: tuple[JudgeAgreement, ...]
-    weighted_kappa: Metric
-    population: int
-    covered: int
-
-    def to_json(self) -> dict[str, object]:
-        """In the HTTP contract's form."""
-        return {
-            "kind": self.kind.value,
-            "dimension": self.dimension,
-            "task": self.task,
-            "annotators": self.annotators,
-            "n": self.things,
-            "answers": self.answers,
-            "not_applicable": self.not_applicable,
-            "fleiss_kappa": self.fleiss_kappa.to_json(),
-            "weighted": {
-                "fleiss_kappa": self.weighted_kappa.to_json(),
-                "population": self.population,
-                "covered": self.covered,
-            },
-            "judges": [_judge_json(judge) for judge in self.judges],
-        }
-
-
 def annotation_agreement(
     annotations: Sequence[Annotation],
     tasks: Mapping[int, str],
     judges: Mapping[str, Judged],
     seed: int,
     sampling: Sampling,
-) -> list[AnnotatorAgreement]:
+) -> list[HumanAgreement]:
     """The agreement by kind and dimension; of PersonaGym's grades by task.
 
     Args:
@@ -164,7 +89,7 @@ def _group(
     judges: Mapping[str, Judged],
     seed: int,
     sampling: Sampling,
-) -> AnnotatorAgreement:
+) -> HumanAgreement:
     by_subject: dict[Subject, list[Annotation]] = defaultdict(list)
     for each in sorted(found, key=lambda one: (one.place, one.other or one.place, one.annotator)):
         by_subject[each.subject].append(each)
@@ -174,23 +99,25 @@ def _group(
     sizes = sampling.sizes.get((kind, dimension), {})
     strata = {subject: sampling.drawn[subject] for subject in by_subject if subject in sampling.drawn}
     subject_weights = _subject_weights(strata, sizes)
-    return AnnotatorAgreement(
-        kind=kind,
+    return HumanAgreement(
+        kind=kind.value,
         dimension=dimension,
         task=task,
         annotators=len({each.annotator for each in found}),
-        things=len(answered),
+        n=len(answered),
         answers=len(found),
         not_applicable=sum(
             all(each.answer is Answer.NOT_APPLICABLE for each in answers) for answers in answered
         ),
         fleiss_kappa=fleiss_kappa(_counts(answered), cluster_weights(seed, key, len(answered))),
-        judges=tuple(
-            compare(judge, scores, answered, seed, key, subject_weights) for judge, scores in judges.items()
+        weighted=WeightedAgreement(
+            fleiss_kappa=_weighted_kappa(by_subject, strata, sizes, seed, key),
+            population=sum(sizes.values()),
+            covered=sum(sizes[stratum] for stratum in set(strata.values())),
         ),
-        weighted_kappa=_weighted_kappa(by_subject, strata, sizes, seed, key),
-        population=sum(sizes.values()),
-        covered=sum(sizes[stratum] for stratum in set(strata.values())),
+        judges=[
+            compare(judge, scores, answered, seed, key, subject_weights) for judge, scores in judges.items()
+        ],
     )
 
 
@@ -237,7 +164,7 @@ def _scores(
     seed: int,
     key: tuple[str, ...],
     subject_weights: Mapping[Subject, float],
-) -> JudgeAgreement:
+) -> AgreementWithJudge:
     compared: list[_Compared] = []
     without = 0
     for answers in answered:
@@ -248,20 +175,34 @@ def _scores(
             stands_for = subject_weights.get(answers[0].subject, 0.0)
             compared.append(_Compared(given, score, answers[0].place.response, stands_for))
     series = _series(compared, seed, key)
-    tau, rho = (coefficient(*series) for coefficient in (kendall_tau, spearman_rho))
     whole = compared if answered[0][0].kind is Kind.SENTENCES or answered[0][0].dimension is None else ()
     joint = _joint(whole, [1.0] * len(compared), seed, key)
+    return AgreementWithJudge(
+        judge=judge,
+        kendall_tau=kendall_tau(*series),
+        spearman_rho=spearman_rho(*series),
+        **joint,
+        weighted=_weighted(compared, joint, seed, key),
+        left_out={"without_score": without},
+    )
+
+
+def _weighted(
+    compared: "Sequence[_Compared]", joint: Mapping[str, Metric], seed: int, key: tuple[str, ...]
+) -> WeightedWithJudge:
+    """The same figures of what labelling rounds drew from."""
     known = [each for each in compared if each.stands_for]
     if not known:
         nothing = Metric.missing(NOT_DRAWN)
         none = dict.fromkeys(joint, nothing)
-        return JudgeAgreement(judge, tau, rho, without, None, nothing, nothing, joint, none)
+        return WeightedWithJudge(kendall_tau=nothing, spearman_rho=nothing, **none)
     stands = np.array([each.stands_for for each in known])
     series = _series(known, seed, key)
-    weighted_tau = weighted_kendall_tau(*series, stands)
-    weighted_rho = weighted_spearman_rho(*series, stands)
-    weighted = _joint(known, stands.tolist(), seed, key) if joint else {}
-    return JudgeAgreement(judge, tau, rho, without, None, weighted_tau, weighted_rho, joint, weighted)
+    return WeightedWithJudge(
+        kendall_tau=weighted_kendall_tau(*series, stands),
+        spearman_rho=weighted_spearman_rho(*series, stands),
+        **(_joint(known, stands.tolist(), seed, key) if joint else {}),
+    )
 
 
 class _Compared(NamedTuple):
@@ -317,7 +258,7 @@ def _pairs(
     seed: int,
     key: tuple[str, ...],
     subject_weights: Mapping[Subject, float],
-) -> JudgeAgreement:
+) -> AgreementWithJudge:
     """τ_A: answers that agree with the order of the judge's scores, less those against it, by all answers."""
     sums, counts, stands_for, without, same = [], [], [], 0, 0
     for answers in answered:
@@ -335,7 +276,12 @@ def _pairs(
     known = rows[:, rows[2] > 0]
     tau = _ratio(rows[0], rows[1], seed, key, NO_PAIRS)
     weighted = _ratio(known[0] * known[2], known[1] * known[2], seed, key, NOT_DRAWN)
-    return JudgeAgreement(judge, tau, None, without, same, weighted, None)
+    return AgreementWithJudge(
+        judge=judge,
+        kendall_tau=tau,
+        weighted=WeightedWithJudge(kendall_tau=weighted),
+        left_out={"without_score": without, "same_score": same},
+    )
 
 
 def _ratio(sums: FloatArray, counts: FloatArray, seed: int, key: tuple[str, ...], reason: str) -> Metric:
@@ -352,18 +298,3 @@ def _both(scores: Judged, pair: Annotation) -> tuple[float | None, float | None]
     return scores.get((pair.dimension, pair.place)), (
         None if other is None else scores.get((pair.dimension, other))
     )
-
-
-def _judge_json(found: JudgeAgreement) -> dict[str, object]:
-    shown: dict[str, object] = {"judge": found.judge, "kendall_tau": found.kendall_tau.to_json()}
-    if found.spearman_rho is not None:
-        shown["spearman_rho"] = found.spearman_rho.to_json()
-    shown |= {name: each.to_json() for name, each in found.joint.items()}
-    weighted = {"kendall_tau": found.weighted_tau.to_json()}
-    if found.weighted_rho is not None:
-        weighted["spearman_rho"] = found.weighted_rho.to_json()
-    weighted |= {name: each.to_json() for name, each in found.weighted_joint.items()}
-    left_out = {"without_score": found.without_score}
-    if found.same_score is not None:
-        left_out["same_score"] = found.same_score
-    return shown | {"weighted": weighted, "left_out": left_out}

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+ConnectionKind = Literal["openai", "anthropic", "completions"]
+"""The wire format that a provider speaks; ``completions`` is OpenAI's older one for base models, which know no roles."""
 
 
 @dataclass(frozen=True, slots=True)

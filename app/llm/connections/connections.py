@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import yaml
@@ -19,11 +19,9 @@ from pydantic import (
 
 from app.domain.keys.allowed_models import is_allowed, models_of
 from app.domain.providers.extra import fixed_field
+from app.domain.providers.model import ConnectionKind
 from app.guard.targets import Guard
 from app.telemetry.redaction import traces_of
-
-ConnectionKind = Literal["openai", "anthropic", "completions"]
-"""The wire format that a provider speaks; ``completions`` is OpenAI's older one for base models, which know no roles."""
 
 SIMULATED = "simulated"
 SIMULATED_ANTHROPIC = "simulated-anthropic"

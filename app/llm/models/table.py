@@ -15,9 +15,9 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from app.domain.providers.extra import EXTRA_FIELDS
-from app.domain.providers.model import Model, Takes
+from app.domain.providers.model import ConnectionKind, Model, Takes
 from app.domain.providers.parameters import Sent, sent_parameters
-from app.llm.connections.connections import Connection, ConnectionKind
+from app.llm.connections.connections import Connection
 
 FILE = "table.yaml"
 

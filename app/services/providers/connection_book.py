@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import cast
 from urllib.parse import urlsplit
 
 import structlog
@@ -19,7 +18,6 @@ from app.db.providers.connections import ConnectionRow
 from app.guard.targets import PORTS, Guard
 from app.llm.connections.connections import (
     Connection,
-    ConnectionKind,
     ConnectionLimits,
     Connections,
     ModelPrices,
@@ -197,7 +195,7 @@ class ConnectionBook:
     def _connection(self, row: ConnectionRow, key: SecretStr | None) -> Connection:
         return Connection(
             id=reference(row),
-            kind=cast("ConnectionKind", row.kind),
+            kind=row.kind,
             base_url=row.base_url,
             api_key=key,
             limits=ConnectionLimits.model_validate(row.limits),

@@ -12,12 +12,12 @@ from app.db.locks import lock
 from app.db.providers import connections
 from app.db.providers.connections import ConnectionRow
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.providers.contract import KeptConnection, KeptConnectionList
 from app.guard.targets import Guard
 from app.llm.connections.connections import SIMULATED, SIMULATED_ANTHROPIC, Connections
 from app.services.errors import NameTakenError, NotFoundError
 from app.services.providers.connection_book import binding, origin
 from app.services.providers.guarded_urls import check_url
-from app.services.timestamps import time_json
 from app.vault.secret_cipher import SealError, SecretCipher
 
 Json = dict[str, Any]
@@ -56,7 +56,7 @@ class ConnectionDependencies:
 
 async def create_connection(
     deps: ConnectionDependencies, tenant: str, values: Mapping[str, Any], key: SecretStr | None
-) -> Json:
+) -> KeptConnection:
     """Keeps a connection.
 
     Args:
@@ -86,13 +86,14 @@ async def create_connection(
     return await find_connection(deps.engine, tenant, name)
 
 
-async def list_connections(engine: AsyncEngine, tenant: str) -> list[Json]:
+async def list_connections(engine: AsyncEngine, tenant: str) -> KeptConnectionList:
     """A tenant's connections by name."""
     async with engine.connect() as connection:
-        return [connection_json(row) for row in await connections.list_current(connection, tenant)]
+        rows = await connections.list_current(connection, tenant)
+    return KeptConnectionList(data=[_show(row) for row in rows])
 
 
-async def find_connection(engine: AsyncEngine, tenant: str, name: str) -> Json:
+async def find_connection(engine: AsyncEngine, tenant: str, name: str) -> KeptConnection:
     """A connection.
 
     Raises:
@@ -100,12 +101,12 @@ async def find_connection(engine: AsyncEngine, tenant: str, name: str) -> Json:
     """
     async with engine.connect() as connection:
         versions = await connections.list_versions(connection, tenant, name)
-    return connection_json(_current(versions))
+    return _show(_current(versions))
 
 
 async def change_connection(
     deps: ConnectionDependencies, tenant: str, name: str, changes: Mapping[str, Any]
-) -> Json:
+) -> KeptConnection:
     """Changes a connection; what is not named stays.
 
     Jobs under way keep URL, limits and prices; a new key reaches those whose requests go to the same scheme, host and port.
@@ -150,25 +151,10 @@ async def delete_connection(engine: AsyncEngine, tenant: str, name: str) -> None
             raise NotFoundError("connection not found")
 
 
-def connection_json(row: ConnectionRow) -> Json:
-    """A connection without its key."""
-    return {
-        "name": row.name,
-        "object": "connection",
-        "version": row.version,
-        "kind": row.kind,
-        "base_url": row.base_url,
-        "key_set": row.sealed_key is not None,
-        "key_hint": row.key_hint,
-        "limits": row.limits,
-        "prices": row.prices,
-        "models": row.models,
-        "batches": row.batches,
-        "families": row.families,
-        "description": row.description,
-        "created_at": time_json(row.created_at),
-        "updated_at": time_json(row.updated_at),
-    }
+def _show(row: ConnectionRow) -> KeptConnection:
+    """A connection without its key; what is not set of a limit or price stays so."""
+    shown = {name: getattr(row, name) for name in KeptConnection.model_fields.keys() - {"object", "key_set"}}
+    return KeptConnection(object="connection", key_set=row.sealed_key is not None, **shown)
 
 
 def _current(versions: list[ConnectionRow]) -> ConnectionRow:

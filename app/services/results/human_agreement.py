@@ -1,7 +1,6 @@
 """Agreement between annotators and judges, for results."""
 
 import asyncio
-import json
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,6 +16,7 @@ from app.db.results import response_pages
 from app.db.results.response_pages import Judgements, Position
 from app.domain.labels.agreement import Sampling, Stratum, Subject, annotation_agreement
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Kind, Place
+from app.domain.labels.human_agreement import HumanAgreement
 from app.services.job_context import JobContext, JobContexts
 
 REMEMBERED_JOBS = 64
@@ -28,17 +28,17 @@ State = tuple[int, Decimal, int, datetime | None]
 """How many annotations there are, the sum of the moments at which they were given, how many rounds, and when the job ended."""
 
 
-class HumanAgreement:
+class HumanAgreementReader:
     """One a process; remembers what it computed until somebody annotates or draws a round, or the job goes on."""
 
     def __init__(self, engine: AsyncEngine, contexts: JobContexts) -> None:
         self._engine = engine
         self._contexts = contexts
-        self._computed: OrderedDict[str, tuple[State, str]] = OrderedDict()
+        self._computed: OrderedDict[str, tuple[State, list[HumanAgreement]]] = OrderedDict()
         self._computing = asyncio.Lock()
 
-    async def read(self, job: JobRow) -> str | None:
-        """The agreement as JSON text; ``None`` where nobody has annotated."""
+    async def read(self, job: JobRow) -> list[HumanAgreement] | None:
+        """The agreement, for all who ask and none to change; ``None`` where nobody has annotated."""
         async with self._engine.connect() as connection:
             count, moments, rounds = await annotations.state(connection, job.tenant, job.id)
         if not count:
@@ -51,19 +51,19 @@ class HumanAgreement:
                 self._keep(job, state, known)
         return known
 
-    def _known(self, job: JobRow, state: State) -> str | None:
+    def _known(self, job: JobRow, state: State) -> list[HumanAgreement] | None:
         known = self._computed.get(job.id)
         if known is None or known[0] != state or job.finished_at is None:
             return None
         self._computed.move_to_end(job.id)
         return known[1]
 
-    def _keep(self, job: JobRow, state: State, text: str) -> None:
-        self._computed[job.id] = (state, text)
+    def _keep(self, job: JobRow, state: State, found: list[HumanAgreement]) -> None:
+        self._computed[job.id] = (state, found)
         while len(self._computed) > REMEMBERED_JOBS:
             self._computed.popitem(last=False)
 
-    async def _compute(self, job: JobRow) -> str:
+    async def _compute(self, job: JobRow) -> list[HumanAgreement]:
         context = await self._contexts.get(job.tenant, job.id)
         found: list[Annotation] = []
         async with self._engine.connect() as connection:
@@ -81,27 +81,26 @@ class HumanAgreement:
                 judged |= await response_pages.judgements_of(
                     connection, job.tenant, job.id, part, graded=context.spec.gym is not None
                 )
-        return await asyncio.to_thread(_agreement_json, context, found, judged, rounds)
+        return await asyncio.to_thread(_agreement, context, found, judged, rounds)
 
 
-def _agreement_json(
+def _agreement(
     context: JobContext,
     found: Sequence[Annotation],
     judged: dict[Position, Judgements],
     rounds: Sequence[RoundRow],
-) -> str:
+) -> list[HumanAgreement]:
     """CPU only."""
     scores: list[Scores] = [{} for _ in context.spec.judges]
     for position, judgements in judged.items():
         _add_scores(scores, context, position, judgements)
-    agreement = annotation_agreement(
+    return annotation_agreement(
         found,
         {cell.ordinal: cell.task.id for cell in context.cells},
         {judge.label: given for judge, given in zip(context.spec.judges, scores, strict=True)},
         context.spec.seed,
         _sampling(rounds),
     )
-    return json.dumps([each.to_json() for each in agreement], separators=(",", ":"))
 
 
 def _sampling(rounds: Sequence[RoundRow]) -> Sampling:

@@ -12,9 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.retries import count_reopenings
+from app.domain.results.contract import json_text
 from app.services.job_context import JobContexts
 from app.services.results.compute import compute_results
-from app.services.results.human_agreement import HumanAgreement
+from app.services.results.human_agreement import HumanAgreementReader
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +54,7 @@ class ResultsReader:
     def __init__(self, engine: AsyncEngine, contexts: JobContexts) -> None:
         self._engine = engine
         self._contexts = contexts
-        self._people = HumanAgreement(engine, contexts)
+        self._people = HumanAgreementReader(engine, contexts)
         self._computed: OrderedDict[str, _Computed] = OrderedDict()
         self._renewals: set[asyncio.Task[Any]] = set()
 
@@ -63,7 +64,7 @@ class ResultsReader:
         agreement = await self._people.read(job)
         if agreement is None:
             return results
-        return f'{results.removesuffix("}")},"human_agreement":{agreement}}}'
+        return f'{results.removesuffix("}")},"human_agreement":{json_text(agreement)}}}'
 
     async def _read(self, job: JobRow) -> str:
         async with self._engine.connect() as connection:

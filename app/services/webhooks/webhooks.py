@@ -20,7 +20,6 @@ from app.services.errors import IdempotencyConflictError, NotFoundError, TooOfte
 from app.services.idempotency import ClientKey
 from app.services.identifiers import new_id
 from app.services.providers.guarded_urls import check_url
-from app.services.timestamps import time_json
 from app.services.webhooks.secrets import opened, sealed
 from app.vault.secret_cipher import SealError, SecretCipher
 
@@ -171,7 +170,7 @@ async def send_test(engine: AsyncEngine, tenant: str, webhook_id: str) -> Delive
     found = await find_webhook(engine, tenant, webhook_id)
     if not found.enabled:
         raise WrongStateError("the webhook is disabled; enable it first")
-    now = time_json(datetime.now(UTC))
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     payload = json.dumps({"type": TEST_EVENT, "timestamp": now, "data": {"webhook": webhook_id}})
     async with engine.begin() as connection:
         await lock(connection, f"tests of {webhook_id}")

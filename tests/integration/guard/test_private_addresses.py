@@ -181,7 +181,7 @@ async def test_no_spelling_of_a_private_address_can_be_saved_as_a_connection(
         with pytest.raises(InvalidJobError) as refused:
             await change_connection(deps, TENANT, "kept", {"base_url": url, "api_key": SecretStr("a key")})
         assert refused.value.errors[0].pointer == "/base_url"
-    assert [kept["base_url"] for kept in await list_connections(engine, TENANT)] == [
+    assert [kept.base_url for kept in (await list_connections(engine, TENANT)).data] == [
         "https://93.184.215.14/v1"
     ]
     assert listener.connections == 0
@@ -189,7 +189,7 @@ async def test_no_spelling_of_a_private_address_can_be_saved_as_a_connection(
 
 def _connection(url: str, name: str) -> dict[str, object]:
     nothing: dict[str, object] = {"models": None, "batches": False, "description": None}
-    return {"name": name, "kind": "openai", "base_url": url, "limits": {}, "prices": {}} | nothing
+    return {"name": name, "kind": "openai", "base_url": url, "limits": {"models": {}}, "prices": {}} | nothing
 
 
 @pytest.mark.parametrize("door", DOORS)

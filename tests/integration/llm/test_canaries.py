@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatRequest, Model
+from app.domain.providers.model import ChatRequest, ConnectionKind, Model
 from app.guard.targets import Guard
 from app.llm.batches.anthropic import AnthropicBatches
 from app.llm.batches.openai import OpenAIBatches
-from app.llm.connections.connections import Connection, ConnectionKind
+from app.llm.connections.connections import Connection
 from app.llm.formats.anthropic import AnthropicChat
 from app.llm.formats.chat import Chat
 from app.llm.formats.openai import OpenAIChat

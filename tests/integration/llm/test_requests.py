@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from app.domain.providers.model import ChatRequest
+from app.domain.providers.model import ChatRequest, ConnectionKind
 from app.llm import gateway as gateway_module
-from app.llm.connections.connections import Connection, ConnectionKind, Connections
+from app.llm.connections.connections import Connection, Connections
 from app.llm.gateway import Gateway
 from app.llm.transports import TransportKind
 from app.ports import FailureKind, Fingerprint, ModelCallError

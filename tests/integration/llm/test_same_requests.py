@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatRequest
-from app.llm.connections.connections import Connection, ConnectionKind, Connections
+from app.domain.providers.model import ChatRequest, ConnectionKind
+from app.llm.connections.connections import Connection, Connections
 from app.llm.gateway import Gateway
 from app.llm.transports import TransportKind
 from tests.integration.llm.conftest import KEY, Ask, good

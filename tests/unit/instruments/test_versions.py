@@ -123,3 +123,8 @@ def test_the_latest_is_what_new_jobs_get() -> None:
     root = files("app.instruments")
     assert load_atomic().version == versions_of(root, "atomic")[-1]
     assert load_personagym().version == versions_of(root, "personagym")[-1]
+
+
+def test_the_latest_is_read_once_by_whatever_name() -> None:
+    assert load_atomic() is load_atomic(load_atomic().version)
+    assert load_personagym() is load_personagym(load_personagym().version)

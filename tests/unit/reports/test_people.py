@@ -20,7 +20,10 @@ def agreement(dimension: str, judge: str) -> list[dict[str, object]]:
     given: dict[tuple[str | None, Place], float] = {
         (dimension, place): score for place, score in zip(places, scores, strict=False)
     }
-    return [group.to_json() for group in annotation_agreement(found, {}, {judge: given}, 0, Sampling())]
+    return [
+        group.model_dump(exclude_unset=True)
+        for group in annotation_agreement(found, {}, {judge: given}, 0, Sampling())
+    ]
 
 
 async def section(people: list[dict[str, object]] | None) -> str:

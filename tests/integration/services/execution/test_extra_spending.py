@@ -16,10 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.execution.result_rows import ResultWriter
 from app.domain.jobs.budget import NANOS, Budget
-from app.domain.providers.model import ChatRequest, Model, ModelParameters, Stage, Usage
+from app.domain.providers.model import ChatRequest, ConnectionKind, Model, ModelParameters, Stage, Usage
 from app.domain.providers.parameters import DEFAULT_OUTPUT_BOUND
 from app.llm.batches.gateway import BatchGateway
-from app.llm.connections.connections import Connection, ConnectionKind, Connections, ModelPrices
+from app.llm.connections.connections import Connection, Connections, ModelPrices
 from app.llm.gateway import Gateway
 from app.llm.models.prices import GenaiPriceBook
 from app.llm.models.table import takes_at

@@ -92,7 +92,7 @@ class TestKeys:
         (row,) = await execute(deps.engine, "SELECT connections::text AS text FROM connections")
         for shown in (row.text, str(made), str(await list_connections(deps.engine, TENANT))):
             assert "q7Zf3Lw9" not in shown
-        assert (made["key_set"], made["key_hint"]) == (True, "n5Rc")
+        assert (made.key_set, made.key_hint) == (True, "n5Rc")
 
     async def test_it_is_sent_to_its_own_server(self, deps: ConnectionDependencies) -> None:
         async with StubProvider(GOOD) as provider:
@@ -111,9 +111,9 @@ class TestKeys:
             await change_connection(deps, TENANT, "lab", {"base_url": url})
         assert refused.value.errors[0].pointer == "/api_key"
         unchanged = await find_connection(deps.engine, TENANT, "lab")
-        assert unchanged["base_url"] == "https://93.184.215.14/v1"
+        assert unchanged.base_url == "https://93.184.215.14/v1"
         changed = await change_connection(deps, TENANT, "lab", {"base_url": url, "api_key": None})
-        assert (changed["base_url"], changed["key_set"]) == (url, False)
+        assert (changed.base_url, changed.key_set) == (url, False)
 
     async def test_of_base_models_it_is_sent_with_their_wire_format(
         self, deps: ConnectionDependencies
@@ -129,8 +129,8 @@ class TestKeys:
     async def test_another_path_does_not(self, deps: ConnectionDependencies) -> None:
         made = await create_connection(deps, TENANT, values("https://93.184.215.14/v1"), KEY)
         changed = await change_connection(deps, TENANT, "lab", {"base_url": "https://93.184.215.14/v2"})
-        assert changed["key_set"]
-        assert changed["version"] != made["version"]
+        assert changed.key_set
+        assert changed.version != made.version
 
     async def test_one_that_was_moved_to_another_row_cannot_be_read(
         self, deps: ConnectionDependencies
@@ -152,9 +152,8 @@ class TestKeys:
         with pytest.raises(InvalidJobError) as refused:
             await create_connection(deps, TENANT, values("https://93.184.215.14/v1"), KEY)
         assert "ASSAY_ENCRYPTION_KEYS" in refused.value.errors[0].message
-        assert not (await create_connection(deps, TENANT, values("https://93.184.215.14/v1"), None))[
-            "key_set"
-        ]
+        made = await create_connection(deps, TENANT, values("https://93.184.215.14/v1"), None)
+        assert not made.key_set
 
     async def test_keys_are_rotated_by_listing_two(self, engine: AsyncEngine) -> None:
         async with StubProvider(GOOD, GOOD) as provider:
@@ -186,7 +185,7 @@ class TestNames:
         await delete_connection(deps.engine, TENANT, "lab")
         with pytest.raises(NotFoundError):
             await find_connection(deps.engine, TENANT, "lab")
-        assert await find_connection(deps.engine, "other", "lab")
+        assert (await find_connection(deps.engine, "other", "lab")).name == "lab"
 
     @pytest.mark.parametrize("met", [True, False], ids=["met by the worker", "unmet"])
     async def test_a_worker_calls_a_version_for_no_tenant_but_its_own(

@@ -1,6 +1,7 @@
 import pytest
 
-from app.llm.connections.connections import Connection, ConnectionKind
+from app.domain.providers.model import ConnectionKind
+from app.llm.connections.connections import Connection
 from app.llm.connections.provider_names import provider_of
 
 

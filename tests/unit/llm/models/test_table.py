@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.domain.providers.model import Model, ModelParameters
-from app.llm.connections.connections import Connection, ConnectionKind
+from app.domain.providers.model import ConnectionKind, Model, ModelParameters
+from app.llm.connections.connections import Connection
 from app.llm.models.table import (
     End,
     Table,
