@@ -14,6 +14,8 @@ from tests.unit.check_sample import check_of
 from tests.unit.reports.page import page_of
 from tests.unit.reports.sample import Sample, response_of, results_of, sample
 
+pytestmark = pytest.mark.usefixtures("_drawn_once")
+
 
 @pytest.fixture(scope="module")
 def job() -> Sample:

@@ -1,10 +1,14 @@
 """The report's section on what people say of the judges."""
 
+import pytest
+
 from app.domain.labels.agreement import Sampling, annotation_agreement
 from app.domain.labels.annotation import Annotation, Answer, Place
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import sample, stream
+
+pytestmark = pytest.mark.usefixtures("_drawn_once")
 
 
 def agreement(dimension: str, judge: str) -> list[dict[str, object]]:
