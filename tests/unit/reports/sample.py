@@ -4,6 +4,7 @@ import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -114,8 +115,9 @@ class Sample:
     responses: list[JudgedResponse]
 
 
+@cache
 def sample(instructions: int = 2, iterations: int = 2, *, seed: int = 7) -> Sample:
-    """A job of 2 models × 9 personas × 3 tasks with two judges, refusals, failures and unreadable replies."""
+    """A job of 2 models × 9 personas × 3 tasks with two judges, refusals, failures and unreadable replies; all tests share it."""
     draw = random.Random(seed)
     responses = [
         _response(draw, model, persona, task, item, run, run // iterations + 1, run % iterations)
