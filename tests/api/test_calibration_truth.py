@@ -67,8 +67,9 @@ def job(stack: Service, texts: list[Text]) -> Iterator[Json]:
             for each in texts
         ],
         "judges": ["simulated/sim-judge"],
+        "judging": {"sentences_per_call": 20},
     }
-    made = stack.wait(stack.submit(body)["id"], "completed")
+    made = stack.wait(stack.submit(body)["id"], "completed", seconds=240)
     people = {each.text: each.people for each in texts}
     said = {
         response["id"]: people[response["text"]]
@@ -134,6 +135,20 @@ class TestABiasedJudge:
         figure = self.figure(stack, job, "differences", metric, a="exact", b="flattered")
         assert holds(figure["ci95_texts"], real)
         assert abs(figure["calibrated"]["value"] - real) < abs(figure["judged"] - real)
+
+    def test_passes_a_gate_that_the_calibrated_figure_does_not(
+        self, stack: Service, job: Json, texts: list[Text], metric: str
+    ) -> None:
+        real = truth(texts, metric, "flattered")
+        judged = self.figure(stack, job, "totals", metric, model="flattered")["judged"]
+        wrong = f"{metric}@model=flattered{'<=' if judged < real else '>='}{(judged + 2 * real) / 3:.3f}"
+        thresholds = [f"{wrong}{calibrated} over these personas" for calibrated in ("", " calibrated")]
+        gate = stack.get(f"/v1/jobs/{job['id']}/gate", params={"threshold": thresholds}).json()
+        plain, calibrated = gate["checks"]
+        assert plain["verdict"] == "pass"
+        assert calibrated["verdict"] in {"inconclusive", "fail"}
+        assert calibrated["of"] == {"model": "flattered"}
+        assert holds(calibrated["ci95"], real)
 
     def figure(self, stack: Service, job: Json, kind: str, metric: str, **keys: str) -> Json:
         (data,) = stack.get(f"/v1/jobs/{job['id']}/calibration").json()["data"]

@@ -28,6 +28,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.keys.api_key import Scope
 from app.domain.labels.annotation import MOST_ROWS, ROWS_AT_ONCE
 from app.domain.labels.annotation_file import AnnotationDraft, read_csv
+from app.domain.labels.calibration import HALF_WIDTH
 from app.domain.labels.contract import (
     AnnotationList,
     AnnotationsIn,
@@ -207,7 +208,7 @@ async def calibration(
     tenant: TenantDep,
     half_width: Annotated[
         float, Query(gt=0, le=1, description="How narrow an interval labels are counted for.")
-    ] = 0.03,
+    ] = HALF_WIDTH,
 ) -> JobCalibration:
     """Prediction-powered estimates of MEAN and ACC_atom from the labels of rounds of sentences, beside the judges' own.
 

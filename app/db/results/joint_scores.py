@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.results.result_queries import FETCHED
+
 
 @dataclass(frozen=True, slots=True)
 class JointRow:
@@ -63,7 +65,7 @@ async def joint_scores_of_responses(
     connection: AsyncConnection, tenant: str, job_id: str, traits: Collection[tuple[int, int]]
 ) -> list[ResponseJointRow]:
     """All scored sentences on the dimension that these (cell, trait) are about, by response and by who gave which score."""
-    rows = await connection.execute(
+    rows = await connection.stream(
         text(
             "SELECT ordinal, run, item, scores, count(*) FROM ("
             " SELECT c.ordinal, v.run, v.item, array_agg(ARRAY[v.judge, v.score] ORDER BY v.judge) AS scores"
@@ -80,4 +82,5 @@ async def joint_scores_of_responses(
             "traits": [trait for _, trait in traits],
         },
     )
-    return [ResponseJointRow(*row) for row in rows]
+    # Some ten thousand rows at once would hold up whoever else uses the event loop.
+    return [ResponseJointRow(*row) async for part in rows.partitions(FETCHED) for row in part]

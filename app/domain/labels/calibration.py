@@ -38,6 +38,8 @@ NOT_CALIBRATED: Mapping[str, str] = {
     "persona_score": "whole_answers: it is of grades of whole answers, and rounds draw single sentences of them",
 }
 """Why the others have no calibrated figure: without what people say of all sentences of a text, theirs is not known."""
+HALF_WIDTH = 0.03
+"""How narrow an interval labels are counted for, unless somebody says."""
 LEAST_INFORMATION = 0.05
 """Sensitivity + specificity − 1, by which Rogan and Gladen divide; 0 is a judge who answers by chance."""
 UNINFORMATIVE = "uninformative_judge: on what was labelled of a level, the judge tells sentences in it from others no better than chance"

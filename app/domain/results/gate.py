@@ -9,8 +9,10 @@ from typing import Any, Literal, NamedTuple, cast
 from pydantic import Field
 
 from app.domain.contract import Answer
+from app.domain.labels.contract import JobCalibration
 from app.domain.metrics.metric import NOT_COMPUTED
 from app.domain.metrics.registry import names
+from app.domain.results.calibrated_totals import NOT_LABELLED, calibrated_totals, check_calibrated
 from app.domain.results.comparison import METRICS as COMPARED
 from app.domain.results.comparison import TASK_SCORE, Difference, Figures, compare, figures_of
 from app.domain.results.coverage import (
@@ -46,7 +48,7 @@ POPULATIONS: Mapping[str, IntervalKind] = {"personas like these": "personas", "t
 """What a threshold may be ``over``, and the interval that is over it."""
 
 _FORM = re.compile(
-    r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)(?: over (personas like these|these personas))?"
+    r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)( calibrated)?(?: over (personas like these|these personas))?"
 )
 _NOT_WORSE = re.compile(
     r"([a-z_]+)(?:@(.+?))? not worse than (job_[0-9A-Za-z]+)(?::(\S+))? by (\d{1,6}(?:\.\d{1,9})?)"
@@ -89,6 +91,7 @@ class Threshold:
         limit: The bound; with a ``reference`` how much worse than that the figure may be.
         interval: Which one decides; ``None`` for the one that the gate takes.
         reference: What the figure is compared with; ``None`` for a bound.
+        calibrated: Whether the figure is as people would give it, not as the judges do.
     """
 
     text: str
@@ -98,6 +101,7 @@ class Threshold:
     limit: float
     interval: IntervalKind | None = None
     reference: Reference | None = None
+    calibrated: bool = False
 
 
 class GateCheck(Answer):
@@ -130,8 +134,8 @@ class Gate(Answer):
 def parse_threshold(text: str) -> Threshold:
     """A threshold from its text.
 
-    ``metric[@key=value,…]>=limit`` or ``<=`` (``:gte:`` and ``:lte:`` mean the same), and perhaps `` over personas like these`` or
-    `` over these personas``; or ``metric[@key=value,…] not worse than job[:model] by margin``.
+    ``metric[@key=value,…]>=limit`` or ``<=`` (``:gte:`` and ``:lte:`` mean the same), and perhaps `` calibrated``, `` over personas
+    like these`` or `` over these personas``; or ``metric[@key=value,…] not worse than job[:model] by margin``.
 
     Raises:
         ValueError: If it has another form, or names an unknown metric or key; the message says how it should look.
@@ -149,15 +153,24 @@ def parse_threshold(text: str) -> Threshold:
     if found is None:
         raise ValueError(
             "write it like acc_atom>=0.8, acc_atom@task=essay,level=low>=0.6, refusal_rate<=0.02, acc_atom>=0.8 over"
-            " personas like these, or acc_atom not worse than job_… by 0.03"
+            " personas like these, acc_atom>=0.8 calibrated, or acc_atom not worse than job_… by 0.03"
         )
-    metric, where, sign, limit, over = found.groups()
+    metric, where, sign, limit, calibrated, over = found.groups()
     if metric not in METRICS:
         raise ValueError(f"unknown metric {metric!r}; known: {', '.join(METRICS)}")
     keys = _keys(where)
     _check_keys(metric, keys)
-    interval = None if over is None else POPULATIONS[over]
-    return Threshold(text.strip(), metric, keys, sign in {">=", ":gte:"}, float(limit), interval)
+    if calibrated:
+        check_calibrated(metric, keys)
+    return Threshold(
+        text=text.strip(),
+        metric=metric,
+        where=keys,
+        at_least=sign in {">=", ":gte:"},
+        limit=float(limit),
+        interval=None if over is None else POPULATIONS[over],
+        calibrated=bool(calibrated),
+    )
 
 
 def _keys(where: str | None) -> dict[str, str]:
@@ -184,6 +197,7 @@ def judge_gate(
     interval: IntervalKind,
     minimum_coverage: float = MINIMUM_COVERAGE,
     references: Mapping[str, ReferenceJob] = MappingProxyType({}),
+    calibration: JobCalibration | None = None,
 ) -> Gate:
     """Holds a job's results to thresholds.
 
@@ -198,12 +212,13 @@ def judge_gate(
         minimum_coverage: Share of the planned verdicts (grades), and of the cells, that a figure shall be of, 0–1; with 0 it
             may lack cells that another model has.
         references: The thresholds' other jobs, by id.
+        calibration: What people would say of the job's sentences; ``None`` if no threshold is about that, or nobody can know yet.
     """
     checks = [
         check
         for threshold in thresholds
         for check in (
-            _checks(results, threshold, threshold.interval or interval, minimum_coverage)
+            _checks(results, threshold, threshold.interval or interval, minimum_coverage, calibration)
             if threshold.reference is None
             else _comparisons(results, references[threshold.reference.job], threshold, minimum_coverage)
         )
@@ -224,17 +239,23 @@ def _missing(threshold: Threshold) -> GateCheck:
         threshold=threshold.text,
         of=threshold.where,
         verdict="inconclusive",
-        reason=NO_FIGURE,
+        reason=NOT_LABELLED if threshold.calibrated else NO_FIGURE,
         value=None,
         ci95=None,
         coverage=None,
     )
 
 
-def _checks(results: Json, threshold: Threshold, interval: IntervalKind, minimum: float) -> list[GateCheck]:
+def _checks(
+    results: Json,
+    threshold: Threshold,
+    interval: IntervalKind,
+    minimum: float,
+    calibration: JobCalibration | None,
+) -> list[GateCheck]:
     full = _all_called(results)
     found = []
-    for of, metric, coverage in _figures(results, threshold):
+    for of, metric, coverage in _figures(results, threshold, calibration):
         check = _check(threshold, of, metric, interval, coverage, full=full)
         doubt = None if threshold.metric == REFUSAL_RATE else _too_little(coverage, minimum)
         if doubt is None and minimum and threshold.metric in ATOMIC and threshold.metric != COMPOSITE:
@@ -351,9 +372,15 @@ def _metric_of(name: str, total: Json) -> Json:
     return cast("Json", of.get(name, NOT_COMPUTED))
 
 
-def _figures(results: Json, threshold: Threshold) -> list[tuple[dict[str, str], Json, float | None]]:
+def _figures(
+    results: Json, threshold: Threshold, calibration: JobCalibration | None
+) -> list[tuple[dict[str, str], Json, float | None]]:
     """The figures that a threshold is about, what each is of, and its coverage."""
     where = threshold.where
+    if threshold.calibrated:
+        if calibration is None:
+            return []
+        return calibrated_totals(calibration, results, threshold.metric, where)
     if threshold.metric in ATOMIC:
         by = _grouping(where)
         return [

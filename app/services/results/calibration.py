@@ -18,6 +18,7 @@ from app.domain.judging.stepwise_json import parse_document
 from app.domain.labels import contract
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Place
 from app.domain.labels.calibration import (
+    HALF_WIDTH,
     NOT_CALIBRATED,
     CalibratedFigure,
     Calibration,
@@ -63,9 +64,20 @@ class _Made(NamedTuple):
 
 
 async def read_calibration(
-    engine: AsyncEngine, contexts: JobContexts, results: ResultsReader, job: JobRow, half_width: float
+    engine: AsyncEngine,
+    contexts: JobContexts,
+    results: ResultsReader,
+    job: JobRow,
+    half_width: float = HALF_WIDTH,
 ) -> contract.JobCalibration:
     """The calibration of every dimension of which a round's sentences are labelled.
+
+    Args:
+        engine: Where the labels and scores are.
+        contexts: Where the specification is.
+        results: Where the judges' intervals are read.
+        job: The job.
+        half_width: How narrow an interval labels are counted for.
 
     Raises:
         WrongStateError: If the job is not over.

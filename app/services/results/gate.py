@@ -9,6 +9,7 @@ from app.domain.judging.stepwise_json import parse_document
 from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.gate import Gate, IntervalKind, ReferenceJob, Threshold, judge_gate, parse_threshold
 from app.services.jobs.view import find_job
+from app.services.results.calibration import read_calibration
 from app.services.results.compare import Comparer
 
 MAX_THRESHOLDS = 100
@@ -45,8 +46,11 @@ async def gate_of(
         if minimum_coverage is None
         else minimum_coverage
     )
+    calibration = None
+    if job.status.is_terminal and any(threshold.calibrated for threshold in thresholds):
+        calibration = await read_calibration(sources.engine, sources.contexts, sources.results, job)
     return await asyncio.to_thread(
-        lambda: judge_gate(parse_document(found), thresholds, interval, minimum, references)
+        lambda: judge_gate(parse_document(found), thresholds, interval, minimum, references, calibration)
     )
 
 

@@ -5,6 +5,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from app.domain.labels.contract import CalibratedFigure, DimensionCalibration, JobCalibration
+from app.domain.metrics.interval import Interval
+from app.domain.metrics.metric import Metric
+from app.domain.results.calibrated_totals import NOT_LABELLED
 from app.domain.results.gate import Gate, ReferenceJob, judge_gate, parse_threshold
 from app.reports.junit import junit
 
@@ -81,6 +85,10 @@ class TestThresholds:
             ("persona_score@level=low>=4", "persona_score exists by model and task only"),
             ("refusal_rate@task=essay<=0.1", "refusal_rate exists by model only"),
             ("acc_atom>=0.8 over planets", "write it like"),
+            ("rc_atom>=0.8 calibrated", "rc_atom has no calibrated figure.*how a text's scores are spread"),
+            ("refusal_rate<=0.1 calibrated", "refusal_rate has no calibrated figure"),
+            ("acc_atom@task=essay,level=low>=0.8 calibrated", "no calibrated figures by task, level"),
+            ("acc_atom not worse than job_1 by 0.1 calibrated", "write it like"),
             ("acc_atom not worse than job_1", "write it like"),
             ("acc_atom not worse than job_1 by -0.1", "write it like"),
             ("mean not worse than job_1 by 0.1", "'mean' can't be compared by a gate"),
@@ -371,3 +379,68 @@ class TestJunit:
         assert [[child.tag for child in case] for case in suite] == [["system-out"], ["error"], ["failure"]]
         assert {case.attrib["classname"] for case in suite} == {"model=evil�</testcase>�"}
         assert gate.verdict == "fail"
+
+
+def calibrated(value: float, ci95: tuple[float, float], **keys: str) -> CalibratedFigure:
+    return CalibratedFigure(
+        keys=keys,
+        metric="acc_atom",
+        judged=0.8,
+        calibrated=Metric.of(value, 200).within(Interval(*ci95), Interval(*ci95)),
+        ci95_texts=ci95,
+        labels_needed=400,
+        labels_needed_at_best=300,
+    )
+
+
+class TestCalibrated:
+    CALIBRATION = JobCalibration(
+        job="job_x",
+        half_width=0.03,
+        totals=[
+            calibrated(0.6, (0.5, 0.7), model="m"),
+            calibrated(0.9, (0.8, 1.0), model="m", task="essay"),
+        ],
+        differences=[],
+        not_calibrated={},
+        data=[
+            DimensionCalibration(
+                dimension="E",
+                labels=200,
+                totals=[calibrated(0.3, (0.2, 0.4), model="m")],
+                differences=[],
+                judge_errors=[],
+            )
+        ],
+    )
+
+    def checks(self, text: str, calibration: JobCalibration | None = CALIBRATION) -> Gate:
+        return judge_gate(
+            results(model="m"), [parse_threshold(text)], "personas", 0.0, calibration=calibration
+        )
+
+    def test_the_figure_of_the_people_decides(self) -> None:
+        assert self.checks("acc_atom>=0.75").checks[0].value == 0.8
+        (check,) = self.checks("acc_atom>=0.75 calibrated").checks
+        assert (check.verdict, check.value, check.of) == ("fail", 0.6, {"model": "m"})
+        assert self.checks("acc_atom@task=essay>=0.75 calibrated").verdict == "pass"
+        (check,) = self.checks("acc_atom@dimension=E>=0.1 calibrated over these personas").checks
+        assert (check.verdict, check.of) == ("pass", {"model": "m", "dimension": "E"})
+
+    @pytest.mark.parametrize("where", ["@model=other", "@dimension=N", "@task=post", "@level=low"])
+    def test_what_nobody_labelled_is_inconclusive(self, where: str) -> None:
+        (check,) = self.checks(f"acc_atom{where}>=0.1 calibrated").checks
+        assert (check.verdict, check.value, check.reason) == ("inconclusive", None, NOT_LABELLED)
+
+    def test_so_is_a_job_that_is_not_over(self) -> None:
+        assert self.checks("acc_atom>=0.1 calibrated", None).verdict == "inconclusive"
+
+    def test_too_little_of_what_was_planned_is_too_little_also_of_the_calibrated(self) -> None:
+        gate = judge_gate(
+            results(model="m", counted=50),
+            [parse_threshold("acc_atom>=0.1 calibrated")],
+            "personas",
+            calibration=self.CALIBRATION,
+        )
+        assert gate.checks[0].coverage == 0.5
+        assert gate.verdict == "inconclusive"
