@@ -23,8 +23,7 @@ from app.limits.scripts import BEGIN
 from app.limits.shared_rates import Bucket, RateLimits, SharedRates
 from app.limits.shared_slots import Place, SharedSlots, Slots
 from app.ports import Observation, Slot
-from app.telemetry.metrics import calls_of, waiting
-from app.telemetry.tallies import Calls
+from app.telemetry.metrics import Calls, calls_of, waiting
 
 
 class Rates(RateLimits, Protocol):

@@ -7,9 +7,7 @@ where a connection allows any; so after :data:`MOST_MODELS` of them the rest cou
 import contextlib
 import time
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
-
-from app.telemetry.tallies import Calls, CallTallies
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 MOST_MODELS = 200
 OTHER_MODEL = "other"
@@ -19,6 +17,26 @@ SHORTEST_WAIT_SECONDS = 0.0005
 REGISTRY = CollectorRegistry()
 _MODEL = ("connection", "model")
 
+_ATTEMPTS = Counter(
+    "assay_calls", "Attempts at provider calls.", [*_MODEL, "stage", "outcome"], registry=REGISTRY
+)
+_CALL_SECONDS = Histogram(
+    "assay_call_seconds",
+    "Time from sending a call to its outcome.",
+    _MODEL,
+    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
+    registry=REGISTRY,
+)
+_WAIT_SECONDS = Histogram(
+    "assay_wait_seconds",
+    "Time that calls waited, if they had to: for the database's writer, this process's or all processes' calls in flight, the rate limit.",
+    ["limiter", *_MODEL],
+    buckets=(0.005, 0.05, 0.25, 1, 5, 30, 120, 600),
+    registry=REGISTRY,
+)
+_IN_FLIGHT = Gauge("assay_calls_in_flight", "Calls on the wire.", _MODEL, registry=REGISTRY)
+_TOKENS = Counter("assay_tokens", "Known tokens of calls.", ["what", *_MODEL], registry=REGISTRY)
+_COST = Counter("assay_cost_usd", "Known cost of calls in US dollars.", _MODEL, registry=REGISTRY)
 _PAUSES = Counter(
     "assay_limiter_pauses_total", "Pauses that this process imposed on all.", _MODEL, registry=REGISTRY
 )
@@ -81,13 +99,74 @@ def _labels(connection: str, model: str) -> tuple[str, str]:
     return connection, model
 
 
-_CALLS = CallTallies(_labels)
-REGISTRY.register(_CALLS)
+class Calls:
+    """The calls to one model, or to all that are shown as ``other``.
+
+    To find a metric by its labels costs more than to count, so they are found once.
+
+    Attributes:
+        in_flight: On the wire now.
+    """
+
+    __slots__ = (
+        "_attempts", "_cost", "_labels", "_seconds", "_tokens_in", "_tokens_out", "_waits", "in_flight",
+    )  # fmt: skip
+
+    def __init__(self, labels: tuple[str, str]) -> None:
+        self._labels = labels
+        self._attempts: dict[tuple[str, str], Counter] = {}
+        self._seconds = _CALL_SECONDS.labels(*labels)
+        self._waits: dict[str, Histogram] = {}
+        self._tokens_in = _TOKENS.labels("input", *labels)
+        self._tokens_out = _TOKENS.labels("output", *labels)
+        self._cost: Counter | None = None  # shown where one is known
+        self.in_flight = 0
+        _IN_FLIGHT.labels(*labels).set_function(lambda: self.in_flight)
+
+    def ended(self, stage: str, outcome: str, seconds: float, usd: float | None) -> None:
+        """Counts an attempt at a call.
+
+        Args:
+            stage: The stage of the job.
+            outcome: ``ok`` or a kind of failure; see :class:`app.ports.FailureKind`.
+            seconds: How long it took.
+            usd: What it cost; ``None`` where that is unknown.
+        """
+        attempts = self._attempts.get((stage, outcome))
+        if attempts is None:
+            attempts = self._attempts[stage, outcome] = _ATTEMPTS.labels(*self._labels, stage, outcome)
+        attempts.inc()
+        self._seconds.observe(seconds)
+        if usd:
+            if self._cost is None:
+                self._cost = _COST.labels(*self._labels)
+            self._cost.inc(usd)
+
+    def took(self, tokens_in: int | None, tokens_out: int | None) -> None:
+        """Counts a call's tokens; ``None`` where they are unknown."""
+        if tokens_in:
+            self._tokens_in.inc(tokens_in)
+        if tokens_out:
+            self._tokens_out.inc(tokens_out)
+
+    def waited(self, limiter: str, seconds: float) -> None:
+        """Counts a wait."""
+        waits = self._waits.get(limiter)
+        if waits is None:
+            waits = self._waits[limiter] = _WAIT_SECONDS.labels(limiter, *self._labels)
+        waits.observe(seconds)
+
+
+_calls: dict[tuple[str, str], Calls] = {}
 
 
 def calls_of(connection: str, model: str) -> Calls:
     """What is counted of the calls to a model, to be added to."""
-    return _CALLS.of(connection, model)
+    labels = _labels(connection, model)
+    known = _calls.get(labels)
+    if known is None:
+        known = _calls[labels] = Calls(labels)
+    return known
 
 
 class waiting:  # noqa: N801 - used like a function

@@ -12,7 +12,7 @@ from app.domain.providers.model import ChatReply, ChatRequest, Model, Stage, Usa
 from app.domain.providers.parameters import most_output_tokens
 from app.ports import FailureKind, ModelCallError, PriceBook
 from app.services.execution.result_writer import Batch, BatchWriter
-from app.telemetry.tallies import Calls
+from app.telemetry.metrics import Calls
 from app.telemetry.tracing import call_ended
 
 _OK = HTTPStatus.OK.value

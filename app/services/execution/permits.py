@@ -23,8 +23,7 @@ from app.services.execution.fair_queue import FairQueue, Turn
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.stop_signal import StopSignal
 from app.services.providers.connection_book import is_of_tenant
-from app.telemetry.metrics import LIMITER_UNAVAILABLE, calls_of, waiting
-from app.telemetry.tallies import Calls
+from app.telemetry.metrics import LIMITER_UNAVAILABLE, Calls, calls_of, waiting
 
 LONGEST_WAIT_FOR_LIMITER_SECONDS = 1.0
 SLOT_SECONDS = 0.1
