@@ -672,7 +672,7 @@ class EvidenceOverItems(TypedDict):
     """Items, each persona's for itself."""
     ci95: list[float] | None
     ci95_reason: str | None
-    """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`) no p."""
+    """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`), and RC of different numbers of runs (`other_runs`), no p."""
     p_value: float | None
     """Two-sided, by permutation of signs over personas, or items."""
     p_value_holm: float | None
@@ -702,7 +702,7 @@ class Difference(TypedDict):
     """Personas that they come from."""
     ci95: list[float] | None
     ci95_reason: str | None
-    """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`) no p."""
+    """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`), and RC of different numbers of runs (`other_runs`), no p."""
     p_value: float | None
     """Two-sided, by permutation of signs over personas, or items."""
     p_value_holm: float | None

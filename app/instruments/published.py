@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 _DEVIATION = "_sd"
+_RESPONSES = {"questionnaire": 10}
+"""Responses of a run, where there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,23 @@ class PublishedCell:
     dimension: str
     level: str
     metrics: Mapping[str, float]
+
+
+class PublishedLength(NamedTuple):
+    """A figure of Table 15 (atomic paper).
+
+    Attributes:
+        sentences: Scored sentences of a response, on average.
+        responses: Responses of a run.
+    """
+
+    sentences: float
+    responses: int
+
+    @property
+    def sentences_of_run(self) -> float:
+        """Scored sentences of a run, on average."""
+        return self.sentences * self.responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +76,17 @@ def published_cells() -> tuple[PublishedCell, ...]:
         )
         for row in _rows("atomic_cells.csv")
     )
+
+
+@cache
+def published_lengths() -> Mapping[tuple[str, str], PublishedLength]:
+    """How long the texts of Tables 18–29 are, by model and task."""
+    return {
+        (row["model"], row["task"]): PublishedLength(
+            float(row["sentences"]) * float(row["valid_percent"]) / 100, _RESPONSES.get(row["task"], 1)
+        )
+        for row in _rows("lengths.csv")
+    }
 
 
 @cache

@@ -27,6 +27,8 @@ OF_RUNS, OF_RESPONSES = ("rc", "rc_atom"), ("acc", "ic_atom")
 """The metrics that depend on the number of sentences in a run, or in a response."""
 SAME_LENGTH = 1.05
 """Ratio of two mean numbers of sentences up to which texts count as equally long."""
+SAME_SPREAD = 0.01
+"""RC's spread (denominator n) of n runs is too small by a share of about 3/(4n). A difference of these shares that counts as none."""
 SEED = 0
 
 
@@ -50,12 +52,14 @@ class Figure:
         scale: Ends of the scale on which it lies.
         sentences: Scored sentences, on average, of the runs or responses behind it, whichever matters; ``None`` of metrics that do
             not depend on it, and where nobody knows.
+        n: What it was taken over; runs, of RC.
     """
 
     value: float | None
     reason: str | None
     scale: tuple[float, float]
     sentences: float | None = None
+    n: int = 0
 
 
 Figures = Mapping[tuple[str, Place], Figure]
@@ -67,7 +71,8 @@ class Evidence(Answer):
 
     ci95: tuple[float, float] | None = Field(examples=[[0.07, 0.18]])
     ci95_reason: str | None = Field(
-        description="Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`) no p."
+        description="Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`), and RC"
+        " of different numbers of runs (`other_runs`), no p."
     )
     p_value: float | None = Field(description="Two-sided, by permutation of signs over personas, or items.")
     p_value_holm: float | None = Field(
@@ -204,7 +209,7 @@ def _sentences(cell: Json, metric: str) -> float | None:
     )
 
 
-def sentences_of(metric: str, *, scored: int, runs: int, responses: int) -> float | None:
+def sentences_of(metric: str, *, scored: float, runs: int, responses: int) -> float | None:
     """See :class:`Figure`; of several judges the mean, as all three count judgements."""
     groups = runs if metric in OF_RUNS else responses if metric in OF_RESPONSES else 0
     return scored / groups if groups else None
@@ -219,7 +224,7 @@ def other_length(metric: str, task: str | None, a: Figures, b: Figures) -> str |
         a: The first model's figures.
         b: The second's.
     """
-    shared = [key for key in a.keys() & b.keys() if key[0] == metric and task in {None, key[1].task}]
+    shared = _shared(metric, task, a, b)
     known = [(one, other) for key in shared if (one := a[key].sentences) and (other := b[key].sentences)]
     if not known:
         return None
@@ -228,6 +233,23 @@ def other_length(metric: str, task: str | None, a: Figures, b: Figures) -> str |
         return None
     per = "run" if metric in OF_RUNS else "response"
     return f"other_length: a has {one:.1f} scored sentences per {per}, b {other:.1f}, on whose number this metric depends"
+
+
+def other_runs(metric: str, task: str | None, a: Figures, b: Figures) -> str | None:
+    """Why RC over different numbers of runs shows no difference of models; ``None`` where they hardly differ, and of other metrics."""
+    if metric != "rc":
+        return None
+    known = [key for key in _shared(metric, task, a, b) if a[key].n and b[key].n]
+    if not known:
+        return None
+    one, other = (fmean(side[key].n for key in known) for side in (a, b))
+    if abs(3 / (4 * one) - 3 / (4 * other)) <= SAME_SPREAD:
+        return None
+    return f"other_runs: a has {one:.1f} runs, b {other:.1f}, on whose number RC depends"
+
+
+def _shared(metric: str, task: str | None, a: Figures, b: Figures) -> list[tuple[str, Place]]:
+    return [key for key in a.keys() & b.keys() if key[0] == metric and task in {None, key[1].task}]
 
 
 def lengths_differ(a: Figures, b: Figures) -> bool:
@@ -268,7 +290,7 @@ def compare(a: Figures, b: Figures) -> Compared:
         for metric, task in sorted({(metric, place.task) for metric, place in pairs if place.task})
     ]
     rows = [
-        [_without_evidence(row, other_length(row.metric, row.task, a, b)) for row in part]
+        [_without_evidence(row, _obstacle_to_tests(row.metric, row.task, a, b)) for row in part]
         for part in (overall, single)
     ]
     return Compared([*_corrected(rows[0]), *_corrected(rows[1])], left_out)
@@ -327,7 +349,7 @@ def _asked(place: Place) -> str:
 
 
 def _figure(metric: Json, scale: tuple[float, float]) -> Figure:
-    return Figure(metric["value"], metric.get("reason"), scale)
+    return Figure(metric["value"], metric.get("reason"), scale, n=metric["n"])
 
 
 def _obstacle(one: Figure | None, other: Figure | None) -> str | None:
@@ -341,6 +363,11 @@ def _obstacle(one: Figure | None, other: Figure | None) -> str | None:
     if one.scale != other.scale:
         return "other_scale: the two are scored on different scales"
     return None
+
+
+def _obstacle_to_tests(metric: str, task: str | None, a: Figures, b: Figures) -> str | None:
+    """Why a difference may not be the models', whatever its interval; ``None`` if it is theirs."""
+    return other_length(metric, task, a, b) or other_runs(metric, task, a, b)
 
 
 def _row(

@@ -1,14 +1,16 @@
 """The papers' published figures in the form of a job's results."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from app.domain.instruments.dimension import Scale
 from app.domain.metrics import cell as measured
 from app.domain.metrics.acc_atom_corrected import beyond_chance, chance_share
 from app.domain.metrics.definition import Estimate
+from app.domain.metrics.from_printed import PrintedCell, estimate_corrected
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.rc_corrected import of_runs_like_these
@@ -31,6 +33,7 @@ from app.instruments.published import (
     PublishedCell,
     PublishedScores,
     published_cells,
+    published_lengths,
     published_scores,
 )
 
@@ -100,7 +103,8 @@ def baselines(wanted: BaselineFilter) -> Json:
 @lru_cache(_REMEMBERED_DOCUMENTS)
 def _published(wanted: BaselineFilter) -> Baselines:
     """The figures that pass a filter, for all who ask and none to change; totals are over the cells that pass."""
-    cells = [_cell(row) for row in published_cells()] if wanted.source != PERSONAGYM else []
+    rows = () if wanted.source == PERSONAGYM else zip(published_cells(), _corrected(), strict=True)
+    cells = [_cell(row, corrected) for row, corrected in rows]
     cells = [
         cell
         for cell in cells
@@ -125,14 +129,15 @@ def _published(wanted: BaselineFilter) -> Baselines:
     )
 
 
-def _cell(row: PublishedCell) -> MeasuredCell:
+def _cell(row: PublishedCell, corrected: Mapping[str, float]) -> MeasuredCell:
     metrics: dict[str, Metric] = {}
-    values = {**row.metrics, **_corrected(row)}
+    values = {**row.metrics, **corrected}
     for metric in METRICS:
-        n = math.comb(RUNS, 2) if metric.estimate is Estimate.DISTANCES else RUNS
-        value = values.get(metric.name)
-        metrics |= dict.fromkeys(metric.names, _PARTS)
-        metrics[metric.name] = _UNKNOWN if value is None else Metric.of(value, n).within(_NO_INTERVAL)
+        n = math.comb(RUNS, 2) if metric.estimate in {Estimate.DISTANCES, Estimate.EXCESS} else RUNS
+        for name in metric.names:
+            value = values.get(name)
+            missing = _UNKNOWN if name == metric.name else _PARTS
+            metrics[name] = missing if value is None else Metric.of(value, n).within(_NO_INTERVAL)
     return MeasuredCell(
         model=row.model,
         persona=f"{row.dimension}-{row.level}",
@@ -144,14 +149,31 @@ def _cell(row: PublishedCell) -> MeasuredCell:
     )
 
 
-def _corrected(row: PublishedCell) -> dict[str, float]:
-    """What follows from the printed figures; IC_atom and RC_atom would need the numbers of sentences."""
-    scale = Scale()
-    chance = chance_share(scale, scale.levels.index(row.level))
-    return {
-        "acc_atom_corrected": beyond_chance(row.metrics["acc_atom"], chance),
-        "rc_corrected": of_runs_like_these(row.metrics["rc"], RUNS),
-    }
+@cache
+def _corrected() -> Sequence[Mapping[str, float]]:
+    """What follows from each cell's printed figures: exactly for ACC_atom and RC, else estimated."""
+    scale, lengths, rows = Scale(), published_lengths(), published_cells()
+    printed = [
+        PrintedCell(
+            mean=row.metrics["mean"],
+            rc=row.metrics["rc"],
+            ic_atom=row.metrics["ic_atom"],
+            rc_atom=row.metrics["rc_atom"],
+            sentences=lengths[row.model, row.task].sentences,
+            sentences_of_run=lengths[row.model, row.task].sentences_of_run,
+        )
+        for row in rows
+    ]
+    return [
+        estimated
+        | {
+            "acc_atom_corrected": beyond_chance(
+                row.metrics["acc_atom"], chance_share(scale, scale.levels.index(row.level))
+            ),
+            "rc_corrected": of_runs_like_these(row.metrics["rc"], RUNS),
+        }
+        for row, estimated in zip(rows, estimate_corrected(printed, RUNS, scale), strict=True)
+    ]
 
 
 def _cell_answer(cell: MeasuredCell) -> BaselineCell:

@@ -12,6 +12,7 @@ from app.domain.results.comparison import (
     ComparedSide,
     Comparison,
     Figure,
+    Figures,
     Pairing,
     Place,
     UnpairedFigure,
@@ -19,9 +20,10 @@ from app.domain.results.comparison import (
     compare,
     figures_of,
     lengths_differ,
+    sentences_of,
 )
 from app.domain.results.coverage import MINIMUM_COVERAGE, coverage_of_model
-from app.instruments.published import published_cells
+from app.instruments.published import published_cells, published_lengths
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContexts
 from app.services.jobs.view import find_job
@@ -173,7 +175,24 @@ def _baseline(pointer: str, model: str) -> _Side:
     about = ComparedSide(
         job=None, baseline=model, model=model, completeness="full", coverage=None, simulated=False
     )
-    return _Side(about, figures_of(document, model), {}, None, None)
+    return _Side(about, _with_lengths(figures_of(document, model), model), {}, None, None)
+
+
+def _with_lengths(figures: Figures, model: str) -> dict[tuple[str, Place], Figure]:
+    """Published figures, with the numbers of sentences that the paper tells."""
+    lengths = published_lengths()
+    return {
+        (metric, place): replace(
+            figure,
+            sentences=sentences_of(
+                metric,
+                scored=lengths[model, place.task].sentences_of_run,
+                runs=1,
+                responses=lengths[model, place.task].responses,
+            ),
+        )
+        for (metric, place), figure in figures.items()
+    }
 
 
 def _compared(one: _Side, other: _Side, pairing: Pairing) -> Comparison:

@@ -75,7 +75,9 @@ def item_figures(
                 runs=metrics.runs.used * len(by_judge),
                 responses=metrics.responses.total - metrics.responses.without_scored_unit,
             )
-            found[name, place] = Figure(metric.value, metric.reason, range_of(name, scale), sentences)
+            found[name, place] = Figure(
+                metric.value, metric.reason, range_of(name, scale), sentences, metric.n
+            )
     return found | _graded(cells, grades, questions)
 
 

@@ -22,6 +22,7 @@ from app.domain.results.comparison import (
     figures_of,
     lengths_differ,
     other_length,
+    other_runs,
     sentences_of,
 )
 from app.services.results.rarefied_figures import rarefied_figures
@@ -302,3 +303,23 @@ class TestFalseAlarms:
         over_personas, over_items = alarms(rows)
         assert over_personas < 0.05 + 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
         assert over_items > 0.1  # it speaks of these personas, among whom there is a difference
+
+
+class TestOtherRuns:
+    @staticmethod
+    def figures(metric: str, runs: int) -> dict[tuple[str, Place], Figure]:
+        return {(metric, Place("p", "essay", "E", "high")): Figure(0.5, None, (0.0, 1.0), n=runs)}
+
+    @pytest.mark.parametrize(
+        ("one", "other", "same"), [(2, 30, False), (5, 6, False), (25, 30, True), (9, 9, True)]
+    )
+    def test_rc_over_other_numbers_of_runs_shows_no_difference(
+        self, one: int, other: int, same: bool
+    ) -> None:
+        found = other_runs("rc", None, self.figures("rc", one), self.figures("rc", other))
+        assert (found is None) is same
+        if found is not None:
+            assert found == f"other_runs: a has {one}.0 runs, b {other}.0, on whose number RC depends"
+
+    def test_other_metrics_do_not_depend_on_it(self) -> None:
+        assert other_runs("rc_atom", None, self.figures("rc_atom", 2), self.figures("rc_atom", 30)) is None

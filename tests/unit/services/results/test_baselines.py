@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.instruments import published
@@ -40,6 +41,29 @@ class TestBaselines:
         assert cell["metrics"]["rc_atom"]["n"] == 435
         assert cell["metrics"]["mean"]["ci95"] is None
         assert cell["metrics"]["mean"]["ci95_reason"].startswith("not_published:")
+
+    def test_cells_have_corrected_metrics_too(self) -> None:
+        cell = found(model="GPT-4o", persona="E-neutral", task="essay")["cells"][0]["metrics"]
+        assert cell["acc_atom_corrected"]["value"] == pytest.approx((cell["acc_atom"]["value"] - 0.2) / 0.8)
+        assert cell["ic_atom_corrected"]["value"] < cell["ic_atom"]["value"]
+        corrected = cell["rc_atom_corrected"]
+        assert cell["rc_atom"]["value"] < corrected["value"] <= 1
+        assert (corrected["n"], corrected["ceiling_n"]) == (435, 435)
+        assert cell["rc_atom"]["within_instruction_reason"].startswith("not_published:")
+
+    def test_length_explains_less_of_the_corrected_consistency(self) -> None:
+        # Of units per run: docs/metrics.md has these figures.
+        lengths = published.published_lengths()
+        cells = found(source="atomic")["cells"]
+        short = [lengths[cell["model"], cell["task"]].sentences_of_run ** -0.5 for cell in cells]
+        r = {
+            name: np.corrcoef(short, [cell["metrics"][name]["value"] for cell in cells])[0, 1]
+            for name in ("rc_atom", "rc_atom_corrected")
+        }
+        assert r == {
+            "rc_atom": pytest.approx(-0.45, abs=0.005),
+            "rc_atom_corrected": pytest.approx(-0.17, abs=0.005),
+        }
 
     def test_persona_scores_have_the_interval_of_their_standard_deviation(self) -> None:
         document = found(source="personagym", model="GPT 3.5")

@@ -1,5 +1,6 @@
-"""What is missing misleads nobody: jobs of own texts in which a model refuses what is hard to play."""
+"""Jobs of own texts from whose figures a reader would conclude what is wrong: each gives the truth, or says why it can't be told."""
 
+import random
 from itertools import product
 from typing import Any
 
@@ -12,6 +13,9 @@ DIMENSIONS, LEVELS = ("O", "C", "E", "A"), ("low", "neutral", "high")
 IN_LEVEL, OUTSIDE = {"low": 1, "high": 5}, {"low": 5, "neutral": 5, "high": 1}
 REFUSAL = "I'm sorry, but I can't help with that."
 OPEN, SHY = "open", "shy"
+RUNS = 8
+SHORT, LONG = 3, 24
+"""Sentences of a text."""
 
 
 def sentence(dimension: str, score: int) -> str:
@@ -166,3 +170,129 @@ class TestScoresByChance:
         assert levels == {"low": 0.4, "neutral": 0.2, "high": 0.4}
         page = stack.get(f"/v1/jobs/{job['id']}/report?format=html").text
         assert "weakest on" not in page
+
+
+def drawn(seed: int, sentences: int, runs: int) -> list[Json]:
+    """A model whose sentences come from one generator, whatever their number."""
+    draws = random.Random(seed)
+    bank = load_bank().trait
+
+    def write(dimension: str) -> str:
+        scores = draws.choices((1, 2, 3, 4, 5), weights=(1, 2, 3, 6, 8), k=sentences)
+        return " ".join(draws.choice(bank[dimension, score])[0] for score in scores)
+
+    return [
+        {
+            "persona": f"{dimension}-{level}",
+            "task": "social_media_post",
+            "model": "writer",
+            "run": run,
+            "text": write(dimension),
+        }
+        for dimension in DIMENSIONS
+        for level in ("low", "high")
+        for run in range(runs)
+    ]
+
+
+def overall(stack: Service, a: Json, b: Json) -> dict[str, Json]:
+    """Each metric's difference over all tasks."""
+    found = stack.post("/v1/comparisons", {"a": a, "b": b}).json()
+    return {row["metric"]: row for row in found["differences"] if row["task"] is None}
+
+
+@pytest.fixture(scope="module")
+def jobs(stack: Service) -> tuple[str, str]:
+    """Few and many sentences a text."""
+    return judged(stack, drawn(SHORT, SHORT, RUNS))["id"], judged(stack, drawn(LONG, LONG, RUNS))["id"]
+
+
+class TestTextsOfDifferentLength:
+    def test_are_not_called_different_in_what_depends_on_it(
+        self, stack: Service, jobs: tuple[str, str]
+    ) -> None:
+        rows = overall(stack, {"job": jobs[0]}, {"job": jobs[1]})
+        for name in ("acc", "rc", "ic_atom", "rc_atom"):
+            assert rows[name]["p_value"] is rows[name]["ci95"] is None
+            assert rows[name]["ci95_reason"].startswith("other_length: a has 3.")
+        assert abs(rows["rc_atom"]["difference"]) > 0.1
+        for name in ("rc_atom_rarefied", "ic_atom_rarefied"):
+            assert abs(rows[name]["difference"]) < 0.06
+            assert rows[name]["p_value_holm"] > 0.01
+        assert rows["acc_atom"]["p_value"] is not None
+
+    def test_are_not_called_different_from_published_ones(
+        self, stack: Service, jobs: tuple[str, str]
+    ) -> None:
+        rows = overall(stack, {"job": jobs[0]}, {"baseline": "GPT-4o"})
+        for name in ("acc", "rc", "ic_atom", "rc_atom"):
+            assert rows[name]["p_value"] is None
+            # Table 15: 23.7 sentences, of which 87.8 % have a score
+            assert rows[name]["ci95_reason"].startswith("other_length: a has 3.")
+            assert "b 20.8, on whose number" in rows[name]["ci95_reason"]
+        assert rows["acc_atom"]["p_value"] is not None
+
+    def test_are_corrected_in_the_results(self, stack: Service, jobs: tuple[str, str]) -> None:
+        short, long = (stack.get(f"/v1/jobs/{job}/results").json()["totals"][0]["metrics"] for job in jobs)
+        differences = {name: long[name]["value"] - short[name]["value"] for name in long}
+        assert differences["rc_atom"] > 0.1
+        assert differences["ic_atom"] < -0.05
+        # A distance is never below 0, so few short runs that are alike seem a little apart (docs/metrics.md).
+        assert abs(differences["rc_atom_corrected"]) < differences["rc_atom"] / 2
+        assert abs(differences["ic_atom_corrected"]) < -differences["ic_atom"] / 2
+        assert short["rc_atom_corrected"]["ceiling"] < long["rc_atom_corrected"]["ceiling"]
+
+    def test_may_be_held_to_another_job(self, stack: Service, jobs: tuple[str, str]) -> None:
+        threshold = [f"{metric} not worse than {jobs[0]} by 0.5" for metric in ("acc_atom", "rc_atom")]
+        found = stack.get(f"/v1/jobs/{jobs[1]}/gate", params={"threshold": threshold}).json()
+        assert [check["verdict"] for check in found["checks"]] == ["pass", "inconclusive"]
+        assert found["checks"][0]["of"] == {"model": "writer", "than": "writer"}
+        missing = f"acc_atom not worse than job_{'0' * 26} by 0.5"
+        assert stack.get(f"/v1/jobs/{jobs[1]}/gate", params={"threshold": missing}).status_code == 404
+
+
+class TestFewRuns:
+    def test_do_not_make_a_model_more_consistent(self, stack: Service, jobs: tuple[str, str]) -> None:
+        few = judged(stack, drawn(0, SHORT, 2))["id"]
+        rows = overall(stack, {"job": few}, {"job": jobs[0]})
+        assert rows["rc"]["difference"] > 0.03
+        assert rows["rc"]["ci95"] is rows["rc"]["p_value"] is None
+        assert rows["rc"]["ci95_reason"] == "other_runs: a has 2.0 runs, b 8.0, on whose number RC depends"
+        assert rows["rc_atom"]["p_value"] > 0.05
+        wanted = {"threshold": f"rc not worse than {few} by 0.01"}
+        (check,) = stack.get(f"/v1/jobs/{jobs[0]}/gate", params=wanted).json()["checks"]
+        assert check["verdict"] == "inconclusive"
+        assert "a has 8.0 runs, b 2.0" in check["reason"]
+        first, second = (
+            stack.get(f"/v1/jobs/{job}/results").json()["totals"][0]["metrics"] for job in (few, jobs[0])
+        )
+        corrected = first["rc_corrected"]["value"] - second["rc_corrected"]["value"]
+        assert 0 < corrected < rows["rc"]["difference"]
+
+
+class TestConsistencyWithoutFidelity:
+    def test_is_not_beyond_chance(self, stack: Service) -> None:
+        """One writes every score once, the other always 3, whoever they are to be."""
+        scores = {"dice": (1, 2, 3, 4, 5), "middle": (3, 3, 3)}
+        responses = [
+            {
+                "persona": f"{dimension}-{level}",
+                "task": "social_media_post",
+                "model": model,
+                "run": run,
+                "text": " ".join(sentence(dimension, score) for score in written),
+            }
+            for model, written in scores.items()
+            for dimension, level, run in product(DIMENSIONS, LEVELS, range(3))
+        ]
+        job = judged(stack, responses)
+        found = totals(stack.get(f"/v1/jobs/{job['id']}/results").json())
+        middle = {name: metric["value"] for name, metric in found["middle"]["metrics"].items()}
+        assert middle["ic_atom"] == middle["rc_atom"] == 1
+        # (1 + 2 × (−2/3)) / 3: neutral always, low and high never
+        assert middle["acc_atom_corrected"] == pytest.approx(-1 / 9)
+        assert found["dice"]["metrics"]["rc_atom"]["value"] == 1
+        assert found["dice"]["metrics"]["acc_atom_corrected"]["value"] == pytest.approx(0)
+        wanted = {"threshold": "acc_atom_corrected>=0.05"}
+        checks = stack.get(f"/v1/jobs/{job['id']}/gate", params=wanted).json()["checks"]
+        assert "pass" not in {check["verdict"] for check in checks}
