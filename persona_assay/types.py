@@ -163,6 +163,14 @@ class ApiKeyList(TypedDict):
     next_cursor: str | None
 
 
+class AskedItem(TypedDict):
+    """What was asked: a question or context."""
+
+    id: str
+    text: str
+    """Empty where the task has none."""
+
+
 class ScaleAnswer(TypedDict):
     """Integer scores from `minimum` to `maximum`, cut into equal levels."""
 
@@ -994,6 +1002,10 @@ class Finding(TypedDict):
     text: str
 
 
+FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "refusal", "unstated", "other"]
+"""Why a model stopped, in one vocabulary for all providers."""
+
+
 class GateCheck(TypedDict):
     """One figure held to one threshold."""
 
@@ -1033,26 +1045,6 @@ class GradeAgreement(TypedDict):
     """Spearman's ρ."""
     mean_absolute_difference: Metric
     """In points of the scale; 0 is perfect."""
-
-
-class GradeAnswer(TypedDict):
-    """One judge's grade of a whole response, by its question's rubric."""
-
-    judge: str
-    status: Literal["scored", "refused", "filtered", "unparsed", "failed"]
-    score: int | None
-    justification: str | None
-    raw: str | None
-    error: str | None
-    """Why there is no reply."""
-    reused: Literal["same_job", "other_job"] | None
-    """Which job's reply it is, if no call was made for it."""
-    suspicion: Literal["text", "reply", "both"] | None
-    """What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key word) or `both`."""
-    finish_reason: Literal["stop", "length", "content_filter", "refusal", "unstated", "other"] | None
-    """Why the judge's reply ended; `null` where there is none, or if that was not kept."""
-    thoughts: str | None
-    """What the judge thought before; nothing of it is scored."""
 
 
 class Health(TypedDict):
@@ -1100,13 +1092,6 @@ class HumanAgreement(TypedDict):
     """Among the annotators; n counts those with two answers or more."""
     weighted: WeightedAgreement
     judges: list[AgreementWithJudge]
-
-
-class ItemAnswer(TypedDict):
-    """What was asked."""
-
-    id: str
-    text: str
 
 
 JobStatus: TypeAlias = Literal[
@@ -1456,6 +1441,130 @@ class JudgeResult(TypedDict):
     simulated: bool
     """Whether it was a simulated one."""
     units: UnitCounts
+
+
+class ResponseUsage(TypedDict):
+    """Tokens of one response."""
+
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int | None
+    """Those of the output that are thoughts; `null` where the provider does not say."""
+
+
+VerdictStatus: TypeAlias = Literal["scored", "not_applicable", "refused", "unparsed", "filtered", "failed"]
+"""What became of one judgement; only `scored` carries a number."""
+
+
+ReplyOrigin: TypeAlias = Literal["same_job", "other_job"]
+"""Where a reply that was used again comes from."""
+
+
+Suspicion: TypeAlias = Literal["text", "reply", "both"]
+"""What makes a verdict doubtful."""
+
+
+class UnitVerdict(TypedDict):
+    """One judge's verdict on one sentence."""
+
+    judge: str
+    dimension: str
+    status: VerdictStatus
+    """`filtered`: refused by the content filter of the judge's provider, not by the judge."""
+    score: int | None
+    raw: str | None
+    """The judge's reply; `null` where it was not asked or never answered. Untrusted text."""
+    error: str | None
+    """Why there is no reply; `null` where there is one. Untrusted text."""
+    in_character: bool | None
+    """Whether the score lies in the persona's level."""
+    group_size: int
+    """Sentences that the judge was asked about in the same call; 1 where alone."""
+    reused: ReplyOrigin | None
+    """Which job's reply it is, if no call was made for it."""
+    suspicion: Suspicion | None
+    """What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key word) or `both`."""
+    finish_reason: FinishReason | None
+    """Why the judge's reply ended; `null` where there is none, or if that was not kept."""
+    thoughts: str | None
+    """What the judge thought before; nothing of it is scored. Untrusted text."""
+
+
+class JudgedUnit(TypedDict):
+    """One sentence."""
+
+    index: int
+    span: list[int]
+    """Offsets in the response's text, in Unicode code points."""
+    text: str
+    """The sentence as the judge read it. Untrusted text."""
+    verdicts: list[UnitVerdict]
+    """Ordered by dimension and judge; not all may be there yet."""
+
+
+class ResponseGrade(TypedDict):
+    """One judge's grade of a whole response, by its question's rubric."""
+
+    judge: str
+    status: VerdictStatus
+    """Never `not_applicable`."""
+    score: int | None
+    """1 to 5."""
+    justification: str | None
+    """The judge's reasons; `null` without a reply. Untrusted text."""
+    raw: str | None
+    """The judge's reply; `null` where it was not asked or never answered. Untrusted text."""
+    error: str | None
+    """Why there is no reply. Untrusted text."""
+    reused: ReplyOrigin | None
+    """Which job's reply it is, if no call was made for it."""
+    suspicion: Suspicion | None
+    """What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key word) or `both`."""
+    finish_reason: FinishReason | None
+    """Why the judge's reply ended; `null` where there is none, or if that was not kept."""
+    thoughts: str | None
+    """What the judge thought before; nothing of it is scored. Untrusted text."""
+
+
+class JudgedResponse(TypedDict):
+    """A response with its sentences and their verdicts."""
+
+    id: str
+    """Stable over retries."""
+    model: str
+    persona: str
+    levels: dict[str, str]
+    """The persona's, by dimension on which this response is judged."""
+    task: str
+    item: AskedItem
+    run: int
+    """Repetition, from 0."""
+    instruction: int | None
+    """Number of the persona instruction, from 0, in the order of the manifest; `null` if unknown."""
+    iteration: int | None
+    """Repetition under that instruction, from 0; `null` if unknown."""
+    status: Literal["answered", "refused", "filtered", "no_answer", "failed"]
+    """`filtered`: refused or stopped by the provider's content filter. `no_answer`: nothing but thoughts, or stopped for a reason that ends no answer. Only what is `answered` is judged."""
+    text: str | None
+    """`null` where the call failed. Untrusted text."""
+    refusal: bool
+    """Whether `status` is `refused`."""
+    error: str | None
+    """Why there is no text, or none to be judged."""
+    finish_reason: FinishReason | None
+    """Why the model stopped; `null` for existing texts."""
+    usage: ResponseUsage | None
+    thoughts: str | None
+    """What the model thought before it wrote the text, which is not judged; empty where its provider keeps that to itself, `null` where it did not think. Untrusted text."""
+    units: list[JudgedUnit]
+    question: str | None
+    """What a PersonaGym task asked; `null` for other tasks."""
+    grades: list[ResponseGrade]
+    """Grades of a PersonaGym response, ordered by judge; not all may be there yet."""
+    score: float | None
+    """The mean over the judges that gave a score."""
+    reused: ReplyOrigin | None
+    """Which job's text it is, if no call was made for it."""
 
 
 class JudgesDistances(TypedDict):
@@ -2031,88 +2140,10 @@ class QuestionSetList(TypedDict):
     next_cursor: str | None
 
 
-class ResponseUsage(TypedDict):
-    """Tokens of one response."""
-
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int | None
-    """Those of the output that are thoughts; `null` where the provider does not say."""
-
-
-class VerdictAnswer(TypedDict):
-    """One judge's verdict on one sentence."""
-
-    judge: str
-    dimension: str
-    status: Literal["scored", "not_applicable", "refused", "filtered", "unparsed", "failed"]
-    """`filtered`: refused by the content filter of the judge's provider, not by the judge."""
-    score: int | None
-    raw: str | None
-    error: str | None
-    """Why there is no reply; `null` where there is one."""
-    in_character: bool | None
-    group_size: int
-    """Sentences that the judge was asked about in the same call; 1 where alone."""
-    reused: Literal["same_job", "other_job"] | None
-    """Which job's reply it is, if no call was made for it."""
-    suspicion: Literal["text", "reply", "both"] | None
-    """What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key word) or `both`."""
-    finish_reason: Literal["stop", "length", "content_filter", "refusal", "unstated", "other"] | None
-    """Why the judge's reply ended; `null` where there is none, or if that was not kept."""
-    thoughts: str | None
-    """What the judge thought before; nothing of it is scored."""
-
-
-class UnitAnswer(TypedDict):
-    """One sentence."""
-
-    index: int
-    span: list[int]
-    """Offsets in the response's text, in Unicode code points."""
-    text: str
-    """The sentence as the judge read it."""
-    verdicts: list[VerdictAnswer]
-
-
-class ResponseAnswer(TypedDict):
-    """A response with its sentences and their verdicts."""
-
-    id: str
-    model: str
-    persona: str
-    levels: dict[str, str]
-    task: str
-    item: ItemAnswer
-    run: int
-    instruction: int | None
-    iteration: int | None
-    status: Literal["answered", "refused", "filtered", "no_answer", "failed"]
-    """`filtered`: refused or stopped by the provider's content filter. `no_answer`: nothing but thoughts, or stopped for a reason that ends no answer. Only what is `answered` is judged."""
-    text: str | None
-    refusal: bool
-    error: str | None
-    """Why there is no text, or none to be judged."""
-    finish_reason: Literal["stop", "length", "content_filter", "refusal", "unstated", "other"] | None
-    """Why the model stopped; `null` for existing texts."""
-    usage: ResponseUsage | None
-    thoughts: str | None
-    """What the model thought before it wrote the text, which is not judged; empty where its provider keeps that to itself, `null` where it did not think."""
-    units: list[UnitAnswer]
-    question: str | None
-    """What a PersonaGym task asked; `null` for other tasks."""
-    grades: list[GradeAnswer]
-    """Grades of a PersonaGym response, one for each judge."""
-    score: float | None
-    """The mean over the judges that gave a score."""
-    reused: Literal["same_job", "other_job"] | None
-    """Which job's text it is, if no call was made for it."""
-
-
 class ResponseList(TypedDict):
     """A page of responses."""
 
-    data: list[ResponseAnswer]
+    data: list[JudgedResponse]
     has_more: bool
     next_cursor: str | None
 

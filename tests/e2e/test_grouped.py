@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from app.api.results.response_answers import ResponseList
+from app.domain.judging.judged_response import ResponseList
 from app.domain.results.contract import Results
 from tests.e2e.stack import Json, Stack, judged_path
 

@@ -6,7 +6,7 @@ from io import BytesIO
 import pyarrow.parquet as pq
 import pytest
 
-from app.api.results.response_answers import ResponseList
+from app.domain.judging.judged_response import ResponseList
 from app.domain.results.contract import Results
 from tests.e2e.stack import Json, Stack
 

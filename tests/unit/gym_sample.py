@@ -3,14 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from app.domain.judging.judged_response import JudgedResponse, ResponseGrade
+from app.domain.judging.judged_response import JudgedResponse
 from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.personagym.scores import Grade, GymResponses, GymTally
 from app.domain.results.contract import json_text
 from app.domain.results.personagym_results import GymResults, gym_results
+from tests.unit.judged import a_grade, a_response
 
 JUDGES = ("simulated/judge-a", "simulated/judge-b")
 
@@ -18,28 +18,20 @@ JUDGES = ("simulated/judge-a", "simulated/judge-b")
 def graded_response(*scores: int | None, justification: str = "It fits.", **changes: Any) -> JudgedResponse:
     """A response with a grade by each judge; ``None`` is a reply that could not be read."""
     question = "What would you buy at this market?"
-    response = JudgedResponse(
-        id="r-1",
-        model="simulated/steady",
-        persona="gym-01",
-        levels={},
-        task="expected_action",
-        item="Q-1",
-        item_text=question,
-        run=0,
-        instruction=0,
-        iteration=0,
-        status="answered",
-        text="Tomatoes, as ever.",
-        error=None,
-        finish_reason="stop",
-        usage=None,
-        units=(),
-        question=question,
-        grades=tuple(
-            ResponseGrade(
-                judge=judge,
-                status=VerdictStatus.UNPARSED if score is None else VerdictStatus.SCORED,
+    fields: dict[str, Any] = {
+        "id": "r-1",
+        "model": "simulated/steady",
+        "persona": "gym-01",
+        "levels": {},
+        "task": "expected_action",
+        "item": "Q-1",
+        "item_text": question,
+        "text": "Tomatoes, as ever.",
+        "question": question,
+        "grades": tuple(
+            a_grade(
+                judge,
+                VerdictStatus.UNPARSED if score is None else VerdictStatus.SCORED,
                 score=score,
                 justification=None if score is None else justification,
                 raw=justification
@@ -48,8 +40,8 @@ def graded_response(*scores: int | None, justification: str = "It fits.", **chan
             )
             for judge, score in zip(JUDGES, scores, strict=False)
         ),
-    )
-    return replace(response, **changes)
+    }
+    return a_response(**(fields | changes))
 
 
 def gym_results_of(responses: Sequence[JudgedResponse]) -> dict[str, Any]:
@@ -63,7 +55,7 @@ def gym_results_of(responses: Sequence[JudgedResponse]) -> dict[str, Any]:
         GymTally(*key, GymResponses.of(planned=counts.total(), **counts)) for key, counts in statuses.items()
     ]
     grades = [
-        Grade(r.model, r.persona, r.task, r.item, r.run, grade.judge, Verdict(grade.status, grade.score))
+        Grade(r.model, r.persona, r.task, r.item.id, r.run, grade.judge, Verdict(grade.status, grade.score))
         for r in responses
         for grade in r.grades
     ]

@@ -24,12 +24,12 @@ from app.api.http.dependencies import (
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
 from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
-from app.api.results import response_answers
 from app.api.results.routes import JUNIT_TYPE, comparer_of, junit_answer
 from app.db.jobs import jobs
 from app.domain.jobs.contract import JobDetail, JobList, Plan
 from app.domain.jobs.request import JobChangeIn, JobIn
 from app.domain.jobs.status import JobStatus
+from app.domain.judging.judged_response import ResponseList
 from app.domain.keys.api_key import Scope
 from app.domain.results.contract import Results, RunDistances
 from app.services.jobs.control import cancel_job, change_budget, delete_job, pause_job, resume_job, retry_job
@@ -275,7 +275,7 @@ async def distances(
 
 @router.get(
     "/{job_id}/responses",
-    responses=answers_with(response_answers.ResponseList) | NOT_FOUND,
+    responses=answers_with(ResponseList) | NOT_FOUND,
     summary="Read responses",
 )
 @needs(Scope.READ)
@@ -313,13 +313,8 @@ async def responses(
     position = None if after is None else cursors.position(after)
     page, following = await read_page(services.engine, job, context, wanted, after=position, limit=limit)
     cursor = None if following is None else cursors.encoded(list(following))
-    return JSONResponse(
-        {
-            "data": [response.to_json() for response in page],
-            "has_more": cursor is not None,
-            "next_cursor": cursor,
-        }
-    )
+    shown = ResponseList(data=page, has_more=cursor is not None, next_cursor=cursor)
+    return Response(shown.model_dump_json(), media_type="application/json")
 
 
 @router.get(

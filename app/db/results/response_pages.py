@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.judging.judged_response import ResponseStatus
 from app.domain.providers.model import FinishReason
 
 Position = tuple[int, int, int]
@@ -21,7 +22,7 @@ class ResponseRecord(NamedTuple):
     run: int
     item: int
     instruction: int | None
-    status: str
+    status: ResponseStatus
     text: str | None
     unit_starts: Sequence[int]
     unit_ends: Sequence[int]

@@ -1,64 +1,91 @@
-"""A response with its units and everybody's verdicts on them: what readers of a report look at."""
+"""A response with its units and everybody's verdicts on them, as clients and readers of a report are shown it.
 
+They are dataclasses and not models, as a big export makes hundreds of thousands; nobody changes one.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Annotated, Literal
 
+from pydantic import ConfigDict, Field
+
+from app.domain.contract import Page
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.verdict import VerdictStatus
-from app.domain.providers.model import Usage
+from app.domain.providers.model import FinishReason
 from app.domain.providers.reuse import ReplyOrigin
+
+ResponseStatus = Literal["answered", "refused", "filtered", "no_answer", "failed"]
+
+_Reused = Annotated[
+    ReplyOrigin | None, Field(description="Which job's reply it is, if no call was made for it.")
+]
+_Doubt = Annotated[
+    Suspicion | None,
+    Field(
+        description="What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key"
+        " word) or `both`."
+    ),
+]
+_Ended = Annotated[
+    FinishReason | None,
+    Field(description="Why the judge's reply ended; `null` where there is none, or if that was not kept."),
+]
+_Thought = Annotated[
+    str | None, Field(description="What the judge thought before; nothing of it is scored. Untrusted text.")
+]
+_Raw = Annotated[
+    str | None,
+    Field(description="The judge's reply; `null` where it was not asked or never answered. Untrusted text."),
+]
 
 
 @dataclass(frozen=True, slots=True)
 class UnitVerdict:
-    """One judge's verdict on one unit for one dimension.
+    """One judge's verdict on one sentence."""
 
-    Attributes:
-        judge: The judge's label.
-        dimension: The dimension's id.
-        status: What became of the judgement.
-        score: Where ``status`` is ``scored``.
-        raw: The judge's reply; ``None`` where it was not asked or never answered. Untrusted text.
-        error: Code and words of the last attempt, where no call succeeded. Untrusted text.
-        in_character: Whether the score lies in the persona's level; ``None`` without a score.
-        group_size: Sentences that the judge was asked about in the same call; 1 where alone.
-        reused: Whose reply it is, if no call was made for it.
-        suspicion: What makes the verdict doubtful, if anything does.
-        finish_reason: Why the judge's reply ended; ``None`` where it was not asked or never answered, or if that was not kept.
-        thoughts: What the judge thought before; ``None`` where nothing is known of that. Untrusted text.
-    """
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     judge: str
     dimension: str
-    status: VerdictStatus
+    status: Annotated[
+        VerdictStatus,
+        Field(
+            description="`filtered`: refused by the content filter of the judge's provider, not by the judge."
+        ),
+    ]
     score: int | None
-    raw: str | None
-    in_character: bool | None
-    group_size: int = 1
-    error: str | None = None
-    reused: ReplyOrigin | None = None
-    suspicion: Suspicion | None = None
-    finish_reason: str | None = None
-    thoughts: str | None = None
+    raw: _Raw
+    error: Annotated[
+        str | None,
+        Field(description="Why there is no reply; `null` where there is one. Untrusted text."),
+    ]
+    in_character: Annotated[bool | None, Field(description="Whether the score lies in the persona's level.")]
+    group_size: Annotated[
+        int, Field(description="Sentences that the judge was asked about in the same call; 1 where alone.")
+    ]
+    reused: _Reused
+    suspicion: _Doubt
+    finish_reason: _Ended
+    thoughts: _Thought
 
 
 @dataclass(slots=True)
 class JudgedUnit:
-    """One sentence of a response. Not frozen, as a big export makes hundreds of thousands; nobody changes one.
+    """One sentence."""
 
-    Attributes:
-        index: Position in the response, from 0.
-        start: Offset of its first character in the response's text.
-        end: Offset after its last character.
-        text: The sentence as the judge read it. Untrusted text.
-        verdicts: Ordered by dimension and judge; not all may be there yet.
-    """
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     index: int
-    start: int
-    end: int
-    text: str
-    verdicts: tuple[UnitVerdict, ...]
+    span: Annotated[
+        tuple[int, int], Field(description="Offsets in the response's text, in Unicode code points.")
+    ]
+    text: Annotated[str, Field(description="The sentence as the judge read it. Untrusted text.")]
+    verdicts: Annotated[
+        tuple[UnitVerdict, ...],
+        Field(description="Ordered by dimension and judge; not all may be there yet."),
+    ]
 
     @property
     def out_of_character(self) -> bool:
@@ -68,156 +95,112 @@ class JudgedUnit:
 
 @dataclass(frozen=True, slots=True)
 class ResponseGrade:
-    """One judge's grade of a whole PersonaGym response.
+    """One judge's grade of a whole response, by its question's rubric."""
 
-    Attributes:
-        judge: The judge's label.
-        status: What became of the grading; never ``not_applicable``.
-        score: Where ``status`` is ``scored``: 1 to 5.
-        justification: The judge's reasons; ``None`` without a reply. Untrusted text.
-        raw: The judge's reply; ``None`` where it was not asked or never answered. Untrusted text.
-        error: Why there is no reply.
-        reused: As of a verdict.
-        suspicion: As of a verdict, like the next two.
-        finish_reason: See there.
-        thoughts: See there.
-    """
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     judge: str
-    status: VerdictStatus
-    score: int | None
-    justification: str | None
-    raw: str | None
-    error: str | None = None
-    reused: ReplyOrigin | None = None
-    suspicion: Suspicion | None = None
-    finish_reason: str | None = None
-    thoughts: str | None = None
+    status: Annotated[VerdictStatus, Field(description="Never `not_applicable`.")]
+    score: Annotated[int | None, Field(description="1 to 5.")]
+    justification: Annotated[
+        str | None, Field(description="The judge's reasons; `null` without a reply. Untrusted text.")
+    ]
+    raw: _Raw
+    error: Annotated[str | None, Field(description="Why there is no reply. Untrusted text.")]
+    reused: _Reused
+    suspicion: _Doubt
+    finish_reason: _Ended
+    thoughts: _Thought
+
+
+@dataclass(frozen=True, slots=True)
+class AskedItem:
+    """What was asked: a question or context."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    id: str
+    text: Annotated[str, Field(description="Empty where the task has none.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseUsage:
+    """Tokens of one response."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: Annotated[
+        int | None,
+        Field(description="Those of the output that are thoughts; `null` where the provider does not say."),
+    ]
 
 
 @dataclass(slots=True)
 class JudgedResponse:
-    """A response and all that was found about it. Not frozen, for the same reason as its sentences.
+    """A response with its sentences and their verdicts."""
 
-    Attributes:
-        id: Unique; stable over retries.
-        model: The model's label.
-        persona: The persona's id.
-        levels: The persona's level by dimension, for the dimensions on which this response is judged.
-        task: The task's id.
-        item: The item's id.
-        item_text: The question or context; empty where the task has none.
-        run: Repetition, from 0.
-        instruction: Number of the persona instruction, from 0, in the order of the manifest; ``None`` if unknown.
-        iteration: Repetition under that instruction, from 0; ``None`` if unknown.
-        status: ``answered``, ``refused``, ``filtered``, ``no_answer`` or ``failed``.
-        text: ``None`` where the call failed. Untrusted text.
-        error: Why there is no text, or none to be judged.
-        finish_reason: Why the model stopped; ``None`` for existing texts.
-        usage: Tokens, if the provider counted them.
-        units: The sentences.
-        question: What a PersonaGym task asked; ``None`` for other tasks.
-        grades: Grades of a PersonaGym response, ordered by judge; not all may be there yet.
-        reused: Whose text it is, if no call was made for it.
-        thoughts: What the model thought before it wrote the text, which nobody judges; empty where its provider keeps that to
-            itself. Untrusted text.
-    """
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
-    id: str
+    id: Annotated[str, Field(description="Stable over retries.")]
     model: str
     persona: str
-    levels: dict[str, str]
+    levels: Annotated[
+        dict[str, str], Field(description="The persona's, by dimension on which this response is judged.")
+    ]
     task: str
-    item: str
-    item_text: str
-    run: int
-    instruction: int | None
-    iteration: int | None
-    status: str
-    text: str | None
-    error: str | None
-    finish_reason: str | None
-    usage: Usage | None
+    item: AskedItem
+    run: Annotated[int, Field(description="Repetition, from 0.")]
+    instruction: Annotated[
+        int | None,
+        Field(
+            description="Number of the persona instruction, from 0, in the order of the manifest; `null` if unknown."
+        ),
+    ]
+    iteration: Annotated[
+        int | None, Field(description="Repetition under that instruction, from 0; `null` if unknown.")
+    ]
+    status: Annotated[
+        ResponseStatus,
+        Field(
+            description="`filtered`: refused or stopped by the provider's content filter. `no_answer`: nothing but thoughts, or stopped"
+            " for a reason that ends no answer. Only what is `answered` is judged."
+        ),
+    ]
+    text: Annotated[str | None, Field(description="`null` where the call failed. Untrusted text.")]
+    refusal: Annotated[bool, Field(description="Whether `status` is `refused`.")]
+    error: Annotated[str | None, Field(description="Why there is no text, or none to be judged.")]
+    finish_reason: Annotated[
+        FinishReason | None, Field(description="Why the model stopped; `null` for existing texts.")
+    ]
+    usage: ResponseUsage | None
+    thoughts: Annotated[
+        str | None,
+        Field(
+            description="What the model thought before it wrote the text, which is not judged; empty where its provider keeps that to"
+            " itself, `null` where it did not think. Untrusted text."
+        ),
+    ]
     units: tuple[JudgedUnit, ...]
-    question: str | None = None
-    grades: tuple[ResponseGrade, ...] = ()
-    reused: ReplyOrigin | None = None
-    thoughts: str | None = None
-
-    @property
-    def score(self) -> float | None:
-        """The mean over the judges that gave a score; ``None`` where none did."""
-        scores = [grade.score for grade in self.grades if grade.score is not None]
-        return fmean(scores) if scores else None
-
-    def to_json(self) -> dict[str, object]:
-        """The response in the HTTP contract's form."""
-        return {
-            "id": self.id,
-            "model": self.model,
-            "persona": self.persona,
-            "levels": self.levels,
-            "task": self.task,
-            "item": {"id": self.item, "text": self.item_text},
-            "run": self.run,
-            "instruction": self.instruction,
-            "iteration": self.iteration,
-            "status": self.status,
-            "text": self.text,
-            "refusal": self.status == "refused",
-            "error": self.error,
-            "finish_reason": self.finish_reason,
-            "usage": None
-            if self.usage is None
-            else {
-                "input_tokens": self.usage.input_tokens,
-                "output_tokens": self.usage.output_tokens,
-                "reasoning_tokens": self.usage.reasoning_tokens,
-            },
-            "thoughts": self.thoughts,
-            "units": [_unit_json(unit) for unit in self.units],
-            "question": self.question,
-            "grades": [_grade_json(grade) for grade in self.grades],
-            "score": self.score,
-            "reused": self.reused,
-        }
+    question: Annotated[
+        str | None, Field(description="What a PersonaGym task asked; `null` for other tasks.")
+    ]
+    grades: Annotated[
+        tuple[ResponseGrade, ...],
+        Field(description="Grades of a PersonaGym response, ordered by judge; not all may be there yet."),
+    ]
+    score: Annotated[float | None, Field(description="The mean over the judges that gave a score.")]
+    reused: Annotated[
+        ReplyOrigin | None, Field(description="Which job's text it is, if no call was made for it.")
+    ]
 
 
-def _grade_json(grade: ResponseGrade) -> dict[str, object]:
-    return {
-        "judge": grade.judge,
-        "status": grade.status.value,
-        "score": grade.score,
-        "justification": grade.justification,
-        "raw": grade.raw,
-        "error": grade.error,
-        "reused": grade.reused,
-        "suspicion": grade.suspicion,
-        "finish_reason": grade.finish_reason,
-        "thoughts": grade.thoughts,
-    }
+def mean_score(grades: Iterable[ResponseGrade]) -> float | None:
+    """The mean over the judges that gave a score; ``None`` where none did."""
+    scores = [grade.score for grade in grades if grade.score is not None]
+    return fmean(scores) if scores else None
 
 
-def _unit_json(unit: JudgedUnit) -> dict[str, object]:
-    return {
-        "index": unit.index,
-        "span": [unit.start, unit.end],
-        "text": unit.text,
-        "verdicts": [
-            {
-                "judge": verdict.judge,
-                "dimension": verdict.dimension,
-                "status": verdict.status.value,
-                "score": verdict.score,
-                "raw": verdict.raw,
-                "error": verdict.error,
-                "in_character": verdict.in_character,
-                "group_size": verdict.group_size,
-                "reused": verdict.reused,
-                "suspicion": verdict.suspicion,
-                "finish_reason": verdict.finish_reason,
-                "thoughts": verdict.thoughts,
-            }
-            for verdict in unit.verdicts
-        ],
-    }
+class ResponseList(Page[JudgedResponse]):
+    """A page of responses."""

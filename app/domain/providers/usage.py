@@ -1,13 +1,11 @@
 """What calls took, failed of and were spared, as jobs and their results tell it."""
 
 from datetime import datetime
-from typing import Literal
 
 from pydantic import Field
 
 from app.domain.contract import Answer, Number
 
-Origin = Literal["same_job", "other_job"]
 Amount = Number
 """US dollars; a sum of nothing is the integer 0."""
 

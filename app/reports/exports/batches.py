@@ -70,7 +70,7 @@ class _VerdictRows:
             self._responses.append(response)
             times = max(1, rows // max(1, len(response.units)))  # that each sentence is there
             self._characters += times * len(response.text or "") + len(response.thoughts or "")
-            self._characters += rows * (len(response.item_text) + len(response.error or ""))
+            self._characters += rows * (len(response.item.text) + len(response.error or ""))
 
     def batch(self) -> pa.RecordBatch:
         """The rows as Arrow has them."""
@@ -114,8 +114,8 @@ class _VerdictRows:
             response.model,
             response.persona,
             response.task,
-            response.item,
-            response.item_text,
+            response.item.id,
+            response.item.text,
             dimension,
             None if dimension is None else response.levels[dimension],
         )

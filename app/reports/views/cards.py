@@ -138,8 +138,8 @@ def make_card(response: JudgedResponse, level_bounds: LevelBounds) -> Card:
         persona=response.persona,
         levels=response.levels,
         task=response.task,
-        item=response.item,
-        item_text=_cut(response.item_text, SENTENCE_CHARACTERS),
+        item=response.item.id,
+        item_text=_cut(response.item.text, SENTENCE_CHARACTERS),
         run=response.run,
         status=response.status,
         error=None if response.error is None else _cut(response.error, SENTENCE_CHARACTERS),
@@ -169,13 +169,13 @@ def _grade(grade: ResponseGrade) -> CardGrade:
 def _sentences(response: JudgedResponse, level_bounds: LevelBounds) -> Iterator[Sentence]:
     text = response.text or ""
     left = CHARACTERS
-    ends = [0, *(unit.end for unit in response.units)]
+    ends = [0, *(unit.span[1] for unit in response.units)]
     for unit, (end, _) in zip(response.units[:SENTENCES], pairwise(ends), strict=False):
         sentence = _sentence(
             unit,
             response.levels,
             level_bounds,
-            new_paragraph=unit.index > 0 and "\n" in text[end : unit.start],
+            new_paragraph=unit.index > 0 and "\n" in text[end : unit.span[0]],
         )
         left -= len(sentence.text) + len(sentence.verdicts)
         if left < 0:

@@ -21,12 +21,20 @@ from app.domain.instruments.task import Item
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.hardening import showing
-from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
+from app.domain.judging.judged_response import (
+    AskedItem,
+    JudgedResponse,
+    JudgedUnit,
+    ResponseGrade,
+    ResponseUsage,
+    UnitVerdict,
+    mean_score,
+)
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.specification import question_item
-from app.domain.providers.model import Usage
+from app.domain.providers.model import FinishReason
 from app.domain.providers.reuse import ReplyOrigin
 from app.services.identifiers import response_id
 from app.services.job_context import JobContext
@@ -288,35 +296,38 @@ def _judged(
     item = _item(cell, record, questions)
     position = _position(record)
     texts = texts_at(record.text or "", record.unit_starts, record.unit_ends)
+    spans = zip(record.unit_starts, record.unit_ends, strict=True)
     given = _by_unit(found, len(texts), verdicts, position, origins)
+    grades = tuple(
+        [
+            _grade(context, record.text or "", grade, origins.get((*position, None, None, grade.judge)))
+            for grade in found.grades
+        ]
+    )
     return JudgedResponse(
         id=response_id(job.id, *position),
         model=spec.models[cell.model].label,
         persona=cell.persona.id,
         levels={t.dimension: t.level for t in cell.persona.traits if t.dimension in item.dimensions},
         task=cell.task.id,
-        item=item.id,
-        item_text=item.text,
+        item=AskedItem(item.id, item.text),
         run=record.run,
         instruction=record.instruction,
         iteration=_iteration(spec, record.run, gym=of_gym),
         status=record.status,
         text=record.text,
+        refusal=record.status == "refused",
         error=record.error,
-        finish_reason=record.finish_reason,
+        finish_reason=_finish_reason(record.finish_reason),
         usage=None
         if record.input_tokens is None or record.output_tokens is None
-        else Usage(record.input_tokens, record.output_tokens, reasoning_tokens=record.reasoning_tokens),
-        units=tuple(map(JudgedUnit, count(), record.unit_starts, record.unit_ends, texts, given)),
-        question=item.text if of_gym else None,
-        grades=tuple(
-            [
-                _grade(context, record.text or "", grade, origins.get((*position, None, None, grade.judge)))
-                for grade in found.grades
-            ]
-        ),
-        reused=origins.get((*position, None, None, None)),
+        else ResponseUsage(record.input_tokens, record.output_tokens, record.reasoning_tokens),
         thoughts=record.thoughts,
+        units=tuple(map(JudgedUnit, count(), spans, texts, given)),
+        question=item.text if of_gym else None,
+        grades=grades,
+        score=mean_score(grades),
+        reused=origins.get((*position, None, None, None)),
     )
 
 
@@ -361,9 +372,13 @@ def _grade(context: JobContext, text: str, record: GradeRecord, reused: ReplyOri
         error=record.error,
         reused=reused,
         suspicion=_suspicion(record.suspicion),
-        finish_reason=record.finish_reason,
+        finish_reason=_finish_reason(record.finish_reason),
         thoughts=record.thoughts,
     )
+
+
+def _finish_reason(stored: str | None) -> FinishReason | None:
+    return None if stored is None else FinishReason(stored)
 
 
 def _suspicion(stored: str | None) -> Suspicion | None:
@@ -410,7 +425,7 @@ class _OfCell(dict[Said, UnitVerdict]):
             group_size=group_size,
             reused=self._reused,
             suspicion=_suspicion(suspicion),
-            finish_reason=finish_reason,
+            finish_reason=_finish_reason(finish_reason),
             thoughts=thoughts,
         )
         return verdict

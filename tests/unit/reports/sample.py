@@ -3,7 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from app.domain.instruments.dimension import Scale
-from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, UnitVerdict
+from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseUsage, UnitVerdict
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.scores import CellScores
-from app.domain.providers.model import Usage
+from app.domain.providers.model import FinishReason
 from app.domain.results.contract import shown
 from app.domain.results.results import Measured, MeasuredCell, ResponseStatuses
 from app.domain.results.totals import summarize
 from app.domain.statistics.cells import estimate_cell
+from tests.unit.judged import a_response, a_verdict
 
 JUDGES = ("simulated/judge-a", "simulated/judge-b")
 SCALES = {"E": Scale(), "N": Scale(), "formality": Scale(minimum=1, maximum=7, not_applicable=99)}
@@ -159,34 +160,28 @@ def response_of(
     for index, (sentence, score) in enumerate(sentences):
         start = written.index(sentence, end)
         end = start + len(sentence)
-        verdict = UnitVerdict(
-            judge=JUDGES[0],
-            dimension="E",
-            status=VerdictStatus.NOT_APPLICABLE if score is None else VerdictStatus.SCORED,
+        verdict = a_verdict(
+            JUDGES[0],
+            "E",
+            VerdictStatus.NOT_APPLICABLE if score is None else VerdictStatus.SCORED,
             score=score,
             raw=raw if raw is not None else str(scale.not_applicable if score is None else score),
             in_character=None if score is None else scale.level_of(score) == level,
         )
-        units.append(JudgedUnit(index, start, end, sentence, (verdict,)))
-    response = JudgedResponse(
-        id="r-1",
-        model="simulated/steady",
-        persona="E-high",
-        levels={"E": level},
-        task="essay",
-        item="1",
-        item_text="What would you do?",
-        run=0,
-        instruction=1,
-        iteration=0,
-        status="answered",
-        text=written,
-        error=None,
-        finish_reason="stop",
-        usage=None,
-        units=tuple(units),
-    )
-    return replace(response, **changes)
+        units.append(JudgedUnit(index, (start, end), sentence, (verdict,)))
+    fields: dict[str, Any] = {
+        "id": "r-1",
+        "model": "simulated/steady",
+        "persona": "E-high",
+        "levels": {"E": level},
+        "task": "essay",
+        "item": "1",
+        "item_text": "What would you do?",
+        "instruction": 1,
+        "text": written,
+        "units": tuple(units),
+    }
+    return a_response(**(fields | changes))
 
 
 def document_of(found: Measured) -> dict[str, Any]:
@@ -247,9 +242,9 @@ def _response(
     text, units = "", []
     for index, (sentence, verdicts) in enumerate(pieces):
         text += "" if not text else "\n\n" if index % 5 == 0 else " "
-        units.append(JudgedUnit(index, len(text), len(text) + len(sentence), sentence, verdicts))
+        units.append(JudgedUnit(index, (len(text), len(text) + len(sentence)), sentence, verdicts))
         text += sentence
-    return JudgedResponse(
+    return a_response(
         id=f"{model}:{persona}:{task}:{run}:{item[0]}",
         model=model,
         persona=persona,
@@ -263,15 +258,15 @@ def _response(
         status=status,
         text=None if status == "failed" else text,
         error="timeout: no answer within 120 s" if status == "failed" else None,
-        finish_reason=None if status == "failed" else "stop",
-        usage=None if status == "failed" else Usage(input_tokens=120, output_tokens=len(text) // 4),
+        finish_reason=None if status == "failed" else FinishReason.STOP,
+        usage=None if status == "failed" else ResponseUsage(120, len(text) // 4, None),
         units=tuple(units),
     )
 
 
 def _unjudged(levels: dict[str, str]) -> tuple[UnitVerdict, ...]:
     return tuple(
-        UnitVerdict(judge, dimension, VerdictStatus.REFUSED, None, None, None)
+        a_verdict(judge, dimension, VerdictStatus.REFUSED, None, None, None)
         for dimension in levels
         for judge in JUDGES
     )
@@ -298,16 +293,16 @@ def _sentence(draw: random.Random, model: str, levels: dict[str, str]) -> tuple[
 def _verdict(draw: random.Random, judge: str, dimension: str, level: str, chosen: int | None) -> UnitVerdict:
     scale = SCALES[dimension]
     if draw.random() < 0.008:
-        return UnitVerdict(judge, dimension, VerdictStatus.UNPARSED, None, "Somewhere between 3 and 4.", None)
+        return a_verdict(judge, dimension, VerdictStatus.UNPARSED, None, "Somewhere between 3 and 4.", None)
     if chosen is None:
         raw = str(scale.not_applicable)
-        return UnitVerdict(judge, dimension, VerdictStatus.NOT_APPLICABLE, None, raw, None)
+        return a_verdict(judge, dimension, VerdictStatus.NOT_APPLICABLE, None, raw, None)
     scores = [
         score for score in range(scale.minimum, scale.maximum + 1) if scale.level_index(score, 1) == chosen
     ]
     score = draw.choice(scores)
     raw = str(score) if draw.random() < 0.9 else f"{score}) because of its tone"
-    return UnitVerdict(judge, dimension, VerdictStatus.SCORED, score, raw, scale.level_of(score) == level)
+    return a_verdict(judge, dimension, VerdictStatus.SCORED, score, raw, scale.level_of(score) == level)
 
 
 def _cell(group: Sequence[JudgedResponse], dimension: str, level: str, runs: int) -> MeasuredCell:

@@ -1,7 +1,6 @@
 """The HTML report: what it must say."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -217,7 +216,7 @@ class TestWhatItSays:
         page = await page_of(
             [
                 response_of("Sorry.", ("Sorry.", None), id="1", status="refused"),
-                replace(response_of("", id="2", status="failed", error="timeout: 120 s"), text=None),
+                response_of("", id="2", status="failed", error="timeout: 120 s", text=None),
                 response_of("", id="3"),
             ]
         )

@@ -15,6 +15,7 @@ from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.status import JobStatus
+from app.domain.judging.judged_response import ResponseList
 from app.domain.providers.model import ChatReply, ChatRequest
 from app.domain.providers.reuse import Reuse, ReuseScope
 from app.llm.gateway import Gateway
@@ -111,7 +112,8 @@ async def page(worker: Worker, job: JobRow) -> list[dict[str, Any]]:
     """The responses as the API shows them."""
     context = await worker.deps.contexts.get(job.tenant, job.id)
     found, _ = await read_page(worker.engine, job, context, ResponseFilter(), after=None, limit=10)
-    return [json.loads(json.dumps(response.to_json())) for response in found]
+    shown = ResponseList(data=found, has_more=False, next_cursor=None)
+    return list(shown.model_dump(mode="json")["data"])
 
 
 def filled(form: object) -> Any:

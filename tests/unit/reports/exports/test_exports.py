@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet as arrow
 
-from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, UnitVerdict
+from app.domain.judging.judged_response import JudgedResponse, JudgedUnit
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.providers.reuse import ReplyOrigin
 from app.reports.exports.batches import BATCH_CHARACTERS, page_batches
@@ -31,6 +31,7 @@ from app.reports.exports.jsonl import jsonl_writer
 from app.reports.exports.parquet import ParquetWriter
 from tests.unit.check_sample import check_of
 from tests.unit.gym_sample import graded_response, gym_results_of
+from tests.unit.judged import a_verdict
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import pages, response_of, sample
 
@@ -216,15 +217,15 @@ class TestVerdictRows:
         assert len(lines) == 1 + len(texts)
 
     async def test_a_negative_score_stays_a_number_in_csv(self) -> None:
-        verdict = UnitVerdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
-        below_zero = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (verdict,)),))
+        verdict = a_verdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
+        below_zero = response_of("No.", units=(JudgedUnit(0, (0, 3), "No.", (verdict,)),))
         data = (await joined(write_verdicts(csv_writer, pages([below_zero])))).decode("utf-8-sig")
         assert ",scored,-2,false,'-2,sentence," in data
 
     async def test_a_verdict_that_failed_has_the_providers_words(self) -> None:
         words = "=1+1: http_400: temperature is not supported"
-        failed = UnitVerdict("judge", "E", VerdictStatus.FAILED, None, None, None, error=words)
-        response = response_of("No.", units=(JudgedUnit(0, 0, 3, "No.", (failed,)),))
+        failed = a_verdict("judge", "E", VerdictStatus.FAILED, error=words)
+        response = response_of("No.", units=(JudgedUnit(0, (0, 3), "No.", (failed,)),))
         for rows in (
             from_csv(await joined(write_verdicts(csv_writer, pages([response]))), VERDICT_COLUMNS),
             from_jsonl(await joined(write_verdicts(jsonl_writer, pages([response])))),
