@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 
 from app.api.http import cursors
 from app.api.http.access import needs
@@ -270,7 +270,8 @@ async def distances(
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
     wanted = CellChoice(model, persona, task, dimension)
-    return JSONResponse(await read_run_distances(services.engine, job, context, wanted))
+    found = await read_run_distances(services.engine, job, context, wanted)
+    return Response(found.model_dump_json(), media_type="application/json")
 
 
 @router.get(

@@ -15,6 +15,7 @@ from app.db.results.result_queries import ScoreRow
 from app.domain.jobs.plan import Cell
 from app.domain.metrics.rc_atom import distributions, run_distances
 from app.domain.metrics.scores import CellScores
+from app.domain.results.contract import JudgesDistances, RunDistances, RunOfCell
 from app.services.job_context import JobContext
 from app.services.results.compute import cell_scores
 from app.services.results.single_option import only
@@ -52,12 +53,12 @@ async def read_varying_cells(
         CellChoice(cell["model"], cell["persona"], cell["task"], cell["dimension"])
         for cell in varying_cells(cells)
     )
-    return [await read_run_distances(engine, job, context, choice) for choice in wanted]
+    return [(await read_run_distances(engine, job, context, choice)).model_dump() for choice in wanted]
 
 
 async def read_run_distances(
     engine: AsyncEngine, job: JobRow, context: JobContext, wanted: CellChoice
-) -> dict[str, Any]:
+) -> RunDistances:
     """A cell's run-by-run distances, judge by judge, as they stand.
 
     Raises:
@@ -85,7 +86,7 @@ def _find(context: JobContext, wanted: CellChoice) -> tuple[Cell, int]:
 
 def distances_of(
     context: JobContext, cell: Cell, trait: int, rows: Mapping[int, list[ScoreRow]]
-) -> dict[str, Any]:
+) -> RunDistances:
     """See :func:`read_run_distances`; CPU only.
 
     Args:
@@ -98,24 +99,23 @@ def distances_of(
     instructions = {row.run: row.instruction for found in rows.values() for row in found}
     runs = sorted(instructions)[:MAX_RUNS]
     model = spec.models[cell.model]
-    return {
-        "model": model.label,
-        "persona": cell.persona.id,
-        "task": cell.task.id,
-        "dimension": cell.dimensions[trait].id,
-        "level": cell.persona.traits[trait].level,
-        "simulated": model.simulated or any(judge.simulated for judge in spec.judges),
-        "width": cell.dimensions[trait].scale.width,
-        "runs": [{"run": run, "instruction": instructions[run]} for run in runs],
-        "runs_in_all": len(instructions),
-        "by_judge": [
-            {
-                "judge": judge.label,
-                "distances": _matrix(cell_scores(cell, trait, rows.get(n, [])), runs),
-            }
+    return RunDistances(
+        model=model.label,
+        persona=cell.persona.id,
+        task=cell.task.id,
+        dimension=cell.dimensions[trait].id,
+        level=cell.persona.traits[trait].level,
+        simulated=model.simulated or any(judge.simulated for judge in spec.judges),
+        width=cell.dimensions[trait].scale.width,
+        runs=[RunOfCell(run=run, instruction=instructions[run]) for run in runs],
+        runs_in_all=len(instructions),
+        by_judge=[
+            JudgesDistances(
+                judge=judge.label, distances=_matrix(cell_scores(cell, trait, rows.get(n, [])), runs)
+            )
             for n, judge in enumerate(spec.judges)
         ],
-    }
+    )
 
 
 def _matrix(scores: CellScores, runs: Sequence[int]) -> list[list[float | None]]:
