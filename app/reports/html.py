@@ -72,12 +72,14 @@ class Material:
         sample: The responses that may be shown.
         distances: Run-by-run distances of :func:`~app.reports.views.run_matrices.varying_cells`, for them to be drawn.
         baselines: All published figures, in the form of ``/v1/baselines``, for the job's to stand among.
+        calibrated: Each model's figures as people would give them; see :mod:`app.services.results.calibration`.
     """
 
     results: str
     sample: ResponseSample
     distances: Sequence[Json]
     baselines: Json | None
+    calibrated: Sequence[Json]
 
 
 async def html_report(
@@ -85,6 +87,7 @@ async def html_report(
     responses: AsyncIterator[JudgedResponse],
     distances: Sequence[Json] = (),
     baselines: Json | None = None,
+    calibrated: Sequence[Json] = (),
 ) -> bytes:
     """A job's report as one HTML file.
 
@@ -93,6 +96,7 @@ async def html_report(
         responses: All of the job's responses; read once, of which a bounded number is kept.
         distances: See :class:`Material`.
         baselines: See :class:`Material`.
+        calibrated: See :class:`Material`.
 
     Returns:
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
@@ -104,7 +108,7 @@ async def html_report(
         sample.add(make_card(response, level_bounds))
         if sample.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
-    material = Material(results, sample, distances, baselines)
+    material = Material(results, sample, distances, baselines, calibrated)
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
         return await loop.run_in_executor(_PAGES, render, material)
@@ -149,6 +153,7 @@ def render(material: Material) -> bytes:
         check=results.get("judging_check"),
         suspicion=results.get("suspicion"),
         agreement=results.get("verdict_agreement", []),
+        calibrated=material.calibrated,
         coefficients=coefficients(results),
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),

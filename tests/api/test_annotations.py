@@ -444,6 +444,32 @@ class TestCalibration:
         assert {each["judge"] for each in found["judge_errors"]} == set(finished["spec"]["judges"])
         assert {each["by"] for each in found["judge_errors"]} == {None, "level", "model", "length"}
 
+    def test_stands_beside_the_judges_figures_in_report_and_console(
+        self, service: Service, finished: Json
+    ) -> None:
+        pages = (f"/v1/jobs/{finished['id']}/report?format=html", f"/jobs/{finished['id']}/labels")
+        title = "What people would say of all sentences"
+        for path in pages:
+            assert title not in service.get(path).text
+        self.label(service, finished, 60, 3)
+        (found,) = self.read(service, finished).json()["data"]
+        (figure,) = (
+            each
+            for each in found["totals"]
+            if each["metric"] == "mean" and each["keys"] == {"model": "simulated/sim-faithful"}
+        )
+        cells = [
+            f"<td>{figure['judged']:.2f}</td><td>{figure['calibrated']['value']:.2f}",
+            f"<td>{figure['calibrated']['n']}</td><td>{figure['labels_needed']:,}",
+        ]
+        for path in pages:
+            _, shown, section = service.get(path).text.partition(f">{title}</h2>")
+            assert shown
+            flat = "".join(section.partition("</section>")[0].split("\n"))
+            assert "<td><bdi>all</bdi></td>" not in flat
+            for cell in cells:
+                assert cell in flat
+
     def test_what_nobody_drew_says_nothing(self, service: Service, finished: Json, texts: list[Json]) -> None:
         keep(service, *[said(text, n, 1) for text in texts for n in range(3)])
         assert self.read(service, finished).json()["data"] == []

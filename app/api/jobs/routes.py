@@ -37,6 +37,7 @@ from app.services.jobs.follow import read_state
 from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import find_job, show_job, view_job
+from app.services.results.calibration import read_calibrated_models
 from app.services.results.gate import gate_of
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
 from app.services.results.responses import ResponseFilter, read_page
@@ -355,9 +356,12 @@ async def report(
         return junit_answer(job_id, await gate_of(comparer_of(services), job, None, "personas"))
     context = await services.contexts.get(tenant, job_id)
     document = await services.results.read(job)
+    calibrated = []
+    if format_ == "html":
+        calibrated = await read_calibrated_models(services.engine, services.contexts, services.results, job)
     export = EXPORTS[format_]
     chunks: AsyncIterator[bytes] = export_report(
-        services.engine, job, context, document, format_=format_, level=level
+        services.engine, job, context, document, format_=format_, level=level, calibrated=calibrated
     )
     name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"
     headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}

@@ -113,6 +113,24 @@ async def read_calibration(
     )
 
 
+async def read_calibrated_models(
+    engine: AsyncEngine, contexts: JobContexts, results: ResultsReader, job: JobRow
+) -> list[dict[str, Any]]:
+    """Each model's figures as pages show them, those of all dimensions before those of each; none while the job runs."""
+    if not job.status.is_terminal:
+        return []
+    found = await read_calibration(engine, contexts, results, job)
+    of_all = [each for each in found.totals if each.judged is not None] if len(found.data) > 1 else []
+    parts = [(None, of_all), *((each.dimension, each.totals) for each in found.data)]
+    return [
+        {"dimension": dimension, "model": each.keys["model"], "half_width": found.half_width}
+        | each.model_dump(mode="json")
+        for dimension, figures in parts
+        for each in figures
+        if each.keys.keys() == {"model"}
+    ]
+
+
 async def _drawn_answers(
     connection: AsyncConnection, job: JobRow
 ) -> dict[str, dict[Place, list[Annotation]]]:

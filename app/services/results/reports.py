@@ -1,9 +1,9 @@
 """Reports as files: which formats there are, and their bytes as a stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -14,6 +14,7 @@ from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.responses import stream_all, stream_pages
 from app.services.results.run_distances import read_varying_cells
 
+Json = Mapping[str, Any]
 ReportFormat = Literal["json", "html", "csv", "jsonl", "parquet"]
 ReportLevel = Literal["verdicts", "cells", "persona_scores", "judging_check"]
 """What a row of a table is."""
@@ -56,6 +57,7 @@ async def export_report(
     *,
     format_: ReportFormat,
     level: ReportLevel,
+    calibrated: Sequence[Json] = (),
 ) -> AsyncIterator[bytes]:
     """A report, chunk by chunk.
 
@@ -66,11 +68,12 @@ async def export_report(
         results: Its results as JSON text.
         format_: Which format.
         level: What a row is; for tables only.
+        calibrated: Its figures as people would give them, for HTML.
     """
     if format_ == "json":
         yield results.encode()
     elif format_ == "html":
-        yield await _html(engine, job, context, results)
+        yield await _html(engine, job, context, results, calibrated)
     else:
         # Imported when needed: pyarrow would double the API's start-up time and memory.
         from app.reports.exports import csv, files, jsonl, parquet  # noqa: PLC0415
@@ -89,10 +92,12 @@ async def export_report(
             )
 
 
-async def _html(engine: AsyncEngine, job: JobRow, context: JobContext, results: str) -> bytes:
+async def _html(
+    engine: AsyncEngine, job: JobRow, context: JobContext, results: str, calibrated: Sequence[Json]
+) -> bytes:
     from app.reports import html  # noqa: PLC0415 - the templates, for the same reason
 
     document = await asyncio.to_thread(parse_document, results)
     distances = await read_varying_cells(engine, job, context, document["cells"])
     published = await asyncio.to_thread(baselines, BaselineFilter())
-    return await html.html_report(results, stream_all(engine, job, context), distances, published)
+    return await html.html_report(results, stream_all(engine, job, context), distances, published, calibrated)

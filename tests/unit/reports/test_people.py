@@ -1,9 +1,13 @@
 """The report's section on what people say of the judges."""
 
+import json
+
 import pytest
 
 from app.domain.labels.agreement import Sampling, annotation_agreement
 from app.domain.labels.annotation import Annotation, Answer, Place
+from app.domain.metrics.metric import Metric
+from app.reports import html
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import sample, stream
@@ -36,6 +40,42 @@ async def section(people: list[dict[str, object]] | None) -> str:
     text = Page(await html_report(results, stream(made.responses))).text
     _, title, after = text.partition("Agreement between annotators and judges")
     return title + after[:1500]
+
+
+def calibrated(model: str, dimension: str | None, value: float | None) -> dict[str, object]:
+    figure = Metric.missing("no_label: nobody") if value is None else Metric.of(value, 1234)
+    return {
+        "dimension": dimension,
+        "model": model,
+        "half_width": 0.03,
+        "metric": "acc_atom",
+        "judged": None if value is None else 0.5,
+        "calibrated": figure.model_dump(),
+        "ci95_texts": None if value is None else [0.6, 0.8],
+        "labels_needed": None if value is None else 4321,
+        "labels_needed_at_best": None if value is None else 3210,
+    }
+
+
+class TestCalibrated:
+    async def page(self, *rows: dict[str, object]) -> str:
+        made = sample()
+        page = await html.html_report(json.dumps(made.results), stream(made.responses), calibrated=rows)
+        return Page(page.decode()).text
+
+    async def test_it_stands_beside_what_the_judges_say_with_its_labels(self) -> None:
+        text = await self.page(calibrated("bot", None, 0.7), calibrated("bot", "E", None))
+        _, title, after = text.partition("What people would say of all sentences")
+        assert title
+        assert "allbotACCatom0.500.70[0.60, 0.80]1,2344,3213,210" in after
+        assert "EbotACCatom––0–" in after
+
+    async def test_it_does_not_where_nobody_has_labelled(self) -> None:
+        assert "What people would say" not in await self.page()
+
+    async def test_hostile_names_stay_text(self) -> None:
+        for name in HOSTILE:
+            await self.page(calibrated(name, name, 0.7))
 
 
 class TestPeople:
