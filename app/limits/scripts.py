@@ -261,7 +261,7 @@ for _name, _value in {
     "WINDOW_SEEN": timeline.WINDOW_SEEN_SECONDS,
 }.items():
     LEASE = re.sub(rf"\b{_name}\b", repr(_value), LEASE)
-"""What :meth:`app.limits.timeline.Timeline.lease` does, on the state in Redis.
+"""Takes in what a process reports and leases it time (:mod:`app.limits.timeline`), on the state in Redis.
 
 Keys: the bucket's state, the epoch, what was sent within the last minute, and the holds of all buckets. ``ARGV[1]`` is JSON: a report,
 the calls' number and cost, that of the first, and of the largest that there was. Answers with a lease's fields as text.

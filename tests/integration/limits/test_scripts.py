@@ -8,7 +8,8 @@ from redis.asyncio import Redis
 
 from app.limits.scripts import LEASE
 from app.limits.shared_rates import as_json
-from app.limits.timeline import NOTHING, Cost, Intervals, Report, Timeline, interval, total
+from app.limits.timeline import NOTHING, Cost, Intervals, Report, interval, total
+from tests.timeline import Timeline
 
 KEYS = ["bucket", "epoch", "sent", "holds"]
 

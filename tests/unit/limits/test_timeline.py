@@ -19,11 +19,11 @@ from app.limits.timeline import (
     Cost,
     Intervals,
     Report,
-    Timeline,
     duration,
     interval,
     total,
 )
+from tests.timeline import Timeline
 
 START = 1000.0
 
