@@ -87,15 +87,6 @@ async def questions_of_job(
     return {(row.persona, row.task): StoredStep(*row) for row in rows}
 
 
-async def environments_of_job(connection: AsyncConnection, tenant: str, job_id: str) -> dict[int, StoredStep]:
-    """The environments of each persona that has some."""
-    rows = await connection.execute(
-        text(_LAST + " AND kind = 'environments' AND status <> 'incomplete'" + _OF_EACH_STEP),
-        {"job": job_id, "tenant": tenant},
-    )
-    return {row.persona: StoredStep(*row) for row in rows}
-
-
 async def growth(connection: AsyncConnection, tenant: str, job_id: str) -> list[int]:
     """How many personas there were after each ask for some, in the order of the asks."""
     rows = await connection.execute(

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from app.domain.providers.extra import EXTRA_FIELDS
 from app.domain.providers.model import ConnectionKind, Model, Takes
-from app.domain.providers.parameters import Sent, sent_parameters
+from app.domain.providers.parameters import sent_parameters
 from app.llm.connections.connections import Connection
 
 FILE = "table.yaml"
@@ -185,11 +185,6 @@ def takes_at(connection: Connection, name: str, family: str | None = None) -> Ta
 def takes_of(kind: ConnectionKind, model: Model) -> Takes:
     """Which parameters a model of a job takes: as its job keeps it, else as the table has it now."""
     return model.takes if model.takes is not None else _takes(kind, model.name, None)
-
-
-def sent_to(kind: ConnectionKind, model: Model) -> Sent:
-    """What of a model's parameters is sent to it."""
-    return sent_parameters(model.parameters, takes_of(kind, model))
 
 
 def with_parameters(kind: ConnectionKind, model: Model, asked: Mapping[str, object]) -> dict[str, object]:

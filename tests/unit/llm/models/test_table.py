@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.domain.providers.model import ConnectionKind, Model, ModelParameters
+from app.domain.providers.parameters import Sent, sent_parameters
 from app.llm.connections.connections import Connection
 from app.llm.models.table import (
     End,
@@ -13,9 +14,9 @@ from app.llm.models.table import (
     end_of,
     load_table,
     plain_name,
-    sent_to,
     table_version,
     takes_at,
+    takes_of,
     with_parameters,
 )
 
@@ -28,6 +29,10 @@ def model(name: str, **parameters: Any) -> Model:
 
 def body_parameters(kind: ConnectionKind, asked: Model) -> dict[str, Any]:
     return with_parameters(kind, asked, {})
+
+
+def sent_to(kind: ConnectionKind, asked: Model) -> Sent:
+    return sent_parameters(asked.parameters, takes_of(kind, asked))
 
 
 def not_sent(kind: ConnectionKind, asked: Model) -> list[str]:
