@@ -7,7 +7,7 @@ import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, ProviderLimits, Usage
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.llm.connections.connections import Connection
 from app.llm.formats import reply, wire
 from app.llm.formats.chat import Chat
@@ -38,12 +38,7 @@ class AnthropicChat(Chat):
         return with_parameters("anthropic", request.model, asked)
 
     @staticmethod
-    def read(
-        body: Mapping[str, Any],
-        headers: Mapping[str, str],
-        key: SecretStr | None,
-        limits: ProviderLimits | None = None,
-    ) -> ChatReply:
+    def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`."""
         blocks = body.get("content")
         if blocks is None and body.get("error"):
@@ -60,7 +55,6 @@ class AnthropicChat(Chat):
             usage=_usage(counts) if isinstance(counts, dict) else None,
             model_snapshot=wire.short_text(body.get("model")),
             provider_request_id=wire.short_text(headers.get("request-id")),
-            limits=limits,
             thoughts=said.thoughts,
             provider_finish_reason=wire.short_text(stopped) if finish_reason is FinishReason.OTHER else None,
         )

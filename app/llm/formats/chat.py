@@ -56,12 +56,7 @@ class Chat(ABC):
 
     @staticmethod
     @abstractmethod
-    def read(
-        body: Mapping[str, Any],
-        headers: Mapping[str, str],
-        key: SecretStr | None,
-        limits: ProviderLimits | None = None,
-    ) -> ChatReply:
+    def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
         """The reply in a body of the format.
 
         Raises:
@@ -93,7 +88,8 @@ class Chat(ABC):
             return await asyncio.to_thread(self._read, reply, limits)
 
     def _read(self, reply: Reply, limits: ProviderLimits | None) -> ChatReply:
-        return keyless(self.read(wire.json_object(reply), reply.headers, self._key, limits), self._key)
+        read = self.read(wire.json_object(reply), reply.headers, self._key)
+        return keyless(read if limits is None else read._replace(limits=limits), self._key)
 
     async def probe(self) -> None:
         """Posts an empty object where calls go.

@@ -7,7 +7,7 @@ import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, ProviderLimits
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason
 from app.llm.connections.connections import Connection
 from app.llm.formats import reply, wire
 from app.llm.formats.chat import Chat
@@ -38,12 +38,7 @@ class OpenAIChat(Chat):
         return with_parameters("openai", model, {"model": model.name, "messages": _messages(request)})
 
     @staticmethod
-    def read(
-        body: Mapping[str, Any],
-        headers: Mapping[str, str],
-        key: SecretStr | None,
-        limits: ProviderLimits | None = None,
-    ) -> ChatReply:
+    def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`."""
         choices = body.get("choices")
         if not choices and body.get("error"):
@@ -73,7 +68,6 @@ class OpenAIChat(Chat):
             model_snapshot=wire.short_text(body.get("model")),
             system_fingerprint=wire.short_text(body.get("system_fingerprint")),
             provider_request_id=wire.short_text(headers.get("x-request-id")),
-            limits=limits,
             thoughts=said.thoughts,
             provider_finish_reason=wire.short_text(stopped) if finish_reason is FinishReason.OTHER else None,
         )
