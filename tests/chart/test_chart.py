@@ -12,6 +12,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator  # type: ignore[import-untyped]  # it has no types
 
+from app.llm.connections.connections import VENDORS
 from app.settings import Settings, load_settings
 from app.settings import environment as variables_of_environment
 from tests.chart.conftest import TOOLS
@@ -28,7 +29,10 @@ TEMPLATES = {path.name: path.read_text("utf-8") for path in (CHART / "templates"
 
 SERVICES = {"api": "api", "worker": "worker", "sweeper": "sweeper", "migration": "migrate"}
 """The parts of the chart, each with its service in Compose."""
-READ_BY_OTHERS = {"FORWARDED_ALLOW_IPS", "OPENBLAS_NUM_THREADS", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"}
+READ_BY_OTHERS = {
+    *("FORWARDED_ALLOW_IPS", "OPENBLAS_NUM_THREADS"),
+    *(f"{vendor.upper()}_BASE_URL" for vendor in VENDORS),
+}
 
 PLAIN: Json = {"secret": {"name": "assay"}}
 FULL: Json = {

@@ -11,11 +11,13 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from app.llm.connections.connections import VENDORS
 from app.settings import WRITING_SECONDS, Settings, load_settings, variables
 from embedded.services import StackConfig, StackUrls, migration_command, module_command, service_commands
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+ENV_EXAMPLE = (ROOT / ".env.example").read_text("utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 OURS = ("api", "worker", "sweeper", "preflight", "migrate", "simulator")
 LASTING = ("api", "worker", "sweeper", "simulator", "postgres", "valkey")
@@ -137,19 +139,18 @@ class TestExposure:
             "REDIS_URL",
         }
         assert "${POSTGRES_PASSWORD:?" in variables["DATABASE_URL"]
-        example = (ROOT / ".env.example").read_text("utf-8")
-        assert re.findall(r"^#?\w*(?:KEY|PASSWORD)=(.+)", example, re.MULTILINE) == []
+        assert re.findall(r"^#?\w*(?:KEY|PASSWORD)=(.+)", ENV_EXAMPLE, re.MULTILINE) == []
 
 
 class TestVariables:
     def test_every_variable_that_is_passed_is_one_that_the_service_reads(self) -> None:
         known = {*variables().values(), "POSTGRES_PASSWORD", "POSTGRES_SERVICE_PASSWORD"}
-        known |= {
-            f"{vendor}_{what}" for vendor in ("OPENAI", "ANTHROPIC") for what in ("API_KEY", "BASE_URL")
-        }
+        vendors = {f"{vendor.upper()}_{what}" for vendor in VENDORS for what in ("API_KEY", "BASE_URL")}
+        known |= vendors
         known.add("FORWARDED_ALLOW_IPS")  # uvicorn does
         known |= {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"}  # their SDK
-        assert service("api")["environment"].keys() <= known
+        assert vendors <= service("api")["environment"].keys() <= known
+        assert vendors <= set(re.findall(r"^#(\w+)=$", ENV_EXAMPLE, re.MULTILINE))
 
     @pytest.mark.parametrize("name", ["api", "worker", "sweeper", "migrate", "preflight"])
     def test_every_setting_of_env_reaches_every_process(self, name: str) -> None:

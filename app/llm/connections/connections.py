@@ -41,10 +41,11 @@ BATCH_SHARE = 0.5
 """OpenAI's and Anthropic's discount on batches, and that of most who followed them."""
 
 _NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_VENDORS: Mapping[str, tuple[ConnectionKind, str]] = {
+VENDORS: Mapping[str, tuple[ConnectionKind, str]] = {
     "openai": ("openai", "https://api.openai.com/v1"),
     "anthropic": ("anthropic", "https://api.anthropic.com"),
 }
+"""Providers that a key in the environment connects: wire format, and base URL, where the format's batch endpoints are, too."""
 
 
 class ConnectionsError(ValueError):
@@ -267,7 +268,7 @@ def load_connections(file_text: str | None, env: Mapping[str, str], simulator_ur
     """
     file = _parse(file_text) if file_text is not None else _File(connections={})
     entries = dict(file.connections)
-    for vendor in _VENDORS:
+    for vendor in VENDORS:
         if vendor not in entries and (
             _variable(env, vendor, "API_KEY") or _variable(env, vendor, "BASE_URL")
         ):
@@ -338,7 +339,7 @@ def _variable(env: Mapping[str, str], vendor: str, what: str) -> str | None:
 
 
 def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
-    kind, default_url = _VENDORS.get(name, (None, None))
+    kind, default_url = VENDORS.get(name, (None, None))
     if entry.kind is None and kind is None:
         raise ConnectionsError(f"connections.{name}.kind: Field required")
     if kind is not None and entry.kind not in {None, kind}:
@@ -384,7 +385,7 @@ def _key(name: str, entry: _Entry, env: Mapping[str, str], *, keyless: bool) -> 
             raise ConnectionsError(
                 f"connections.{name}.api_key_env: the environment variable {entry.api_key_env} is not set"
             )
-    elif name in _VENDORS and entry.base_url is None:
+    elif name in VENDORS and entry.base_url is None:
         value = _variable(env, name, "API_KEY")
         if value is None and not keyless:
             raise ConnectionsError(
