@@ -296,3 +296,9 @@ class TestConsistencyWithoutFidelity:
         wanted = {"threshold": "acc_atom_corrected>=0.05"}
         checks = stack.get(f"/v1/jobs/{job['id']}/gate", params=wanted).json()["checks"]
         assert "pass" not in {check["verdict"] for check in checks}
+        for page in (f"/v1/jobs/{job['id']}/report?format=html", f"/jobs/{job['id']}"):
+            text = stack.get(page, headers={"Accept": "text/html"}).text
+            assert "Corrected for chance, length and few runs" in text
+            assert "ACC_atom on a scale from 0, chance, to 1" in text
+        words = "are not shown to be in character more often than random scores would be."
+        assert words in stack.get(f"/v1/jobs/{job['id']}/report?format=html").text

@@ -14,6 +14,7 @@ from app.reports.views.level_bounds import LevelBounds
 Json = Mapping[str, Any]
 
 SUMMARY_METRICS = names(Family.ATOMIC, Family.RESPONSE)
+CORRECTED_METRICS = names(Family.CORRECTED)
 HEAT_METRICS = names(Family.SCORE, Family.ATOMIC)
 """Table 5's (atomic paper)."""
 HEAT_STEPS = 10
@@ -57,6 +58,8 @@ class ModelRow:
         matched: Its ACC_atom over the cells of which every model has one; ``None`` where these are all cells.
         coverage: The share of its planned verdicts that count, in the document's form; ``None`` where it does not say.
         corrected: What missing responses and verdicts can do to its ACC_atom, likewise.
+        corrected_figures: Its corrected metrics; empty in results from before these.
+        ceiling: The RC_atom to be expected if its runs were alike; ``None`` where it is not known.
     """
 
     model: str
@@ -68,6 +71,16 @@ class ModelRow:
     matched: Figure | None
     coverage: Json | None
     corrected: Json | None
+    corrected_figures: Mapping[str, Figure]
+    ceiling: float | None
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether scores at random may be in character as often: it may be consistent, but it is not shown to play its personas."""
+        found = self.corrected_figures.get("acc_atom_corrected")
+        if found is None or found.value is None:
+            return False
+        return (found.value if found.ci95 is None else found.ci95[0]) <= 0
 
     @property
     def compared(self) -> Figure:
@@ -167,6 +180,10 @@ class Summary:
                 else _figure({"metrics": total["matched"]}, "acc_atom", "cell"),
                 coverage=total.get("coverage"),
                 corrected=total.get("corrected"),
+                corrected_figures=_figures(
+                    total, [name for name in CORRECTED_METRICS if name in total["metrics"]], "cell"
+                ),
+                ceiling=total["metrics"].get("rc_atom_corrected", {}).get("ceiling"),
             )
             for model, total in totals.items()
         ]

@@ -1,9 +1,11 @@
 """The HTML report: what it must say."""
 
+import json
 import re
 
 import pytest
 
+from app.domain.metrics.registry import METRICS
 from app.reports.html import OPEN_CARDS
 from app.reports.views.run_matrices import varying_cells
 from app.reports.views.top_comparison import compare_top
@@ -19,6 +21,48 @@ pytestmark = pytest.mark.usefixtures("_drawn_once")
 @pytest.fixture(scope="module")
 def job() -> Sample:
     return sample()
+
+
+class TestCorrectedMetrics:
+    async def test_stand_beside_the_papers_with_their_definitions(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results)
+        assert "Corrected for chance, length and few runs" in page.text
+        total = next(total for total in job.results["totals"] if total["by"] == ["model"])
+        corrected = total["metrics"]["rc_atom_corrected"]
+        assert f"{corrected['value']:.2f}" in page.text
+        assert f"{corrected['ceiling']:.2f}" in page.text
+        for each in METRICS:
+            assert page.text.count(each.definition) == 1, each.name
+
+    async def test_are_not_there_in_results_from_before(self, job: Sample) -> None:
+        results = json.loads(json.dumps(job.results))
+        for total in results["totals"]:
+            for metrics in (total["metrics"], total.get("matched") or {}):
+                for name in [name for name in metrics if name.endswith("_corrected")]:
+                    del metrics[name]
+        page = await page_of(job.responses, results)
+        assert "Corrected for" not in page.text
+        assert "random scores" not in page.text
+
+    @pytest.mark.parametrize(("ends", "said"), [([-0.1, 0.2], True), ([0.1, 0.2], False), (None, False)])
+    async def test_tell_whom_random_scores_equal(
+        self, job: Sample, ends: list[float] | None, said: bool
+    ) -> None:
+        results = json.loads(json.dumps(job.results))
+        for total in results["totals"]:
+            if total["by"] == ["model"]:
+                value = 0.15 if total["model"] == "simulated/drifting" else 0.9
+                found = {
+                    "value": value,
+                    "n": 9,
+                    "left_out": 0,
+                    "ci95": ends if value < 0.5 else [0.8, 1.0],
+                    "ci95_reason": "too_few_personas: 3 personas",
+                }
+                total["metrics"]["acc_atom_corrected"] = found
+        page = await page_of(job.responses, results)
+        words = "simulated/drifting is not shown to be in character more often than random scores would be."
+        assert (words in page.text) is said
 
 
 class TestWhatItSays:
