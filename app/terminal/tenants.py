@@ -4,7 +4,7 @@ No API key can set these limits, whatever its scopes; they apply to every key of
 """
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +13,8 @@ from persona_assay.terminal.options import AS_JSON
 from persona_assay.terminal.outcome import CommandError, Commands, print_json, say, told_errors
 
 if TYPE_CHECKING:
+    from app.domain.keys.contract import LimitsOfTenant
     from app.services.keys.api_keys import KeyDependencies
-
-Json = dict[str, Any]
 
 _MODEL = re.compile(r"[^/\s]+/\S+")
 
@@ -72,7 +71,7 @@ def group(opened: Opened) -> click.Group:
         with told_errors():
             found = done(opened, _list)
             if as_json:
-                print_json({"data": found})
+                print_json({"data": [limits.model_dump(exclude_unset=True) for limits in found]})
             else:
                 for limits in found:
                     click.echo(_told(limits))
@@ -80,12 +79,12 @@ def group(opened: Opened) -> click.Group:
     return tenants
 
 
-async def _list(deps: "KeyDependencies") -> list[Json]:
+async def _list(deps: "KeyDependencies") -> "list[LimitsOfTenant]":
     from app.db.keys.tenant_limits import list_limits  # noqa: PLC0415
-    from app.services.keys.tenant_limits import limits_json  # noqa: PLC0415
+    from app.services.keys.tenant_limits import show_limits  # noqa: PLC0415
 
     async with deps.engine.connect() as connection:
-        return [limits_json(row) for row in await list_limits(connection)]
+        return [show_limits(row) for row in await list_limits(connection)]
 
 
 def _check(
@@ -103,23 +102,21 @@ def _check(
             raise CommandError(f"--model {name!r} must have the form connection/model or connection/*")
 
 
-def _show(limits: Json, *, as_json: bool) -> None:
+def _show(limits: "LimitsOfTenant", *, as_json: bool) -> None:
     if as_json:
-        print_json(limits)
+        print_json(limits.model_dump(exclude_unset=True))
         return
     click.echo(_told(limits))
-    if limits["uncapped_jobs"]:
+    if limits.uncapped_jobs:
         say(
-            f"{limits['uncapped_jobs']:,} unfinished jobs from before the cap do not count against it: pause or cancel them"
+            f"{limits.uncapped_jobs:,} unfinished jobs from before the cap do not count against it: pause or cancel them"
             " to stop their spending"
         )
 
 
-def _told(limits: Json) -> str:
+def _told(limits: "LimitsOfTenant") -> str:
     """A tenant's limits in one line."""
-    cap = limits["spending"]
-    money = (
-        "no spending cap" if cap is None else f"${cap['usd_spent']:,.2f} of ${cap['usd_limit']:,.2f} spent"
-    )
-    models = "all models" if limits["models"] is None else ", ".join(limits["models"]) or "no models"
-    return f"{limits['tenant']} · {money} · {models}"
+    cap = limits.spending
+    money = "no spending cap" if cap is None else f"${cap.usd_spent:,.2f} of ${cap.usd_limit:,.2f} spent"
+    models = "all models" if limits.models is None else ", ".join(limits.models) or "no models"
+    return f"{limits.tenant} · {money} · {models}"

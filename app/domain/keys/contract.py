@@ -136,3 +136,14 @@ class NewApiKey(ApiKey):
 
 class ApiKeyList(Page[ApiKey]):
     """A page of keys, newest first."""
+
+
+class LimitsOfTenant(Answer):
+    """What all keys of a tenant may do together, as the operator's command line shows it."""
+
+    tenant: str
+    models: list[str] | None = Field(description="`null` for all.")
+    spending: Spending | None = Field(description="`null` without a cap.")
+    uncapped_jobs: int = Field(
+        0, description="Unfinished jobs from before the cap; told when limits are changed."
+    )

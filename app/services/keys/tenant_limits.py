@@ -11,8 +11,7 @@ from app.db.keys import tenant_limits
 from app.db.keys.tenant_limits import LimitsRow
 from app.db.locks import lock, lock_shared
 from app.domain.jobs.budget import NANOS, Budget, limits_of
-
-Json = dict[str, Any]
+from app.domain.keys.contract import LimitsOfTenant, Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +31,13 @@ class LimitChanges:
     changes_models: bool = False
 
 
-async def change_limits(engine: AsyncEngine, tenant: str, changes: LimitChanges) -> Json:
+async def change_limits(engine: AsyncEngine, tenant: str, changes: LimitChanges) -> LimitsOfTenant:
     """Changes a tenant's limits, also before it has a key, and says what they are now.
 
     A cap counts what is spent by jobs that were submitted under one; those before it go on and are counted in ``uncapped_jobs``,
     and can't be resumed or retried.
     """
-    values: Json = {}
+    values: dict[str, Any] = {}
     if changes.changes_cap:
         values["nanos_limit"] = None if changes.usd is None else limits_of(Budget(usd=changes.usd)).nanos
     if changes.changes_models:
@@ -51,18 +50,16 @@ async def change_limits(engine: AsyncEngine, tenant: str, changes: LimitChanges)
         uncapped = await tenant_limits.count_uncapped(connection, tenant)
     if row is None:
         raise RuntimeError(f"the limits of {tenant} vanished")
-    return limits_json(row) | {"uncapped_jobs": 0 if row.nanos_limit is None else uncapped}
+    counted = {"uncapped_jobs": 0 if row.nanos_limit is None else uncapped}
+    return show_limits(row).model_copy(update=counted)
 
 
-def limits_json(row: LimitsRow) -> Json:
+def show_limits(row: LimitsRow) -> LimitsOfTenant:
     """A tenant's limits, in the form that keys have theirs."""
-    return {
-        "tenant": row.tenant,
-        "models": row.models,
-        "spending": None
-        if row.nanos_limit is None
-        else {"usd_limit": row.nanos_limit / NANOS, "usd_spent": row.nanos_taken / NANOS},
-    }
+    spending = None
+    if row.nanos_limit is not None:
+        spending = Spending(usd_limit=row.nanos_limit / NANOS, usd_spent=row.nanos_taken / NANOS)
+    return LimitsOfTenant(tenant=row.tenant, models=row.models, spending=spending)
 
 
 async def payers(connection: AsyncConnection, tenant: str, capped_key: str | None) -> Payers:

@@ -16,7 +16,7 @@ from app.domain.errors import InvalidJobError
 from app.domain.jobs.budget import NANOS, Amount, Budget
 from app.domain.jobs.status import JobStatus
 from app.domain.keys.api_key import Scope
-from app.domain.keys.contract import ApiKeyChangeIn, ApiKeyIn, SpendingIn
+from app.domain.keys.contract import ApiKeyChangeIn, ApiKeyIn, LimitsOfTenant, SpendingIn
 from app.services.errors import ModelNotAllowedError, NotUnderCapError, SpendingCapError
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.stop_signal import StoppedError
@@ -25,7 +25,7 @@ from app.services.jobs.control import ControlDependencies, check_spender, resume
 from app.services.jobs.retention import remove_job
 from app.services.jobs.view import view_job
 from app.services.keys.api_keys import KeyDependencies, change_key, create_key, find_key
-from app.services.keys.tenant_limits import Json, LimitChanges, change_limits
+from app.services.keys.tenant_limits import LimitChanges, change_limits
 from tests.integration.jobs import TENANT, RecordingQueue, call_row, claimed, execute, expire, new_job, scalar
 
 
@@ -165,7 +165,7 @@ async def race(engine: AsyncEngine, rng: random.Random, keys: Sequence[str | Non
     await execute(engine, "DELETE FROM jobs")
 
 
-async def limit(engine: AsyncEngine, usd: float | None) -> Json:
+async def limit(engine: AsyncEngine, usd: float | None) -> LimitsOfTenant:
     return await change_limits(engine, TENANT, LimitChanges(usd=usd, changes_cap=True))
 
 
@@ -255,7 +255,7 @@ class TestTenant:
         self, engine: AsyncEngine
     ) -> None:
         earlier = await new_job(engine)
-        assert (await limit(engine, 1.0))["uncapped_jobs"] == 1
+        assert (await limit(engine, 1.0)).uncapped_jobs == 1
         later = await new_job(engine)
         deps = ControlDependencies(engine, RecordingQueue(), 16)
         with pytest.raises(NotUnderCapError, match="submitted before"):
@@ -268,7 +268,7 @@ class TestTenant:
         self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         keep_caps = submit_job_module._keep_caps
-        limiting: list[asyncio.Task[Json]] = []
+        limiting: list[asyncio.Task[LimitsOfTenant]] = []
 
         async def limited_meanwhile(*args: Any) -> None:
             await keep_caps(*args)
@@ -282,7 +282,7 @@ class TestTenant:
 
         monkeypatch.setattr(submit_job_module, "_keep_caps", limited_meanwhile)
         await asyncio.wait_for(new_job(engine), 60)
-        assert (await limiting[0])["uncapped_jobs"] == 1
+        assert (await limiting[0]).uncapped_jobs == 1
 
     async def test_a_model_that_it_may_not_use_any_more_is_called_by_no_job_again(
         self, engine: AsyncEngine
