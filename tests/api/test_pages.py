@@ -218,3 +218,18 @@ class TestJobPages:
         ):
             assert look(api, path).status_code == 200
         assert look(api, f"/compare?a={job}&b=baseline:GPT-4o").status_code == 409
+
+    @pytest.mark.parametrize(
+        ("a", "b", "status"),
+        [
+            ("baseline:GPT-4o", "baseline:", 422),
+            ("baseline:GPT-4o", "baseline:" + "G" * 350, 422),
+            ("baseline:GPT-4o", ":", 404),
+            ("baseline:GPT-4o", "job_01kxyz0abcdefghjkmnpqrstvw:m", 404),
+            ("baseline:GPT-4o", "baseline:GPT-4o", 422),
+        ],
+    )
+    def test_say_what_the_address_of_a_comparison_names_wrongly(
+        self, api: Service, a: str, b: str, status: int
+    ) -> None:
+        assert look(api, f"/compare?a={a}&b={b}").status_code == status

@@ -16,10 +16,11 @@ from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
 from app.domain.keys.api_key import Scope
 from app.domain.results.comparison import Comparison
+from app.domain.results.request import SideIn
 from app.reports.views.top_comparison import decides, is_shown, main_row
 from app.services.errors import NotFoundError, WrongStateError
 from app.services.results.baselines import ATOMIC, BaselineFilter, baselines
-from app.services.results.compare import Comparer, SideRequest
+from app.services.results.compare import Comparer
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -76,11 +77,12 @@ async def _compared(services: Services, tenant: str, a: str, b: str) -> Comparis
     return await comparer.compare(tenant, _side(a), _side(b))
 
 
-def _side(text: str) -> SideRequest:
+def _side(text: str) -> SideIn:
+    """A choice of the page, or what else is in its address: whatever names nothing is told by who looks it up."""
     first, _, rest = text.partition(":")
     if first == BASELINE:
-        return SideRequest(baseline=rest)
-    return SideRequest(job_id_of(first), rest or None)
+        return SideIn.model_construct(baseline=rest)
+    return SideIn.model_construct(job=job_id_of(first), model=rest or None)
 
 
 async def _options(services: Services, tenant: str) -> Options:

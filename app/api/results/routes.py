@@ -16,13 +16,13 @@ from app.api.http.dependencies import (
 )
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses
 from app.api.http.strict_json import StrictRoute
-from app.api.results.requests import ComparisonIn, SideIn
 from app.domain.keys.api_key import Scope
 from app.domain.results.comparison import Comparison
 from app.domain.results.gate import Gate, IntervalKind
+from app.domain.results.request import ComparisonIn, SideIn
 from app.reports.junit import junit
 from app.services.jobs.view import find_job
-from app.services.results.compare import Comparer, SideRequest
+from app.services.results.compare import Comparer
 from app.services.results.gate import MAX_THRESHOLDS, gate_of
 
 router = APIRouter(
@@ -103,5 +103,5 @@ def comparer_of(services: Services) -> Comparer:
     return Comparer(services.engine, services.contexts, services.results)
 
 
-def _side(side: SideIn) -> SideRequest:
-    return SideRequest(None if side.job is None else job_id_of(side.job), side.model, side.baseline)
+def _side(side: SideIn) -> SideIn:
+    return side if side.job is None else side.model_copy(update={"job": job_id_of(side.job)})

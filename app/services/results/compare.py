@@ -23,6 +23,7 @@ from app.domain.results.comparison import (
     sentences_of,
 )
 from app.domain.results.coverage import MINIMUM_COVERAGE, coverage_of_model
+from app.domain.results.request import SideIn
 from app.instruments.published import published_cells, published_lengths
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContexts
@@ -33,21 +34,6 @@ from app.services.results.rarefied_figures import ModelOfJob, read_rarefied
 from app.services.results.read import ResultsReader
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class SideRequest:
-    """One of the two that are compared.
-
-    Attributes:
-        job: A job's id; ``None`` for published figures.
-        model: One of the job's models; ``None`` if it has only one.
-        baseline: A model as its paper names it; ``None`` for a job.
-    """
-
-    job: str | None = None
-    model: str | None = None
-    baseline: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +69,7 @@ class Comparer:
     contexts: JobContexts
     results: ResultsReader
 
-    async def compare(
-        self, tenant: str, a: SideRequest, b: SideRequest, pairing: Pairing = "cells"
-    ) -> Comparison:
+    async def compare(self, tenant: str, a: SideIn, b: SideIn, pairing: Pairing = "cells") -> Comparison:
         """The paired differences a − b.
 
         Args:
@@ -119,7 +103,7 @@ class Comparer:
             replace(other, figures=other.figures | of_other),
         )
 
-    async def _side(self, tenant: str, pointer: str, wanted: SideRequest, pairing: Pairing) -> _Side:
+    async def _side(self, tenant: str, pointer: str, wanted: SideIn, pairing: Pairing) -> _Side:
         if wanted.job is None:
             if pairing == "items":
                 message = "published results have no values per item; use pairing cells"

@@ -1,4 +1,4 @@
-"""Schemas of request bodies of comparisons."""
+"""Comparisons as clients ask for them."""
 
 from typing import Literal
 
