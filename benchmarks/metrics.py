@@ -155,8 +155,8 @@ def _item_figures(scores: list[tuple[Key, CellScores]], model: str) -> dict[tupl
 
 
 def _measured(key: Key, scores: CellScores) -> MeasuredCell:
-    found = estimate_cell({"judge": scores}, np.arange(RUNS), 0, key[:3])
-    return MeasuredCell(*key, RUNS, found.metrics, found.by_judge, influences=found.influences)
+    found = estimate_cell({"judge": scores}, np.arange(RUNS))
+    return MeasuredCell(*key, RUNS, found.metrics, found.by_judge, varied=found.varied)
 
 
 if __name__ == "__main__":

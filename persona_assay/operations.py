@@ -40,7 +40,7 @@ from persona_assay.types import (
 ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
 ReportLevel: TypeAlias = Literal["verdicts", "cells", "persona_scores", "judging_check"]
 Pairing: TypeAlias = Literal["cells", "items"]
-IntervalKind: TypeAlias = Literal["personas", "runs"]
+IntervalKind: TypeAlias = Literal["personas", "runs", "wordings", "both"]
 Questions: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 
 JOB = "/v1/jobs/{job_id}"
@@ -232,7 +232,8 @@ def gate(
     Args:
         job_id: The job.
         thresholds: Such as ``acc_atom>=0.8``; the job's own if none are given.
-        interval: Whose interval decides: other personas', or these very cells' runs.
+        interval: Whose interval decides: other personas', these very cells' runs', other wordings', or that of other personas and
+            wordings both.
         minimum_coverage: A figure of a smaller share of what was planned is inconclusive; the job's own if none is given.
     """
     query = _gate_query(thresholds, interval, minimum_coverage)

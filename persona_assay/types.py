@@ -14,12 +14,20 @@ class Metric(TypedDict):
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """In totals: the interval for these very cells, if their runs were repeated."""
+    """Of a total: these personas, these wordings, their runs repeated."""
     ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_wordings: NotRequired[list[float] | None]
+    """These personas, wordings like these."""
+    ci95_wordings_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_both: NotRequired[list[float] | None]
+    """Of a total: personas like these, wordings like these."""
+    ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
     """In totals: cells, or personas, that lack the metric."""
@@ -187,12 +195,20 @@ class RcAtom(TypedDict):
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """In totals: the interval for these very cells, if their runs were repeated."""
+    """Of a total: these personas, these wordings, their runs repeated."""
     ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_wordings: NotRequired[list[float] | None]
+    """These personas, wordings like these."""
+    ci95_wordings_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_both: NotRequired[list[float] | None]
+    """Of a total: personas like these, wordings like these."""
+    ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
     """In totals: cells, or personas, that lack the metric."""
@@ -203,6 +219,10 @@ class RcAtom(TypedDict):
     within_instruction_ci95_reason: NotRequired[str | None]
     within_instruction_ci95_runs: NotRequired[list[float] | None]
     within_instruction_ci95_runs_reason: NotRequired[str | None]
+    within_instruction_ci95_wordings: NotRequired[list[float] | None]
+    within_instruction_ci95_wordings_reason: NotRequired[str | None]
+    within_instruction_ci95_both: NotRequired[list[float] | None]
+    within_instruction_ci95_both_reason: NotRequired[str | None]
     across_instructions: float | None
     across_instructions_n: int
     across_instructions_reason: NotRequired[str | None]
@@ -210,6 +230,10 @@ class RcAtom(TypedDict):
     across_instructions_ci95_reason: NotRequired[str | None]
     across_instructions_ci95_runs: NotRequired[list[float] | None]
     across_instructions_ci95_runs_reason: NotRequired[str | None]
+    across_instructions_ci95_wordings: NotRequired[list[float] | None]
+    across_instructions_ci95_wordings_reason: NotRequired[str | None]
+    across_instructions_ci95_both: NotRequired[list[float] | None]
+    across_instructions_ci95_both_reason: NotRequired[str | None]
 
 
 class RcAtomCorrected(TypedDict):
@@ -219,12 +243,20 @@ class RcAtomCorrected(TypedDict):
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """In totals: the interval for these very cells, if their runs were repeated."""
+    """Of a total: these personas, these wordings, their runs repeated."""
     ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_wordings: NotRequired[list[float] | None]
+    """These personas, wordings like these."""
+    ci95_wordings_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_both: NotRequired[list[float] | None]
+    """Of a total: personas like these, wordings like these."""
+    ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
     """In totals: cells, or personas, that lack the metric."""
@@ -235,6 +267,10 @@ class RcAtomCorrected(TypedDict):
     ceiling_ci95_reason: NotRequired[str | None]
     ceiling_ci95_runs: NotRequired[list[float] | None]
     ceiling_ci95_runs_reason: NotRequired[str | None]
+    ceiling_ci95_wordings: NotRequired[list[float] | None]
+    ceiling_ci95_wordings_reason: NotRequired[str | None]
+    ceiling_ci95_both: NotRequired[list[float] | None]
+    ceiling_ci95_both_reason: NotRequired[str | None]
 
 
 class CellMetrics(TypedDict):
@@ -287,12 +323,20 @@ class Spread(TypedDict):
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """In totals: the interval for these very cells, if their runs were repeated."""
+    """Of a total: these personas, these wordings, their runs repeated."""
     ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_wordings: NotRequired[list[float] | None]
+    """These personas, wordings like these."""
+    ci95_wordings_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_both: NotRequired[list[float] | None]
+    """Of a total: personas like these, wordings like these."""
+    ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
     """In totals: cells, or personas, that lack the metric."""
@@ -410,12 +454,20 @@ class TaskScore(TypedDict):
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """In totals: the interval for these very cells, if their runs were repeated."""
+    """Of a total: these personas, these wordings, their runs repeated."""
     ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_wordings: NotRequired[list[float] | None]
+    """These personas, wordings like these."""
+    ci95_wordings_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_both: NotRequired[list[float] | None]
+    """Of a total: personas like these, wordings like these."""
+    ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
     """In totals: cells, or personas, that lack the metric."""
@@ -1924,12 +1976,20 @@ class TaskTotal(TypedDict):
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval over the cell's runs; in totals, over personas."""
+    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """In totals: the interval for these very cells, if their runs were repeated."""
+    """Of a total: these personas, these wordings, their runs repeated."""
     ci95_runs_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_wordings: NotRequired[list[float] | None]
+    """These personas, wordings like these."""
+    ci95_wordings_reason: NotRequired[str | None]
+    """Why there is no such interval."""
+    ci95_both: NotRequired[list[float] | None]
+    """Of a total: personas like these, wordings like these."""
+    ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
     """In totals: cells, or personas, that lack the metric."""

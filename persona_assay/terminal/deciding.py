@@ -54,7 +54,7 @@ def compare(a: str, b: str, pairing: Pairing, url: str, *, as_json: bool) -> Non
     "--interval",
     type=click.Choice(get_args(IntervalKind)),
     default="personas",
-    help="Which interval decides: across personas, or across the cells' runs.",
+    help="Which interval decides: across personas, the cells' runs, persona instructions (wordings), or personas and wordings.",
 )
 @click.option(
     "--minimum-coverage",

@@ -113,13 +113,19 @@ class TestComparisons:
 class TestGate:
     def test_figures_are_held_to_thresholds(self, stack: Service, finished: Json) -> None:
         path = f"/v1/jobs/{finished['id']}/gate"
-        where = "acc_atom@model=simulated/sim-faithful"
-        query = {"threshold": [f"{where}>=-1", f"{where}:lte:-1"], "interval": "runs"}
+        where = "refusal_rate@model=simulated/sim-faithful"
+        query = {"threshold": [f"{where}<=1", f"{where}:gte:1"], "interval": "runs"}
         found = stack.get(path, params=query).json()
         assert found["verdict"] == "fail"
         assert [check["verdict"] for check in found["checks"]] == ["pass", "fail"]
         suite = ET.fromstring(stack.get(path, params=query | {"format": "junit"}).text)[0]
         assert (suite.attrib["tests"], suite.attrib["failures"]) == ("2", "1")
+
+    def test_one_run_for_a_wording_tells_nothing_of_repetition(self, stack: Service, finished: Json) -> None:
+        query = {"threshold": "acc_atom@model=simulated/sim-faithful>=0", "interval": "runs"}
+        (check,) = stack.get(f"/v1/jobs/{finished['id']}/gate", params=query).json()["checks"]
+        assert check["verdict"] == "inconclusive"
+        assert "too few runs for a wording" in check["reason"]
 
     def test_two_personas_tell_nothing_of_others(self, stack: Service, finished: Json) -> None:
         found = stack.get(f"/v1/jobs/{finished['id']}/gate", params={"threshold": "acc_atom>=0"}).json()

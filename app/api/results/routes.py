@@ -63,8 +63,9 @@ async def gate(
         Query(
             max_length=MAX_THRESHOLDS,
             description="`acc_atom>=0.8`, `acc_atom@task=essay,level=low>=0.6`, `refusal_rate<=0.02`; `:gte:` and `:lte:`"
-            " mean the same as the signs. ` over personas like these` or ` over these personas` chooses the interval of one, ` calibrated`"
-            " before that the figure as people would give it. `acc_atom"
+            " mean the same as the signs. ` over personas like these`, ` over these personas`, ` over wordings like these` or"
+            " ` over personas and wordings like these` chooses the interval of one, ` calibrated` before that the figure as people"
+            " would give it. `acc_atom"
             " not worse than job_…:model by 0.03` compares with another job by its paired difference. Without any, the job's own `thresholds`.",
             examples=[["acc_atom>=0.8"]],
         ),
@@ -72,7 +73,8 @@ async def gate(
     interval: Annotated[
         IntervalKind,
         Query(
-            description="Whose interval decides: over personas like these, or over the runs of these very cells."
+            description="Whose interval decides: over personas like these (`ci95`), over the runs of these very cells"
+            " (`ci95_runs`), over wordings like these (`ci95_wordings`), or over personas and wordings like these (`ci95_both`)."
         ),
     ] = "personas",
     minimum_coverage: Annotated[

@@ -25,14 +25,19 @@ class Metric(BaseModel):
     reason: str | None = None
     ci95: Ends | None = Field(
         None,
-        description="95 % confidence interval over the cell's runs; in totals, over personas.",
+        description="95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like"
+        " these, these wordings.",
         examples=[[0.7, 0.85]],
     )
     ci95_reason: str | None = Field(None, description="Why there is no interval.")
     ci95_runs: Ends | None = Field(
-        None, description="In totals: the interval for these very cells, if their runs were repeated."
+        None, description="Of a total: these personas, these wordings, their runs repeated."
     )
     ci95_runs_reason: str | None = Field(None, description="Why there is no such interval.")
+    ci95_wordings: Ends | None = Field(None, description="These personas, wordings like these.")
+    ci95_wordings_reason: str | None = Field(None, description="Why there is no such interval.")
+    ci95_both: Ends | None = Field(None, description="Of a total: personas like these, wordings like these.")
+    ci95_both_reason: str | None = Field(None, description="Why there is no such interval.")
     left_out: int | None = Field(None, description="In totals: cells, or personas, that lack the metric.")
 
     @model_validator(mode="after")
@@ -49,13 +54,13 @@ class Metric(BaseModel):
         """A metric that exists, and how many things it was taken over."""
         return cls(value=value, n=n)
 
-    def within(self, interval: Interval, runs_interval: Interval | None = None) -> Self:
-        """This metric with its intervals; a missing one as it is."""
+    def within(self, ci95: Interval, **others: Interval) -> Self:
+        """This metric with its intervals, the others by the names of their fields; a missing one as it is."""
         if self.value is None:
             return self
-        found = interval.named("ci95")
-        if runs_interval is not None:
-            found |= runs_interval.named("ci95_runs")
+        found: dict[str, object] = {}
+        for name, interval in {"ci95": ci95, **others}.items():
+            found |= interval.named(name)
         return self.model_copy(update=found)
 
     @classmethod

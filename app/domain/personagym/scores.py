@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.metric import FloatArray, Metric, values_of
-from app.domain.statistics.groups import Influence, Member, PersonaSample, stratified_interval
+from app.domain.statistics.groups import Influence, PersonaSample, stratified_interval
 from app.domain.statistics.resampling import cluster_weights, percentile_interval, ratio_draws
 
 _T = TypeVar("_T")
@@ -229,11 +229,8 @@ def _persona_result(
     total = persona_score(scores)
     if total.value is not None:
         if seed is not None:
-            members = [
-                Member((model, persona, task), persona, score.value or 0.0, _influence(by_task[task]))
-                for task, score in scores.items()
-            ]
-            total = total.within(stratified_interval(total.value, members, SCORES, "questions"))
+            influences = [_influence(by_task[task]) for task in scores]
+            total = total.within(stratified_interval(total.value, influences, SCORES, "questions"))
         # The mean is over tasks, but what it rests on are questions.
         total = total.model_copy(update={"n": sum(score.n for score in scores.values())})
     return PersonaResult(

@@ -36,7 +36,7 @@ from app.domain.results.results import (
 )
 from app.domain.results.verdict_agreement import VerdictAgreement
 
-_INTERVALS = ("ci95", "ci95_runs")
+_INTERVALS = ("ci95", "ci95_runs", "ci95_wordings", "ci95_both")
 
 
 def _model_of(metric: MetricDefinition) -> type[Metric]:

@@ -27,7 +27,7 @@ from app.domain.results.refusal_rate import atomic_refusal_rates
 from app.domain.results.totals import GROUPINGS
 
 Json = Mapping[str, Any]
-IntervalKind = Literal["personas", "runs"]
+IntervalKind = Literal["personas", "runs", "wordings", "both"]
 
 ATOMIC = (*names(), COMPOSITE)
 PERSONA_SCORE, REFUSAL_RATE = "persona_score", "refusal_rate"
@@ -42,13 +42,25 @@ CALLS_MISSING = "calls_missing"
 UNCOUNTED = "the results predate coverage; set minimum_coverage=0 to check them without it"
 NO_PAIR: Json = {"value": None, "reason": "no_pair: the two jobs have no such value in common"}
 PLACE = ("persona", "task", "dimension", "level")
-INTERVAL_FIELDS: Mapping[IntervalKind, str] = {"personas": "ci95", "runs": "ci95_runs"}
+INTERVAL_FIELDS: Mapping[IntervalKind, str] = {
+    "personas": "ci95",
+    "runs": "ci95_runs",
+    "wordings": "ci95_wordings",
+    "both": "ci95_both",
+}
 
-POPULATIONS: Mapping[str, IntervalKind] = {"personas like these": "personas", "these personas": "runs"}
+POPULATIONS: Mapping[str, IntervalKind] = {
+    "personas like these": "personas",
+    "these personas": "runs",
+    "wordings like these": "wordings",
+    "personas and wordings like these": "both",
+}
 """What a threshold may be ``over``, and the interval that is over it."""
 
 _FORM = re.compile(
-    r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)( calibrated)?(?: over (personas like these|these personas))?"
+    r"([a-z_]+)(?:@(.+?))?(>=|<=|:gte:|:lte:)(-?\d{1,6}(?:\.\d{1,9})?)( calibrated)?(?: over ("
+    + "|".join(POPULATIONS)
+    + "))?"
 )
 _NOT_WORSE = re.compile(
     r"([a-z_]+)(?:@(.+?))? not worse than (job_[0-9A-Za-z]+)(?::(\S+))? by (\d{1,6}(?:\.\d{1,9})?)"
@@ -208,7 +220,7 @@ def judge_gate(
     Args:
         results: The results document.
         thresholds: At least one.
-        interval: Over personas like the job's, or over the runs of its very cells.
+        interval: Whose interval decides, see :data:`POPULATIONS`.
         minimum_coverage: Share of the planned verdicts (grades), and of the cells, that a figure shall be of, 0–1; with 0 it
             may lack cells that another model has.
         references: The thresholds' other jobs, by id.
@@ -448,10 +460,12 @@ def _check(
     name = INTERVAL_FIELDS[interval]
     ends = metric.get(name)
     if ends is None:
-        why = _words(metric.get(f"{name}_reason") or f"there is none across {interval} for this value")
+        why = _words(
+            metric.get(f"{name}_reason") or f"there is none of this kind ({interval}) for this value"
+        )
         other = (
             "; use interval=runs to check these cells only"
-            if "ci95_runs" in metric and interval == "personas"
+            if metric.get("ci95_runs") is not None and interval == "personas"
             else ""
         )
         return said("inconclusive", f"no interval: {why}{other}")

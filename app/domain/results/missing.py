@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr
 from app.domain.contract import Answer
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.metrics.scores import RunValues
-from app.domain.statistics.groups import Influence
+from app.domain.statistics.variability import Variability
 
 
 class Corrected(Answer):
@@ -24,19 +24,19 @@ class Corrected(Answer):
     acc_atom_bounds: tuple[float, float] | None = Field(
         description="ACC_atom if all that is missing were out of character, and if all were in character."
     )
-    _influence: Influence | None = PrivateAttr(None)
+    _varied: Variability | None = PrivateAttr(None)
 
     @classmethod
-    def of(cls, composite: Metric, bounds: tuple[float, float] | None, influence: Influence | None) -> Self:
-        """With what the runs do to the composite, from which totals' intervals follow."""
+    def of(cls, composite: Metric, bounds: tuple[float, float] | None, varied: Variability | None) -> Self:
+        """With how the composite varies, from which totals' intervals follow."""
         found = cls(acc_atom_composite=composite, acc_atom_bounds=bounds)
-        found._influence = influence
+        found._varied = varied
         return found
 
     @property
-    def influence(self) -> Influence | None:
-        """What the runs do to the composite; ``None`` for totals."""
-        return self._influence
+    def varied(self) -> Variability | None:
+        """How the composite varies; ``None`` for totals."""
+        return self._varied
 
 
 @dataclass(frozen=True, eq=False)

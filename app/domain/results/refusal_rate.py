@@ -47,7 +47,7 @@ def _rate(sample: PersonaSample, personas: list[str], refused: list[int], writte
         return Metric.missing(NO_RESPONSE)
     rate = sum(refused) / sum(written)
     over_personas = sample.interval(rate, personas, refused, written, (0.0, 1.0))
-    return Metric.of(rate, sum(written)).within(over_personas, _exact(sum(refused), sum(written)))
+    return Metric.of(rate, sum(written)).within(over_personas, ci95_runs=_exact(sum(refused), sum(written)))
 
 
 def _exact(refused: int, written: int) -> Interval:

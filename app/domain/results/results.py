@@ -12,7 +12,7 @@ from app.domain.metrics.cell import CellMetrics, UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
-from app.domain.statistics.groups import Influence
+from app.domain.statistics.variability import Variability
 
 
 class ResponseStatuses(Answer):
@@ -63,7 +63,7 @@ class MeasuredCell:
         scale: The dimension's scale, on which ``metrics.mean`` lies.
         simulated: Whether the model or a judge was a simulated one.
         statuses: What became of the cell's responses; dimensions that share a text share it.
-        influences: What the runs do to each metric over all judges, from which totals' intervals follow.
+        varied: How each metric over all judges varies, from which totals' intervals follow; empty where nothing is known of runs.
         coverage: Which share of its planned verdicts the metrics are of; ``None`` where that is not known.
         corrected: What may be missing can do to ACC_atom; ``None`` where that is not known.
     """
@@ -79,7 +79,7 @@ class MeasuredCell:
     scale: Scale = field(default_factory=Scale)
     simulated: bool = False
     statuses: ResponseStatuses = NO_RESPONSES
-    influences: Mapping[str, Influence] = field(default_factory=dict, compare=False, repr=False)
+    varied: Mapping[str, Variability] = field(default_factory=dict, compare=False, repr=False)
     coverage: Coverage | None = None
     corrected: Corrected | None = None
 

@@ -16,7 +16,10 @@ from app.domain.results.correlations import correlations, length_effects
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
 from app.domain.results.results import JudgeResult, Measured, MeasuredCell, ResponseStatuses, Total
-from app.domain.statistics.groups import Member, PersonaSample, stratified_interval
+from app.domain.statistics.cells import fewest_wordings, shape_of
+from app.domain.statistics.design import DesignCell, Population, Shape, Stratum, components, error, interval
+from app.domain.statistics.groups import PersonaSample
+from app.domain.statistics.variability import Variability
 
 GROUPINGS = (
     ("model",),
@@ -38,7 +41,16 @@ MIXED_SCALES = (
 )
 
 
-def totals(cells: Sequence[MeasuredCell], seed: int | None = None) -> tuple[Total, ...]:
+INTERVALS = {
+    "ci95": Population.PERSONAS,
+    "ci95_runs": Population.THESE,
+    "ci95_wordings": Population.WORDINGS,
+    "ci95_both": Population.BOTH,
+}
+"""Whom each interval of a total speaks of."""
+
+
+def totals(cells: Sequence[MeasuredCell], *, intervals: bool = False) -> tuple[Total, ...]:
     """Unweighted means over the cells of every group of every grouping.
 
     Unweighted: every cell counts the same, however many runs or units it has. That is how the 36 averages of
@@ -46,20 +58,17 @@ def totals(cells: Sequence[MeasuredCell], seed: int | None = None) -> tuple[Tota
 
     Args:
         cells: Cells, in any order.
-        seed: Of the resampling behind the intervals; ``None`` for totals without intervals.
+        intervals: Whether the totals have any.
 
     Returns:
         The totals in the order of ``GROUPINGS``, each grouping sorted by its keys.
     """
-    sample = _sample(cells, seed)
     ordered = sorted(cells, key=lambda cell: cell.key)
-    found = [total for by in GROUPINGS for total in _grouped(ordered, by, sample)]
-    return tuple(_matched(found, ordered, sample))
+    found = [total for by in GROUPINGS for total in _grouped(ordered, by, intervals=intervals)]
+    return tuple(_matched(found, ordered, intervals=intervals))
 
 
-def _matched(
-    found: Sequence[Total], cells: Sequence[MeasuredCell], sample: PersonaSample | None
-) -> Iterator[Total]:
+def _matched(found: Sequence[Total], cells: Sequence[MeasuredCell], *, intervals: bool) -> Iterator[Total]:
     """The totals, those of models with their means over the cells of which every model has the metric, where only some do.
 
     A model without a figure where personas are hard to play has the higher mean of what is left. A metric that no model has
@@ -72,7 +81,9 @@ def _matched(
             continue
         own = [cell for cell in cells if cell.model == total.keys["model"]]
         metrics = {
-            name: _over_cells(name, [cell for cell in own if cell.key[1:] not in places], sample, NO_MATCH)
+            name: _over_cells(
+                name, [cell for cell in own if cell.key[1:] not in places], NO_MATCH, intervals=intervals
+            )
             for name, places in lacking.items()
         }
         if _mixes_scales(own):
@@ -95,7 +106,7 @@ def summarize(
     Args:
         cells: The job's cells, in any order.
         judges: Whether each of the job's judges is simulated, by label; those included who judged no sentence.
-        seed: As for :func:`totals`.
+        seed: Of the resampling behind the correlations' intervals; ``None`` for figures without intervals.
     """
     simulated = dict(judges or {})
     ordered = tuple(sorted(cells, key=lambda cell: cell.key))
@@ -108,32 +119,30 @@ def summarize(
         )
         for label in labels
     )
-    sample = _sample(cells, seed)
+    sample = None if seed is None else PersonaSample([cell.persona for cell in cells], seed)
     return Measured(
         cells=ordered,
-        totals=totals(ordered, seed),
+        totals=totals(ordered, intervals=seed is not None),
         judges=judged,
         correlations=correlations(ordered, sample),
         length_effects=length_effects(ordered, sample),
     )
 
 
-def _sample(cells: Sequence[MeasuredCell], seed: int | None) -> PersonaSample | None:
-    return None if seed is None else PersonaSample([cell.persona for cell in cells], seed)
-
-
-def _grouped(cells: Sequence[MeasuredCell], by: tuple[str, ...], sample: PersonaSample | None) -> list[Total]:
+def _grouped(cells: Sequence[MeasuredCell], by: tuple[str, ...], *, intervals: bool) -> list[Total]:
     def keys_of(cell: MeasuredCell) -> tuple[str, ...]:
         return tuple(getattr(cell, name) for name in by)
 
     return [
-        _total(dict(zip(by, keys, strict=True)), list(group), sample)
+        _total(dict(zip(by, keys, strict=True)), list(group), intervals=intervals)
         for keys, group in groupby(sorted(cells, key=keys_of), key=keys_of)
     ]
 
 
-def _total(keys: dict[str, str], cells: list[MeasuredCell], sample: PersonaSample | None) -> Total:
-    metrics = {name: _over_cells(name, cells, sample) for metric in METRICS for name in metric.names}
+def _total(keys: dict[str, str], cells: list[MeasuredCell], *, intervals: bool) -> Total:
+    metrics = {
+        name: _over_cells(name, cells, intervals=intervals) for metric in METRICS for name in metric.names
+    }
     if _mixes_scales(cells):
         metrics["mean"] = Metric.missing(MIXED_SCALES)
     texts = {(cell.model, cell.persona, cell.task): cell.statuses for cell in cells}
@@ -145,7 +154,7 @@ def _total(keys: dict[str, str], cells: list[MeasuredCell], sample: PersonaSampl
         simulated=any(cell.simulated for cell in cells),
         statuses=ResponseStatuses.sum(texts.values()),
         coverage=_coverage(cells),
-        corrected=_corrected(cells, sample),
+        corrected=_corrected(cells, intervals=intervals),
     )
 
 
@@ -158,45 +167,60 @@ def _coverage(cells: Sequence[MeasuredCell]) -> Coverage | None:
     return Coverage.sum(known) if known else None
 
 
-def _corrected(cells: Sequence[MeasuredCell], sample: PersonaSample | None) -> Corrected | None:
+def _corrected(cells: Sequence[MeasuredCell], *, intervals: bool) -> Corrected | None:
     found = [(cell, cell.corrected) for cell in cells if cell.corrected is not None]
     if not found:
         return None
     ends = [one.acc_atom_bounds for _, one in found if one.acc_atom_bounds is not None]
     members = [
-        Member((cell.model, cell.persona, cell.task), cell.persona, value, one.influence)
+        _member(cell, value, one.varied)
         for cell, one in found
         if (value := one.acc_atom_composite.value) is not None
     ]
+    metric = _mean(members, NO_CELL)
+    if intervals:
+        metric = _within(metric, members, UNIT_RANGE, Shape.SHARE, fewest_wordings("acc_atom"))
     return Corrected(
-        acc_atom_composite=_mean(members, UNIT_RANGE, sample, NO_CELL),
+        acc_atom_composite=metric,
         acc_atom_bounds=(fmean(low for low, _ in ends), fmean(high for _, high in ends)) if ends else None,
     )
 
 
 def _over_cells(
-    name: str, cells: Sequence[MeasuredCell], sample: PersonaSample | None, reason: str = NO_CELL
+    name: str, cells: Sequence[MeasuredCell], reason: str = NO_CELL, *, intervals: bool
 ) -> Metric:
     """The mean of one metric over the cells that have it, with its intervals."""
-    if not cells:
-        return Metric.missing(reason)
-    scale = cells[0].scale
-    bounds = range_of(name, (float(scale.minimum), float(scale.maximum)))
     members = [
-        Member((cell.model, cell.persona, cell.task), cell.persona, value, cell.influences.get(name))
+        _member(cell, value, cell.varied.get(name))
         for cell in cells
         if (value := cell.metrics[name].value) is not None
     ]
-    return _mean(members, bounds, sample, reason)
-
-
-def _mean(
-    members: Sequence[Member], bounds: tuple[float, float], sample: PersonaSample | None, reason: str
-) -> Metric:
-    metric = Metric.average(np.array([member.value for member in members], dtype=np.float64), reason)
-    if metric.value is None or sample is None:
+    metric = _mean(members, reason)
+    if not intervals or metric.value is None:
         return metric
+    scale = cells[0].scale
+    bounds = range_of(name, (float(scale.minimum), float(scale.maximum)))
+    return _within(metric, members, bounds, shape_of(name), fewest_wordings(name))
+
+
+def _member(cell: MeasuredCell, value: float, varied: Variability | None) -> DesignCell:
+    stratum = Stratum(cell.task, cell.dimension, cell.level)
+    return DesignCell(cell.persona, stratum, varied or Variability(value))
+
+
+def _mean(members: Sequence[DesignCell], reason: str) -> Metric:
+    return Metric.average(np.array([member.figure.value for member in members], dtype=np.float64), reason)
+
+
+def _within(
+    metric: Metric, members: Sequence[DesignCell], bounds: tuple[float, float], shape: Shape, wordings: int
+) -> Metric:
+    if metric.value is None:
+        return metric
+    varied = components(members, wordings)
     return metric.within(
-        sample.over_cells(metric.value, members, bounds),
-        stratified_interval(metric.value, members, bounds, "runs"),
+        **{
+            name: interval(metric.value, error(varied, population), bounds, shape)
+            for name, population in INTERVALS.items()
+        }
     )

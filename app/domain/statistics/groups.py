@@ -1,8 +1,7 @@
-"""Intervals of means over cells or personas, of which a total consists."""
+"""Intervals of means over personas, or over tasks of several questions."""
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,24 +15,8 @@ from app.domain.statistics.resampling import (
 )
 
 Influence = tuple[FloatArray, int]
-"""Each run's (or question's) influence on a figure, so scaled that the squares add up to its sampling variance; and how
+"""Each question's influence on a figure, so scaled that the squares add up to its sampling variance; and how
 many there are."""
-
-
-class Member(NamedTuple):
-    """A cell's, or a task's, contribution to a mean.
-
-    Attributes:
-        text: What tells its texts from others: model, persona and task; traits may share them.
-        persona: The persona's id.
-        value: Its figure.
-        influence: What its runs, or questions, do to it; ``None`` where fewer than two have it.
-    """
-
-    text: tuple[str, str, str]
-    persona: str
-    value: float
-    influence: Influence | None
 
 
 class PersonaSample:
@@ -73,48 +56,29 @@ class PersonaSample:
         """Shape (n, b): how often each of these is drawn in each resample; a persona may stand there several times."""
         return np.asarray(self._weights[[self._places[persona] for persona in personas]])
 
-    def over_cells(self, value: float, members: Sequence[Member], bounds: tuple[float, float]) -> Interval:
-        """The interval of a mean over cells: a persona is drawn with all of its cells."""
-        return self.interval(
-            value,
-            [member.persona for member in members],
-            [member.value for member in members],
-            [1.0] * len(members),
-            bounds,
-        )
-
 
 def stratified_interval(
-    value: float, members: Sequence[Member], bounds: tuple[float, float], of: str
+    value: float, influences: Sequence[Influence | None], bounds: tuple[float, float], of: str
 ) -> Interval:
-    """The interval of a mean over these very members, if only what is inside them were drawn anew.
+    """The interval of a mean over these very tasks, if only what is inside them were drawn anew.
 
-    From the influences (the infinitesimal jackknife; Efron, 1982): the members' sampling variances add up, those of traits
-    that share a text together with their covariance. Student's t has Welch and Satterthwaite's degrees of freedom.
+    From the influences (the infinitesimal jackknife; Efron, 1982): the tasks' sampling variances add up. Student's t has Welch and
+    Satterthwaite's degrees of freedom.
 
     Args:
-        value: The mean of the members' values.
-        members: At least one.
+        value: The mean of the tasks' figures.
+        influences: At least one; ``None`` for a task that has fewer than two.
         bounds: The value's range.
-        of: What is drawn anew, such as ``"runs"``, for the reason.
+        of: What is drawn anew, such as ``"questions"``, for the reason.
     """
-    by_text: dict[tuple[str, str, str], list[Influence]] = {}
-    for member in members:
-        if member.influence is None:
-            return Interval.missing(f"single_{of}: what has fewer than two {of} does not tell their spread")
-        by_text.setdefault(member.text, []).append(member.influence)
-    variances = np.array([_variance([rows for rows, _ in found]) for found in by_text.values()])
-    degrees = np.array([min(runs for _, runs in found) - 1 for found in by_text.values()])
+    known = [each for each in influences if each is not None]
+    if len(known) < len(influences):
+        return Interval.missing(f"single_{of}: what has fewer than two {of} does not tell their spread")
+    variances = np.array([float((rows**2).sum()) for rows, _ in known])
+    degrees = np.array([count - 1 for _, count in known])
     total = float(variances.sum())
     if total < 10**-18:  # rounding apart
         return Interval.missing(f"no_spread: wherever there are several {of}, all have the same value")
     freedom = max(1, math.floor(total**2 / float((variances**2 / degrees).sum())))
-    half = student(freedom) * math.sqrt(total) / len(members)
+    half = student(freedom) * math.sqrt(total) / len(known)
     return Interval.around(value, value - half, value + half, bounds)
-
-
-def _variance(rows: Sequence[FloatArray]) -> float:
-    """The sampling variance of the sum of one text's metrics."""
-    if len({len(row) for row in rows}) > 1:  # traits with different runs: without a common order, as if apart
-        return sum(float((row**2).sum()) for row in rows)
-    return float((np.sum(rows, axis=0) ** 2).sum())

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray
@@ -20,26 +19,11 @@ FEWEST_CLUSTERS = 5
 
 USABLE_SHARE = 0.5
 """An interval needs at least this share of the resamples to have the statistic; of five runs, a quarter of the resamples hold
-fewer than three, whose distances have no standard error."""
+fewer than three."""
 
 _ENDS = (0.025, 0.975)
 _NORMAL = 1.959963984540054
 """The normal distribution's 97.5 % quantile."""
-
-
-_CLUSTERS_AT_ONCE = 1024
-
-
-def cluster_counts(seed: int, key: Sequence[str], clusters: int) -> npt.NDArray[np.uint8]:
-    """The counts of :func:`cluster_weights`, in an eighth of their memory: a kilobyte a cluster."""
-    digest = hashlib.sha256("\0".join(key).encode()).digest()
-    words = np.frombuffer(digest, dtype=np.uint32).tolist()
-    draws = np.random.default_rng([seed, *words])
-    counts = np.empty((clusters, RESAMPLES), dtype=np.uint8)
-    for start in range(0, clusters, _CLUSTERS_AT_ONCE):
-        some = counts[start : start + _CLUSTERS_AT_ONCE]
-        some[:] = draws.poisson(1.0, size=some.shape)
-    return counts
 
 
 def cluster_weights(seed: int, key: Sequence[str], clusters: int) -> FloatArray:
@@ -57,7 +41,10 @@ def cluster_weights(seed: int, key: Sequence[str], clusters: int) -> FloatArray:
     Returns:
         Shape (``clusters``, :data:`RESAMPLES`).
     """
-    return cluster_counts(seed, key, clusters).astype(np.float64)
+    digest = hashlib.sha256("\0".join(key).encode()).digest()
+    words = np.frombuffer(digest, dtype=np.uint32).tolist()
+    draws = np.random.default_rng([seed, *words])
+    return draws.poisson(1.0, size=(clusters, RESAMPLES)).astype(np.float64)
 
 
 def ratio_draws(sums: FloatArray, counts: FloatArray, weights: FloatArray) -> FloatArray:
@@ -104,38 +91,6 @@ def percentile_interval(
     return Interval.around(value, value + stretch * float(low), value + stretch * float(high), bounds)
 
 
-def studentized_interval(
-    value: float, error: float, draws: FloatArray, errors: FloatArray, clusters: int, of: str
-) -> tuple[float, float] | Interval:
-    """The bootstrap-t interval of a positive quantity, on the logarithmic scale (Efron and Tibshirani, 1993, chapter 12).
-
-    For spreads and distances, whose percentile intervals cover too little because a resample's spread is biased and skewed.
-    A spread is a mean over pairs of clusters, so the interval is expanded by √(n / (n - 1)) for each of the two; that is how far,
-    about, the jackknife's standard error of such a mean exceeds that from influences (Efron and Stein, 1981).
-
-    Args:
-        value: The estimate, greater than 0.
-        error: Its standard error.
-        draws: Shape (b,): the quantity in every resample.
-        errors: Shape (b,): its standard error there.
-        clusters: The clusters behind the estimate.
-        of: What the clusters are, for the reason.
-
-    Returns:
-        The quantity's lower and upper end, or why there is no interval.
-    """
-    if clusters < FEWEST_CLUSTERS:
-        return too_few(clusters, of)
-    usable = (draws > 10**-12) & (errors > 10**-12)  # false for NaN too
-    if usable.sum() < USABLE_SHARE * len(draws) or not error > 10**-12:
-        return unstable(of)
-    pivots = np.log(draws[usable] / value) / (errors[usable] / draws[usable])
-    # Of b sorted pivots the ones at p (b + 1) (Davison and Hinkley, 1997, section 5.2.3).
-    low, high = np.quantile(pivots, _ENDS, method="weibull")
-    spread = error / value * clusters / (clusters - 1)
-    return value * _exp(-float(high) * spread), value * _exp(-float(low) * spread)
-
-
 def unanimous(value: float, clusters: int, bounds: tuple[float, float]) -> Interval:
     """An interval for a mean of which all n clusters have the same value.
 
@@ -156,7 +111,7 @@ def likely_share(clusters: int) -> float:
 
 
 @cache
-def student(degrees: int, share: float = _ENDS[1]) -> float:
+def student(degrees: float, share: float = _ENDS[1]) -> float:
     """A quantile of Student's t distribution, the 97.5 % one unless told otherwise."""
     from scipy import special  # noqa: PLC0415 - its import takes a second, and who only reads results needs none
 
@@ -172,7 +127,3 @@ def too_few(clusters: int, of: str) -> Interval:
 def unstable(of: str) -> Interval:
     """No interval, because too many resamples lack the statistic."""
     return Interval.missing(f"unstable: too few resamples of the {of} have the statistic")
-
-
-def _exp(power: float) -> float:
-    return math.exp(max(-700.0, min(700.0, power)))

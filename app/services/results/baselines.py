@@ -122,7 +122,7 @@ def _published(wanted: BaselineFilter) -> Baselines:
         note=NOTE,
         sources=[source for source in SOURCES if wanted.source in {None, source.id}],
         cells=[_cell_answer(cell) for cell in sorted(cells, key=lambda cell: cell.key)],
-        totals=[_total_answer(total) for total in totals(cells, SEED)],
+        totals=[_total_answer(total) for total in totals(cells, intervals=True)],
         correlations=list(correlations(cells, sample)) if cells else [],
         persona_scores=[],
         persona_score_totals=[found for row in scores if (found := _scores(row, wanted.task))],

@@ -262,7 +262,7 @@ class _Shown:
         judged = self.judged.get(tuple(sorted({**each.keys, **keys}.items())), {}).get(each.metric)
         if each.found is not None and judged is not None:
             calibrated = calibrated.within(
-                each.beyond(_interval(judged, "ci95")), each.beyond(_interval(judged, "ci95_runs"))
+                each.beyond(_interval(judged, "ci95")), ci95_runs=each.beyond(_interval(judged, "ci95_runs"))
             )
         needed = (None, None) if each.found is None else each.found.labels_for(self.half_width)
         return contract.CalibratedFigure(

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from app.db.results.result_queries import ResponseTally, ScoreRow, UnjudgedRespo
 from app.db.sets import sets
 from app.db.sets.sets import StoredPersonaSet
 from app.domain.contract import Completeness
-from app.domain.jobs.plan import Cell, GymCell, gym, responses_per_run
+from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym, responses_per_run
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
@@ -264,7 +264,7 @@ def _suspicion(context: JobContext, rows: JobRows) -> SuspicionSummary | None:
     others = replace(
         rows, scores=found.scores if found.verdicts else rows.scores, grades=list(found.other_grades)
     )
-    of_models = totals(_cell_results(context, others), spec.seed)
+    of_models = totals(_cell_results(context, others), intervals=True)
     graded = _gym_results(context, others)
     without = WithoutSuspicion(
         # What is left out on purpose is not missing.
@@ -335,8 +335,7 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> Measur
     }
     model = spec.models[cell.model]
     runs = np.unique(np.concatenate([scores.runs for scores in by_judge.values()]))
-    key = (model.label, cell.persona.id, cell.task.id)
-    estimate = estimate_cell(by_judge, runs, spec.seed, key)
+    estimate = estimate_cell(by_judge, runs)
     tally = rows.tallies.get(cell.ordinal)
     return MeasuredCell(
         model=model.label,
@@ -347,12 +346,23 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> Measur
         runs=cell.runs or (tally.runs if tally else 0),  # existing texts come in as many runs as there are
         metrics=estimate.metrics,
         by_judge=estimate.by_judge,
-        influences=estimate.influences,
+        varied=estimate.varied,
         scale=dimension.scale,
         simulated=model.simulated or any(judge.simulated for judge in spec.judges),
         statuses=_statuses(tally, _planned(cell, rows)),
-        corrected=corrected(*_missing(spec, cell, trait, rows), estimate, spec.seed, key),
+        corrected=corrected(*_missing(spec, cell, trait, rows), estimate, _wordings(spec, cell, by_judge)),
     )
+
+
+def _wordings(spec: JobSpec, cell: Cell, by_judge: Mapping[str, CellScores]) -> dict[int, int]:
+    """The persona instruction of each run: as planned, or as it came with existing texts."""
+    if spec.instructions and isinstance(cell, AtomicCell):
+        return {run: spec.instruction_of(run) for run in range(cell.runs)}
+    return {
+        run: instruction
+        for scores in by_judge.values()
+        for run, instruction in zip(scores.run_ids.tolist(), scores.run_instructions.tolist(), strict=True)
+    }
 
 
 def _planned(cell: Cell, rows: JobRows) -> int:

@@ -51,8 +51,7 @@ def corrected(
     unjudged: Sequence[UnjudgedResponse],
     per_run: int,
     estimate: CellEstimate,
-    seed: int,
-    key: Sequence[str],
+    wordings: Mapping[int, int],
 ) -> Corrected:
     """A cell's ACC_atom with refusals as out of character, and its bounds.
 
@@ -63,8 +62,7 @@ def corrected(
         unjudged: The cell's responses without a judged sentence.
         per_run: Responses that a run shall have on this trait; 0 for existing texts.
         estimate: The cell's metrics.
-        seed: The job's.
-        key: Model, persona and task.
+        wordings: By run, the persona instruction where it is known.
     """
     lost = _on_trait(cell, trait, unjudged)
     refused = np.array(sorted(each.run for each in lost if each.refused), dtype=np.int64)
@@ -75,7 +73,7 @@ def corrected(
     there = [len(found.runs) for found in judged.values()]
     if all(found.complete for found in judged.values()) and min(there) == sum(count for _, count in planned):
         bounds = None if metric.value is None else (metric.value, metric.value)
-        return Corrected.of(metric, bounds, estimate.influences.get("acc_atom"))
+        return Corrected.of(metric, bounds, estimate.varied.get("acc_atom"))
     ends = [found for each in judged.values() if (found := share_bounds(each, planned)) is not None]
     bounds = (
         (float(np.mean([low for low, _ in ends])), float(np.mean([high for _, high in ends])))
@@ -83,10 +81,10 @@ def corrected(
         else None
     )
     if not len(refused):
-        return Corrected.of(metric, bounds, estimate.influences.get("acc_atom"))
+        return Corrected.of(metric, bounds, estimate.varied.get("acc_atom"))
     shares = {judge: composite_shares(each, refused) for judge, each in judged.items()}
-    composite, influence = estimate_mean(shares, seed, key)
-    return Corrected.of(composite, bounds, influence)
+    composite, varied = estimate_mean(shares, wordings)
+    return Corrected.of(composite, bounds, varied)
 
 
 def _unusable(row: ScoreRow) -> int:

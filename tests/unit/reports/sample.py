@@ -311,7 +311,7 @@ def _cell(group: Sequence[JudgedResponse], dimension: str, level: str, runs: int
         for judge in sorted({v.judge for r in group for u in r.units for v in u.verdicts} or set(JUDGES))
     }
     found = np.unique(np.concatenate([scores.runs for scores in by_judge.values()]))
-    estimate = estimate_cell(by_judge, found, 0, (group[0].model, group[0].persona, group[0].task))
+    estimate = estimate_cell(by_judge, found)
     answered = [response for response in group if response.status == "answered"]
     refused = [response for response in group if response.status == "refused"]
     return MeasuredCell(
@@ -323,7 +323,7 @@ def _cell(group: Sequence[JudgedResponse], dimension: str, level: str, runs: int
         runs=runs,
         metrics=estimate.metrics,
         by_judge=estimate.by_judge,
-        influences=estimate.influences,
+        varied=estimate.varied,
         scale=SCALES[dimension],
         simulated=True,
         statuses=ResponseStatuses.of(

@@ -286,7 +286,7 @@ class TestWhatItSays:
                 id=f"{level}{n}", persona=f"{level}{n}",
             )
             for level, fits in (("high", 5), ("low", 5))
-            for n in range(6)
+            for n in range(12)
         )  # fmt: skip
         assert "It is weakest on low personas, relative to chance." in page.text
 

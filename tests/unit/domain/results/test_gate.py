@@ -386,7 +386,7 @@ def calibrated(value: float, ci95: tuple[float, float], **keys: str) -> Calibrat
         keys=keys,
         metric="acc_atom",
         judged=0.8,
-        calibrated=Metric.of(value, 200).within(Interval(*ci95), Interval(*ci95)),
+        calibrated=Metric.of(value, 200).within(Interval(*ci95), ci95_runs=Interval(*ci95)),
         ci95_texts=ci95,
         labels_needed=400,
         labels_needed_at_best=300,

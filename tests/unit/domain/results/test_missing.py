@@ -26,24 +26,22 @@ class TestComposite:
         # Run 0: (1 + 0) / 2; run 1: 1/2; run 4 has only a refusal: 0.
         found = composite_shares(judged((0, 2, 0, 0), (1, 1, 1, 3)), runs(0, 4))
         assert dict(zip(found.runs.tolist(), found.values.tolist(), strict=True)) == {0: 0.5, 1: 0.5, 4: 0.0}
-        metric, _ = estimate_mean({"judge": found}, 0, ("m", "p", "t"))
+        metric, _ = estimate_mean({"judge": found}, {})
         assert metric.value == pytest.approx(1 / 3)
         assert metric.n == 3
 
     def test_of_nothing_but_answers_without_scores_there_is_none(self) -> None:
-        metric, influence = estimate_mean(
-            {"judge": composite_shares(judged((0, 0, 0, 2)), runs())}, 0, ("m", "p", "t")
-        )
+        metric, varied = estimate_mean({"judge": composite_shares(judged((0, 0, 0, 2)), runs())}, {})
         assert metric.value is None
-        assert influence is None
+        assert varied is None
 
     def test_it_has_an_interval_over_runs(self) -> None:
         answers = judged(*((run, run % 3, 3 - run % 3, 0) for run in range(8)))
-        found, influence = estimate_mean({"j": composite_shares(answers, runs(8, 9))}, 0, ("m", "p", "t"))
+        found, varied = estimate_mean({"j": composite_shares(answers, runs(8, 9))}, {})
         assert found.ci95 is not None
         low, high = found.ci95
         assert 0 <= low < (found.value or 0) < high <= 1
-        assert influence is not None
+        assert varied is not None
 
 
 class TestBounds:

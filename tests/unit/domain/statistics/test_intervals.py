@@ -8,18 +8,17 @@ from app.domain.metrics.interval import Interval
 from app.domain.metrics.registry import RANGES, range_of
 from app.domain.metrics.scores import CellScores
 from app.domain.statistics.cells import CellEstimate, estimate_cell
-from app.domain.statistics.groups import Member, PersonaSample, stratified_interval
+from app.domain.statistics.groups import stratified_interval
 from app.domain.statistics.resampling import cluster_weights, percentile_interval, ratio_draws
 from tests.unit.domain.metrics.cells import Runs, cell
 
-KEY = ("model", "persona", "essay")
 VARIED: Runs = [[[5, 4, 3]], [[4, 4, 1]], [[5, 5, 2]], [[3, 2, 4]], [[5, 5, 5]], [[4, 1, 2]]]
 NAMES = [name for name in RANGES if name != "rc_atom_corrected_ceiling"]
 
 
-def estimated(*judges: CellScores, seed: int = 0) -> CellEstimate:
+def estimated(*judges: CellScores) -> CellEstimate:
     runs = np.unique(np.concatenate([scores.runs for scores in judges]))
-    return estimate_cell({f"judge {n}": scores for n, scores in enumerate(judges)}, runs, seed, KEY)
+    return estimate_cell({f"judge {n}": scores for n, scores in enumerate(judges)}, runs)
 
 
 def ends_of(metrics: CellMetrics, name: str) -> tuple[float, float]:
@@ -65,6 +64,36 @@ class TestCells:
         assert ends_of(metrics, "rc_atom_corrected") == ends_of(metrics, "rc_atom")
         assert ends_of(metrics, "ic_atom_corrected") == (0.11339, 1.0)  # 1 − √2 · √0.393
 
+    def test_runs_at_two_places_do_not_tell_how_sure_their_spread_is(self) -> None:
+        metrics = estimated(cell([[[5, 5]], [[1, 1]]] * 3)).metrics
+        assert metrics["rc"].value == 0
+        assert str(metrics["rc"].ci95_reason).startswith("unstable:")
+        assert metrics["mean"].ci95 is not None
+
+    def test_repetition_is_told_from_wording(self) -> None:
+        # Wordings far apart, runs within them near: surer of these wordings than of others like them.
+        runs = [
+            [[5, 5, 5, 4]],
+            [[5, 5, 4, 4]],
+            [[3, 3, 3, 3]],
+            [[3, 3, 3, 2]],
+            [[2, 2, 1, 1]],
+            [[1, 1, 2, 1]],
+        ]
+        found = estimated(cell(runs, instructions=[0, 0, 1, 1, 2, 2])).metrics["mean"]
+        low, high = found.ci95 or (0, 0)
+        least, most = found.ci95_wordings or (0, 0)
+        assert 0 < high - low < 0.25 * (most - least)
+        # Six runs as if of one wording say something between the two.
+        alone = estimated(cell(runs, instructions=[0] * 6)).metrics["mean"]
+        assert high - low < alone.ci95[1] - alone.ci95[0] < most - least if alone.ci95 else False
+        assert str(alone.ci95_wordings_reason).startswith("too_few_wordings: 1 wording")
+
+    def test_single_runs_of_wordings_tell_no_repetition(self) -> None:
+        found = estimated(cell(VARIED, instructions=[0, 1, 2, 3, 4, 5])).metrics["mean"]
+        assert str(found.ci95_reason).startswith("single_runs:")
+        assert found.ci95_wordings is not None
+
     def test_the_order_of_responses_changes_nothing(self) -> None:
         scores = cell(VARIED, instructions=[0, 0, 0, 1, 1, 1])
         order = np.random.default_rng(3).permutation(len(scores.runs))
@@ -77,18 +106,6 @@ class TestCells:
             scores.excluded,
         )
         assert estimated(shuffled).metrics == estimated(scores).metrics
-
-    def test_another_seed_gives_almost_the_same(self) -> None:
-        low, high = ends_of(estimated(cell([*VARIED] * 5), seed=1).metrics, "acc_atom")
-        again = ends_of(estimated(cell([*VARIED] * 5), seed=2).metrics, "acc_atom")
-        assert (low, high) != again
-        assert again == pytest.approx((low, high), abs=0.3 * (high - low))
-
-    def test_a_corrected_acc_atom_has_that_of_acc_atom_on_its_own_scale(self) -> None:
-        for runs in (VARIED, [[[5, 5]]] * 6):
-            metrics = estimated(cell(runs)).metrics
-            ends = [(end - 0.4) / 0.6 for end in ends_of(metrics, "acc_atom")]
-            assert ends_of(metrics, "acc_atom_corrected") == pytest.approx(ends, abs=1e-5)
 
     def test_two_judges_who_say_the_same_are_no_surer_than_one(self) -> None:
         scores = cell(VARIED)
@@ -105,55 +122,16 @@ class TestCells:
         assert found.metrics["mean"].ci95_reason == "too_few_runs: 4 runs; an interval needs 5"
 
 
-class TestInfluence:
-    def test_that_of_a_mean_is_its_standard_error(self) -> None:
-        # Squares of the scaled influences add up to s²/n, s with the denominator n − 1.
-        influences, runs = estimated(cell(VARIED)).influences["mean"]
-        values = [4.0, 3.0, 4.0, 3.0, 5.0, 7 / 3]
-        assert runs == 6
-        assert float((influences**2).sum()) == pytest.approx(np.var(values, ddof=1) / 6)
-
-
-class TestPersonas:
-    def test_a_persona_is_drawn_with_all_of_its_cells(self) -> None:
-        # Six personas of three equal cells are six values, not eighteen.
-        sample = PersonaSample([f"p{n}" for n in range(6)], 0)
-        values = [0.2, 0.9, 0.4, 0.7, 0.5, 0.6]
-        single = [Member(("m", f"p{n}", "t"), f"p{n}", value, None) for n, value in enumerate(values)]
-        triple = [m._replace(text=("m", m.persona, task)) for m in single for task in "abc"]
-        bounds = (0.0, 1.0)
-        assert sample.over_cells(0.55, triple, bounds) == sample.over_cells(0.55, single, bounds)
-
-    def test_fewer_than_five_personas_have_none(self) -> None:
-        members = [Member(("m", "p", "t"), "p", 0.5, None)]
-        found = PersonaSample(["p"], 0).over_cells(0.5, members, (0.0, 1.0))
-        assert found.reason == "too_few_personas: 1 persona; an interval needs 5"
-
-
 class TestStratified:
-    def test_is_students_interval_for_a_single_stratum(self) -> None:
+    def test_is_students_interval_for_a_single_task(self) -> None:
         # Values 1, 2, 3, 4, 5: mean 3, standard error √(2.5/5) = 0.7071, t(4) = 2.7764: 3 ± 1.9633.
         influence = (np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / np.sqrt(5 * 4), 5)
-        found = stratified_interval(3.0, [Member(("m", "p", "t"), "p", 3.0, influence)], (0.0, 9.0), "runs")
+        found = stratified_interval(3.0, [influence], (0.0, 9.0), "questions")
         assert found.ends == pytest.approx((1.0367, 4.9633), abs=1e-4)
 
-    def test_traits_that_share_a_text_are_not_independent(self) -> None:
-        influence = (np.array([0.1, -0.1, 0.2, -0.2]), 4)
-
-        def width(second_text: str) -> float:
-            members = [
-                Member(("m", "p", "t"), "p", 0.5, influence),
-                Member(("m", "p", second_text), "p", 0.5, influence),
-            ]
-            ends = stratified_interval(0.5, members, (-9.0, 9.0), "runs").ends
-            assert ends is not None
-            return ends[1] - ends[0]
-
-        assert width("t") > 1.4 * width("u")
-
-    def test_a_single_run_tells_no_spread(self) -> None:
-        found = stratified_interval(0.5, [Member(("m", "p", "t"), "p", 0.5, None)], (0.0, 1.0), "runs")
-        assert str(found.reason).startswith("single_runs:")
+    def test_a_single_question_tells_no_spread(self) -> None:
+        found = stratified_interval(0.5, [None], (0.0, 1.0), "questions")
+        assert str(found.reason).startswith("single_questions:")
 
 
 class TestWeights:

@@ -28,8 +28,8 @@ class TestSentencesNotYetJudged:
     def test_widen_the_bounds(self) -> None:
         rows = [row(run, 5, 1, units=8) for run in range(ESSAY.runs)]
         scores = {"judge": cell_scores(ESSAY, 0, rows)}
-        estimate = estimate_cell(scores, scores["judge"].run_ids, 0, ("m", "p", "t"))
-        found = corrected(ESSAY, 0, {"judge": rows}, [], 0, estimate, 0, ("m", "p", "t"))
+        estimate = estimate_cell(scores, scores["judge"].run_ids)
+        found = corrected(ESSAY, 0, {"judge": rows}, [], 0, estimate, {})
         assert found.acc_atom_composite.value == 0.5
         # 1 of 8 is in character, 1 is not, and of 6 nobody knows
         assert found.acc_atom_bounds == (0.125, 0.875)

@@ -1,0 +1,100 @@
+"""Whom a figure speaks of: these personas or others like them, these persona instructions (wordings) or others like them."""
+
+import random
+from itertools import product
+
+import pytest
+
+from simulator.bank import load_bank
+from tests.api.service import Json, Service
+
+PERSONAS = tuple(product(("O", "C", "E", "A"), ("low", "neutral", "high")))
+IN_LEVEL, OUTSIDE = {"low": 1, "neutral": 3, "high": 5}, {"low": 5, "neutral": 1, "high": 1}
+SENTENCES, RUNS = 4, 2
+BASE = {"low": 3, "neutral": 1, "high": 2}
+"""Of the sentences of a text, so many are in character: the levels lie far apart, their mean is a half."""
+EFFECTS = (-1, -1, 0, 0, 1, 1)
+"""So many more under each wording."""
+
+
+def text(draws: random.Random, dimension: str, level: str, effect: int) -> str:
+    inside = min(SENTENCES, max(0, BASE[level] + effect + draws.choice((-1, 0, 0, 0, 1))))
+    scores = [IN_LEVEL[level]] * inside + [OUTSIDE[level]] * (SENTENCES - inside)
+    return " ".join(draws.choice(load_bank().trait[dimension, score])[0] for score in scores)
+
+
+def responses(model: str, effects: tuple[int, ...]) -> list[Json]:
+    draws = random.Random(model)
+    return [
+        {
+            "persona": f"{dimension}-{level}",
+            "task": "social_media_post",
+            "model": model,
+            "instruction": wording,
+            "run": wording * RUNS + run,
+            "text": text(draws, dimension, level, effect),
+        }
+        for dimension, level in PERSONAS
+        for wording, effect in enumerate(effects)
+        for run in range(RUNS)
+    ]
+
+
+def judged(stack: Service, given: list[Json]) -> Json:
+    body = {
+        "personas": sorted({response["persona"] for response in given}),
+        "tasks": ["social_media_post"],
+        "responses": given,
+        "judges": ["simulated/sim-judge"],
+    }
+    found: Json = stack.wait(stack.submit(body)["id"], "completed")
+    return found
+
+
+@pytest.fixture(scope="module")
+def job(stack: Service) -> str:
+    return str(judged(stack, responses("one", EFFECTS))["id"])
+
+
+def acc_atom(stack: Service, job: str) -> Json:
+    (total,) = (
+        total for total in stack.get(f"/v1/jobs/{job}/results").json()["totals"] if total["by"] == ["model"]
+    )
+    found: Json = total["metrics"]["acc_atom"]
+    return found
+
+
+def width(ends: list[float]) -> float:
+    return ends[1] - ends[0]
+
+
+class TestIntervals:
+    def test_levels_are_not_drawn_anew_and_wordings_are_where_it_says_so(
+        self, stack: Service, job: str
+    ) -> None:
+        found = acc_atom(stack, job)
+        assert found["value"] == pytest.approx(0.5, abs=0.06)
+        assert width(found["ci95_runs"]) < width(found["ci95"]) < 0.15
+        # Both have the larger variance, and more degrees of freedom.
+        assert 0.25 < width(found["ci95_wordings"]) < 1.05 * width(found["ci95_both"]) < 0.7
+
+    def test_a_cell_has_both_of_its_own(self, stack: Service, job: str) -> None:
+        for cell in stack.get(f"/v1/jobs/{job}/results").json()["cells"]:
+            found = cell["metrics"]["mean"]
+            assert width(found["ci95"]) < width(found["ci95_wordings"])
+            assert cell["metrics"]["rc_atom"]["ci95_wordings"] is None
+            assert cell["metrics"]["rc_atom"]["ci95_wordings_reason"].startswith("too_few_wordings: 6")
+
+    def test_a_gate_decides_by_the_one_that_is_asked_for(self, stack: Service, job: str) -> None:
+        limit = acc_atom(stack, job)["value"] - 0.08
+        verdicts = {
+            of: stack.get(
+                f"/v1/jobs/{job}/gate", params={"threshold": [f"acc_atom>={limit:.3f} over {of}"]}
+            ).json()["verdict"]
+            for of in (
+                *("personas like these", "these personas"),
+                *("wordings like these", "personas and wordings like these"),
+            )
+        }
+        # Eight points from the limit: once inconclusive at any distance under a fifth, as levels were drawn anew.
+        assert list(verdicts.values()) == ["pass", "pass", "inconclusive", "inconclusive"]
