@@ -1,7 +1,7 @@
 """Shards: announcing, claiming, keeping, giving back, ending; and what in them is still missing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy import text
@@ -14,17 +14,14 @@ from app.domain.jobs.status import ACTIVE, STOPPED, JobStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to write a response shard's results, until its lease runs out or somebody else claims it.
+class ShardClaim:
+    """The right to write what comes of a shard, until its lease runs out or somebody else claims it.
 
     Attributes:
         shard_id: Which shard.
         token: The fencing token under which it was claimed.
         tenant: Whose job it is.
         job_id: Which job.
-        cell_id: Which cell, and ``cell`` its ordinal in the job.
-        run_start: First run.
-        run_stop: One past the last run.
         attempts_before: Attempts of its calls are counted from here.
         priority: The job's.
         budgeted: Whether the job has a budget.
@@ -37,16 +34,28 @@ class Claim:
     token: int
     tenant: str
     job_id: str
+    attempts_before: int = field(default=0, kw_only=True)
+    priority: Priority = field(default=Priority.NORMAL, kw_only=True)
+    budgeted: bool = field(default=False, kw_only=True)
+    waited: bool = field(default=False, kw_only=True)
+    shared: bool = field(default=False, kw_only=True)
+    queued_seconds: float = field(default=0.0, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(ShardClaim):
+    """A claim on responses.
+
+    Attributes:
+        cell_id: Which cell, and ``cell`` its ordinal in the job.
+        run_start: First run.
+        run_stop: One past the last run.
+    """
+
     cell_id: int
     cell: int
     run_start: int
     run_stop: int
-    attempts_before: int = 0
-    priority: Priority = Priority.NORMAL
-    budgeted: bool = False
-    waited: bool = False
-    shared: bool = False
-    queued_seconds: float = 0.0
 
     @property
     def place(self) -> int:
@@ -55,35 +64,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class PreparationClaim:
-    """The right to write what prepares a persona; otherwise as :class:`Claim`.
+class PreparationClaim(ShardClaim):
+    """A claim on what prepares a persona.
 
     Attributes:
-        shard_id: Which shard.
-        token: The fencing token under which it was claimed.
-        tenant: Whose job it is.
-        job_id: Which job.
         persona: Index among the job's personas.
-        attempts_before: As of a :class:`Claim`, like the next five.
-        priority: The job's.
-        budgeted: Whether the job has a budget.
-        waited: Whether the job was still waiting for somebody to begin it.
-        shared: Whether there are other tenants.
-        queued_seconds: How long ago the shard was announced.
         retries: How often failed steps of it were opened again.
     """
 
-    shard_id: int
-    token: int
-    tenant: str
-    job_id: str
     persona: int
-    attempts_before: int = 0
-    priority: Priority = Priority.NORMAL
-    budgeted: bool = False
-    waited: bool = False
-    shared: bool = False
-    queued_seconds: float = 0.0
     retries: int = 0
 
     @property
@@ -357,20 +346,12 @@ async def first_claimable(connection: AsyncConnection, shard_id: int) -> int | N
 def _claim_of(row: Any) -> AnyClaim | None:
     if row is None:
         return None
-    how = (
-        row.attempts_before,
-        Priority(row.priority),
-        row.budgeted,
-        row.waited,
-        row.shared,
-        row.queued_seconds,
-    )
+    shard = (row.id, row.lease_token, row.tenant, row.job_id)
+    names = ("attempts_before", "budgeted", "waited", "shared", "queued_seconds")
+    job = {"priority": Priority(row.priority), **{name: getattr(row, name) for name in names}}
     if row.persona is not None:
-        return PreparationClaim(
-            row.id, row.lease_token, row.tenant, row.job_id, row.persona, *how, row.retries
-        )
-    shard = (row.id, row.lease_token, row.tenant, row.job_id, row.cell_id, row.cell)
-    return Claim(*shard, row.run_start, row.run_stop, *how)
+        return PreparationClaim(*shard, row.persona, row.retries, **job)
+    return Claim(*shard, row.cell_id, row.cell, row.run_start, row.run_stop, **job)
 
 
 async def start_job(connection: AsyncConnection, job_id: str) -> None:
