@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from app.domain.judging.judged_response import UnitVerdict
-from app.domain.metrics.registry import METRICS
+from app.domain.metrics.registry import BY_NAME, METRICS
 from app.domain.results.grouping_check import CHECK_METRICS
 
 Value = str | int | float | bool | None
@@ -202,9 +202,15 @@ def _record(name: str, type_: ColumnType, meaning: str, path: str = "") -> Colum
 
 
 def _metric(name: str, path: str, value: str, prefix: str = "") -> tuple[Column, ...]:
-    n = "What it was taken over: runs, or pairs of runs for rc_atom."
+    n = "What it was taken over: runs, or pairs of runs for rc_atom and rc_atom_corrected."
+    definition = BY_NAME[name].definition if name in BY_NAME else ""
     return (
-        _record(name, _NUMBER, f"The metric {name}; missing where it does not exist.", f"{path}.{value}"),
+        _record(
+            name,
+            _NUMBER,
+            f"The metric {name}; missing where it does not exist. {definition}".rstrip(),
+            f"{path}.{value}",
+        ),
         _record(f"{name}_n", _INTEGER, n, f"{path}.{prefix}n"),
         _record(f"{name}_reason", _TEXT, "Why it does not exist.", f"{path}.{prefix}reason"),
     )

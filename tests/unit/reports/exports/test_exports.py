@@ -15,6 +15,7 @@ from pyarrow import parquet as arrow
 
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit
 from app.domain.judging.verdict import VerdictStatus
+from app.domain.metrics.registry import METRICS
 from app.domain.providers.reuse import ReplyOrigin
 from app.reports.exports.batches import BATCH_CHARACTERS, page_batches
 from app.reports.exports.columns import (
@@ -272,6 +273,14 @@ class TestCells:
         assert from_parquet(write_table(ParquetWriter, "cells", {"cells": []})) == []
         assert from_csv(write_table(csv_writer, "cells", {"cells": []}), CELL_COLUMNS) == []
         assert write_table(jsonl_writer, "cells", {"cells": []}) == b""
+
+
+class TestDefinitions:
+    def test_stand_with_each_metrics_column(self) -> None:
+        schema = arrow.read_schema(io.BytesIO(write_table(ParquetWriter, "cells", {"cells": []})))
+        for metric in METRICS:
+            said = schema.field(metric.name).metadata[b"description"].decode()
+            assert said == f"The metric {metric.name}; missing where it does not exist. {metric.definition}"
 
 
 class TestPersonaScores:
