@@ -64,6 +64,10 @@ class AgreementWithJudge(TypedDict):
     """`without_score`: the judge gave none; of pairs `same_score`: the same to both."""
 
 
+Allocation: TypeAlias = Literal["even", "neyman"]
+"""How a round's sentences are divided over the strata."""
+
+
 class Annotation(TypedDict):
     """One annotator's answer."""
 
@@ -1754,6 +1758,8 @@ class Stratum(TypedDict):
     drawn: int
     available: int
     """Sentences; of a pair those with the first score times the others."""
+    spread: NotRequired[float | None]
+    """Of a Neyman round: the standard deviation of how far people and judges are apart in ACC_atom, by earlier labels."""
 
 
 class LabellingRound(TypedDict):
@@ -1767,6 +1773,7 @@ class LabellingRound(TypedDict):
     size: int
     """How many were asked for."""
     seed: int
+    allocation: Literal["even", "neyman"]
     n: int
     """How many there are."""
     strata: list[Stratum]
@@ -1787,6 +1794,8 @@ class LabellingRoundIn(TypedDict):
     size: NotRequired[int]
     """How many; fewer if there are not so many."""
     seed: NotRequired[int]
+    allocation: NotRequired[Allocation]
+    """`even`: as many of each score; `neyman`: sentences that no round has drawn, more where by earlier labels people and judges differ more, so that calibrated figures have the narrowest intervals."""
 
 
 class LengthEffect(TypedDict):

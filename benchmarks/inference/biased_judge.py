@@ -20,7 +20,7 @@ from app.domain.labels.calibration import (
     LabelledSentence,
     MetricName,
 )
-from app.domain.labels.rounds import Candidate, Stratum, draw_sentences
+from app.domain.labels.rounds import Candidate, Stratum, draw_sentences, draw_where_labels_help
 from app.domain.metrics.metric import IntArray
 from app.domain.statistics.prediction_powered import Population, Sample, calibrated
 
@@ -45,6 +45,8 @@ class Coverage:
         bias: The mean estimate less the truth.
         covered: The share of intervals that hold the truth; ``None`` where there was none.
         width: The intervals' mean width.
+        covered_in_two: The share of intervals that hold the truth if half of the labels are divided by the other half.
+        width_in_two: Their mean width.
         width_of_labels: That of as many labels of sentences drawn evenly, without the judge.
     """
 
@@ -54,6 +56,8 @@ class Coverage:
     bias: float
     covered: float | None
     width: float | None
+    covered_in_two: float
+    width_in_two: float
     width_of_labels: float
 
 
@@ -89,14 +93,33 @@ class Texts:
 
     def labelled(self, size: int, draws: np.random.Generator) -> list[LabelledSentence]:
         """Labels of a round of this size."""
+        return [
+            self._label(place.cell) for (place,) in draw_sentences(self._strata(size, draws), size).things
+        ]
+
+    def labelled_in_two(
+        self, size: int, judged: list[JudgedSentences], draws: np.random.Generator
+    ) -> list[LabelledSentence]:
+        """Labels of a round of half this size, and of one that is divided by them."""
+        strata = self._strata(size, draws)
+        first = [place for (place,) in draw_sentences(strata, size // 2).things]
+        labels = [self._label(place.cell) for place in first]
+        pilot = Calibration(self.cells, SCALE, judged, labels).pilot()
+        drawn = {place: (self._task(place.cell), int(self.judge[place.cell])) for place in first}
+        second = draw_where_labels_help(strata, size - len(first), pilot.spreads, drawn)
+        return labels + [self._label(place.cell) for (place,) in second.things]
+
+    def _task(self, n: int) -> str:
+        return self.cells[int(self.cell[n])].task
+
+    def _strata(self, size: int, draws: np.random.Generator) -> list[Stratum]:
         by_stratum: dict[tuple[str, int], list[int]] = defaultdict(list)
         for n in draws.permutation(len(self.cell)).tolist():
-            by_stratum[self.cells[self.cell[n]].task, int(self.judge[n])].append(n)
-        strata = [
+            by_stratum[self._task(n), int(self.judge[n])].append(n)
+        return [
             Stratum(task, score, len(found), [Candidate(Place(n, 0, 0, 0), "") for n in found[:size]])
             for (task, score), found in sorted(by_stratum.items())
         ]
-        return [self._label(place.cell) for (place,) in draw_sentences(strata, size).things]
 
     def _label(self, n: int) -> LabelledSentence:
         scores = ((0, int(self.judge[n])),)
@@ -139,7 +162,7 @@ def coverage(
     of_people = Calibration(texts.cells, SCALE, texts.sentences(texts.people), ())
     truth = of_people.sentences_of(metric, everything)[0].judged
     rows, draws = texts.sentences(), np.random.default_rng([seed, labels])
-    values, ends, widths_of_labels, judge = [], [], [], 0.0
+    values, ends, ends_in_two, widths_of_labels, judge = [], [], [], [], 0.0
     for _ in range(repetitions):
         drawn = Calibration(texts.cells, SCALE, rows, texts.labelled(labels, draws))
         found = calibrated(*drawn.sentences_of(metric, everything))
@@ -152,6 +175,13 @@ def coverage(
         interval = found.interval(RANGES[metric]).ends
         if interval is not None:
             ends.append(interval)
+        in_two = calibrated(
+            *Calibration(texts.cells, SCALE, rows, texts.labelled_in_two(labels, rows, draws)).sentences_of(
+                metric, everything
+            )
+        )
+        if in_two is not None:
+            ends_in_two.append(in_two.interval(RANGES[metric]).ends or RANGES[metric])
     lows, highs = np.array(ends).reshape(-1, 2).T
     return Coverage(
         metric=metric,
@@ -160,6 +190,8 @@ def coverage(
         bias=float(np.mean(values)) - truth,
         covered=float(((lows <= truth) & (truth <= highs)).mean()) if len(lows) else None,
         width=float((highs - lows).mean()) if len(lows) else None,
+        covered_in_two=float(np.mean([low <= truth <= high for low, high in ends_in_two])),
+        width_in_two=float(np.mean([high - low for low, high in ends_in_two])),
         width_of_labels=float(np.mean(widths_of_labels)),
     )
 
@@ -167,8 +199,10 @@ def coverage(
 def main() -> None:
     """Prints the table."""
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 400
-    print("| metric | labels | judge's bias | bias | coverage, % | width | labels alone |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| metric | labels | judge's bias | bias | coverage, % | width | in two rounds: coverage, % | width | labels alone |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     for metric in METRICS:
         for labels in LABELS:
             row = coverage(metric, labels, repetitions)
@@ -178,7 +212,8 @@ def main() -> None:
                 else f"{100 * row.covered:.1f} | {row.width:.3f}"
             )
             print(
-                f"| {metric} | {labels} | {row.judge_bias:+.3f} | {row.bias:+.4f} | {covered} | {row.width_of_labels:.3f} |",
+                f"| {metric} | {labels} | {row.judge_bias:+.3f} | {row.bias:+.4f} | {covered} | {100 * row.covered_in_two:.1f}"
+                f" | {row.width_in_two:.3f} | {row.width_of_labels:.3f} |",
                 flush=True,
             )
 

@@ -359,14 +359,10 @@ class TestCalibration:
         """A round of sentences, all of which somebody gives this score."""
         body = {"job": job["id"], "kind": "sentences", "dimension": dimension, "size": size}
         drawn: Json = service.post("/v1/labelling-rounds", body).json()
-        with psycopg.connect(libpq_url(service.database_url)) as connection:
-            ((things,),) = connection.execute(
-                "SELECT things FROM labelling_rounds WHERE id = %s", [drawn["id"]]
-            ).fetchall()
         identifier = job["id"].replace("job_", "resp_")
         rows = [
             said({"id": f"{identifier}-{cell}-{run}-{item}"}, unit, score, dimension=dimension)
-            for ((cell, run, item, unit),) in things
+            for cell, run, item, unit in sorted(self.things(service, drawn))
         ]
         assert keep(service, *rows).status_code == 200
         return drawn
@@ -469,6 +465,38 @@ class TestCalibration:
             assert "<td><bdi>all</bdi></td>" not in flat
             for cell in cells:
                 assert cell in flat
+
+    def test_a_further_round_is_divided_by_the_labels_so_far(self, service: Service, finished: Json) -> None:
+        body = {"job": finished["id"], "kind": "sentences", "dimension": "E", "size": 40}
+        neyman = body | {"allocation": "neyman", "seed": 1}
+        refused = service.post("/v1/labelling-rounds", neyman)
+        assert pointers(refused) == ["/allocation"]
+        assert "there are 0" in refused.json()["errors"][0]["message"]
+        assert pointers(service.post("/v1/labelling-rounds", neyman | {"kind": "pairs"})) == [""]
+        first = self.label(service, finished, 40, 3)
+        assert first["allocation"] == "even"
+        assert all(stratum["spread"] is None for stratum in first["strata"])
+        assert pointers(service.post("/v1/labelling-rounds", neyman | {"seed": 0})) == ["/seed"]
+        made = service.post("/v1/labelling-rounds", neyman).json()
+        assert service.post("/v1/labelling-rounds", neyman).json()["id"] == made["id"]
+        assert (made["allocation"], made["n"]) == ("neyman", 40)
+        assert all(stratum["spread"] > 0 for stratum in made["strata"])
+        sizes = [
+            {(s["task"], *s["scores"]): s["available"] for s in each["strata"]} for each in (first, made)
+        ]
+        assert sizes[0] == sizes[1]
+        one, other = self.things(service, first), self.things(service, made)
+        assert not one & other
+        assert service.get(made["links"]["page"], params={"annotator": "anna"}).status_code == 200
+        shown = service.get(f"/jobs/{finished['id']}/labels").text
+        assert "divided by earlier labels" in shown
+
+    def things(self, service: Service, drawn: Json) -> set[tuple[int, ...]]:
+        with psycopg.connect(libpq_url(service.database_url)) as connection:
+            ((things,),) = connection.execute(
+                "SELECT things FROM labelling_rounds WHERE id = %s", [drawn["id"]]
+            ).fetchall()
+        return {tuple(place) for (place,) in things}
 
     def test_what_nobody_drew_says_nothing(self, service: Service, finished: Json, texts: list[Json]) -> None:
         keep(service, *[said(text, n, 1) for text in texts for n in range(3)])

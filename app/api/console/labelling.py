@@ -15,14 +15,14 @@ from app.api.http.access import needs
 from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
 from app.api.http.problems import wrong_field
-from app.api.labels.routes import RoundId
+from app.api.labels.routes import RoundId, draw_wanted
 from app.domain.keys.api_key import Scope
 from app.domain.labels.contract import LabellingRoundIn
-from app.domain.labels.rounds import MOST_THINGS, LabellingKind
+from app.domain.labels.rounds import MOST_THINGS, Allocation, LabellingKind
 from app.services.jobs.view import find_job
 from app.services.labels.annotation_session import NotAnAnswerError, read_session, record_answer
 from app.services.labels.check import ANNOTATOR
-from app.services.labels.rounds import dimensions_of_job, draw_round, newest_rounds, show_round
+from app.services.labels.rounds import dimensions_of_job, newest_rounds, show_round
 from app.services.results.calibration import read_calibrated_models
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
@@ -53,13 +53,14 @@ async def draw(job_id: JobId, request: Request, services: ServicesDep, tenant: T
     """Draws a round, and shows it among the others."""
     typed = await typed_by(request)
     body = {"job": job_id, "kind": typed.text("kind"), "dimension": typed.text("dimension")}
+    body["allocation"] = typed.text("allocation") or Allocation.EVEN
     body |= {name: number_of(typed.text(name), int) for name in ("size", "seed")}
     try:
         wanted = LabellingRoundIn.model_validate(body)
     except ValidationError as error:
         found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
         raise RequestValidationError(found, body=body) from error
-    await draw_round(services.engine, services.contexts, tenant, wanted)
+    await draw_wanted(services, tenant, wanted)
     return RedirectResponse(f"/jobs/{job_id}/labels", HTTPStatus.SEE_OTHER)
 
 

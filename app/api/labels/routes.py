@@ -13,6 +13,7 @@ from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import (
     JobId,
+    Services,
     ServicesDep,
     TenantDep,
     job_id_of,
@@ -37,6 +38,7 @@ from app.domain.labels.contract import (
     LabellingRound,
     LabellingRoundIn,
 )
+from app.domain.labels.rounds import NO_PILOT, Allocation
 from app.services.identifiers import id_form
 from app.services.jobs.view import find_job
 from app.services.labels.annotations import (
@@ -47,7 +49,7 @@ from app.services.labels.annotations import (
     show_annotation,
 )
 from app.services.labels.rounds import draw_round, show_round
-from app.services.results.calibration import read_calibration
+from app.services.results.calibration import read_calibration, read_pilot
 
 router = APIRouter(
     prefix="/v1",
@@ -174,15 +176,24 @@ async def list_(
 async def draw(
     body: LabellingRoundIn, services: ServicesDep, tenant: TenantDep, response: Response
 ) -> LabellingRound:
-    """Draws sentences, or pairs of them with different scores, as evenly over the scores as there are any.
+    """Draws sentences, or pairs of them with different scores, as evenly over the scores as there are any, or by `allocation`.
 
     `links.page` is where people label them: neither the scores nor the model's name are shown there. The same body
     again gives the same round.
     """
     job_id_of(body.job)  # another text is no job's id
-    made = await draw_round(services.engine, services.contexts, tenant, body)
+    made = await draw_wanted(services, tenant, body)
     response.headers["Location"] = f"/v1/labelling-rounds/{made.id}"
     return made
+
+
+async def draw_wanted(services: Services, tenant: str, wanted: LabellingRoundIn) -> LabellingRound:
+    """Draws a round, with what it needs of earlier labels."""
+    pilot = NO_PILOT
+    if wanted.allocation is Allocation.NEYMAN:
+        job = await find_job(services.engine, tenant, wanted.job)
+        pilot = await read_pilot(services.engine, services.contexts, job, wanted.dimension)
+    return await draw_round(services.engine, services.contexts, tenant, wanted, pilot)
 
 
 @router.get(

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from app.domain.instruments.dimension import Scale
+from app.domain.labels.rounds import Pilot
 from app.domain.metrics.definition import UNIT_RANGE
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.levels import level_indices
@@ -144,12 +145,12 @@ class Calibration:
         labelled: Sequence[LabelledSentence],
     ) -> None:
         self._cells = cells
-        self._scale = scale
+        self.scale = scale
         self._levels = np.array([scale.levels.index(cell.level) for cell in cells], dtype=np.int64)
         self._counts = np.array([each.units for each in judged], dtype=np.float64)
         self._of_cell = np.array([each.cell for each in judged], dtype=np.int64)
         self._weights, self._predicted = self._contributions(judged)
-        self._strata = self._numbered(judged)
+        self._keys, self._strata = self._numbered(judged)
         rows = {each[:4]: n for n, each in enumerate(judged)}
         self._labelled = [each for each in labelled if each[:4] in rows]
         self._rows = np.array([rows[each[:4]] for each in self._labelled], dtype=np.int64)
@@ -161,6 +162,31 @@ class Calibration:
     def labelled(self) -> list[tuple[LabelledSentence, float]]:
         """Each labelled sentence, and for how many it stands."""
         return list(zip(self._labelled, self._stands_for.tolist(), strict=True))
+
+    def pilot(self) -> Pilot:
+        """How far people and judges are apart in ACC_atom in each stratum from which rounds draw.
+
+        A sentence counts as in the totals, and a stratum's variance is drawn toward the common one by the weight of one label.
+        """
+        said = self._said["acc_atom"]
+        known = ~np.isnan(said)
+        rows = self._rows[known]
+        weights = self._weights[rows] / (self._counts @ self._weights / self._counts.sum())
+        apart = weights * (said[known] - self._predicted["acc_atom"][rows])
+        strata = self._strata[rows]
+        labels = np.bincount(strata, minlength=len(self._keys))
+        means = np.bincount(strata, weights=apart, minlength=len(labels)) / np.maximum(1, labels)
+        squares = np.bincount(strata, weights=(apart - means[strata]) ** 2, minlength=len(labels))
+        common = squares.sum() / max(1, (labels - 1).clip(0).sum())
+        spreads = np.sqrt((squares + common) / np.maximum(1, labels))
+        return Pilot(
+            int(known.sum()),
+            {
+                (task, score): float(spread)
+                for (score, task), n, spread in zip(self._keys, labels, spreads, strict=True)
+                if n
+            },
+        )
 
     def totals(self) -> list[CalibratedFigure]:
         """Each metric of each group of cells, by model and within it by level and task."""
@@ -232,7 +258,7 @@ class Calibration:
     def _figure(self, keys: Mapping[str, str], metric: MetricName, cells: Sequence[int]) -> CalibratedFigure:
         bounds = UNIT_RANGE
         if metric == "mean":
-            bounds = (float(self._scale.minimum), float(self._scale.maximum))
+            bounds = (float(self.scale.minimum), float(self.scale.maximum))
         known = np.intersect1d(cells, self._of_cell)
         found = calibrated(*self.sentences_of(metric, known)) if len(known) else None
         return CalibratedFigure(keys, metric, found, bounds, len(known))
@@ -275,7 +301,7 @@ class Calibration:
 
     def _values(self, scores: IntArray, cells: IntArray) -> dict[MetricName, FloatArray]:
         """What a score counts for in each metric."""
-        hits = level_indices(self._scale, scores, np.ones_like(scores)) == self._levels[cells]
+        hits = level_indices(self.scale, scores, np.ones_like(scores)) == self._levels[cells]
         return {"mean": scores.astype(np.float64), "acc_atom": hits.astype(np.float64)}
 
     def _contributions(
@@ -303,7 +329,7 @@ class Calibration:
         }
         return np.asarray(weights, dtype=np.float64), values
 
-    def _numbered(self, judged: Sequence[JudgedSentences]) -> IntArray:
+    def _numbered(self, judged: Sequence[JudgedSentences]) -> tuple[list[tuple[int, str]], IntArray]:
         """Strata as rounds draw from them: the judges' mean score, rounded half up, and within it the task."""
         keys = [
             (
@@ -313,7 +339,7 @@ class Calibration:
             for each in judged
         ]
         numbers = {key: n for n, key in enumerate(sorted(set(keys)))}
-        return np.array([numbers[key] for key in keys], dtype=np.int64)
+        return list(numbers), np.array([numbers[key] for key in keys], dtype=np.int64)
 
 
 def over_dimensions(

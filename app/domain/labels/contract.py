@@ -1,16 +1,16 @@
 """Annotations and rounds of labelling as clients ask for them and are shown them."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 from app.domain.contract import Answer, Body, Identifier, Page, Text
 from app.domain.labels import annotation
 from app.domain.labels.annotation import MOST_ROWS
 from app.domain.labels.annotation_file import AnnotationDraft
-from app.domain.labels.rounds import MOST_THINGS, LabellingKind
+from app.domain.labels.rounds import MOST_THINGS, Allocation, LabellingKind
 from app.domain.metrics.interval import Ends
 from app.domain.metrics.metric import Metric
 
@@ -106,6 +106,17 @@ class LabellingRoundIn(Body):
     )
     size: int = Field(50, ge=1, le=MOST_THINGS, description="How many; fewer if there are not so many.")
     seed: int = Field(0, ge=0, le=2**31)
+    allocation: Annotated[Allocation, Field(strict=False)] = Field(
+        Allocation.EVEN,
+        description="`even`: as many of each score; `neyman`: sentences that no round has drawn, more where by earlier labels people"
+        " and judges differ more, so that calibrated figures have the narrowest intervals.",
+    )
+
+    @model_validator(mode="after")
+    def _pairs_are_divided_evenly(self) -> Self:
+        if self.kind is LabellingKind.PAIRS and self.allocation is Allocation.NEYMAN:
+            raise ValueError("allocation neyman is for sentences")
+        return self
 
 
 class KeptAnnotations(Answer):
@@ -144,6 +155,10 @@ class Stratum(Answer):
     scores: list[int] = Field(description="The judges' mean score, rounded: one, or of a pair two.")
     drawn: int
     available: int = Field(description="Sentences; of a pair those with the first score times the others.")
+    spread: float | None = Field(
+        None,
+        description="Of a Neyman round: the standard deviation of how far people and judges are apart in ACC_atom, by earlier labels.",
+    )
 
 
 class Labelled(Answer):
@@ -163,6 +178,7 @@ class LabellingRound(Answer):
     dimension: str
     size: int = Field(description="How many were asked for.")
     seed: int
+    allocation: Literal["even", "neyman"]
     n: int = Field(description="How many there are.")
     strata: list[Stratum]
     annotators: list[Labelled]

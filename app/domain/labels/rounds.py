@@ -1,16 +1,44 @@
 """Draws what people are shown, and in which order: blinded, stratified, the same again under the same seed."""
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from itertools import combinations
+from typing import NamedTuple
 
 from app.domain.labels.annotation import Place
 
 MOST_THINGS = 1_000
 """Of one round."""
+
+
+FEWEST_PILOT_LABELS = 20
+"""With fewer, where people and judges differ most is mostly guessed."""
+
+
+class Allocation(StrEnum):
+    """How a round's sentences are divided over the strata."""
+
+    EVEN = "even"
+    NEYMAN = "neyman"
+
+
+class Pilot(NamedTuple):
+    """What earlier rounds' labels say.
+
+    Attributes:
+        labels: How many there are.
+        spreads: By task and score the standard deviation of how far people and judges are apart; what is not there has no label.
+    """
+
+    labels: int
+    spreads: Mapping[tuple[str, int], float]
+
+
+NO_PILOT = Pilot(0, {})
 
 
 class LabellingKind(StrEnum):
@@ -52,12 +80,21 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class DrawnStratum:
-    """What was drawn of a stratum, or of two between which pairs are made."""
+    """What was drawn of a stratum, or of two between which pairs are made.
+
+    Attributes:
+        task: The task's id.
+        scores: The mean of the judges' scores, rounded: one, or of a pair two.
+        drawn: How many.
+        available: Of how many.
+        spread: The pilot's, where the round is divided by it.
+    """
 
     task: str
     scores: tuple[int, ...]
     drawn: int
     available: int
+    spread: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +121,49 @@ def draw_sentences(strata: Sequence[Stratum], size: int) -> Sample:
             things += [(candidate.place,) for candidate in stratum.candidates[:count]]
             drawn.append(DrawnStratum(stratum.task, (stratum.score,), count, stratum.available))
     return Sample(tuple(things), tuple(drawn))
+
+
+def draw_where_labels_help(
+    strata: Sequence[Stratum],
+    size: int,
+    spreads: Mapping[tuple[str, int], float],
+    drawn: Mapping[Place, tuple[str, int]],
+) -> Sample:
+    """Each next sentence from the stratum in which one label more makes the estimate's variance the least.
+
+    That is Neyman's (1934) division in whole numbers: by N · S / √(n (n + 1)) (Wright, 2012). A stratum without a label has the
+    mean spread. Within a stratum chance decides, so that all rounds together are one sample of it.
+
+    Args:
+        strata: With candidates of which earlier rounds may have drawn some.
+        size: How many sentences.
+        spreads: The pilot's.
+        drawn: What earlier rounds have drawn, each with its task and score.
+    """
+    left = [[each for each in stratum.candidates if each.place not in drawn] for stratum in strata]
+    mean = sum(spreads.values()) / max(1, len(spreads))
+    apart = [spreads.get((stratum.task, stratum.score), mean) for stratum in strata]
+    known = Counter(drawn.values())
+    before = [known[stratum.task, stratum.score] for stratum in strata]
+    taken = [0] * len(strata)
+
+    def gain(n: int) -> tuple[bool, float]:
+        labels, weight = before[n] + taken[n], strata[n].available * apart[n]
+        return labels == 0, weight / math.sqrt(max(1, labels) * (labels + 1))
+
+    for _ in range(size):
+        having = [n for n, found in enumerate(left) if taken[n] < len(found)]
+        if not having:
+            break
+        taken[max(having, key=gain)] += 1
+    things = [(each.place,) for found, count in zip(left, taken, strict=True) for each in found[:count]]
+    return Sample(
+        tuple(things),
+        tuple(
+            DrawnStratum(stratum.task, (stratum.score,), count, stratum.available, spread)
+            for stratum, count, spread in zip(strata, taken, apart, strict=True)
+        ),
+    )
 
 
 def draw_pairs(strata: Sequence[Stratum], size: int) -> Sample:

@@ -11,7 +11,16 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.dimension import Dimension
 from app.domain.labels.annotation import Place
 from app.domain.labels.contract import Labelled, LabellingRound, LabellingRoundIn, Stratum
-from app.domain.labels.rounds import LabellingKind, draw_pairs, draw_sentences, strata_of
+from app.domain.labels.rounds import (
+    FEWEST_PILOT_LABELS,
+    Allocation,
+    LabellingKind,
+    Pilot,
+    draw_pairs,
+    draw_sentences,
+    draw_where_labels_help,
+    strata_of,
+)
 from app.services.errors import NotFoundError, WrongStateError
 from app.services.identifiers import new_id
 from app.services.job_context import JobContext, JobContexts
@@ -38,14 +47,21 @@ class Round:
 
 
 async def draw_round(
-    engine: AsyncEngine, contexts: JobContexts, tenant: str, wanted: LabellingRoundIn
+    engine: AsyncEngine, contexts: JobContexts, tenant: str, wanted: LabellingRoundIn, pilot: Pilot
 ) -> LabellingRound:
     """Draws a round. The same again is the same round, whatever has become of the job meanwhile.
+
+    Args:
+        engine: Where the sentences are.
+        contexts: Where the specification is.
+        tenant: Whose job.
+        wanted: What is drawn.
+        pilot: What earlier labels say, for a round that is divided by it.
 
     Raises:
         NotFoundError: If the tenant has no such job.
         WrongStateError: If the job is not over: what is drawn from would still change.
-        InvalidJobError: If the job has no such dimension, or nothing to draw.
+        InvalidJobError: If the job has no such dimension, or nothing to draw, or too few labels to divide the round by.
     """
     job = await find_job(engine, tenant, wanted.job)
     context = await contexts.get(tenant, wanted.job)
@@ -55,12 +71,22 @@ async def draw_round(
         known = await labelling.find_round(connection, *key)
         if known is None and not job.status.is_terminal:
             raise WrongStateError(f"a job that is {job.status} can't be labelled yet", job.status)
-        round_id = known.id if known else await _draw(connection, tenant, context, wanted, dimension.id)
+        if known is not None and _allocation(known) is not wanted.allocation:
+            message = f"a round of this size and seed is there, with allocation {_allocation(known)}; take another seed"
+            raise InvalidJobError([FieldError("/seed", message)])
+        round_id = (
+            known.id if known else await _draw(connection, tenant, context, wanted, dimension.id, pilot)
+        )
     return await show_round(engine, tenant, round_id)
 
 
 async def _draw(
-    connection: AsyncConnection, tenant: str, context: JobContext, wanted: LabellingRoundIn, dimension: str
+    connection: AsyncConnection,
+    tenant: str,
+    context: JobContext,
+    wanted: LabellingRoundIn,
+    dimension: str,
+    pilot: Pilot,
 ) -> str:
     traits = [
         (cell.ordinal, trait)
@@ -68,11 +94,19 @@ async def _draw(
         for trait, each in enumerate(cell.dimensions)
         if each.id == dimension
     ]
+    drawn: dict[Place, tuple[str, int]] = {}
+    if wanted.allocation is Allocation.NEYMAN:
+        _check_pilot(pilot, dimension)
+        drawn = await _drawn(connection, tenant, wanted.job, dimension)
     rows = await labelling.scored_sentences(
-        connection, tenant, wanted.job, traits, each=wanted.size, seed=wanted.seed
+        connection, tenant, wanted.job, traits, each=wanted.size + len(drawn), seed=wanted.seed
     )
-    draw = draw_pairs if wanted.kind is LabellingKind.PAIRS else draw_sentences
-    sample = draw(strata_of(rows), wanted.size)
+    strata = strata_of(rows)
+    if wanted.allocation is Allocation.NEYMAN:
+        sample = draw_where_labels_help(strata, wanted.size, pilot.spreads, drawn)
+    else:
+        draw = draw_pairs if wanted.kind is LabellingKind.PAIRS else draw_sentences
+        sample = draw(strata, wanted.size)
     if not sample.things:
         what = (
             "two sentences with different scores" if wanted.kind is LabellingKind.PAIRS else "scored sentence"
@@ -89,9 +123,37 @@ async def _draw(
             "size": wanted.size,
             "seed": wanted.seed,
             "things": [[list(place) for place in thing] for thing in sample.things],
-            "strata": [asdict(stratum) for stratum in sample.strata],
+            "strata": [
+                {name: value for name, value in asdict(stratum).items() if value is not None}
+                for stratum in sample.strata
+            ],
         },
     )
+
+
+def _check_pilot(pilot: Pilot, dimension: str) -> None:
+    if pilot.labels < FEWEST_PILOT_LABELS:
+        message = (
+            f"neyman needs {FEWEST_PILOT_LABELS} labelled sentences of earlier rounds on {dimension!r};"
+            f" there are {pilot.labels}"
+        )
+        raise InvalidJobError([FieldError("/allocation", message)])
+
+
+def _allocation(row: RoundRow) -> Allocation:
+    return Allocation.NEYMAN if any("spread" in each for each in row.strata) else Allocation.EVEN
+
+
+async def _drawn(
+    connection: AsyncConnection, tenant: str, job_id: str, dimension: str
+) -> dict[Place, tuple[str, int]]:
+    """What rounds of sentences have drawn, each with its task and score: things stand in the order of their strata."""
+    found: dict[Place, tuple[str, int]] = {}
+    for row in await labelling.rounds_of_job(connection, tenant, job_id):
+        if row.kind == LabellingKind.SENTENCES and row.dimension == dimension:
+            strata = [(each["task"], each["scores"][0]) for each in row.strata for _ in range(each["drawn"])]
+            found |= {Place(*thing[0]): stratum for thing, stratum in zip(row.things, strata, strict=True)}
+    return found
 
 
 def dimensions_of_job(context: JobContext) -> list[Dimension]:
@@ -136,6 +198,7 @@ def _shown(row: RoundRow, answered: Sequence[tuple[str, int]]) -> LabellingRound
         dimension=row.dimension,
         size=row.size,
         seed=row.seed,
+        allocation=_allocation(row).value,
         n=len(row.things),
         strata=[Stratum(**stratum) for stratum in row.strata],
         annotators=[Labelled(annotator=annotator, answered=count) for annotator, count in answered],

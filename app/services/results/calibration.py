@@ -28,7 +28,7 @@ from app.domain.labels.calibration import (
     over_dimensions,
 )
 from app.domain.labels.judge_errors import JudgedLabel, judge_errors
-from app.domain.labels.rounds import LabellingKind
+from app.domain.labels.rounds import NO_PILOT, LabellingKind, Pilot
 from app.domain.metrics.interval import Interval
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContext, JobContexts
@@ -131,6 +131,18 @@ async def read_calibrated_models(
     ]
 
 
+async def read_pilot(engine: AsyncEngine, contexts: JobContexts, job: JobRow, dimension: str | None) -> Pilot:
+    """What labels of earlier rounds say of a dimension; ``None`` for the job's only one."""
+    context = await contexts.get(job.tenant, job.id)
+    async with engine.connect() as connection:
+        drawn = await _drawn_answers(connection, job)
+        wanted = dimension or next(iter(drawn), None)
+        if wanted not in drawn:
+            return NO_PILOT
+        labels = await _labels(connection, job, context, wanted, drawn[wanted])
+    return await asyncio.to_thread(_pilot, context, labels)
+
+
 async def _drawn_answers(
     connection: AsyncConnection, job: JobRow
 ) -> dict[str, dict[Place, list[Annotation]]]:
@@ -177,8 +189,10 @@ async def _labels(
     return _Labels(dimension, traits, rows, said, judged)
 
 
-def _calibration(context: JobContext, labels: _Labels, show: "_Shown") -> _Made:
-    """CPU only."""
+def _computed(
+    context: JobContext, labels: _Labels
+) -> tuple[list[JudgedCell], list[JudgedSentences], Calibration]:
+    """The dimension's cells and sentences, and what labels say of them; CPU only."""
     ordinals = sorted(labels.traits)
     index = {ordinal: n for n, ordinal in enumerate(ordinals)}
     cells = [_cell(context, ordinal, labels.traits[ordinal]) for ordinal in ordinals]
@@ -193,7 +207,17 @@ def _calibration(context: JobContext, labels: _Labels, show: "_Shown") -> _Made:
         if place in scored  # the job was retried
     ]
     scale = context.cells[ordinals[0]].dimensions[labels.traits[ordinals[0]]].scale
-    made = Calibration(cells, scale, judged, labelled)
+    return cells, judged, Calibration(cells, scale, judged, labelled)
+
+
+def _pilot(context: JobContext, labels: _Labels) -> Pilot:
+    return _computed(context, labels)[2].pilot()
+
+
+def _calibration(context: JobContext, labels: _Labels, show: "_Shown") -> _Made:
+    """CPU only."""
+    cells, judged, made = _computed(context, labels)
+    scale = made.scale
     rogan_gladen = made.rogan_gladen(context.spec.seed)
     totals, differences = made.totals(), made.differences()
     shown = [show.figure(each, dimension=labels.dimension) for each in totals]
@@ -202,7 +226,7 @@ def _calibration(context: JobContext, labels: _Labels, show: "_Shown") -> _Made:
             figure.rogan_gladen = rogan_gladen[figure.keys["model"]]
     answer = contract.DimensionCalibration(
         dimension=labels.dimension,
-        labels=len(labelled),
+        labels=len(made.labelled()),
         totals=shown,
         differences=[show.figure(each) for each in differences],
         judge_errors=_errors(context, cells, made, judged, scale.minimum, scale.maximum),

@@ -110,6 +110,27 @@ class TestTotals:
         assert found["b"] is None
 
 
+class TestPilot:
+    def test_says_where_people_and_judges_are_apart(self) -> None:
+        cells = [JudgedCell("a", "p", "essay", "high")]
+        labelled = [
+            LabelledSentence(0, n, 0, ((0, score),), (5 if score == 5 else 3 + n % 2,))
+            for score in (4, 5)
+            for n in range(30)
+        ]
+        judged = [JudgedSentences(*each[:4], 10) for each in labelled]
+        made = Calibration(cells, Scale(), judged, [*labelled, labelled[0]._replace(people=())]).pilot()
+        # In the judge's 4s half of the labels are out of the level, in his 5s none.
+        assert made.labels == 60
+        assert set(made.spreads) == {("essay", 4), ("essay", 5)}
+        assert made.spreads["essay", 4] == pytest.approx(0.5, rel=0.05)
+        assert 0 < made.spreads["essay", 5] < 0.1
+
+    def test_without_labels_says_nothing(self) -> None:
+        made = calibration([]).pilot()
+        assert (made.labels, made.spreads) == (0, {})
+
+
 class TestOverDimensions:
     def test_every_cell_counts_the_same(self) -> None:
         whole = calibration(ALL)

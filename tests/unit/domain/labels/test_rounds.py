@@ -8,6 +8,7 @@ from app.domain.labels.rounds import (
     Stratum,
     draw_pairs,
     draw_sentences,
+    draw_where_labels_help,
     is_turned,
     order_for,
     strata_of,
@@ -24,6 +25,39 @@ def stratum(task: str, score: int, count: int, *, text: str | None = None) -> St
 def scores(things: tuple[tuple[Place, ...], ...]) -> list[tuple[int, ...]]:
     """The scores of what was drawn, as :func:`stratum` hides them in the cells' numbers."""
     return [tuple(place.cell % 10 for place in thing) for thing in things]
+
+
+class TestWhereLabelsHelp:
+    def test_lowers_the_variance_as_far_as_any_division_of_as_many_labels(self) -> None:
+        strata = [stratum("essay", score, 30) for score in (1, 3, 5)]
+        spreads = {("essay", 1): 0.1, ("essay", 3): 0.25, ("essay", 5): 0.4}
+        drawn = {candidate.place: ("essay", 1) for candidate in strata[0].candidates[:6]}
+        drawn |= {candidate.place: ("essay", 3) for candidate in strata[1].candidates[:1]}
+        sample = draw_where_labels_help(strata, 18, spreads, drawn)
+
+        def variance(taken: tuple[int, ...]) -> float:
+            known = (6, 1, 0)
+            return sum(
+                (each.available * spread) ** 2 / max(0.001, before + more)
+                for each, spread, before, more in zip(strata, spreads.values(), known, taken, strict=True)
+            )
+
+        best = min(((one, two, 18 - one - two) for one in range(19) for two in range(19 - one)), key=variance)
+        assert tuple(each.drawn for each in sample.strata) == best
+        assert [each.spread for each in sample.strata] == [0.1, 0.25, 0.4]
+        assert not drawn.keys() & {place for (place,) in sample.things}
+        assert scores(sample.things) == [
+            (each.scores[0],) for each in sample.strata for _ in range(each.drawn)
+        ]
+
+    def test_a_stratum_without_a_label_comes_first_and_one_without_sentences_left_never(self) -> None:
+        strata = [stratum("essay", 1, 2), stratum("essay", 2, 40), stratum("post", 1, 40)]
+        drawn = {candidate.place: ("essay", 1) for candidate in strata[0].candidates}
+        drawn |= {candidate.place: ("essay", 2) for candidate in strata[1].candidates[:20]}
+        spreads = {("essay", 1): 5.0, ("essay", 2): 0.5}
+        assert [each.drawn for each in draw_where_labels_help(strata, 1, spreads, drawn).strata] == [0, 0, 1]
+        everything = draw_where_labels_help(strata, 500, spreads, drawn)
+        assert [each.drawn for each in everything.strata] == [0, 20, 40]
 
 
 class TestSentences:
