@@ -1160,6 +1160,26 @@ Priority: TypeAlias = Literal["low", "normal", "high"]
 """A job's priority; the names are those of the HTTP contract."""
 
 
+class JobError(TypedDict):
+    """What stopped a job; what is not known, or says nothing of it, is left out."""
+
+    code: str
+    batch: NotRequired[int | None]
+    """Where it is about a batch."""
+    model: NotRequired[str | None]
+    """Whose calls it is about."""
+    shard: NotRequired[int | None]
+    """Of an error of the service, for its log."""
+    stage: NotRequired[str | None]
+    """Of the calls that it is about."""
+    detail: str
+    """The provider's words, or ours."""
+    remedy: NotRequired[str | None]
+    """What to change before the job can go on."""
+    first_calls: NotRequired[int | None]
+    """So many first calls of the stage all failed alike, where that stopped it."""
+
+
 class Job(TypedDict):
     """A job."""
 
@@ -1179,8 +1199,8 @@ class Job(TypedDict):
     """The body of the POST, existing texts left out."""
     metadata: dict[str, str]
     priority: Priority
-    error: dict[str, Any] | None
-    """What stopped it: `code`, the provider's words as `detail`, and where it is about a model also `model`, `stage` and `remedy`."""
+    error: JobError | None
+    """What stopped it."""
     links: dict[str, str]
     """Where to read on; `question_set` and `persona_set` once the job has made one."""
 
@@ -1298,8 +1318,8 @@ class JobDetail(TypedDict):
     """The body of the POST, existing texts left out."""
     metadata: dict[str, str]
     priority: Priority
-    error: dict[str, Any] | None
-    """What stopped it: `code`, the provider's words as `detail`, and where it is about a model also `model`, `stage` and `remedy`."""
+    error: JobError | None
+    """What stopped it."""
     links: dict[str, str]
     """Where to read on; `question_set` and `persona_set` once the job has made one."""
     progress: dict[str, StageProgress]

@@ -19,6 +19,7 @@ from app.db.row_level_security import as_question, ask
 from app.db.sets.tables import JobSet
 from app.db.tables import Job, JobResult, status_list
 from app.db.webhooks import webhooks
+from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ACTIVE, ENDING, TERMINAL, JobStatus, before
 
 
@@ -169,7 +170,7 @@ async def move(
     to: JobStatus,
     leave: Sequence[JobStatus] | None = None,
     reason: str | None = None,
-    error: Mapping[str, Any] | None = None,
+    error: JobError | None = None,
     tenant: str | None = None,
 ) -> bool:
     """Moves a job to another state if it is in one of ``leave``; whoever comes second changes nothing.
@@ -187,7 +188,7 @@ async def move(
         Whether this call moved it.
     """
     values: dict[str, Any] = {"status": to.value, "updated_at": text("clock_timestamp()")}
-    values |= {"status_reason": reason, "error": error}
+    values |= {"status_reason": reason, "error": None if error is None else error.model_dump()}
     values["finished_at"] = text("clock_timestamp()") if to.is_terminal else None
     statement = update(Job).where(
         Job.id == job_id,

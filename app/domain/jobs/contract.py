@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from app.domain.contract import Answer, Completeness, Page
 from app.domain.jobs.priority import Priority
@@ -23,6 +23,34 @@ class StageProgress(Answer):
     estimated: bool = Field(description="Whether the total is still an estimate.")
 
 
+def _is_missing(value: object) -> bool:
+    return value is None
+
+
+class JobError(Answer):
+    """What stopped a job; what is not known, or says nothing of it, is left out."""
+
+    model_config = ConfigDict(extra="ignore")  # what earlier releases may have kept
+
+    # In the order in which Postgres gives the keys of what is stored.
+    code: str
+    batch: int | None = Field(None, exclude_if=_is_missing, description="Where it is about a batch.")
+    model: str | None = Field(None, exclude_if=_is_missing, description="Whose calls it is about.")
+    shard: int | None = Field(
+        None, exclude_if=_is_missing, description="Of an error of the service, for its log."
+    )
+    stage: str | None = Field(None, exclude_if=_is_missing, description="Of the calls that it is about.")
+    detail: str = Field(description="The provider's words, or ours.")
+    remedy: str | None = Field(
+        None, exclude_if=_is_missing, description="What to change before the job can go on."
+    )
+    first_calls: int | None = Field(
+        None,
+        exclude_if=_is_missing,
+        description="So many first calls of the stage all failed alike, where that stopped it.",
+    )
+
+
 class Job(Answer):
     """A job."""
 
@@ -39,9 +67,7 @@ class Job(Answer):
     spec: dict[str, Any] = Field(description="The body of the POST, existing texts left out.")
     metadata: dict[str, str]
     priority: Priority
-    error: dict[str, Any] | None = Field(
-        description="What stopped it: `code`, the provider's words as `detail`, and where it is about a model also `model`, `stage` and `remedy`."
-    )
+    error: JobError | None = Field(description="What stopped it.")
     links: dict[str, str] = Field(
         description="Where to read on; `question_set` and `persona_set` once the job has made one."
     )
@@ -65,10 +91,6 @@ class CountBudget(Answer):
     spent: int
     reserved: int
     remaining: int
-
-
-def _is_missing(limit: object) -> bool:
-    return limit is None
 
 
 class BudgetAnswer(Answer):

@@ -20,6 +20,7 @@ from app.db.batches.batches import Lease
 from app.db.execution import shards
 from app.db.health import is_away
 from app.db.jobs import jobs
+from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
 from app.ports import (
     BATCH_LOST,
@@ -358,7 +359,7 @@ async def _our_failure(deps: ShardDependencies, held: Lease, error: Exception) -
                 held.job_id,
                 to=JobStatus.PAUSED,
                 reason=INTERNAL_ERROR,
-                error={"code": INTERNAL_ERROR, "detail": type(error).__name__, "batch": held.id},
+                error=JobError(code=INTERNAL_ERROR, detail=type(error).__name__, batch=held.id),
             )
 
 

@@ -19,6 +19,7 @@ from app.db.health import is_away
 from app.db.jobs import budgets, jobs
 from app.db.jobs.budgets import Account, CapOf, Wanted
 from app.db.reasons import reason
+from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import JobStatus
 from app.services.execution.stop_signal import StoppedError, StopReason
 
@@ -188,7 +189,7 @@ async def pause_exhausted(connection: AsyncConnection, job_id: str, cap: CapOf |
         job_id,
         to=JobStatus.PAUSED,
         reason=reason,
-        error={"code": reason, "detail": f"the next call may cost more than {whose} leaves"},
+        error=JobError(code=reason, detail=f"the next call may cost more than {whose} leaves"),
     )
     if paused:
         log.warning("budget exhausted", job=job_id, reason=reason)

@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.batches import batches
 from app.db.jobs import jobs
+from app.domain.jobs.contract import JobError
 from app.domain.jobs.remedy import remedy
 from app.domain.jobs.status import ENDING, JobStatus
 from app.services.execution.first_calls import FIRST_CALLS
@@ -68,13 +69,13 @@ async def halt_job(
     return None
 
 
-def stop_error(error: JobMustStopError) -> dict[str, object]:
+def stop_error(error: JobMustStopError) -> JobError:
     """What a job that is stopped shows as its ``error``."""
-    shown: dict[str, object] = {
-        "code": error.code,
-        "detail": str(error),
-        "model": error.model,
-        "stage": error.stage,
-        "remedy": remedy(error.code, error.status),
-    }
-    return shown | ({"first_calls": FIRST_CALLS} if error.all_alike else {})
+    return JobError(
+        code=error.code,
+        detail=str(error),
+        model=error.model,
+        stage=error.stage,
+        remedy=remedy(error.code, error.status),
+        first_calls=FIRST_CALLS if error.all_alike else None,
+    )

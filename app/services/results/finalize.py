@@ -14,6 +14,7 @@ from app.db.health import is_away
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.retries import count_reopenings
+from app.domain.jobs.contract import JobError
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
 from app.domain.providers.model import Stage
@@ -61,7 +62,7 @@ async def _count_failure(engine: AsyncEngine, job_id: str, error: Exception) -> 
             return
         await shards.bar(connection, job_id)
         to = JobStatus.CANCELLED if status is JobStatus.CANCELLING else JobStatus.FAILED
-        detail: dict[str, object] = {"code": INTERNAL_ERROR, "detail": type(error).__name__}
+        detail = JobError(code=INTERNAL_ERROR, detail=type(error).__name__)
         await jobs.move(connection, job_id, to=to, reason=INTERNAL_ERROR, error=detail)
 
 
@@ -123,19 +124,20 @@ async def _tell(engine: AsyncEngine, job_id: str) -> None:
 
 
 async def _end(connection: AsyncConnection, job: JobRow, spec: JobSpec, *, called: bool) -> None:
+    stopped_by = None if job.error is None else JobError.model_validate(job.error)
     if job.status is JobStatus.CANCELLING:
-        await _move(connection, job, JobStatus.CANCELLED, job.status_reason, job.error)
-    elif job.error is not None:
-        await _move(connection, job, JobStatus.FAILED, job.status_reason, job.error)
+        await _move(connection, job, JobStatus.CANCELLED, job.status_reason, stopped_by)
+    elif stopped_by is not None:
+        await _move(connection, job, JobStatus.FAILED, job.status_reason, stopped_by)
     elif (not called and (error := await _unanswered(connection, job)) is not None) or (
         error := await _useless(connection, job, spec)
     ) is not None:
-        await _move(connection, job, JobStatus.FAILED, str(error["code"]), error)
+        await _move(connection, job, JobStatus.FAILED, error.code, error)
     else:
         await _move(connection, job, JobStatus.COMPLETED, None, None)
 
 
-async def _unanswered(connection: AsyncConnection, job: JobRow) -> dict[str, object] | None:
+async def _unanswered(connection: AsyncConnection, job: JobRow) -> JobError | None:
     """The error of a job in which a model answered nothing in a stage: all of a judge's verdicts failed, for example."""
     found = await failures.unanswered(connection, job.id)
     if found is not None:
@@ -145,10 +147,10 @@ async def _unanswered(connection: AsyncConnection, job: JobRow) -> dict[str, obj
         )
     if await jobs.any_reply(connection, job.id):
         return None
-    return {"code": NOTHING_SUCCEEDED, "detail": "none of the job's calls succeeded"}
+    return JobError(code=NOTHING_SUCCEEDED, detail="none of the job's calls succeeded")
 
 
-async def _useless(connection: AsyncConnection, job: JobRow, spec: JobSpec) -> dict[str, object] | None:
+async def _useless(connection: AsyncConnection, job: JobRow, spec: JobSpec) -> JobError | None:
     """The error of a job in which a model's calls were answered and yet nothing of it can be measured, or none of a judge's is a score."""
     for model in () if spec.provided else spec.models:
         if found := await failures.useless_texts(connection, job.id, model.label):
@@ -173,6 +175,6 @@ async def _move(
     job: JobRow,
     to: JobStatus,
     reason: str | None,
-    error: dict[str, object] | None,
+    error: JobError | None,
 ) -> None:
     await jobs.move(connection, job.id, to=to, reason=reason, error=error)

@@ -19,6 +19,7 @@ from app.db.health import is_away
 from app.db.jobs import jobs, preparations
 from app.db.reasons import reason
 from app.domain.instruments.rules import UnknownVersionError
+from app.domain.jobs.contract import JobError
 from app.domain.jobs.plan import GymCell, atomic
 from app.domain.jobs.remedy import remedy
 from app.domain.jobs.specification import JobSpec
@@ -258,7 +259,7 @@ async def _give_back(
                 connection,
                 claim.job_id,
                 to=JobStatus.PAUSED,
-                reason=str(why["code"]),
+                reason=why.code,
                 error=why,
             )
         elif status in ACTIVE and error is None:
@@ -269,13 +270,13 @@ async def _give_back(
         await deps.queue.announce_finalize(claim.job_id)
 
 
-def _pause_error(error: Exception, failures: int, claim: AnyClaim) -> dict[str, object] | None:
+def _pause_error(error: Exception, failures: int, claim: AnyClaim) -> JobError | None:
     """The ``error`` of a job that is paused because of one of a shard's; ``None`` where the shard is tried again."""
     if isinstance(error, UnknownVersionError):
-        return {"code": UNKNOWN_VERSION, "detail": str(error), "remedy": remedy(UNKNOWN_VERSION)}
+        return JobError(code=UNKNOWN_VERSION, detail=str(error), remedy=remedy(UNKNOWN_VERSION))
     if failures < MAX_SHARD_FAILURES:
         return None
-    return {"code": INTERNAL_ERROR, "detail": type(error).__name__, "shard": claim.shard_id}
+    return JobError(code=INTERNAL_ERROR, detail=type(error).__name__, shard=claim.shard_id)
 
 
 class _EarlyHalt:
