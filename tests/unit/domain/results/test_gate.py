@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
 from app.domain.labels.contract import CalibratedFigure, DimensionCalibration, JobCalibration
@@ -11,6 +12,7 @@ from app.domain.metrics.metric import Metric
 from app.domain.results.calibrated_totals import NOT_LABELLED
 from app.domain.results.gate import Gate, ReferenceJob, judge_gate, parse_threshold
 from app.reports.junit import junit
+from benchmarks.inference.gates import MARGIN, bounds, not_worse
 
 KEYS = {"model": "m", "task": "essay", "level": "low"}
 
@@ -444,3 +446,27 @@ class TestCalibrated:
         )
         assert gate.checks[0].coverage == 0.5
         assert gate.verdict == "inconclusive"
+
+
+class TestErrorRates:
+    """At the limit itself, and at the margin itself, 2.5 % of gates pass and 2.5 % fail; chance allowed for."""
+
+    @staticmethod
+    def most(repetitions: int) -> float:
+        return float(0.025 + 2.5 * (0.025 * 0.975 / repetitions) ** 0.5)
+
+    @pytest.mark.parametrize("repetitions", [60, pytest.param(1000, marks=pytest.mark.long)])
+    @pytest.mark.parametrize("levels", [("high",), ("low", "neutral", "high")])
+    def test_of_bounds(self, levels: tuple[str, ...], repetitions: int) -> None:
+        found = bounds(np.random.default_rng(5), levels, 6, repetitions)
+        assert max(found[0.0].values()) <= self.most(repetitions)
+        assert found[-0.1]["pass"] == found[0.1]["fail"] == 0
+        assert found[0.1]["pass"] > 0.2
+        assert found[-0.1]["fail"] > 0.2
+
+    @pytest.mark.parametrize("repetitions", [300, pytest.param(2000, marks=pytest.mark.long)])
+    @pytest.mark.parametrize("levels", [("high",), ("low", "neutral", "high")])
+    def test_of_not_being_worse(self, levels: tuple[str, ...], repetitions: int) -> None:
+        worse = not_worse(np.random.default_rng(5), levels, 15, MARGIN, repetitions)
+        assert max(worse.values()) <= self.most(repetitions)
+        assert not_worse(np.random.default_rng(5), levels, 15, 0.2, 50)["fail"] > 0.9
