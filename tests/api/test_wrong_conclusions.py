@@ -1,6 +1,7 @@
 """Jobs of own texts from whose figures a reader would conclude what is wrong: each gives the truth, or says why it can't be told."""
 
 import random
+import re
 from itertools import product
 from typing import Any
 
@@ -135,6 +136,15 @@ class TestAModelThatRefusesWhatIsHard:
             in page
         )
         assert "is in character most" not in page
+
+    def test_is_placed_among_published_ones_over_what_every_model_has(
+        self, stack: Service, job: Json
+    ) -> None:
+        page = stack.get(f"/v1/jobs/{job['id']}/report?format=html").text
+        assert "the 8 of the paper’s 45 cells (persona × task) that this job shares" in page
+        assert "Left out: 4 for which not every model of this job has a value." in page
+        above = dict(re.findall(r"<bdi>(open|shy)</bdi>: (above all 12|below [^;,]+)", page))
+        assert above[OPEN] == above[SHY]
 
     def test_is_told_of_in_tables(self, stack: Service, job: Json) -> None:
         lines = stack.get(f"/v1/jobs/{job['id']}/report?format=csv&level=cells").text.splitlines()

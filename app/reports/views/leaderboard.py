@@ -58,6 +58,7 @@ class Leaderboard:
         rows: The highest first, those without the figure last.
         published: How many of them are the paper's.
         shared: Cells (persona and task) that the figures are over; 0 in PersonaGym, whose personas nobody can name.
+        left_out: Cells of the paper that the job has too, but not every one of its models with an ACC_atom.
         shared_in_paper: How many of them the paper has.
         places: Of each of the job's models, how many published ones are above it; by model.
     """
@@ -68,6 +69,7 @@ class Leaderboard:
     published: int
     shared: int
     shared_in_paper: int
+    left_out: int
     places: Mapping[str, int]
 
 
@@ -86,7 +88,10 @@ def leaderboards(results: Json, baselines: Json) -> list[Leaderboard]:
 def _atomic(results: Json, baselines: Json, source: Json) -> Leaderboard | None:
     own = {_place(cell) for cell in results["cells"]}
     published = {_place(cell) for cell in baselines["cells"]}
-    shared = own & published
+    # What one model refuses to play is no reason to place it above those that played it.
+    lacking = {_place(cell) for cell in results["cells"] if cell["metrics"]["acc_atom"]["value"] is None}
+    left_out = len(own & published & lacking)
+    shared = (own & published) - lacking
     if not shared:
         return None
     totals = {total["model"]: total for total in results["totals"] if total["by"] == ["model"]}
@@ -94,7 +99,9 @@ def _atomic(results: Json, baselines: Json, source: Json) -> Leaderboard | None:
         *_over_cells(results["cells"], shared, totals if own == shared else {}, own=True),
         *_over_cells(baselines["cells"], shared, {}, own=False),
     ]
-    return _leaderboard(source, names(Family.ATOMIC), rows, shared=len(shared), in_paper=len(published))
+    return _leaderboard(
+        source, names(Family.ATOMIC), rows, shared=len(shared), in_paper=len(published), left_out=left_out
+    )
 
 
 def _place(cell: Json) -> tuple[str, str, str, str]:
@@ -139,7 +146,7 @@ def _gym(results: Json, baselines: Json, source: Json) -> Leaderboard | None:
         *(_graded(total, metrics, own=True, simulated=results["simulated"]) for total in totals),
         *(_graded(total, metrics, own=False, simulated=False) for total in published),
     ]
-    return _leaderboard(source, metrics, rows, shared=0, in_paper=0)
+    return _leaderboard(source, metrics, rows)
 
 
 def _graded(total: Json, metrics: Sequence[str], *, own: bool, simulated: bool) -> LeaderboardRow:
@@ -157,7 +164,13 @@ def _graded(total: Json, metrics: Sequence[str], *, own: bool, simulated: bool) 
 
 
 def _leaderboard(
-    source: Json, metrics: Sequence[str], rows: Sequence[LeaderboardRow], *, shared: int, in_paper: int
+    source: Json,
+    metrics: Sequence[str],
+    rows: Sequence[LeaderboardRow],
+    *,
+    shared: int = 0,
+    in_paper: int = 0,
+    left_out: int = 0,
 ) -> Leaderboard:
     def rank(row: LeaderboardRow) -> tuple[bool, float, bool, str]:
         value = row.entries[metrics[0]].value
@@ -171,6 +184,7 @@ def _leaderboard(
         published=sum(not row.own for row in rows),
         shared=shared,
         shared_in_paper=in_paper,
+        left_out=left_out,
         places={
             row.model: sum(not above.own for above in ordered[:place])
             for place, row in enumerate(ordered)
