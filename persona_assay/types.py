@@ -802,6 +802,8 @@ class Comparison(TypedDict):
     pairing: Literal["cells", "items"]
     simulated: bool
     differences: list[Difference]
+    calibrated: list[CalibratedFigure]
+    """a − b as people would give it, where labelling rounds' sentences of both are labelled; of paired cells only."""
     left_out: list[UnpairedFigure]
     notes: list[str]
     """What a reader must know to judge the differences."""

@@ -136,6 +136,25 @@ class TestABiasedJudge:
         assert holds(figure["ci95_texts"], real)
         assert abs(figure["calibrated"]["value"] - real) < abs(figure["judged"] - real)
 
+    def test_stands_beside_what_people_say_in_a_comparison(
+        self, stack: Service, job: Json, texts: list[Text], metric: str
+    ) -> None:
+        sides = {
+            side: {"job": job["id"], "model": model} for side, model in (("a", "flattered"), ("b", "exact"))
+        }
+        found = stack.post("/v1/comparisons", sides).json()
+        (figure,) = (each for each in found["calibrated"] if each["metric"] == metric)
+        (judged,) = (
+            each for each in found["differences"] if each["metric"] == metric and each["task"] is None
+        )
+        assert figure["keys"] == {"a": "flattered", "b": "exact"}
+        assert figure["judged"] == pytest.approx(judged["difference"])
+        assert holds(figure["ci95_texts"], truth(texts, metric, "flattered") - truth(texts, metric, "exact"))
+        turned = self.figure(stack, job, "differences", metric, a="exact", b="flattered")
+        assert figure["calibrated"]["value"] == pytest.approx(-turned["calibrated"]["value"])
+        items = stack.post("/v1/comparisons", {**sides, "pairing": "items"}).json()
+        assert items["calibrated"] == []
+
     def test_passes_a_gate_that_the_calibrated_figure_does_not(
         self, stack: Service, job: Json, texts: list[Text], metric: str
     ) -> None:

@@ -1,7 +1,7 @@
 """A job's totals as people would give them, from the judges' scores of all sentences and people's of a drawn sample."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, NamedTuple
@@ -197,30 +197,45 @@ class Calibration:
                 groups[tuple(getattr(cell, name) for name in by)].append(n)
             for keys, cells in sorted(groups.items()):
                 named = dict(zip(by, keys, strict=True))
-                found += [self._figure(named, metric, cells) for metric in METRICS]
+                found += [self.figure(named, metric, cells) for metric in METRICS]
         return found
 
     def differences(self) -> list[CalibratedFigure]:
         """Of each two models the first one's metrics less the other's, over the cells that both have."""
-        judged = set(self._of_cell.tolist())
-        places = {
-            (cell.model, cell.persona, cell.task): n for n, cell in enumerate(self._cells) if n in judged
-        }
+        pairs = combinations(sorted({cell.model for cell in self._cells}), 2)
+        return [each for one, other in pairs for each in self.difference(one, self, other)]
+
+    def difference(
+        self, model: str, other: "Calibration", other_model: str, without: Collection[str] = ()
+    ) -> list[CalibratedFigure]:
+        """A model's metrics less another's, over the cells that both have; none if there is no such cell.
+
+        Args:
+            model: The model.
+            other: The other model's sentences on the same dimension: these, or another job's.
+            other_model: The other model.
+            without: Personas that are left out.
+        """
+        places, others = self.places(model), other.places(other_model)
+        both = sorted(place for place in places.keys() & others.keys() if place[0] not in without)
+        if not both or self.scale != other.scale:
+            return []
         found = []
-        for one, other in combinations(sorted({cell.model for cell in self._cells}), 2):
-            both = [
-                (n, places[other, cell.persona, cell.task])
-                for n, cell in enumerate(self._cells)
-                if cell.model == one and n in judged and (other, cell.persona, cell.task) in places
-            ]
-            if not both:
-                continue
-            for metric in METRICS:
-                first, second = (
-                    self._figure({}, metric, cells) for cells in map(list, zip(*both, strict=True))
-                )
-                found.append(_sum({"a": one, "b": other}, [(1.0, first), (-1.0, second)], len(both)))
+        for metric in METRICS:
+            first = self.figure({}, metric, [places[place] for place in both])
+            second = other.figure({}, metric, [others[place] for place in both])
+            keys = {"a": model, "b": other_model}
+            found.append(_sum(keys, [(1.0, first), (-1.0, second)], len(both)))
         return found
+
+    def places(self, model: str) -> dict[tuple[str, str, str], int]:
+        """A model's cells that have a scored sentence, by persona, task and level."""
+        judged = set(self._of_cell.tolist())
+        return {
+            (cell.persona, cell.task, cell.level): n
+            for n, cell in enumerate(self._cells)
+            if cell.model == model and n in judged
+        }
 
     def rogan_gladen(self, seed: int) -> dict[str, Metric]:
         """Each model's ACC_atom as it would be if the judge erred everywhere as on what was labelled of the level, by model.
@@ -246,7 +261,7 @@ class Calibration:
                     for n, cell in enumerate(self._cells)
                     if cell.model == model and self._levels[n] == level
                 ]
-                judged_here = self._figure({}, "acc_atom", cells_here).found
+                judged_here = self.figure({}, "acc_atom", cells_here).found
                 if judged_here is None:
                     continue
                 share = (judged_here.judged + specificity - 1) / (sensitivity + specificity - 1)
@@ -255,7 +270,8 @@ class Calibration:
             found[model] = _drawn_metric(total / max(1, cells), len(self._labelled))
         return found
 
-    def _figure(self, keys: Mapping[str, str], metric: MetricName, cells: Sequence[int]) -> CalibratedFigure:
+    def figure(self, keys: Mapping[str, str], metric: MetricName, cells: Sequence[int]) -> CalibratedFigure:
+        """A metric of some cells, given by their indexes."""
         bounds = UNIT_RANGE
         if metric == "mean":
             bounds = (float(self.scale.minimum), float(self.scale.maximum))

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from app.domain.contract import Answer, Completeness
+from app.domain.labels.contract import CalibratedFigure
 from app.domain.metrics.definition import Family
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.registry import names, range_of
@@ -160,6 +161,9 @@ class Comparison(Answer):
     pairing: Pairing
     simulated: bool
     differences: list[Difference]
+    calibrated: list[CalibratedFigure] = Field(
+        description="a − b as people would give it, where labelling rounds' sentences of both are labelled; of paired cells only."
+    )
     left_out: list[UnpairedFigure]
     notes: list[str] = Field(description="What a reader must know to judge the differences.")
 

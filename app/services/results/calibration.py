@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ from app.domain.labels.rounds import NO_PILOT, LabellingKind, Pilot
 from app.domain.metrics.interval import Interval
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContext, JobContexts
+from app.services.results.rarefied_figures import ModelOfJob
 from app.services.results.read import ResultsReader
 
 RESPONSES_AT_ONCE = 100
@@ -85,12 +86,7 @@ async def read_calibration(
     if not job.status.is_terminal:
         raise WrongStateError(f"a job that is {job.status} has no labels yet", job.status)
     context = await contexts.get(job.tenant, job.id)
-    async with engine.connect() as connection:
-        drawn = await _drawn_answers(connection, job)
-        found = [
-            await _labels(connection, job, context, dimension, said)
-            for dimension, said in sorted(drawn.items())
-        ]
+    found = await _all_labels(engine, job, context)
     if not found:
         return contract.JobCalibration(
             job=job.id, half_width=half_width, totals=[], differences=[], not_calibrated={}, data=[]
@@ -100,7 +96,7 @@ async def read_calibration(
         half_width, {tuple(sorted(_keys(each).items())): each["metrics"] for each in document["totals"]}
     )
     made = [await asyncio.to_thread(_calibration, context, each, shown) for each in found]
-    unlabelled = sorted({each.id for cell in context.cells for each in cell.dimensions} - drawn.keys())
+    unlabelled = sorted(_dimensions(context) - {each.dimension for each in found})
     return contract.JobCalibration(
         job=job.id,
         half_width=half_width,
@@ -111,6 +107,33 @@ async def read_calibration(
         not_calibrated=dict(NOT_CALIBRATED),
         data=[one.answer for one in made],
     )
+
+
+async def read_calibrated_difference(
+    engine: AsyncEngine, one: ModelOfJob, other: ModelOfJob, without: Collection[str]
+) -> list[contract.CalibratedFigure]:
+    """One model's figures less another's, of the same or of another job, over the cells that both have.
+
+    Args:
+        engine: Where the labels and scores are.
+        one: The one model.
+        other: The other.
+        without: Personas that are left out.
+    """
+    first = await _by_dimension(engine, one)
+    second = first if other.job.id == one.job.id else await _by_dimension(engine, other)
+    labelled = sorted(first.keys() & second.keys())
+    found = await asyncio.to_thread(
+        lambda: [first[each].difference(one.model, second[each], other.model, without) for each in labelled]
+    )
+    unlabelled = sorted((_dimensions(one.context) & _dimensions(other.context)) - {*labelled})
+    shown = _Shown(HALF_WIDTH, {})
+    return [shown.figure(each) for each in over_dimensions(found, unlabelled)]
+
+
+async def _by_dimension(engine: AsyncEngine, of: ModelOfJob) -> dict[str, Calibration]:
+    labels = await _all_labels(engine, of.job, of.context)
+    return {each.dimension: (await asyncio.to_thread(_computed, of.context, each))[2] for each in labels}
 
 
 async def read_calibrated_models(
@@ -141,6 +164,19 @@ async def read_pilot(engine: AsyncEngine, contexts: JobContexts, job: JobRow, di
             return NO_PILOT
         labels = await _labels(connection, job, context, wanted, drawn[wanted])
     return await asyncio.to_thread(_pilot, context, labels)
+
+
+def _dimensions(context: JobContext) -> set[str]:
+    return {each.id for cell in context.cells for each in cell.dimensions}
+
+
+async def _all_labels(engine: AsyncEngine, job: JobRow, context: JobContext) -> list[_Labels]:
+    async with engine.connect() as connection:
+        drawn = await _drawn_answers(connection, job)
+        return [
+            await _labels(connection, job, context, dimension, said)
+            for dimension, said in sorted(drawn.items())
+        ]
 
 
 async def _drawn_answers(

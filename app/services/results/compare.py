@@ -29,6 +29,7 @@ from app.services.errors import WrongStateError
 from app.services.job_context import JobContexts
 from app.services.jobs.view import find_job
 from app.services.results.baselines import NOTE, BaselineFilter, baselines
+from app.services.results.calibration import read_calibrated_difference
 from app.services.results.item_figures import read_item_figures
 from app.services.results.rarefied_figures import ModelOfJob, read_rarefied
 from app.services.results.read import ResultsReader
@@ -89,7 +90,13 @@ class Comparer:
             raise InvalidJobError([FieldError("/b", "must differ from a")])
         if pairing == "cells" and one.source and other.source:
             one, other = await self._rarefied(one, other, one.source, other.source)
-        return await asyncio.to_thread(_compared, one, other, pairing)
+        found = await asyncio.to_thread(_compared, one, other, pairing)
+        if pairing == "cells" and one.source and other.source:
+            reworded = _reworded(one, other)
+            found.calibrated = await read_calibrated_difference(
+                self.engine, one.source, other.source, reworded
+            )
+        return found
 
     async def _rarefied(
         self, one: _Side, other: _Side, first: ModelOfJob, second: ModelOfJob
@@ -180,9 +187,7 @@ def _with_lengths(figures: Figures, model: str) -> dict[tuple[str, Place], Figur
 
 
 def _compared(one: _Side, other: _Side, pairing: Pairing) -> Comparison:
-    reworded = {
-        id_ for id_, words in one.wordings.items() if id_ in other.wordings and other.wordings[id_] != words
-    }
+    reworded = _reworded(one, other)
     found = compare(_without(one, reworded), _without(other, reworded))
     if not found.differences:
         item = "" if pairing == "cells" else ", item"
@@ -196,9 +201,17 @@ def _compared(one: _Side, other: _Side, pairing: Pairing) -> Comparison:
         pairing=pairing,
         simulated=one.about.simulated or other.about.simulated,
         differences=found.differences,
+        calibrated=[],
         left_out=[*found.left_out, *(UnpairedFigure.at(place, "all", words) for place in sorted(kept))],
         notes=[*_notes(one, other), *filter(None, [attainable_p_value(found.differences)])],
     )
+
+
+def _reworded(one: _Side, other: _Side) -> set[str]:
+    """Personas that the two describe differently."""
+    return {
+        id_ for id_, words in one.wordings.items() if id_ in other.wordings and other.wordings[id_] != words
+    }
 
 
 def _without(side: _Side, personas: set[str]) -> dict[tuple[str, Place], Figure]:

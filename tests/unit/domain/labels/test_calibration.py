@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
@@ -95,6 +96,35 @@ class TestTotals:
             assert one is not None
             assert other is not None
             assert each.found.value == pytest.approx(one.value - other.value)
+
+    def test_differences_of_two_jobs_are_of_the_cells_that_both_have(self) -> None:
+        made = calibration(ALL)
+        first = [n for n, cell in enumerate(CELLS) if cell.model == "b" and cell.level != "low"]
+        renamed = [replace(CELLS[n], model="c") for n in first]
+        labelled = [each._replace(cell=first.index(each.cell)) for each in ALL if each.cell in first]
+        counts = Counter(each[:4] for each in labelled)
+        other = Calibration(
+            renamed, Scale(), [JudgedSentences(*key, n) for key, n in counts.items()], labelled
+        )
+        mean, _ = made.difference("a", other, "c", {"neutral"})
+        assert (mean.keys, mean.cells) == ({"a": "a", "b": "c"}, 2)
+        highs = {
+            each.keys["model"]: each.found
+            for each in made.totals()
+            if each.keys.get("level") == "high" and each.metric == "mean"
+        }
+        (both,) = (
+            each.found
+            for each in other.totals()
+            if each.keys == {"model": "c", "level": "high"} and each.metric == "mean"
+        )
+        one = highs["a"]
+        assert mean.found is not None
+        assert one is not None
+        assert both is not None
+        assert mean.found.value == pytest.approx(one.value - both.value)
+        assert mean.found.judged == pytest.approx(one.judged - both.judged)
+        assert made.difference("a", other, "c", {"neutral", "high"}) == []
 
     def test_without_a_label_there_is_a_reason(self) -> None:
         assert {(each.texts().reason or "").split(":")[0] for each in calibration([]).totals()} == {
