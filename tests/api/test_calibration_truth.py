@@ -152,6 +152,12 @@ class TestABiasedJudge:
         assert holds(figure["ci95_texts"], truth(texts, metric, "flattered") - truth(texts, metric, "exact"))
         turned = self.figure(stack, job, "differences", metric, a="exact", b="flattered")
         assert figure["calibrated"]["value"] == pytest.approx(-turned["calibrated"]["value"])
+        page = stack.get(
+            "/compare", params={side: f"{job['id']}:{each['model']}" for side, each in sides.items()}
+        )
+        low, high = (f"{'+' if end > 0 else ''}{end:.2f}".replace("-", "−") for end in figure["ci95_texts"])
+        assert f"estimated from {LABELS} labels" in page.text
+        assert f"interval {low} to {high} for these texts" in page.text
         items = stack.post("/v1/comparisons", {**sides, "pairing": "items"}).json()
         assert items["calibrated"] == []
 
