@@ -21,8 +21,8 @@ from typing import Any, cast
 import uvloop
 
 from app.bootstrap import keep_what_is_imported
-from app.db.execution.result_rows import Held, ResultWriter, Row
-from app.db.execution.shards import Claim, StoredResponse
+from app.db.execution.result_rows import Held, ResponseRow, ResultWriter, Row
+from app.db.execution.shards import Claim
 from app.domain.jobs.plan import atomic, cells_of
 from app.domain.jobs.request import JobIn
 from app.domain.jobs.resolve import resolve
@@ -202,13 +202,28 @@ def _text(start: int, run: int) -> list[str]:
     return [f"{run}-{n}: {SENTENCES[n % len(SENTENCES)]}" for n in numbers]
 
 
-def _stored(run: int, item: int, sentences: Sequence[str]) -> StoredResponse:
+def _stored(run: int, item: int, sentences: Sequence[str]) -> ResponseRow:
     starts, ends, position = [], [], 0
     for sentence in sentences:
         starts.append(position)
         ends.append(position + len(sentence))
         position += len(sentence) + 1
-    return StoredResponse(run, item, "answered", " ".join(sentences), starts, ends)
+    return ResponseRow(
+        cell_id=1,
+        run=run,
+        item=item,
+        tenant="",
+        instruction=None,
+        status="answered",
+        text=" ".join(sentences),
+        unit_starts=starts,
+        unit_ends=ends,
+        verdicts_due=len(sentences),
+        finish_reason=None,
+        error=None,
+        input_tokens=None,
+        output_tokens=None,
+    )
 
 
 _PARTS = {"judged": _judged, "aiohttp": _aiohttp}

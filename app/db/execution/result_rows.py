@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 from uuid import UUID
 
 import psycopg
@@ -147,7 +147,9 @@ class CallRow(NamedTuple):
     reasoning_tokens: int | None = None
 
 
-Row = ResponseRow | VerdictRow | SecondVerdictRow | GradeRow | PreparationRow | CallRow | ReusedRow | ReplyRow
+Row: TypeAlias = (
+    ResponseRow | VerdictRow | SecondVerdictRow | GradeRow | PreparationRow | CallRow | ReusedRow | ReplyRow
+)
 TABLES: dict[type[Row], str] = {
     ResponseRow: "responses",
     VerdictRow: "verdicts",

@@ -84,18 +84,6 @@ class PreparationClaim(ShardClaim):
 AnyClaim = Claim | PreparationClaim
 
 
-@dataclass(frozen=True, slots=True)
-class StoredResponse:
-    """What a shard already has of one response."""
-
-    run: int
-    item: int
-    status: str
-    text: str | None
-    unit_starts: Sequence[int]
-    unit_ends: Sequence[int]
-
-
 MOST = 2**31 - 1
 """No limit."""
 
@@ -458,60 +446,6 @@ async def park(connection: AsyncConnection, held: Claim) -> None:
     )
     if rows.first() is not None:
         await store_usage(connection, held.shard_id)
-
-
-async def stored_responses(connection: AsyncConnection, held: Claim) -> list[StoredResponse]:
-    """The responses that a shard already has."""
-    rows = await connection.execute(
-        text(
-            "SELECT run, item, status, text, unit_starts, unit_ends FROM responses"
-            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
-        ),
-        _range(held),
-    )
-    return [StoredResponse(*row) for row in rows]
-
-
-async def stored_verdicts(connection: AsyncConnection, held: Claim) -> set[tuple[int, int, int, int, int]]:
-    """The (run, item, unit, trait, judge) of the verdicts that a shard already has."""
-    rows = await connection.execute(
-        text(
-            "SELECT run, item, unit, trait, judge FROM verdicts"
-            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
-        ),
-        _range(held),
-    )
-    return {(run, item, unit, trait, judge) for run, item, unit, trait, judge in rows}
-
-
-async def stored_second_verdicts(
-    connection: AsyncConnection, held: Claim
-) -> set[tuple[int, int, int, int, int, bool]]:
-    """The (run, item, unit, trait, judge, alone) of the second verdicts that a shard already has."""
-    rows = await connection.execute(
-        text(
-            "SELECT run, item, unit, trait, judge, alone FROM second_verdicts"
-            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
-        ),
-        _range(held),
-    )
-    return {(run, item, unit, trait, judge, alone) for run, item, unit, trait, judge, alone in rows}
-
-
-async def stored_grades(connection: AsyncConnection, held: Claim) -> set[tuple[int, int, int]]:
-    """The (run, item, judge) of the grades that a shard already has."""
-    rows = await connection.execute(
-        text(
-            "SELECT run, item, judge FROM grades"
-            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
-        ),
-        _range(held),
-    )
-    return {(run, item, judge) for run, item, judge in rows}
-
-
-def _range(held: Claim) -> dict[str, Any]:
-    return {"cell": held.cell_id, "start": held.run_start, "stop": held.run_stop, "tenant": held.tenant}
 
 
 async def finish(connection: AsyncConnection, held: Claim) -> bool:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from app.db.execution.shards import Claim, StoredResponse
+from app.db.execution.result_rows import ResponseRow
+from app.db.execution.shards import Claim
 from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.prompts import scoring_prompt, system_prompt, user_prompt
 from app.domain.instruments.segmentation import Unit
@@ -39,7 +40,7 @@ class AtomicResponses(GroupedResponses):
         await finish_all(work, self.stop)
         await self._all_durable()
 
-    async def _respond(self, run: int, item: Item, stored: StoredResponse | None) -> None:
+    async def _respond(self, run: int, item: Item, stored: ResponseRow | None) -> None:
         if stored is None:
             await self._as_one_of_the_first(self._write_and_judge(run, item))
         else:

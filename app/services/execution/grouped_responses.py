@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from app.db.engine import single_statements
-from app.db.execution import shards
-from app.db.execution.result_rows import SecondVerdictRow
-from app.db.execution.shards import StoredResponse
+from app.db.execution import stored_rows
+from app.db.execution.result_rows import ResponseRow, SecondVerdictRow
 from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.segmentation import Unit
 from app.domain.instruments.task import Item
@@ -34,7 +33,7 @@ from app.services.long_texts import read_text
 class _Asked(NamedTuple):
     """Which judge is asked what, but for the sentences."""
 
-    response: StoredResponse
+    response: ResponseRow
     item: Item
     trait: int
     dimension: Dimension
@@ -71,10 +70,10 @@ class GroupedResponses(Responses):
     ) -> str:
         """Asks a judge about several sentences."""
 
-    async def _read_stored(self) -> dict[tuple[int, int], StoredResponse]:
+    async def _read_stored(self) -> dict[tuple[int, int], ResponseRow]:
         if self.spec.grouping is not None:
             async with single_statements(self.deps.engine) as connection:
-                self.second = frozenset(await shards.stored_second_verdicts(connection, self.claim))
+                self.second = frozenset(await stored_rows.stored_second_verdicts(connection, self.claim))
         return await super()._read_stored()
 
     def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
@@ -86,7 +85,7 @@ class GroupedResponses(Responses):
         return grouping is not None and grouping.checks(self.claim.cell, run, item, units)
 
     def _judgements(
-        self, response: StoredResponse, item: Item, units: Sequence[Unit], missing: Sequence[Missing]
+        self, response: ResponseRow, item: Item, units: Sequence[Unit], missing: Sequence[Missing]
     ) -> list[Coroutine[Any, Any, None]]:
         grouping = self.spec.grouping
         if grouping is None:

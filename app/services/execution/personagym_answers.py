@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from app.db.engine import single_statements
-from app.db.execution import shards
-from app.db.execution.result_rows import GradeRow
-from app.db.execution.shards import Claim, StoredResponse
+from app.db.execution import stored_rows
+from app.db.execution.result_rows import GradeRow, ResponseRow
+from app.db.execution.shards import Claim
 from app.db.jobs import preparations
 from app.db.jobs.preparations import StoredStep
 from app.domain.instruments.dimension import Dimension
@@ -53,7 +53,7 @@ class GymAnswers(GroupedResponses):
         """Does everything that is missing and waits until it is durable."""
         stored = await self._read_stored()
         async with single_statements(self.deps.engine) as connection:
-            self.graded = await shards.stored_grades(connection, self.claim)
+            self.graded = await stored_rows.stored_grades(connection, self.claim)
             steps = await preparations.steps_of_persona(
                 connection, self.claim.tenant, self.claim.job_id, self.cell.person, self.task.id
             )
@@ -69,9 +69,7 @@ class GymAnswers(GroupedResponses):
         )
         await self._all_durable()
 
-    async def _answer(
-        self, run: int, number: int, questions: StoredStep, stored: StoredResponse | None
-    ) -> None:
+    async def _answer(self, run: int, number: int, questions: StoredStep, stored: ResponseRow | None) -> None:
         item = question_item(number, questions.content, self.cell.dimensions)
         if stored is not None:
             await self._judge(run, item, stored)
@@ -84,7 +82,7 @@ class GymAnswers(GroupedResponses):
     async def _write_and_judge(self, run: int, item: Item) -> None:
         await self._judge(run, item, await self._generate(run, item))
 
-    async def _judge(self, run: int, item: Item, stored: StoredResponse) -> None:
+    async def _judge(self, run: int, item: Item, stored: ResponseRow) -> None:
         """Has a response graded, and its sentences judged where the task asks for it."""
         if stored.text is not None and stored.status in JUDGED:
             judges = range(len(self.spec.judges))
@@ -126,7 +124,7 @@ class GymAnswers(GroupedResponses):
             words, dimension, persona=self.cell.persona.description, question=item.text, units=units
         )
 
-    async def _grade(self, response: StoredResponse, text: str, item: Item, judge: int) -> None:
+    async def _grade(self, response: ResponseRow, text: str, item: Item, judge: int) -> None:
         exemplars = self.exemplars[item.index]
         if exemplars.status == "failed":
             self._record_failure(response, judge, f"there are no exemplars: {exemplars.error}")
@@ -156,7 +154,7 @@ class GymAnswers(GroupedResponses):
 
     def _record_grade(
         self,
-        response: StoredResponse,
+        response: ResponseRow,
         judge: int,
         reply: ChatReply,
         verdict: Verdict,
@@ -172,7 +170,7 @@ class GymAnswers(GroupedResponses):
 
     def _record_failure(
         self,
-        response: StoredResponse,
+        response: ResponseRow,
         judge: int,
         error: str,
         status: VerdictStatus = VerdictStatus.FAILED,
@@ -180,7 +178,7 @@ class GymAnswers(GroupedResponses):
         self._add_grade(response, judge, Judgement(Verdict(status)), error)
 
     def _add_grade(
-        self, response: StoredResponse, judge: int, said: Judgement, error: str | None = None
+        self, response: ResponseRow, judge: int, said: Judgement, error: str | None = None
     ) -> None:
         row = GradeRow(
             cell_id=self.claim.cell_id,

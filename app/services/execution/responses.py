@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import structlog
 
 from app.db.engine import single_statements
-from app.db.execution import shards
+from app.db.execution import stored_rows
 from app.db.execution.result_rows import ResponseRow, VerdictRow
-from app.db.execution.shards import Claim, StoredResponse
+from app.db.execution.shards import Claim
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.segmentation import Unit, runaway, units_at
 from app.domain.instruments.task import Item
@@ -108,18 +108,18 @@ class Responses(ABC):
 
     # -- what they share ------------------------------------------------------------------------------------------
 
-    async def _read_stored(self) -> dict[tuple[int, int], StoredResponse]:
+    async def _read_stored(self) -> dict[tuple[int, int], ResponseRow]:
         """The responses that there are, by run and item."""
         async with single_statements(self.deps.engine) as connection:
-            stored = {(r.run, r.item): r for r in await shards.stored_responses(connection, self.claim)}
-            self.recorded = await shards.stored_verdicts(connection, self.claim)
+            stored = {(r.run, r.item): r for r in await stored_rows.stored_responses(connection, self.claim)}
+            self.recorded = await stored_rows.stored_verdicts(connection, self.claim)
         return stored
 
     async def _all_durable(self) -> None:
         if self.last_batch is not None:
             await self.last_batch.durable(self.claim)
 
-    async def _generate(self, run: int, item: Item) -> StoredResponse:
+    async def _generate(self, run: int, item: Item) -> ResponseRow:
         model = self._model()
         if model.parameters.seed is not None:
             # One seed for all runs would make them the same text; consecutive ones keep them reproducible.
@@ -191,11 +191,11 @@ class Responses(ABC):
         units = len(self.rules.segmenter.segment(text, MAX_GENERATED_UNITS))
         return 0 < units <= MAX_GENERATED_UNITS and not self.rules.refusals.is_refusal(text)
 
-    async def _store(self, row: ResponseRow) -> StoredResponse:
+    async def _store(self, row: ResponseRow) -> ResponseRow:
         """Writes a response and waits for it: its verdicts may not outlive it."""
         batch = self.deps.writer.add(self.claim, row)
         await batch.durable(self.claim)
-        return StoredResponse(row.run, row.item, row.status, row.text, row.unit_starts, row.unit_ends)
+        return row
 
     def _answered_row(self, run: int, item: Item, reply: ChatReply) -> ResponseRow:
         why = runaway(reply.text, MAX_GENERATED_UNITS)
@@ -252,7 +252,7 @@ class Responses(ABC):
             output_tokens=None,
         )
 
-    async def _judge_units(self, response: StoredResponse, item: Item) -> None:
+    async def _judge_units(self, response: ResponseRow, item: Item) -> None:
         """Judges every unit of a durable response that has no verdict yet; a refusal's units are not sent."""
         if response.text is None or response.status not in JUDGED:
             return
@@ -273,7 +273,7 @@ class Responses(ABC):
 
     def _judgements(
         self,
-        response: StoredResponse,
+        response: ResponseRow,
         item: Item,
         units: Sequence[Unit],  # noqa: ARG002 - for those that judge several at a time
         missing: Sequence[Missing],
@@ -283,7 +283,7 @@ class Responses(ABC):
 
     async def _judge_unit(
         self,
-        response: StoredResponse,
+        response: ResponseRow,
         item: Item,
         unit: Unit,
         trait: int,
@@ -337,7 +337,7 @@ class Responses(ABC):
 
     def _record(
         self,
-        response: StoredResponse,
+        response: ResponseRow,
         unit: Unit,
         trait: int,
         judge: int,
@@ -348,7 +348,7 @@ class Responses(ABC):
 
     def _verdict_row(
         self,
-        response: StoredResponse,
+        response: ResponseRow,
         unit: Unit,
         trait: int,
         judge: int,

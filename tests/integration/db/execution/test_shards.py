@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db.execution import shards
+from app.db.execution import shards, stored_rows
 from app.db.execution.result_rows import ResultWriter, Row
 from app.db.execution.shards import ALL, Among, AnyClaim, Claim
 from app.db.jobs import jobs
@@ -392,6 +392,6 @@ class TestStored:
         new = await take(engine, old.shard_id)
         assert new is not None
         async with engine.connect() as connection:
-            (stored,) = await shards.stored_responses(connection, new)
-            assert (stored.run, stored.item, stored.text, stored.unit_ends) == (1, 0, "One. Two.", [4, 9])
-            assert await shards.stored_verdicts(connection, new) == {(1, 0, 0, 0, 0)}
+            (stored,) = await stored_rows.stored_responses(connection, new)
+            assert stored == response_row(old, 1)
+            assert await stored_rows.stored_verdicts(connection, new) == {(1, 0, 0, 0, 0)}

@@ -1,0 +1,48 @@
+"""What a shard already has, for whoever goes on with it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.execution.result_rows import ResponseRow
+from app.db.execution.shards import Claim
+
+
+async def stored_responses(connection: AsyncConnection, held: Claim) -> list[ResponseRow]:
+    """Its responses."""
+    return list(map(ResponseRow._make, await _rows(connection, held, "responses", ResponseRow._fields)))
+
+
+async def stored_verdicts(connection: AsyncConnection, held: Claim) -> set[tuple[int, int, int, int, int]]:
+    """The (run, item, unit, trait, judge) of its verdicts."""
+    rows = await _rows(connection, held, "verdicts", ("run", "item", "unit", "trait", "judge"))
+    return {(run, item, unit, trait, judge) for run, item, unit, trait, judge in rows}
+
+
+async def stored_second_verdicts(
+    connection: AsyncConnection, held: Claim
+) -> set[tuple[int, int, int, int, int, bool]]:
+    """The (run, item, unit, trait, judge, alone) of its second verdicts."""
+    columns = ("run", "item", "unit", "trait", "judge", "alone")
+    rows = await _rows(connection, held, "second_verdicts", columns)
+    return {(run, item, unit, trait, judge, alone) for run, item, unit, trait, judge, alone in rows}
+
+
+async def stored_grades(connection: AsyncConnection, held: Claim) -> set[tuple[int, int, int]]:
+    """The (run, item, judge) of its grades."""
+    rows = await _rows(connection, held, "grades", ("run", "item", "judge"))
+    return {(run, item, judge) for run, item, judge in rows}
+
+
+async def _rows(
+    connection: AsyncConnection, held: Claim, table: str, columns: Sequence[str]
+) -> Iterable[Any]:
+    return await connection.execute(
+        text(
+            f"SELECT {', '.join(columns)} FROM {table}"
+            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+        ),
+        {"cell": held.cell_id, "start": held.run_start, "stop": held.run_stop, "tenant": held.tenant},
+    )
