@@ -15,7 +15,7 @@ from persona_assay.terminal.quantities import counted, dollars
 Json = Mapping[str, Any]
 
 MISSING = "–"
-MEAN, ATOMIC = "mean", "_atom"
+MEAN, ATOMIC, CORRECTED = "mean", "_atom", "_corrected"
 """The metrics and their order are those of the results, which a newer service may have more of: MEAN, then those of whole
 responses, then the atomic ones, which end alike."""
 INTERVAL = 15
@@ -182,13 +182,7 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
     totals = _totals(results, ("model",))
     names = [_model_name(total) for total in totals]
     atomic, others = _metrics(results)
-    figures = {
-        metric_label(metric).replace("_", "\n"): [
-            Text.assemble(*_figure(metric, total["metrics"][metric], notes, cells=total["cells"]))
-            for total in totals
-        ]
-        for metric in (*others, *atomic)
-    }
+    figures = _columns(totals, (*others, *atomic), notes)
     counts = {
         "cells\n(n)": [Text(f"{total['cells']:,}") for total in totals],
         "coverage\nof verdicts": [Text(_covered(total)) for total in totals],
@@ -201,6 +195,20 @@ def _overview(results: Json, width: int, notes: Footnotes) -> Iterator[Table]:
         yield _by_model("Fidelity by model", names, figures)
         yield _by_model("Data behind these values", names, counts)
     yield from _intervals(totals, names, (*atomic, *others), width)
+    corrected = [name for name in totals[0]["metrics"] if name.endswith(CORRECTED)] if totals else []
+    if corrected:
+        yield _by_model("Corrected", names, _columns(totals, corrected, notes))
+
+
+def _columns(totals: Sequence[Json], metrics: Iterable[str], notes: Footnotes) -> dict[str, list[Text]]:
+    """Each metric of each model, by the metric's label."""
+    return {
+        metric_label(metric).removesuffix(CORRECTED).replace("_", "\n"): [
+            Text.assemble(*_figure(metric, total["metrics"][metric], notes, cells=total["cells"]))
+            for total in totals
+        ]
+        for metric in metrics
+    }
 
 
 def _covered(total: Json) -> str:
@@ -435,7 +443,9 @@ def _metrics(results: Json) -> tuple[list[str], list[str]]:
     """The atomic metrics, and those of whole responses."""
     names = list(results["totals"][0]["metrics"]) if results["totals"] else []
     atomic = [name for name in names if name.endswith(ATOMIC)]
-    return atomic, [name for name in names if name != MEAN and name not in atomic]
+    return atomic, [
+        name for name in names if name != MEAN and name not in atomic and not name.endswith(CORRECTED)
+    ]
 
 
 def _shown_by_level(results: Json) -> list[str]:

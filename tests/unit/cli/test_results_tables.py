@@ -45,6 +45,16 @@ class TestOverview:
         assert "Partial: " in shown(results(completeness="partial"))
 
 
+class TestCorrectedMetrics:
+    @pytest.mark.parametrize("width", [100, 50])
+    def test_stand_in_a_table_of_their_own(self, width: int) -> None:
+        text = shown(results(acc_atom_corrected=metric(0.61, 4), rc_corrected=metric(0.72, 4)), width)
+        first, last = text.split("Corrected")
+        assert line_with(first, "openai/gpt-4o ").split()[1:6] == ["0.98", "0.97", "0.91", "0.83", "0.87"]
+        assert line_with(last, "openai/gpt-4o ").split()[1:] == ["0.61", "0.72"]
+        assert "Corrected" not in shown(results())
+
+
 class TestReuse:
     def test_what_was_used_again_and_what_that_spared_is_told(self) -> None:
         spared = {"same_job": 1_200, "other_job": 34, "usd": 0.25, "unpriced_replies": 0}
