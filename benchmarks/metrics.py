@@ -18,7 +18,7 @@ from app.domain.metrics.cell import measure
 from app.domain.metrics.registry import range_of
 from app.domain.metrics.scores import CellScores
 from app.domain.results.comparison import METRICS, Figure, Place, compare, figures_of
-from app.domain.results.contract import json_text, shown
+from app.domain.results.contract import Results, json_text, shown
 from app.domain.results.results import MeasuredCell
 from app.domain.results.totals import summarize
 from app.domain.results.verdict_agreement import JointScores, verdict_agreement
@@ -52,18 +52,18 @@ def main() -> None:
         found = shown(results)
         fields = ",".join(f'"{name}":{json_text(rows)}' for name, rows in found.items())
         text = f"{{{fields}}}"
+    study = Results.model_construct(**found, simulated=False, persona_scores=[])
     with steps.step("agreement of two judges"):
         verdict_agreement(joint, ("judge", "second"), PersonaSample([cell.persona for cell in joint], 0))
-    document = json.loads(text) | {"persona_scores": []}
     with steps.step("comparison by cells"):
-        compare(figures_of(document, "model 0"), figures_of(document, "model 1"))
+        compare(figures_of(study, "model 0"), figures_of(study, "model 1"))
     with steps.step("comparison by items"):
         compare(_item_figures(scores, "model 0"), _item_figures(scores, "model 1"))
     statistics = steps.total
     with steps.step("figures (not among them)"):
         for name in FIGURES:
             figure_file(
-                document,
+                study,
                 name,
                 model="model 0",
                 distances=[],

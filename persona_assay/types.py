@@ -292,13 +292,13 @@ class CellMetrics(TypedDict):
     """IC_atom. Internal consistency: 1 − 2σ ÷ the scale’s width, where σ is the standard deviation of one response’s scores. Needs at least two scored sentences. Atomic paper, section 3."""
     rc_atom: RcAtom
     """RC_atom. Retest consistency: how similar the score distributions of two runs are (Wasserstein distance), averaged over all pairs of runs. Atomic paper, section 3."""
-    acc_atom_corrected: Metric
+    acc_atom_corrected: NotRequired[Metric]
     """ACC_atom, corrected. ACC_atom on a scale from 0, chance, to 1: (ACC_atom − c) ÷ (1 − c), where c is the share of the scale’s scores in the persona’s level. Not in the papers; Bennett, Alpert and Goldstein (1954)."""
-    ic_atom_corrected: Metric
+    ic_atom_corrected: NotRequired[Metric]
     """IC_atom, corrected. IC_atom from the mean variance of responses’ scores with the denominator n − 1: no bias from the number of sentences. Not in the papers."""
-    rc_corrected: Metric
+    rc_corrected: NotRequired[Metric]
     """RC, corrected. RC with the denominator n − 1 in the standard deviation of n runs. Not in the papers."""
-    rc_atom_corrected: RcAtomCorrected
+    rc_atom_corrected: NotRequired[RcAtomCorrected]
     """RC_atom, corrected. RC_atom from √(d² − d₀²), where d is the mean distance of two runs and d₀ the one to be expected if the cell’s sentences had been dealt to its runs at random. Its ceiling is the RC_atom of runs that are alike. Not in the papers."""
 
 

@@ -14,7 +14,8 @@ from jinja2 import Environment, Template
 from markupsafe import Markup
 
 from app.domain.judging.judged_response import JudgedResponse
-from app.domain.judging.stepwise_json import parse_document
+from app.domain.results.baselines import Baselines
+from app.domain.results.contract import Results
 from app.reports.subprocess_file import made_apart
 from app.reports.views.cards import Card, make_card
 from app.reports.views.coefficients import coefficients
@@ -68,17 +69,17 @@ class Material:
     """What a page is made of.
 
     Attributes:
-        results: The results document as JSON text.
+        results: The results as JSON text, which another process is handed faster than their model.
         sample: The responses that may be shown.
         distances: Run-by-run distances of :func:`~app.reports.views.run_matrices.varying_cells`, for them to be drawn.
-        baselines: All published figures, in the form of ``/v1/baselines``, for the job's to stand among.
+        among: The job's figures among published ones.
         calibrated: Each model's figures as people would give them; see :mod:`app.services.results.calibration`.
     """
 
     results: str
     sample: ResponseSample
     distances: Sequence[Json]
-    baselines: Json | None
+    among: Sequence[Leaderboard]
     calibrated: Sequence[Json]
 
 
@@ -86,52 +87,52 @@ async def html_report(
     results: str,
     responses: AsyncIterator[JudgedResponse],
     distances: Sequence[Json] = (),
-    baselines: Json | None = None,
+    baselines: Baselines | None = None,
     calibrated: Sequence[Json] = (),
 ) -> bytes:
     """A job's report as one HTML file.
 
     Args:
-        results: The results document as JSON text.
+        results: The results as JSON text.
         responses: All of the job's responses; read once, of which a bounded number is kept.
         distances: See :class:`Material`.
-        baselines: See :class:`Material`.
+        baselines: All published figures, for the job's to stand among.
         calibrated: See :class:`Material`.
 
     Returns:
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
     """
-    document = await asyncio.to_thread(parse_document, results)
-    level_bounds = LevelBounds(document["cells"])
-    sample = ResponseSample(_texts(document))
+    found = await asyncio.to_thread(Results.read, results)
+    level_bounds = LevelBounds.of(found.cells)
+    sample = ResponseSample(_texts(found))
     async for response in responses:
         sample.add(make_card(response, level_bounds))
         if sample.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
-    material = Material(results, sample, distances, baselines, calibrated)
+    among = [] if baselines is None else await asyncio.to_thread(leaderboards, found, baselines)
+    material = Material(results, sample, distances, among, calibrated)
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
         return await loop.run_in_executor(_PAGES, render, material)
     return await loop.run_in_executor(_PAGES, made_apart, render, material)
 
 
-def _texts(results: Json) -> int:
+def _texts(results: Results) -> int:
     """How many model × persona × task there are; a PersonaGym task need not have cells."""
-    judged = {(c["model"], c["persona"], c["task"]) for c in results["cells"]}
-    graded = {(r["model"], r["persona"], task) for r in results["persona_scores"] for task in r["tasks"]}
+    judged = {(cell.model, cell.persona, cell.task) for cell in results.cells}
+    graded = {(row.model, row.persona, task) for row in results.persona_scores for task in row.tasks}
     return len(judged | graded)
 
 
 def render(material: Material) -> bytes:
     """The page."""
-    results = json.loads(material.results)
-    level_bounds, sample = LevelBounds(results["cells"]), material.sample
+    results = Results.read(material.results)
+    level_bounds, sample = LevelBounds.of(results.cells), material.sample
     styles, script = style_sheet(FOLDER, "report.css"), source(FOLDER, "report.js")
     summary = Summary(results, level_bounds)
     models = summary.models()
     gym = persona_scores(results)
-    among = [] if material.baselines is None else leaderboards(results, material.baselines)
-    figures = _figures(results, level_bounds, models, gym, among, material.distances)
+    figures = _figures(results, level_bounds, models, gym, material)
     heat = _heat(results, summary, models)
     taken = sum(len(part.encode()) for part in (heat, *figures.values()))
     cards = _fitting(sample.by_importance(), RESPONSE_BYTES - taken)
@@ -146,13 +147,13 @@ def render(material: Material) -> bytes:
         gym=gym,
         top=_top_comparison(results, models, gym),
         doubtful=_doubtful(results, models, gym),
-        among=among,
+        among=material.among,
         figures=figures,
         cell_plots=CELL_PLOTS,
-        made=results.get("persona_set"),
-        check=results.get("judging_check"),
-        suspicion=results.get("suspicion"),
-        agreement=results.get("verdict_agreement", []),
+        made=results.persona_set,
+        check=results.judging_check,
+        suspicion=results.suspicion,
+        agreement=results.verdict_agreement,
         calibrated=material.calibrated,
         coefficients=coefficients(results),
         weakest_levels=summary.weakest_levels(),
@@ -162,45 +163,44 @@ def render(material: Material) -> bytes:
         cards=cards,
         cards_html=_cards_html(cards),
         responses_seen=sample.seen,
-        manifest=json.dumps(results.get("manifest", {}), ensure_ascii=False, indent=2),
+        manifest=json.dumps(results.manifest, ensure_ascii=False, indent=2),
     )
     return page.encode()
 
 
 def _top_comparison(
-    results: Json, models: Sequence[ModelRow], gym: PersonaScores | None
+    results: Results, models: Sequence[ModelRow], gym: PersonaScores | None
 ) -> TopComparison | None:
     """How the best model stands to the next, by what the verdict is about."""
     if gym is not None and gym.alone:
-        return compare_top(results, [total["model"] for total in gym.ranked], PERSONA_SCORE)
+        return compare_top(results, [total.model for total in gym.ranked], PERSONA_SCORE)
     return compare_top(results, [row.model for row in models if row.acc_atom is not None], ACC_ATOM)
 
 
-def _doubtful(results: Json, models: Sequence[ModelRow], gym: PersonaScores | None) -> dict[str, float]:
+def _doubtful(results: Results, models: Sequence[ModelRow], gym: PersonaScores | None) -> dict[str, float]:
     """The models of which too little is there for what the verdict is about, and the share that is."""
     if gym is not None and gym.alone:
-        return too_little_of(results, [total["model"] for total in gym.ranked], PERSONA_SCORE)
+        return too_little_of(results, [total.model for total in gym.ranked], PERSONA_SCORE)
     return too_little_of(results, [row.model for row in models if row.acc_atom is not None], ACC_ATOM)
 
 
-def _heat(results: Json, summary: Summary, models: Sequence[ModelRow]) -> Markup:
+def _heat(results: Results, summary: Summary, models: Sequence[ModelRow]) -> Markup:
     """The models' heat maps, each of as many rows as there is room for."""
-    tasks = min(HEAT_TASKS, len({cell["task"] for cell in results["cells"]}))
+    tasks = min(HEAT_TASKS, len({cell.task for cell in results.cells}))
     columns = (tasks + 1) * len(HEAT_METRICS) * max(1, len(models))
     rows = max(FEWEST_HEAT_ROWS, min(HEAT_ROWS, HEAT_SQUARES // columns))
     maps = summary.heat_maps((row.model for row in models), rows)
     # The template escapes what it is given; its result must not be escaped again.
     page = _template("sections/heat_map.html.j2")
-    return Markup(page.render(heat_maps=maps, heat_metrics=HEAT_METRICS, job=results["job"]))  # noqa: S704
+    return Markup(page.render(heat_maps=maps, heat_metrics=HEAT_METRICS, job=results.job))  # noqa: S704
 
 
 def _figures(
-    results: Json,
+    results: Results,
     level_bounds: LevelBounds,
     models: Sequence[ModelRow],
     gym: PersonaScores | None,
-    among: Sequence[Leaderboard],
-    distances: Sequence[Json],
+    material: Material,
 ) -> dict[str, Markup]:
     """The page's figures by name, of those that the job has; each model's cells are ``cells-1`` and so on."""
     # Imported where it is used, which is on a thread: matplotlib takes a second.
@@ -208,17 +208,17 @@ def _figures(
     from app.reports.figures.plot import inline_svg  # noqa: PLC0415
 
     labels = [row.model for row in models]
-    varying = varying_cells(results["cells"]) if distances else []
+    varying = varying_cells(results.cells) if material.distances else []
     found = [
         plots.models_plot(models),
         plots.persona_scores_plot(gym),
-        *map(plots.published_plot, among),
-        plots.scores_plot(distributions(results["cells"], level_bounds, labels)),
+        *map(plots.published_plot, material.among),
+        plots.scores_plot(distributions(results.cells, level_bounds, labels)),
         *(
-            plots.cells_plot(results["cells"], level_bounds, label, f"cells-{n}")
+            plots.cells_plot(results.cells, level_bounds, label, f"cells-{n}")
             for n, label in enumerate(labels[:CELL_PLOTS], 1)
         ),
-        plots.runs_plot(run_matrices(varying, distances)),
+        plots.runs_plot(run_matrices(varying, material.distances)),
     ]
     # Our own drawing; what it contains of others' texts is escaped in it.
     return {plot.name: Markup(inline_svg(plot)) for plot in found if plot is not None}  # noqa: S704

@@ -1,5 +1,6 @@
 """The files of this package, and templates with what all pages have in common: how they write figures and untrusted text."""
 
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -66,9 +67,9 @@ def _points(difference: float) -> str:
     return f"{count} percentage point{'' if count == 1 else 's'}"
 
 
-def _moment(text: str) -> str:
-    """An RFC 3339 moment, to the second."""
-    return text[:19].replace("T", " ")
+def _moment(moment: datetime | str) -> str:
+    """A moment, or one as RFC 3339 has it, to the second."""
+    return str(moment)[:19].replace("T", " ")
 
 
 def _grouped(count: int) -> str:

@@ -108,5 +108,5 @@ def _models(job: JobRow) -> Iterator[tuple[str, str]]:
 
 
 def _published() -> list[tuple[str, str]]:
-    cells = baselines(BaselineFilter(source=ATOMIC))["cells"]
-    return [(f"{BASELINE}:{model}", model) for model in dict.fromkeys(cell["model"] for cell in cells)]
+    cells = baselines(BaselineFilter(source=ATOMIC)).cells
+    return [(f"{BASELINE}:{model}", model) for model in dict.fromkeys(cell.model for cell in cells)]

@@ -30,8 +30,8 @@ from app.api.http.dependencies import (
 from app.api.http.pages import page, render
 from app.domain.jobs.request import BudgetIn
 from app.domain.jobs.status import RESUMABLE, RETRIABLE, JobStatus
-from app.domain.judging.stepwise_json import parse_document
 from app.domain.keys.api_key import Scope
+from app.domain.results.contract import Results
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import persona_scores
 from app.reports.views.summary import Summary
@@ -176,8 +176,8 @@ async def _shown(results: str | None) -> Json:
 
 
 def _summarized(document: str) -> Json:
-    results = parse_document(document)
-    found = Summary(results, LevelBounds(results["cells"]))
+    results = Results.read(document)
+    found = Summary(results, LevelBounds.of(results.cells))
     return {
         "results": results,
         "models": found.models(),

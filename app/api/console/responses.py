@@ -92,17 +92,10 @@ def _choices(context: JobContext) -> dict[str, list[str]]:
 
 def _level_bounds(context: JobContext) -> LevelBounds:
     """Where each persona's scores should lie, by the job's specification: its results may not be there yet."""
-    found = {
-        (dimension.id, trait.level): {
-            "dimension": dimension.id,
-            "level": trait.level,
-            "scale": {
-                "minimum": dimension.scale.minimum,
-                "maximum": dimension.scale.maximum,
-                "levels": dimension.scale.levels,
-            },
+    return LevelBounds(
+        {
+            (dimension.id, trait.level): dimension.scale
+            for cell in context.cells
+            for dimension, trait in zip(cell.dimensions, cell.persona.traits, strict=False)
         }
-        for cell in context.cells
-        for dimension, trait in zip(cell.dimensions, cell.persona.traits, strict=False)
-    }
-    return LevelBounds(list(found.values()))
+    )

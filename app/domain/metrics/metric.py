@@ -82,12 +82,8 @@ MetricSet = Mapping[str, Metric]
 """The metrics of a cell, or their means over cells, and the metrics' parts, by name."""
 
 
-NOT_COMPUTED: Mapping[str, Any] = {
-    "value": None,
-    "n": 0,
-    "reason": "not_counted: the results are from before it was computed",
-}
-"""A metric that results do not know yet, in their form."""
+NOT_COMPUTED = Metric.missing("not_counted: the results are from before it was computed")
+"""A metric that results do not have, as they are older than it."""
 
 
 def values_of(metrics: Sequence[Metric]) -> FloatArray:

@@ -1,13 +1,12 @@
 """The figures of a calibration that a gate is about."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from app.domain.labels.calibration import GROUPINGS, METRICS, NOT_CALIBRATED
 from app.domain.labels.contract import CalibratedFigure, JobCalibration
-from app.domain.results.coverage import coverage_of_total
+from app.domain.metrics.metric import Metric
+from app.domain.results.contract import Results
 
-Json = Mapping[str, Any]
 NOT_LABELLED = "it has no calibrated figure: no sentence of it that a labelling round drew is labelled"
 
 
@@ -27,9 +26,9 @@ def check_calibrated(metric: str, where: Mapping[str, str]) -> None:
 
 
 def calibrated_totals(
-    calibration: JobCalibration, results: Json, metric: str, where: Mapping[str, str]
-) -> list[tuple[dict[str, str], Json, float | None]]:
-    """What each figure is of, the figure as a metric in JSON form, and the share of planned verdicts that it is of.
+    calibration: JobCalibration, results: Results, metric: str, where: Mapping[str, str]
+) -> list[tuple[dict[str, str], Metric, float | None]]:
+    """What each figure is of, the figure, and the share of planned verdicts that it is of.
 
     Args:
         calibration: The job's.
@@ -39,11 +38,11 @@ def calibrated_totals(
     """
     dimension = {key: value for key, value in where.items() if key == "dimension"}
     wanted = {"model", *where} - {"dimension"}
-    found: list[tuple[dict[str, str], Json, float | None]] = []
+    found: list[tuple[dict[str, str], Metric, float | None]] = []
     for figure in _totals(calibration, where.get("dimension")):
         of = {**figure.keys, **dimension}
         if figure.metric == metric and set(figure.keys) == wanted and where.items() <= of.items():
-            found.append((of, figure.calibrated.to_json(), _coverage(results, of, metric)))
+            found.append((of, figure.calibrated, _coverage(results, of, metric)))
     return found
 
 
@@ -53,8 +52,5 @@ def _totals(calibration: JobCalibration, dimension: str | None) -> Sequence[Cali
     return next((each.totals for each in calibration.data if each.dimension == dimension), ())
 
 
-def _coverage(results: Json, of: Mapping[str, str], metric: str) -> float | None:
-    for total in results["totals"]:
-        if set(total["by"]) == of.keys() and all(total[key] == value for key, value in of.items()):
-            return coverage_of_total(total, metric)
-    return None
+def _coverage(results: Results, of: Mapping[str, str], metric: str) -> float | None:
+    return next((total.covered(metric) for total in results.totals if total.group == of), None)

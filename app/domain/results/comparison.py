@@ -11,12 +11,13 @@ from app.domain.contract import Answer, Completeness
 from app.domain.labels.contract import CalibratedFigure
 from app.domain.metrics.definition import Family
 from app.domain.metrics.interval import Interval
+from app.domain.metrics.metric import Metric
 from app.domain.metrics.registry import names, range_of
 from app.domain.personagym.scores import SCORES
+from app.domain.results.baselines import BaselineCell, Baselines
+from app.domain.results.contract import CellResult, Results
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.paired import ALPHA, PairedDifference, holm, paired_difference
-
-Json = Mapping[str, Any]
 
 METRICS = names(Family.ATOMIC, Family.RESPONSE, Family.SCORE)
 """Of cells, the ones that matter most first."""
@@ -175,41 +176,38 @@ class Compared(NamedTuple):
     left_out: list[UnpairedFigure]
 
 
-def figures_of(results: Json, model: str) -> dict[tuple[str, Place], Figure]:
-    """One model's figures in a results document."""
+def figures_of(results: Results | Baselines, model: str) -> dict[tuple[str, Place], Figure]:
+    """One model's figures."""
     found: dict[tuple[str, Place], Figure] = {}
-    for cell in results["cells"]:
-        if cell["model"] != model:
+    for cell in results.cells:
+        if cell.model != model:
             continue
-        scale = (float(cell["scale"]["minimum"]), float(cell["scale"]["maximum"]))
-        place = Place(cell["persona"], cell["task"], cell["dimension"], cell["level"])
+        scale = (float(cell.scale.minimum), float(cell.scale.maximum))
+        place = Place(cell.persona, cell.task, cell.dimension, cell.level)
         for name in METRICS:
-            if name in cell["metrics"]:
-                figure = _figure(cell["metrics"][name], range_of(name, scale))
+            if name in cell.metrics:
+                figure = _figure(cell.metrics[name], range_of(name, scale))
                 found[name, place] = replace(figure, sentences=_sentences(cell, name))
-    for row in results["persona_scores"]:
-        if row["model"] != model:
+    for row in results.persona_scores:
+        if row.model != model:
             continue
-        whole = Place(row["persona"], "", "", "")
+        whole = Place(row.persona, "", "", "")
         # A mean over other tasks is another measure, so its tasks are part of its place.
-        tasks = "+".join(sorted(row["tasks"]))
-        found[PERSONA_SCORE, whole._replace(level=tasks)] = _figure(row["persona_score"], SCORES)
-        for task, score in row["tasks"].items():
+        tasks = "+".join(sorted(row.tasks))
+        found[PERSONA_SCORE, whole._replace(level=tasks)] = _figure(row.persona_score, SCORES)
+        for task, score in row.tasks.items():
             found[TASK_SCORE, whole._replace(task=task)] = _figure(score, SCORES)
     return found
 
 
-def _sentences(cell: Json, metric: str) -> float | None:
-    if (
-        not {"units", "runs_used", "responses", "by_judge"} <= cell.keys()
-    ):  # published, or from an older release
+def _sentences(cell: CellResult | BaselineCell, metric: str) -> float | None:
+    if isinstance(cell, BaselineCell):
         return None
-    responses = cell["responses"]
     return sentences_of(
         metric,
-        scored=cell["units"]["scored"],
-        runs=cell["runs_used"] * max(1, len(cell["by_judge"])),
-        responses=responses["total"] - responses["without_scored_unit"],
+        scored=cell.units.scored,
+        runs=cell.runs_used * max(1, len(cell.by_judge)),
+        responses=cell.responses["total"] - cell.responses["without_scored_unit"],
     )
 
 
@@ -352,8 +350,8 @@ def _asked(place: Place) -> str:
     return f"{place.persona}\0{place.task}\0{place.item}"
 
 
-def _figure(metric: Json, scale: tuple[float, float]) -> Figure:
-    return Figure(metric["value"], metric.get("reason"), scale, n=metric["n"])
+def _figure(metric: Metric, scale: tuple[float, float]) -> Figure:
+    return Figure(metric.value, metric.reason, scale, n=metric.n)
 
 
 def _obstacle(one: Figure | None, other: Figure | None) -> str | None:

@@ -1,27 +1,35 @@
 """Results and published figures as clients are shown them, and as they are stored."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    create_model,
+)
+from pydantic.config import JsonDict
 from pydantic_core import to_json
 
 from app.domain.contract import Answer, Completeness
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.prompt_injection import Suspicion
+from app.domain.judging.stepwise_json import SHORT_CHARACTERS, parse_document
 from app.domain.labels.human_agreement import HumanAgreement
 from app.domain.metrics import cell as measured
 from app.domain.metrics.cell import UnitCounts
-from app.domain.metrics.definition import MetricDefinition
-from app.domain.metrics.metric import Metric, MetricSet
+from app.domain.metrics.definition import Family, MetricDefinition
+from app.domain.metrics.metric import NOT_COMPUTED, Metric, MetricSet
 from app.domain.metrics.registry import METRICS
 from app.domain.personagym.agreement import GradeAgreement
 from app.domain.personagym.diversity import Diversity
 from app.domain.personagym.scores import PersonaResult
 from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
-from app.domain.results.coverage import Coverage
+from app.domain.results.coverage import COMPOSITE, GRADES, VERDICTS, Coverage
 from app.domain.results.grouping_check import JudgingCheck
 from app.domain.results.missing import Corrected
 from app.domain.results.personagym_results import PersonaScoreTotal
@@ -54,11 +62,26 @@ def _model_of(metric: MetricDefinition) -> type[Metric]:
     return create_model(name, __base__=Metric, __doc__=words, **fields)
 
 
+def _not_computed(metric: MetricDefinition) -> Callable[[], Metric]:
+    parts = {f"{part}{name}": value for part in metric.parts for name, value in (("", None), ("_n", 0))}
+    missing = _MODELS[metric.name](**NOT_COMPUTED.to_json(), **parts)
+    return lambda: missing
+
+
+def _require_papers(schema: JsonDict) -> None:
+    """Says that the papers' metrics are in all results; others are not in those from before them."""
+    schema["required"] = [metric.name for metric in METRICS if metric.family is not Family.CORRECTED]
+
+
 _MODELS = {metric.name: _model_of(metric) for metric in METRICS}
+globals().update({model.__name__: model for model in _MODELS.values()})  # where pickle looks for them
 _ALL: dict[str, Any] = {
     metric.name: (
         _MODELS[metric.name],
-        Field(description=f"{metric.label}. {metric.definition} {metric.source}."),
+        Field(
+            default_factory=_not_computed(metric),
+            description=f"{metric.label}. {metric.definition} {metric.source}.",
+        ),
     )
     for metric in METRICS
 }
@@ -67,6 +90,21 @@ _Metrics: type[BaseModel] = create_model("_Metrics", **_ALL)
 
 class CellMetrics(_Metrics):
     """The metrics of a cell or total."""
+
+    model_config = ConfigDict(json_schema_extra=_require_papers)
+
+    def __getitem__(self, name: str) -> Metric:
+        found: Metric = getattr(self, name)
+        return found
+
+    def part(self, name: str, part: str) -> float | None:
+        """A part of a metric."""
+        found: float | None = getattr(self[name], part)
+        return found
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the results know the metric: they may be from before it."""
+        return name in self.model_fields_set
 
     @classmethod
     def of(cls, metrics: MetricSet, cells: int | None = None) -> Self:
@@ -220,6 +258,32 @@ class _GroupMetrics(GroupKeys, _By):
 class TotalResult(_Missing, _GroupMetrics):
     """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
 
+    @property
+    def group(self) -> dict[str, str]:
+        """What the cells have in common, by the names in `by`."""
+        return {name: getattr(self, name) for name in self.by}
+
+    def figure(self, name: str) -> Metric:
+        """A metric, or ``acc_atom_composite``."""
+        if name == COMPOSITE:
+            return NOT_COMPUTED if self.corrected is None else self.corrected.acc_atom_composite
+        return self.metrics[name]
+
+    def covered(self, name: str = "acc_atom") -> float | None:
+        """The share of what was planned that a figure is of: the smaller of that of verdicts and that of cells.
+
+        Args:
+            name: As for :meth:`figure`; in ``acc_atom_composite`` refusals count.
+
+        Returns:
+            0–1; ``None`` where it was not counted.
+        """
+        counts = self.coverage
+        if counts is None or not counts.planned or (name != COMPOSITE and name not in self.metrics):
+            return None
+        counted = counts.counted + (counts.refused if name == COMPOSITE else 0)
+        return min(counted / counts.planned, self.figure(name).n / self.cells)
+
     @classmethod
     def of(cls, total: Total) -> Self:
         """A group's; ``left_out`` counts the cells that lack a metric."""
@@ -317,6 +381,14 @@ class PreparationAsks(Answer):
     dropped: int = Field(description="What its replies gave and was not used.")
 
 
+_LONG: dict[str, type[BaseModel]] = {
+    "cells": CellResult,
+    "totals": TotalResult,
+    "persona_scores": PersonaResult,
+}
+"""The lists of results that may be long, and what they are of."""
+
+
 class Results(BaseModel):
     """Every metric by cell and by total."""
 
@@ -374,6 +446,48 @@ class Results(BaseModel):
         default_factory=list,
         description="How far annotators agree with the judges; only where there are any.",
     )
+
+    @classmethod
+    def read(cls, document: str) -> Self:
+        """Results as they are stored, also by earlier releases; to be called on a thread.
+
+        Nothing else runs in the process while JSON is parsed or validated in one step: so a long document is read list by list,
+        element by element, as it is written.
+        """
+        if len(document) <= SHORT_CHARACTERS:
+            return cls.model_validate_json(document)
+        parsed = parse_document(document)
+        for name, model in _LONG.items():
+            parsed[name] = [model.model_validate(element) for element in parsed[name]]
+        return cls.model_validate(parsed)
+
+    @property
+    def graded(self) -> bool:
+        """Whether the job has PersonaGym tasks."""
+        return "persona_score_totals" in self.model_fields_set
+
+    def coverage_of(self, model: str, of: Sequence[str] = (VERDICTS, GRADES)) -> float | None:
+        """The share of what was planned that a model's figures are of.
+
+        Args:
+            model: Its label.
+            of: Which figures: those of :data:`VERDICTS`, of :data:`GRADES`, or both.
+
+        Returns:
+            0–1, of both the smaller; ``None`` where it is not known.
+        """
+        shares = []
+        if VERDICTS in of:
+            shares += [
+                total.covered() for total in self.totals if total.by == ["model"] and total.model == model
+            ]
+        if GRADES in of:
+            shares += [
+                total.coverage.share
+                for total in self.persona_score_totals
+                if total.model == model and total.coverage is not None
+            ]
+        return min((share for share in shares if share is not None), default=None)
 
     def document(self) -> str:
         """The results as JSON text: what is known of them, missing values ``null``.

@@ -1,16 +1,15 @@
 """Which share of the planned verdicts the figures are of."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 from pydantic import Field
 
 from app.domain.contract import Answer
 
-Json = Mapping[str, Any]
 MINIMUM_COVERAGE = 0.95
 """Share of what was planned below which no conclusion is drawn, unless somebody asks for another."""
 COMPOSITE = "acc_atom_composite"
@@ -95,50 +94,3 @@ def _mean_lengths(
         added[0] += cell.verdicts
         added[1] += cell.judged
     return {key: Fraction(verdicts, judged) for key, (verdicts, judged) in sums.items() if judged}
-
-
-def coverage_of_total(total: Json, metric: str = "acc_atom") -> float | None:
-    """The share of what was planned that a total's figure is of: the smaller of that of verdicts and that of cells.
-
-    Args:
-        total: In the results document's form.
-        metric: One of the total's, or ``acc_atom_composite``, in which refusals count.
-
-    Returns:
-        0–1; ``None`` where it was not counted.
-    """
-    counts = total.get("coverage")
-    if not counts or not counts["planned"]:
-        return None
-    found = total["corrected"][COMPOSITE] if metric == COMPOSITE else total["metrics"].get(metric)
-    if found is None:
-        return None
-    counted = counts["counted"] + (counts["refused"] if metric == COMPOSITE else 0)
-    return float(min(counted / counts["planned"], found["n"] / total["cells"]))
-
-
-def coverage_of_model(results: Json, model: str, of: Sequence[str] = (VERDICTS, GRADES)) -> float | None:
-    """The share of what was planned that a model's figures are of.
-
-    Args:
-        results: The results document.
-        model: Its label.
-        of: Which figures: those of :data:`VERDICTS`, of :data:`GRADES`, or both.
-
-    Returns:
-        0–1, of both the smaller; ``None`` where it is not known.
-    """
-    shares = []
-    if VERDICTS in of:
-        shares += [
-            coverage_of_total(total)
-            for total in results["totals"]
-            if tuple(total["by"]) == ("model",) and total["model"] == model
-        ]
-    if GRADES in of:
-        shares += [
-            (total.get("coverage") or {}).get("share")
-            for total in results.get("persona_score_totals", ())
-            if total["model"] == model
-        ]
-    return min((share for share in shares if share is not None), default=None)

@@ -4,29 +4,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 
 from app.domain.contract import Answer
 from app.domain.labels.contract import JobCalibration
-from app.domain.metrics.metric import NOT_COMPUTED
+from app.domain.metrics.metric import Metric
 from app.domain.metrics.registry import names
 from app.domain.results.calibrated_totals import NOT_LABELLED, calibrated_totals, check_calibrated
 from app.domain.results.comparison import METRICS as COMPARED
 from app.domain.results.comparison import TASK_SCORE, Difference, Figures, compare, figures_of
-from app.domain.results.coverage import (
-    COMPOSITE,
-    GRADES,
-    MINIMUM_COVERAGE,
-    VERDICTS,
-    coverage_of_model,
-    coverage_of_total,
-)
+from app.domain.results.contract import Results
+from app.domain.results.coverage import COMPOSITE, GRADES, MINIMUM_COVERAGE, VERDICTS, Coverage
 from app.domain.results.refusal_rate import atomic_refusal_rates
 from app.domain.results.totals import GROUPINGS
 
-Json = Mapping[str, Any]
 IntervalKind = Literal["personas", "runs", "wordings", "both"]
 
 ATOMIC = (*names(), COMPOSITE)
@@ -40,7 +33,7 @@ PARTIAL = "the results are not complete"
 CALLS_MISSING = "calls_missing"
 """Why results may be ``partial``: not all calls were made, or some failed. What else they lack, coverage counts."""
 UNCOUNTED = "the results predate coverage; set minimum_coverage=0 to check them without it"
-NO_PAIR: Json = {"value": None, "reason": "no_pair: the two jobs have no such value in common"}
+NO_PAIR = Metric.missing("no_pair: the two jobs have no such value in common")
 PLACE = ("persona", "task", "dimension", "level")
 INTERVAL_FIELDS: Mapping[IntervalKind, str] = {
     "personas": "ci95",
@@ -67,6 +60,9 @@ _NOT_WORSE = re.compile(
 )
 
 
+_Measured: TypeAlias = tuple[dict[str, str], Metric, float | None]
+"""What a figure is of, the figure, and its coverage."""
+
 Verdict = Literal["pass", "fail", "inconclusive"]
 
 
@@ -74,12 +70,12 @@ class ReferenceJob(NamedTuple):
     """A job that another is held to.
 
     Attributes:
-        results: Its results document.
+        results: Its results.
         reworded: Personas that the two jobs describe differently: they make no pairs.
         doubt: Why a difference between the two may not be the models'; ``None`` if it would be.
     """
 
-    results: Json
+    results: Results
     reworded: frozenset[str] = frozenset()
     doubt: str | None = None
 
@@ -204,7 +200,7 @@ def _check_keys(metric: str, keys: Mapping[str, str]) -> None:
 
 
 def judge_gate(
-    results: Json,
+    results: Results,
     thresholds: Sequence[Threshold],
     interval: IntervalKind,
     minimum_coverage: float = MINIMUM_COVERAGE,
@@ -218,7 +214,7 @@ def judge_gate(
     that are not complete is inconclusive: it never passes.
 
     Args:
-        results: The results document.
+        results: The job's.
         thresholds: At least one.
         interval: Whose interval decides, see :data:`POPULATIONS`.
         minimum_coverage: Share of the planned verdicts (grades), and of the cells, that a figure shall be of, 0–1; with 0 it
@@ -236,9 +232,7 @@ def judge_gate(
         )
         or [_missing(threshold)]
     ]
-    return Gate(
-        job=results["job"], verdict=_overall(checks), minimum_coverage=minimum_coverage, checks=checks
-    )
+    return Gate(job=results.job, verdict=_overall(checks), minimum_coverage=minimum_coverage, checks=checks)
 
 
 def _overall(checks: Sequence[GateCheck]) -> Verdict:
@@ -259,7 +253,7 @@ def _missing(threshold: Threshold) -> GateCheck:
 
 
 def _checks(
-    results: Json,
+    results: Results,
     threshold: Threshold,
     interval: IntervalKind,
     minimum: float,
@@ -283,16 +277,16 @@ def _doubted(check: GateCheck, doubt: str | None) -> GateCheck:
     return check.model_copy(update={"verdict": "inconclusive", "reason": f"{doubt}; {check.reason}"})
 
 
-def _unmatched(results: Json, metric: str, of: Mapping[str, str]) -> str | None:
+def _unmatched(results: Results, metric: str, of: Mapping[str, str]) -> str | None:
     """Why a model's figure is not of the same cells as the other models'; ``None`` if it lacks none that one of them has."""
     lacking, there = set(), set()
-    for cell in results.get("cells", ()):
-        if any(cell[key] != value for key, value in of.items() if key != "model"):
+    for cell in results.cells:
+        if any(getattr(cell, key) != value for key, value in of.items() if key != "model"):
             continue
-        place = tuple(cell[key] for key in PLACE)
-        if cell["metrics"].get(metric, NOT_COMPUTED)["value"] is not None:
+        place = tuple(getattr(cell, key) for key in PLACE)
+        if cell.metrics[metric].value is not None:
             there.add(place)
-        elif cell["model"] == of["model"]:
+        elif cell.model == of["model"]:
             lacking.add(place)
     count = len(lacking & there)
     if not count:
@@ -300,11 +294,13 @@ def _unmatched(results: Json, metric: str, of: Mapping[str, str]) -> str | None:
     return f"{count} cell{'' if count == 1 else 's'} of which other models have it {'is' if count == 1 else 'are'} missing"
 
 
-def _comparisons(results: Json, other: ReferenceJob, threshold: Threshold, minimum: float) -> list[GateCheck]:
+def _comparisons(
+    results: Results, other: ReferenceJob, threshold: Threshold, minimum: float
+) -> list[GateCheck]:
     """Each of the job's models held to not being worse than the other job's: the paired difference decides."""
-    models = sorted({row["model"] for name in ("cells", "persona_scores") for row in results.get(name, ())})
+    models = sorted(_models(results))
     wanted = [model for model in models if threshold.where.get("model") in {None, model}]
-    known = {row["model"] for name in ("cells", "persona_scores") for row in other.results.get(name, ())}
+    known = _models(other.results)
     reference = threshold.reference.model if threshold.reference else None
     if reference is None and len(known) == 1:
         (reference,) = known
@@ -313,8 +309,12 @@ def _comparisons(results: Json, other: ReferenceJob, threshold: Threshold, minim
     return [_comparison(results, model, other, reference, threshold, minimum) for model in wanted]
 
 
+def _models(results: Results) -> set[str]:
+    return {cell.model for cell in results.cells} | {row.model for row in results.persona_scores}
+
+
 def _comparison(
-    results: Json, model: str, other: ReferenceJob, reference: str, threshold: Threshold, minimum: float
+    results: Results, model: str, other: ReferenceJob, reference: str, threshold: Threshold, minimum: float
 ) -> GateCheck:
     a, b = (
         _wanted(figures_of(document, label), threshold)
@@ -322,7 +322,7 @@ def _comparison(
     )
     found = compare(*(_without(side, other.reworded) for side in (a, b)))
     kind = [GRADES] if threshold.metric == PERSONA_SCORE else [VERDICTS]
-    shares = [coverage_of_model(results, model, kind), coverage_of_model(other.results, reference, kind)]
+    shares = [results.coverage_of(model, kind), other.results.coverage_of(reference, kind)]
     row = next(iter(found.differences), None)
     if None not in shares:
         # Of the figures that either has, those that are pairs: the rest is not compared.
@@ -354,17 +354,17 @@ def _wanted(figures: Figures, threshold: Threshold) -> Figures:
     }
 
 
-def _as_metric(row: Difference | None) -> Json:
+def _as_metric(row: Difference | None) -> Metric:
     if row is None:
         return NO_PAIR
-    return {"value": row.difference, "ci95": row.ci95, "ci95_reason": row.ci95_reason}
+    return Metric(value=row.difference, n=row.pairs, ci95=row.ci95, ci95_reason=row.ci95_reason)
 
 
-def _all_called(results: Json) -> bool:
+def _all_called(results: Results) -> bool:
     """Whether no call is missing; a cell without a figure counts in its totals' coverage, not in other models'."""
-    if results["completeness"] == "full":
+    if results.completeness == "full":
         return True
-    reasons = results.get("completeness_reasons", ())
+    reasons = results.completeness_reasons
     return len(reasons) > 0 and not any(reason.startswith(f"{CALLS_MISSING}:") for reason in reasons)
 
 
@@ -379,14 +379,7 @@ def _too_little(coverage: float | None, minimum: float) -> str | None:
     return f"coverage is {100 * coverage:.1f} %, below the minimum of {100 * minimum:g} %"
 
 
-def _metric_of(name: str, total: Json) -> Json:
-    of = (total.get("corrected") or {}) if name == COMPOSITE else total["metrics"]
-    return cast("Json", of.get(name, NOT_COMPUTED))
-
-
-def _figures(
-    results: Json, threshold: Threshold, calibration: JobCalibration | None
-) -> list[tuple[dict[str, str], Json, float | None]]:
+def _figures(results: Results, threshold: Threshold, calibration: JobCalibration | None) -> list[_Measured]:
     """The figures that a threshold is about, what each is of, and its coverage."""
     where = threshold.where
     if threshold.calibrated:
@@ -396,35 +389,33 @@ def _figures(
     if threshold.metric in ATOMIC:
         by = _grouping(where)
         return [
-            (
-                {key: total[key] for key in total["by"]},
-                _metric_of(threshold.metric, total),
-                coverage_of_total(total, threshold.metric),
-            )
-            for total in results["totals"]
-            if tuple(total["by"]) == by and all(total[key] == value for key, value in where.items())
+            (total.group, total.figure(threshold.metric), total.covered(threshold.metric))
+            for total in results.totals
+            if tuple(total.by) == by and where.items() <= total.group.items()
         ]
-    found: list[tuple[dict[str, str], Json, float | None]] = []
+    found: list[_Measured] = []
     if threshold.metric == REFUSAL_RATE:
         found += [
             ({"model": model, "framework": "atomic"}, rate, None)
             for model, rate in atomic_refusal_rates(results)
             if where.get("model") in {None, model}
         ]
-    for total in results.get("persona_score_totals", ()):
-        if where.get("model") in {None, total["model"]}:
-            of = {"model": total["model"]}
-            if "task" not in where:
-                of_what = of | ({"framework": "personagym"} if threshold.metric == REFUSAL_RATE else {})
-                found.append((of_what, total[threshold.metric], _share(total.get("coverage"))))
-            elif where["task"] in total["tasks"]:
-                task = total["tasks"][where["task"]]
-                found.append((of | {"task": where["task"]}, task, _share(task.get("coverage"))))
+    for total in results.persona_score_totals:
+        of = {"model": total.model}
+        if where.get("model") not in {None, total.model}:
+            continue
+        if threshold.metric == REFUSAL_RATE:
+            found.append((of | {"framework": "personagym"}, total.refusal_rate, _share(total.coverage)))
+        elif "task" not in where:
+            found.append((of, total.persona_score, _share(total.coverage)))
+        elif where["task"] in total.tasks:
+            task = total.tasks[where["task"]]
+            found.append((of | {"task": where["task"]}, task, _share(task.coverage)))
     return found
 
 
-def _share(coverage: Json | None) -> float | None:
-    return None if coverage is None else coverage["share"]
+def _share(coverage: Coverage | None) -> float | None:
+    return None if coverage is None else coverage.share
 
 
 def _grouping(where: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -436,13 +427,13 @@ def _grouping(where: Mapping[str, str]) -> tuple[str, ...] | None:
 def _check(
     threshold: Threshold,
     of: Mapping[str, str],
-    metric: Json,
+    metric: Metric,
     interval: IntervalKind,
     coverage: float | None,
     *,
     full: bool,
 ) -> GateCheck:
-    value = metric["value"]
+    value = metric.value
 
     def said(verdict: Verdict, reason: str, ends: tuple[float, float] | None = None) -> GateCheck:
         return GateCheck(
@@ -456,16 +447,16 @@ def _check(
         )
 
     if value is None:
-        return said("inconclusive", f"no value: {_words(metric['reason'])}")
+        return said("inconclusive", f"no value: {_words(metric.reason or '')}")
     name = INTERVAL_FIELDS[interval]
-    ends = metric.get(name)
+    ends: tuple[float, float] | None = getattr(metric, name)
     if ends is None:
         why = _words(
-            metric.get(f"{name}_reason") or f"there is none of this kind ({interval}) for this value"
+            getattr(metric, f"{name}_reason") or f"there is none of this kind ({interval}) for this value"
         )
         other = (
             "; use interval=runs to check these cells only"
-            if metric.get("ci95_runs") is not None and interval == "personas"
+            if metric.ci95_runs is not None and interval == "personas"
             else ""
         )
         return said("inconclusive", f"no interval: {why}{other}")

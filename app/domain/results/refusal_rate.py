@@ -1,13 +1,11 @@
 """How often a model refuses the atomic tasks, from a job's results. PersonaGym's results have such a figure themselves."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import Metric
+from app.domain.results.contract import Results
 from app.domain.statistics.groups import PersonaSample
-
-Json = Mapping[str, Any]
 
 SEED = 0
 """The rate is resampled when a gate asks for it, and shall then always get the same interval."""
@@ -15,31 +13,26 @@ SEED = 0
 NO_RESPONSE = "no_response: the model has written no response"
 
 
-def atomic_refusal_rates(results: Json) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each model's refusals among the responses that it wrote to atomic tasks, with intervals over personas and over runs.
-
-    Args:
-        results: The results document.
-    """
-    cells = [cell for cell in results.get("cells", ()) if cell["task"] not in _graded(results, cell["model"])]
+def atomic_refusal_rates(results: Results) -> Iterator[tuple[str, Metric]]:
+    """Each model's refusals among the responses that it wrote to atomic tasks, with intervals over personas and over runs."""
+    cells = [cell for cell in results.cells if cell.task not in _graded(results, cell.model)]
     if not cells:
         return
-    sample = PersonaSample([cell["persona"] for cell in cells], SEED)
-    for model in dict.fromkeys(cell["model"] for cell in cells):
+    sample = PersonaSample([cell.persona for cell in cells], SEED)
+    for model in dict.fromkeys(cell.model for cell in cells):
         # Traits that share a text are cells of their own, and the text is one.
-        texts = {
-            (cell["persona"], cell["task"]): cell["generation"] for cell in cells if cell["model"] == model
-        }
+        texts = {(cell.persona, cell.task): cell.generation for cell in cells if cell.model == model}
         personas = [persona for persona, _ in texts]
-        refused = [text["refused"] for text in texts.values()]
-        written = [text["refused"] + text["answered"] for text in texts.values()]
-        yield model, _rate(sample, personas, refused, written).to_json()
+        refused = [text.refused for text in texts.values()]
+        written = [text.refused + text.answered for text in texts.values()]
+        yield model, _rate(sample, personas, refused, written)
 
 
-def _graded(results: Json, model: str) -> frozenset[str]:
+def _graded(results: Results, model: str) -> frozenset[str]:
     """PersonaGym's tasks, whose responses may be judged by sentence besides."""
-    of_model = [total for total in results.get("persona_score_totals", ()) if total["model"] == model]
-    return frozenset(task for total in of_model for task in total["tasks"])
+    return frozenset(
+        task for total in results.persona_score_totals if total.model == model for task in total.tasks
+    )
 
 
 def _rate(sample: PersonaSample, personas: list[str], refused: list[int], written: list[int]) -> Metric:

@@ -9,14 +9,15 @@ from typing import Any
 import pyarrow as pa
 
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
-from app.reports.exports.columns import VERDICT_COLUMNS, Asked, Column, Record, Source, Table
+from app.domain.results.contract import Results
+from app.reports.exports.columns import VERDICT_COLUMNS, Asked, Column, Source, Table
 
 BATCH_CHARACTERS = 4_000_000
 """A batch ends with the response whose texts bring it to so many: a page that repeats huge texts in many rows becomes several batches."""
 
 
-def table_batch(table: Table, results: Record) -> pa.RecordBatch:
-    """All rows of a table of the results document."""
+def table_batch(table: Table, results: Results) -> pa.RecordBatch:
+    """All rows of a table of the results."""
     records = list(table.records(results))
     return _batch(table.columns, {Source.RECORD: records}, {Source.RECORD: range(len(records))})
 

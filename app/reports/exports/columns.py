@@ -7,15 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic import BaseModel
 
 from app.domain.judging.judged_response import UnitVerdict
+from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.registry import BY_NAME, METRICS
+from app.domain.results.contract import Results
 from app.domain.results.grouping_check import CHECK_METRICS
 
 Value = str | int | float | bool | None
-Record = Mapping[str, Any]
-"""A part of the results document."""
+Record: TypeAlias = BaseModel | Mapping[str, Any]
+"""A part of the results, or what a row has beside it."""
 
 
 class ColumnType(StrEnum):
@@ -194,11 +198,19 @@ def _record(name: str, type_: ColumnType, meaning: str, path: str = "") -> Colum
         for step in steps:
             if record is None:
                 return None
-            record = record[int(step)] if isinstance(record, list | tuple) else record.get(step)
+            record = _at(record, step)
         found: Value = record
         return found
 
     return Column(name, type_, meaning, read)
+
+
+def _at(record: Any, step: str) -> Any:
+    if isinstance(record, dict):
+        return record.get(step)
+    if isinstance(record, tuple):
+        return record[int(step)]
+    return getattr(record, step) if step in record.model_fields_set else None
 
 
 def _metric(name: str, path: str, value: str, prefix: str = "") -> tuple[Column, ...]:
@@ -329,7 +341,7 @@ JUDGING_CHECK_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the results document.
+    """A table of the results.
 
     Attributes:
         columns: Its columns.
@@ -337,32 +349,30 @@ class Table:
     """
 
     columns: tuple[Column, ...]
-    records: Callable[[Record], Iterable[Record]]
+    records: Callable[[Results], Iterable[Record]]
 
 
-def _persona_scores(results: Record) -> Iterator[Record]:
-    for one in results["persona_scores"]:
-        whose = {"model": one["model"], "persona": one["persona"], "simulated": results["simulated"]}
-        tasks = one["tasks"].values()
-        for id_, task in one["tasks"].items():
-            yield {**whose, "scope": "task", "task": id_, **task}
+def _persona_scores(results: Results) -> Iterator[Record]:
+    for one in results.persona_scores:
+        whose = {"model": one.model, "persona": one.persona, "simulated": results.simulated}
+        for id_, task in one.tasks.items():
+            yield {**whose, "scope": "task", "task": id_, **dict(task)}
         yield {
             **whose,
             "scope": "persona",
-            **one["persona_score"],
-            "questions": sum(task["questions"] for task in tasks),
-            "grades": {name: sum(task["grades"].get(name, 0) for task in tasks) for name in GRADE_STATUSES},
-            "responses": one["responses"],
+            **dict(one.persona_score),
+            "questions": sum(task.questions for task in one.tasks.values()),
+            "grades": UnitCounts.sum([task.grades for task in one.tasks.values()]),
+            "responses": one.responses,
         }
 
 
-def _judging_check(results: Record) -> Iterable[Record]:
-    found: Iterable[Record] = (results.get("judging_check") or {}).get("agreement", ())
-    return found
+def _judging_check(results: Results) -> Iterable[Record]:
+    return () if results.judging_check is None else results.judging_check.agreement
 
 
 TABLES = {
-    "cells": Table(CELL_COLUMNS, lambda results: results["cells"]),
+    "cells": Table(CELL_COLUMNS, lambda results: results.cells),
     "persona_scores": Table(PERSONA_SCORE_COLUMNS, _persona_scores),
     "judging_check": Table(JUDGING_CHECK_COLUMNS, _judging_check),
 }

@@ -8,8 +8,9 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from app.domain.judging.judged_response import JudgedResponse
+from app.domain.results.contract import Results
 from app.reports.exports.batches import page_batches, table_batch
-from app.reports.exports.columns import TABLES, VERDICT_COLUMNS, Column, Record
+from app.reports.exports.columns import TABLES, VERDICT_COLUMNS, Column
 
 
 class Writer(Protocol):
@@ -32,7 +33,7 @@ Format: TypeAlias = Callable[[Sequence[Column]], Writer]
 """A format: makes a writer of a table with these columns."""
 
 
-def write_table(format_: Format, name: str, results: Record) -> bytes:
+def write_table(format_: Format, name: str, results: Results) -> bytes:
     """A file of one of :data:`TABLES`."""
     table = TABLES[name]
     file = format_(table.columns)

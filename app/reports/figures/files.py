@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from app.domain.results.baselines import Baselines
+from app.domain.results.contract import Results
 from app.reports.figures import plots
 from app.reports.figures.plot import Plot, png, svg
 from app.reports.views.distributions import distributions
@@ -18,39 +20,41 @@ NOTE = "Simulated: these values describe no real model."
 
 
 def figure_file(
-    results: Json,
+    results: Results,
     name: str,
     *,
     model: str,
     distances: Sequence[Json],
-    baselines: Json,
+    baselines: Baselines,
     file_format: str,
     theme: str | None,
 ) -> bytes | None:
     """A figure's bytes; ``None`` where the job has nothing to show in it.
 
     Args:
-        results: The results document.
+        results: The job's.
         name: The figure's name.
         model: Whose figure, for those of one model.
         distances: Those of :func:`~app.reports.views.run_matrices.varying_cells`, for ``runs``.
-        baselines: All published figures, in the form of ``/v1/baselines``.
+        baselines: All published figures.
         file_format: ``"svg"`` or ``"png"``.
         theme: ``"light"``, ``"dark"`` or ``None``.
     """
     plot = _plot(results, name, model, distances, baselines)
     if plot is None:
         return None
-    note = NOTE if results["simulated"] else ""
+    note = NOTE if results.simulated else ""
     return png(plot, theme, note) if file_format == "png" else svg(plot, theme, note).encode()
 
 
-def _plot(results: Json, name: str, model: str, distances: Sequence[Json], baselines: Json) -> Plot | None:
-    cells, level_bounds = results["cells"], LevelBounds(results["cells"])
+def _plot(
+    results: Results, name: str, model: str, distances: Sequence[Json], baselines: Baselines
+) -> Plot | None:
+    cells, level_bounds = results.cells, LevelBounds.of(results.cells)
     summary = Summary(results, level_bounds)
 
     def published(paper: str) -> Plot | None:
-        found = [each for each in leaderboards(results, baselines) if each.source["id"] == paper]
+        found = [each for each in leaderboards(results, baselines) if each.source.id == paper]
         return plots.published_plot(found[0]) if found else None
 
     def scores() -> Plot | None:

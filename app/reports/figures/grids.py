@@ -65,9 +65,9 @@ def draw_runs(matrices: Sequence[RunMatrix], palette: Palette) -> Figure:
                 axes.add_patch(PathPatch(boxes(squares), facecolor=palette[role], linewidth=0))
         cell = matrix.cell
         words = (
-            f"{cell['metrics']['rc_atom']['value']:.2f}  {cell['persona']}".replace("-0", "−0"),
-            f"{cell['task'].replace('_', ' ')} · {cell['dimension']} {cell['level']}",
-            cell["model"],
+            f"{cell.metrics['rc_atom'].value:.2f}  {cell.persona}".replace("-0", "−0"),
+            f"{cell.task.replace('_', ' ')} · {cell.dimension} {cell.level}",
+            cell.model,
         )
         for n, line in enumerate(words):
             axes.annotate(

@@ -4,10 +4,10 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from app.domain.metrics.definition import Family
 from app.domain.metrics.registry import BY_NAME, names, range_of
+from app.domain.results.contract import CellResult
 from app.reports.figures.grids import draw_heat_map, draw_runs
 from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
@@ -19,7 +19,6 @@ from app.reports.views.persona_scores import PersonaScores
 from app.reports.views.run_matrices import RunMatrix
 from app.reports.views.summary import HeatMap, ModelRow, task_rank
 
-Json = Mapping[str, Any]
 _RowKey = tuple[tuple[int, str], str, str]
 _CellKey = tuple[tuple[int, str], str, str, str]
 """A row's group, persona and dimension; a cell's task besides."""
@@ -60,11 +59,15 @@ def persona_scores_plot(gym: PersonaScores | None) -> Plot | None:
         return None
     tasks = _lowest_tasks(gym)
     found = {
-        total["model"]: [total["persona_score"], *(total["tasks"][task] for task in tasks)]
-        for total in gym.models
+        total.model: [total.persona_score, *(total.tasks[task] for task in tasks)] for total in gym.models
     }
-    rows = [Row(model, [_point(metric) for metric in metrics]) for model, metrics in found.items()]
-    said = "; ".join(f"{model}: {_said(**_point_json(metrics[0]))}" for model, metrics in found.items())
+    rows = [
+        Row(model, [Point(metric.value, metric.ci95) for metric in metrics])
+        for model, metrics in found.items()
+    ]
+    said = "; ".join(
+        f"{model}: {_said(metrics[0].value, metrics[0].ci95)}" for model, metrics in found.items()
+    )
     columns = [_grade("PersonaScore"), *map(_grade, tasks)]
     title = "PersonaScores, 1 to 5, with 95 % intervals across personas"
     if len(tasks) < len(gym.tasks):
@@ -78,10 +81,12 @@ def published_plot(found: Leaderboard) -> Plot | None:
         Row(row.model, [Point(row.entries[n].value, row.entries[n].ci95) for n in found.metrics], row.own)
         for row in found.rows
     ]
-    gym = found.source["id"] == PERSONAGYM
+    gym = found.source.id == PERSONAGYM
     columns = [_grade(n) if gym else ATOMIC_COLUMNS[n] for n in found.metrics]
     said = "; ".join(_row_in_words(row, found.metrics[0]) for row in found.rows)
-    title = f"Compared with the {found.published} models of {found.source['tables']} (published values are hollow)"
+    title = (
+        f"Compared with the {found.published} models of {found.source.tables} (published values are hollow)"
+    )
     return _intervals("published_persona_scores" if gym else "published", title, said, columns, rows)
 
 
@@ -105,16 +110,14 @@ def scores_plot(groups: Sequence[tuple[LevelBound, Sequence[Distribution]]]) -> 
 
 
 def cells_plot(
-    cells: Sequence[Json], level_bounds: LevelBounds, model: str, name: str = "cells"
+    cells: Sequence[CellResult], level_bounds: LevelBounds, model: str, name: str = "cells"
 ) -> Plot | None:
     """How often each score was given in each of a model's cells; ``None`` without a score."""
-    own = [cell for cell in cells if cell["model"] == model]
-    every = sorted({cell["task"] for cell in own}, key=task_rank)
+    own = [cell for cell in cells if cell.model == model]
+    every = sorted({cell.task for cell in own}, key=task_rank)
     tasks = every[:CELL_TASKS]
     bars = {
-        (_group(cell, level_bounds), cell["persona"], cell["dimension"], cell["task"]): cell_bars(
-            cell, level_bounds
-        )
+        (_group(cell, level_bounds), cell.persona, cell.dimension, cell.task): cell_bars(cell, level_bounds)
         for cell in own
     }
     if not any(bars.values()):
@@ -155,7 +158,7 @@ def heat_map_plot(found: HeatMap) -> Plot:
 def runs_plot(matrices: Sequence[RunMatrix]) -> Plot | None:
     """Run by run in the cells that vary most; ``None`` where there is none."""
     said = "; ".join(
-        f"{m.cell['persona']}, {m.cell['task']}, {m.cell['model']}: RC_atom {m.cell['metrics']['rc_atom']['value']:.2f}, "
+        f"{m.cell.persona}, {m.cell.task}, {m.cell.model}: RC_atom {m.cell.metrics['rc_atom'].value:.2f}, "
         f"runs {m.farthest[0]} and {m.farthest[1]} of {m.runs} differ most, by {m.farthest[2]:.2f} points"
         for m in matrices
     )
@@ -179,19 +182,10 @@ def _lowest_tasks(gym: PersonaScores) -> Sequence[str]:
     """The tasks, in their order, of which a model has the lowest scores, as many as there is room for."""
 
     def lowest(task: str) -> tuple[float, int]:
-        values = [value for total in gym.models if (value := total["tasks"][task]["value"]) is not None]
+        values = [value for total in gym.models if (value := total.tasks[task].value) is not None]
         return min(values, default=math.inf), gym.tasks.index(task)
 
     return sorted(sorted(gym.tasks, key=lowest)[:GYM_TASKS], key=gym.tasks.index)
-
-
-def _point(metric: Json) -> Point:
-    return Point(**_point_json(metric))
-
-
-def _point_json(metric: Json) -> dict[str, Any]:
-    ends = metric.get("ci95")
-    return {"value": metric["value"], "ci95": None if ends is None else (ends[0], ends[1])}
 
 
 def _said(value: float | None, ci95: tuple[float, float] | None = None) -> str:
@@ -214,7 +208,7 @@ def _weakest(bars: Mapping[_CellKey, Sequence[Bar]]) -> list[_RowKey]:
     return sorted(share, key=lambda row: (share[row], row))[:CELL_ROWS]
 
 
-def _group(cell: Json, level_bounds: LevelBounds) -> tuple[int, str]:
+def _group(cell: CellResult, level_bounds: LevelBounds) -> tuple[int, str]:
     """A cell's level, the highest first; unknown ones last."""
-    bound = level_bounds.find(cell["dimension"], cell["level"])
-    return (1 if bound is None else -bound.rank), cell["level"]
+    bound = level_bounds.find(cell.dimension, cell.level)
+    return (1 if bound is None else -bound.rank), cell.level

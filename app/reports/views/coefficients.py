@@ -1,13 +1,13 @@
 """Correlations between metrics as a page shows them: Tables 4 and 8, and by length (atomic paper, section 6)."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from app.domain.metrics.metric import Metric
+from app.domain.results.contract import Results
 from app.domain.results.correlations import ATOMIC, COLUMNS, LENGTH_METRICS, RESPONSE
-
-Json = Mapping[str, Any]
+from app.domain.results.results import LengthEffect
 
 ROWS = (*RESPONSE, *ATOMIC[:-1])
 
@@ -22,20 +22,20 @@ class Coefficients:
             sentences and with that of scored ones.
     """
 
-    rows: Sequence[tuple[str, Sequence[Json | None]]]
-    lengths: Sequence[tuple[str | None, Sequence[Json | None]]]
+    rows: Sequence[tuple[str, Sequence[Metric | None]]]
+    lengths: Sequence[tuple[str | None, Sequence[Metric | None]]]
     columns: Sequence[str] = COLUMNS
     length_metrics: Sequence[str] = LENGTH_METRICS
 
 
-def coefficients(results: Json) -> Coefficients | None:
-    """The correlations of a results document; ``None`` where it has none, as with two cells."""
-    pairs = {frozenset(found["metrics"]): found["r"] for found in results.get("correlations", [])}
-    if all(r["value"] is None for r in pairs.values()):
+def coefficients(results: Results) -> Coefficients | None:
+    """The correlations of a job; ``None`` where it has none, as with two cells."""
+    pairs = {frozenset(found.metrics): found.r for found in results.correlations}
+    if all(r.value is None for r in pairs.values()):
         return None
-    lengths: dict[str | None, dict[str, Json]] = defaultdict(dict)
-    for found in results["length_effects"]:
-        lengths[found["task"]][found["metric"]] = found
+    lengths: dict[str | None, dict[str, LengthEffect]] = defaultdict(dict)
+    for found in results.length_effects:
+        lengths[found.task][found.metric] = found
     return Coefficients(
         rows=[
             # What stands in a row above is left out, as in Table 8; a pair has no r in results from before its metrics.
@@ -43,7 +43,11 @@ def coefficients(results: Json) -> Coefficients | None:
             for place, row in enumerate(ROWS)
         ],
         lengths=[
-            (task, [by.get(name, {}).get(of) for name in LENGTH_METRICS for of in ("units", "scored_units")])
+            (task, [r for name in LENGTH_METRICS for r in _of_length(by.get(name))])
             for task, by in lengths.items()
         ],
     )
+
+
+def _of_length(found: LengthEffect | None) -> tuple[Metric | None, Metric | None]:
+    return (None, None) if found is None else (found.units, found.scored_units)

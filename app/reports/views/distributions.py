@@ -3,11 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from app.domain.results.contract import CellResult
 from app.reports.views.level_bounds import LevelBound, LevelBounds
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +43,15 @@ class Distribution:
 
 
 def distributions(
-    cells: Sequence[Json], level_bounds: LevelBounds, models: Sequence[str]
+    cells: Sequence[CellResult], level_bounds: LevelBounds, models: Sequence[str]
 ) -> list[tuple[LevelBound, list[Distribution]]]:
     """Every level, the highest first, with a distribution for each of ``models`` that has scores there."""
     counts: dict[tuple[LevelBound, str], Counter[int]] = defaultdict(Counter)
     for cell in cells:
-        bound = level_bounds.find(cell["dimension"], cell["level"])
+        bound = level_bounds.find(cell.dimension, cell.level)
         scores = _scores(cell)
         if bound is not None and any(scores.values()):
-            counts[bound, cell["model"]].update(scores)
+            counts[bound, cell.model].update(scores)
     return [
         (
             bound,
@@ -67,15 +65,15 @@ def distributions(
     ]
 
 
-def cell_bars(cell: Json, level_bounds: LevelBounds) -> tuple[Bar, ...]:
+def cell_bars(cell: CellResult, level_bounds: LevelBounds) -> tuple[Bar, ...]:
     """One cell's scores, lowest first; empty where it has none."""
-    bound, scores = level_bounds.find(cell["dimension"], cell["level"]), _scores(cell)
+    bound, scores = level_bounds.find(cell.dimension, cell.level), _scores(cell)
     return () if bound is None or not any(scores.values()) else _bars(scores, bound)
 
 
-def _scores(cell: Json) -> dict[int, int]:
+def _scores(cell: CellResult) -> dict[int, int]:
     """How many verdicts have each score; results of an earlier release do not say."""
-    return {int(score): count for score, count in cell.get("scores", {}).items()}
+    return {int(score): count for score, count in cell.scores.items()}
 
 
 def _bars(counts: Mapping[int, int], bound: LevelBound) -> tuple[Bar, ...]:

@@ -3,15 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Literal, TypeAlias
 
 from app.domain.metrics.definition import Family
 from app.domain.metrics.registry import names
+from app.domain.personagym.scores import Spread
+from app.domain.results.baselines import BaselineCell, Baselines, BaselineScores, BaselineSource
+from app.domain.results.contract import CellResult, Results, TotalResult
+from app.domain.results.personagym_results import PersonaScoreTotal
 
-Json = Mapping[str, Any]
+_Cell: TypeAlias = CellResult | BaselineCell
 
 PERSONA_SCORE = "persona_score"
-ATOMIC, PERSONAGYM = "atomic", "personagym"
+ATOMIC: Literal["atomic"] = "atomic"
+PERSONAGYM: Literal["personagym"] = "personagym"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Leaderboard:
     """The job's models ranked together with one paper's.
 
     Attributes:
-        source: The paper, in the form of ``/v1/baselines``.
+        source: The paper.
         metrics: The metrics' names; the first decides the order.
         rows: The highest first, those without the figure last.
         published: How many of them are the paper's.
@@ -63,7 +68,7 @@ class Leaderboard:
         places: Of each of the job's models, how many published ones are above it; by model.
     """
 
-    source: Json
+    source: BaselineSource
     metrics: Sequence[str]
     rows: Sequence[LeaderboardRow]
     published: int
@@ -73,98 +78,99 @@ class Leaderboard:
     places: Mapping[str, int]
 
 
-def leaderboards(results: Json, baselines: Json) -> list[Leaderboard]:
+def leaderboards(results: Results, baselines: Baselines) -> list[Leaderboard]:
     """A leaderboard for each paper that has anything in common with the job.
 
     Args:
-        results: The results document.
-        baselines: The published figures, all of them, in the form of ``/v1/baselines``.
+        results: The job's.
+        baselines: The published figures, all of them.
     """
-    sources = {source["id"]: source for source in baselines["sources"]}
+    sources = {source.id: source for source in baselines.sources}
     found = (_atomic(results, baselines, sources[ATOMIC]), _gym(results, baselines, sources[PERSONAGYM]))
     return [each for each in found if each is not None]
 
 
-def _atomic(results: Json, baselines: Json, source: Json) -> Leaderboard | None:
-    own = {_place(cell) for cell in results["cells"]}
-    published = {_place(cell) for cell in baselines["cells"]}
+def _atomic(results: Results, baselines: Baselines, source: BaselineSource) -> Leaderboard | None:
+    own = {_place(cell) for cell in results.cells}
+    published = {_place(cell) for cell in baselines.cells}
     # What one model refuses to play is no reason to place it above those that played it.
-    lacking = {_place(cell) for cell in results["cells"] if cell["metrics"]["acc_atom"]["value"] is None}
+    lacking = {_place(cell) for cell in results.cells if cell.metrics["acc_atom"].value is None}
     left_out = len(own & published & lacking)
     shared = (own & published) - lacking
     if not shared:
         return None
-    totals = {total["model"]: total for total in results["totals"] if total["by"] == ["model"]}
+    totals = {total.model: total for total in results.totals if total.by == ["model"]}
     rows = [
-        *_over_cells(results["cells"], shared, totals if own == shared else {}, own=True),
-        *_over_cells(baselines["cells"], shared, {}, own=False),
+        *_over_cells(results.cells, shared, totals if own == shared else {}, own=True),
+        *_over_cells(baselines.cells, shared, {}, own=False),
     ]
     return _leaderboard(
         source, names(Family.ATOMIC), rows, shared=len(shared), in_paper=len(published), left_out=left_out
     )
 
 
-def _place(cell: Json) -> tuple[str, str, str, str]:
-    return cell["persona"], cell["task"], cell["dimension"], cell["level"]
+def _place(cell: _Cell) -> tuple[str, str, str, str]:
+    return cell.persona, cell.task, cell.dimension, cell.level
 
 
 def _over_cells(
-    cells: Sequence[Json], shared: set[tuple[str, str, str, str]], totals: Mapping[str, Json], *, own: bool
+    cells: Sequence[_Cell],
+    shared: set[tuple[str, str, str, str]],
+    totals: Mapping[str, TotalResult],
+    *,
+    own: bool,
 ) -> list[LeaderboardRow]:
     """Each model's means over the shared cells; intervals where these are all that its totals are over."""
-    by_model: dict[str, list[Json]] = {}
+    by_model: dict[str, list[_Cell]] = {}
     for cell in cells:
         if _place(cell) in shared:
-            by_model.setdefault(cell["model"], []).append(cell)
+            by_model.setdefault(cell.model, []).append(cell)
     return [
         LeaderboardRow(
             model,
             own,
-            any(cell["simulated"] for cell in found),
+            any(cell.simulated for cell in found),
             {name: _mean(found, name, totals.get(model)) for name in names(Family.ATOMIC)},
         )
         for model, found in by_model.items()
     ]
 
 
-def _mean(cells: Sequence[Json], name: str, total: Json | None) -> Entry:
-    found = [cell["metrics"][name]["value"] for cell in cells if name in cell["metrics"]]
-    values = [value for value in found if value is not None]
-    ends = None if total is None else total["metrics"].get(name, {}).get("ci95")
-    return Entry(fmean(values) if values else None, len(values), None if ends is None else (ends[0], ends[1]))
+def _mean(cells: Sequence[_Cell], name: str, total: TotalResult | None) -> Entry:
+    values = [value for cell in cells if (value := cell.metrics[name].value) is not None]
+    ends = None if total is None else total.metrics[name].ci95
+    return Entry(fmean(values) if values else None, len(values), ends)
 
 
-def _gym(results: Json, baselines: Json, source: Json) -> Leaderboard | None:
-    totals: Sequence[Json] = results.get("persona_score_totals", [])
-    published: Sequence[Json] = baselines["persona_score_totals"]
-    tasks = [task for task in published[0]["tasks"] if totals and task in totals[0]["tasks"]]
+def _gym(results: Results, baselines: Baselines, source: BaselineSource) -> Leaderboard | None:
+    totals, published = results.persona_score_totals, baselines.persona_score_totals
+    tasks = [task for task in published[0].tasks if totals and task in totals[0].tasks]
     if not tasks:
         return None
-    whole = len(tasks) == published[0]["tasks_in_paper"] == len(totals[0]["tasks"])
+    whole = len(tasks) == published[0].tasks_in_paper == len(totals[0].tasks)
     metrics = [PERSONA_SCORE, *tasks] if whole else tasks
     rows = [
-        *(_graded(total, metrics, own=True, simulated=results["simulated"]) for total in totals),
+        *(_graded(total, metrics, own=True, simulated=results.simulated) for total in totals),
         *(_graded(total, metrics, own=False, simulated=False) for total in published),
     ]
     return _leaderboard(source, metrics, rows)
 
 
-def _graded(total: Json, metrics: Sequence[str], *, own: bool, simulated: bool) -> LeaderboardRow:
-    scores = total["tasks"] | {PERSONA_SCORE: total.get(PERSONA_SCORE)}
+def _graded(
+    total: PersonaScoreTotal | BaselineScores, metrics: Sequence[str], *, own: bool, simulated: bool
+) -> LeaderboardRow:
+    scores: dict[str, Spread] = dict(total.tasks)
+    if total.persona_score is not None:
+        scores[PERSONA_SCORE] = total.persona_score
     entries = {
-        name: Entry(
-            scores[name]["value"],
-            scores[name]["n"],
-            tuple(ends) if (ends := scores[name].get("ci95")) else None,
-            scores[name]["sd"],
-        )
+        name: Entry(scores[name].value, scores[name].n, scores[name].ci95, scores[name].sd)
         for name in metrics
     }
-    return LeaderboardRow(total["model"], own, simulated, entries)
+    return LeaderboardRow(total.model, own, simulated, entries)
 
 
 def _leaderboard(
-    source: Json,
+    source: BaselineSource,
     metrics: Sequence[str],
     rows: Sequence[LeaderboardRow],
     *,

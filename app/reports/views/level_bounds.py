@@ -1,11 +1,12 @@
 """The bounds of a persona's level on a scale, and how far scores lie outside."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.judged_response import JudgedUnit, UnitVerdict
+from app.domain.results.contract import CellResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,25 @@ class LevelBound:
 
 
 class LevelBounds:
-    """The bounds of every dimension and level of a job."""
+    """The bounds of every dimension and level of a job, each with its scale."""
 
-    def __init__(self, cells: Sequence[Mapping[str, Any]]) -> None:
-        self._found = {(cell["dimension"], cell["level"]): _level_bound(cell) for cell in cells}
+    def __init__(self, scales: Mapping[tuple[str, str], Scale]) -> None:
+        self._found = {key: _level_bound(scale, key[1]) for key, scale in scales.items()}
+
+    @classmethod
+    def of(cls, cells: Iterable[CellResult]) -> Self:
+        """Those of a job's results."""
+        return cls(
+            {
+                (cell.dimension, cell.level): Scale(
+                    cell.scale.minimum,
+                    cell.scale.maximum,
+                    tuple(cell.scale.levels),
+                    not_applicable=cell.scale.minimum - 1,
+                )
+                for cell in cells
+            }
+        )
 
     def find(self, dimension: str, level: str) -> LevelBound | None:
         """The bounds of a persona's level; ``None`` where no score of the scale lies in a level of that name."""
@@ -65,12 +81,10 @@ class LevelBounds:
         return max(outside, key=lambda found: abs(found[1]), default=None)
 
 
-def _level_bound(cell: Mapping[str, Any]) -> LevelBound | None:
-    minimum, maximum, level = cell["scale"]["minimum"], cell["scale"]["maximum"], cell["level"]
-    levels = tuple(cell["scale"].get("levels", Scale().levels))
-    scale = Scale(minimum, maximum, levels, not_applicable=minimum - 1)
+def _level_bound(scale: Scale, level: str) -> LevelBound | None:
+    minimum, maximum = scale.minimum, scale.maximum
     scores = [score for score in range(minimum, maximum + 1) if scale.level_of(score) == level]
     if not scores:
         return None
-    rank = levels.index(level)
+    rank = scale.levels.index(level)
     return LevelBound(minimum, maximum, level, rank, *scale.bounds()[rank], (scores[0], scores[-1]))

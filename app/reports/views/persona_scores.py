@@ -1,12 +1,15 @@
-"""PersonaGym's part of the results document as a page shows it (PersonaGym paper, Table 1)."""
+"""PersonaGym's part of the results as a page shows it (PersonaGym paper, Table 1)."""
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Json = Mapping[str, Any]
+from app.domain.metrics.metric import Metric
+from app.domain.personagym.agreement import GradeAgreement
+from app.domain.personagym.scores import PersonaResult
+from app.domain.results.contract import Results
+from app.domain.results.personagym_results import PersonaScoreTotal
 
 PERSONA_ROWS = 40
 """Personas that are shown, those with the lowest PersonaScore; a job of 50 personas has as many for each model."""
@@ -22,61 +25,61 @@ class PersonaScores:
     Attributes:
         tasks: Ids of the tasks, in the job's order.
         tasks_in_paper: How many tasks the paper's PersonaScore is over.
-        models: The document's totals, the highest PersonaScore first (see :meth:`compared`) and those without one last.
-        personas: The document's scores by persona and model, the lowest first, at most ``PERSONA_ROWS``.
+        models: The totals, the highest PersonaScore first (see :meth:`compared`) and those without one last.
+        personas: The scores by persona and model, the lowest first, at most ``PERSONA_ROWS``.
         personas_in_all: How many of these there are.
-        agreement: The document's judge agreement, by task.
+        agreement: The judges' agreement, by task.
         alone: Whether all of the job's tasks are PersonaGym's, so that PersonaScore is its main result.
     """
 
     tasks: Sequence[str]
     tasks_in_paper: int
-    models: Sequence[Json]
-    personas: Sequence[Json]
+    models: Sequence[PersonaScoreTotal]
+    personas: Sequence[PersonaResult]
     personas_in_all: int
-    agreement: Mapping[str, Sequence[Json]]
+    agreement: Mapping[str, Sequence[GradeAgreement]]
     alone: bool
 
     @property
-    def ranked(self) -> Sequence[Json]:
+    def ranked(self) -> Sequence[PersonaScoreTotal]:
         """The models that have a PersonaScore, the highest first."""
-        return [total for total in self.models if _value(total) is not None]
+        return [total for total in self.models if total.persona_score.value is not None]
 
     @staticmethod
-    def compared(total: Json) -> Json:
+    def compared(total: PersonaScoreTotal) -> Metric:
         """The figure by which models are ordered: PersonaScore, over the same personas for all of them."""
-        matched: Json | None = total.get("matched")
-        return matched if matched and matched["value"] is not None else total["persona_score"]
+        matched = total.matched
+        return matched if matched is not None and matched.value is not None else total.persona_score
 
     @property
     def highest(self) -> Mapping[str, float]:
         """The best mean of each task, where there are models to compare."""
         found = {}
         for task in self.tasks:
-            values = [total["tasks"][task]["value"] for total in self.models]
+            values = [total.tasks[task].value for total in self.models]
             known = [value for value in values if value is not None]
             if len(known) > 1:
                 found[task] = max(known)
         return found
 
 
-def persona_scores(results: Json) -> PersonaScores | None:
+def persona_scores(results: Results) -> PersonaScores | None:
     """What the results say about PersonaGym's tasks; ``None`` if the job has none of them."""
-    if "persona_score_totals" not in results:
+    if not results.graded:
         return None
-    rows: Sequence[Json] = results["persona_scores"]
-    tasks = list(rows[0]["tasks"]) if rows else []
-    agreement: dict[str, list[Json]] = defaultdict(list)
-    for found in results["judge_agreement"]:
-        agreement[found["task"]].append(found)
+    rows = results.persona_scores
+    tasks = list(rows[0].tasks) if rows else []
+    agreement: dict[str, list[GradeAgreement]] = defaultdict(list)
+    for found in results.judge_agreement:
+        agreement[found.task].append(found)
     return PersonaScores(
         tasks=tasks,
-        tasks_in_paper=rows[0]["tasks_in_paper"] if rows else 0,
-        models=sorted(results["persona_score_totals"], key=_place),
-        personas=sorted(rows, key=lambda row: _value(row, missing=math.inf))[:PERSONA_ROWS],
+        tasks_in_paper=rows[0].tasks_in_paper if rows else 0,
+        models=sorted(results.persona_score_totals, key=_place),
+        personas=sorted(rows, key=lambda row: _or_infinite(row.persona_score.value))[:PERSONA_ROWS],
         personas_in_all=len(rows),
         agreement=agreement,
-        alone={cell["task"] for cell in results["cells"]} <= set(tasks),
+        alone={cell.task for cell in results.cells} <= set(tasks),
     )
 
 
@@ -90,11 +93,10 @@ def score_share(score: float) -> float:
     return (score - _LOWEST) / (_HIGHEST - _LOWEST)
 
 
-def _place(total: Json) -> float:
-    value = PersonaScores.compared(total)["value"]
+def _place(total: PersonaScoreTotal) -> float:
+    value = PersonaScores.compared(total).value
     return math.inf if value is None else -value
 
 
-def _value(row: Json, missing: Any = None) -> Any:
-    value = row["persona_score"]["value"]
-    return missing if value is None else value
+def _or_infinite(value: float | None) -> float:
+    return math.inf if value is None else value

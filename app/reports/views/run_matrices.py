@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from app.domain.metrics.metric import FloatArray, IntArray
+from app.domain.results.contract import CellResult
 
 Json = Mapping[str, Any]
 
@@ -22,12 +24,12 @@ class RunMatrix:
     """One cell's runs against each other.
 
     Attributes:
-        cell: The cell of the results document.
+        cell: Which cell.
         steps: Shape (n, n), a row and a column for each run that has a score: from 0 (farthest apart) to ``STEPS`` - 1 (alike), or ``UNKNOWN``.
         farthest: The two runs that are farthest apart, and their distance; a mean over judges.
     """
 
-    cell: Json
+    cell: CellResult
     steps: IntArray
     farthest: tuple[int, int, float]
 
@@ -37,24 +39,24 @@ class RunMatrix:
         return len(self.steps)
 
 
-def varying_cells(cells: Sequence[Json]) -> list[Json]:
+def varying_cells(cells: Sequence[CellResult]) -> list[CellResult]:
     """The few cells with the lowest RC_atom, the lowest first."""
-    known = [cell for cell in cells if cell["metrics"]["rc_atom"]["value"] is not None]
-    return sorted(known, key=lambda cell: cell["metrics"]["rc_atom"]["value"])[:MATRICES]
+    known = [(found, cell) for cell in cells if (found := cell.metrics["rc_atom"].value) is not None]
+    return [cell for _, cell in sorted(known, key=itemgetter(0))][:MATRICES]
 
 
-def run_matrices(cells: Sequence[Json], distances: Sequence[Json]) -> list[RunMatrix]:
+def run_matrices(cells: Sequence[CellResult], distances: Sequence[Json]) -> list[RunMatrix]:
     """The matrices of some cells.
 
     Args:
-        cells: Of the results document.
+        cells: Of the results.
         distances: Each one's distances, as ``/v1/jobs/{id}/distances`` tells them.
     """
     drawn = (_matrix(cell, found) for cell, found in zip(cells, distances, strict=True))
     return [matrix for matrix in drawn if matrix is not None]
 
 
-def _matrix(cell: Json, found: Json) -> RunMatrix | None:
+def _matrix(cell: CellResult, found: Json) -> RunMatrix | None:
     far = _over_judges([judge["distances"] for judge in found["by_judge"]])
     heard = [place for place in range(len(far)) if not np.isnan(far[place, place])][:MOST_RUNS]
     runs, far = [found["runs"][place]["run"] for place in heard], far[np.ix_(heard, heard)]

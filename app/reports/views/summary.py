@@ -1,17 +1,18 @@
-"""The results document as a page shows it: models, weakest spots, excluded data."""
+"""The results as a page shows them: models, weakest spots, excluded data."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 from app.domain.metrics.definition import Family
-from app.domain.metrics.metric import NOT_COMPUTED
+from app.domain.metrics.metric import Metric
 from app.domain.metrics.registry import BY_NAME, names
+from app.domain.results.contract import CellMetrics, CellResult, Results, TotalResult
+from app.domain.results.coverage import Coverage
+from app.domain.results.missing import Corrected
 from app.reports.exports.columns import GENERATION_COUNTS, UNIT_STATUSES
 from app.reports.views.level_bounds import LevelBounds
-
-Json = Mapping[str, Any]
 
 SUMMARY_METRICS = names(Family.ATOMIC, Family.RESPONSE)
 CORRECTED_METRICS = names(Family.CORRECTED)
@@ -54,9 +55,9 @@ class ModelRow:
         figures: By metric.
         best: The metrics in which no other model is better; empty if it is the only one.
         units: Its judged sentences by status.
-        generation: Its responses by what became of them; ``None`` where the document does not say.
+        generation: Its responses by what became of them; ``None`` where the results do not say.
         matched: Its ACC_atom over the cells of which every model has one; ``None`` where these are all cells.
-        coverage: The share of its planned verdicts that count, in the document's form; ``None`` where it does not say.
+        coverage: The share of its planned verdicts that count; ``None`` where the results do not say.
         corrected: What missing responses and verdicts can do to its ACC_atom, likewise.
         corrected_figures: Its corrected metrics; empty in results from before these.
         ceiling: The RC_atom to be expected if its runs were alike; ``None`` where it is not known.
@@ -69,8 +70,8 @@ class ModelRow:
     units: Mapping[str, int]
     generation: Mapping[str, int] | None
     matched: Figure | None
-    coverage: Json | None
-    corrected: Json | None
+    coverage: Coverage | None
+    corrected: Corrected | None
     corrected_figures: Mapping[str, Figure]
     ceiling: float | None
 
@@ -143,47 +144,39 @@ class HeatMap:
 
 
 class Summary:
-    """Everything on the page that comes from the results document alone."""
+    """Everything on the page that comes from the results alone."""
 
-    def __init__(self, results: Json, level_bounds: LevelBounds) -> None:
-        self._cells: Sequence[Json] = results["cells"]
+    def __init__(self, results: Results, level_bounds: LevelBounds) -> None:
+        self._cells = results.cells
         self._level_bounds = level_bounds
-        self._totals = {
-            (tuple(total["by"]), tuple(total[name] for name in total["by"])): total
-            for total in results["totals"]
-        }
+        self._totals = {(tuple(total.by), tuple(total.group.values())): total for total in results.totals}
 
     def models(self) -> list[ModelRow]:
         """The models, the one with the highest ACC_atom first."""
         totals = {keys[0]: total for (by, keys), total in self._totals.items() if by == ("model",)}
-        figures = {model: _figures(total, SUMMARY_METRICS, "cell") for model, total in totals.items()}
-        common = {
-            model: _figures({"metrics": total.get("matched") or total["metrics"]}, SUMMARY_METRICS, "cell")
-            for model, total in totals.items()
-        }
+        figures = {model: _figures(total.metrics) for model, total in totals.items()}
+        common = {model: _figures(total.matched or total.metrics) for model, total in totals.items()}
         generation = self._generation()
         same = all(
-            total["matched"]["acc_atom"]["n"] == total["metrics"]["acc_atom"]["n"]
+            total.matched["acc_atom"].n == total.metrics["acc_atom"].n
             for total in totals.values()
-            if total.get("matched")
+            if total.matched is not None
         )
         rows = [
             ModelRow(
                 model=model,
-                simulated=total["simulated"],
+                simulated=total.simulated,
                 figures=figures[model],
                 best=_best(model, common),
-                units={status: total["units"].get(status, 0) for status in UNIT_STATUSES},
+                units={status: getattr(total.units, status) for status in UNIT_STATUSES},
                 generation=generation.get(model),
-                matched=None
-                if same or not total.get("matched")
-                else _figure({"metrics": total["matched"]}, "acc_atom", "cell"),
-                coverage=total.get("coverage"),
-                corrected=total.get("corrected"),
+                matched=None if same or total.matched is None else _figure(total.matched, "acc_atom", "cell"),
+                coverage=total.coverage,
+                corrected=total.corrected,
                 corrected_figures=_figures(
-                    total, [name for name in CORRECTED_METRICS if name in total["metrics"]], "cell"
+                    total.metrics, [name for name in CORRECTED_METRICS if name in total.metrics]
                 ),
-                ceiling=total["metrics"].get("rc_atom_corrected", {}).get("ceiling"),
+                ceiling=total.metrics.part("rc_atom_corrected", "ceiling"),
             )
             for model, total in totals.items()
         ]
@@ -197,15 +190,15 @@ class Summary:
         others, which is a cautious rule.
         """
         chance = self._chance()
-        found: dict[str, dict[str, Json]] = defaultdict(dict)
+        found: dict[str, dict[str, _Beyond]] = defaultdict(dict)
         for (by, keys), total in self._totals.items():
-            measured = total["metrics"]["acc_atom"]
-            if by == ("model", "level") and measured["value"] is not None:
-                found[keys[0]][keys[1]] = _beyond(measured, chance.get(keys))
+            if by == ("model", "level") and total.metrics["acc_atom"].value is not None:
+                found[keys[0]][keys[1]] = _beyond(total.metrics["acc_atom"], chance.get(keys))
         weakest = {}
         for model, levels in found.items():
-            if len(levels) > 1 and all(each["value"] is not None for each in levels.values()):
-                level, *others = sorted(levels, key=lambda name: levels[name]["value"])
+            known = {name: each.value for name, each in levels.items() if each.value is not None}
+            if len(levels) > 1 and len(known) == len(levels):
+                level, *others = sorted(known, key=known.__getitem__)
                 weakest[model] = level, all(_is_below(levels[level], levels[other]) for other in others)
         return weakest
 
@@ -213,16 +206,16 @@ class Summary:
         """The share of its scale's scores that a model's level holds; ``None`` where that differs between its cells."""
         shares: dict[tuple[str, ...], set[float]] = defaultdict(set)
         for cell in self._cells:
-            bound = self._level_bounds.find(cell["dimension"], cell["level"])
+            bound = self._level_bounds.find(cell.dimension, cell.level)
             if bound is not None:
                 lowest, highest = bound.scores
                 width = bound.maximum - bound.minimum + 1
-                shares[cell["model"], cell["level"]].add((highest - lowest + 1) / width)
+                shares[cell.model, cell.level].add((highest - lowest + 1) / width)
         return {key: found.pop() if len(found) == 1 else None for key, found in shares.items()}
 
-    def weakest_cells(self, count: int) -> list[tuple[Json, Figure]]:
+    def weakest_cells(self, count: int) -> list[tuple[CellResult, Figure]]:
         """The cells with the lowest ACC_atom, the lowest first."""
-        found = [(cell, _figure(cell, "acc_atom", "run")) for cell in self._cells]
+        found = [(cell, _figure(cell.metrics, "acc_atom", "run")) for cell in self._cells]
         found = [(cell, figure) for cell, figure in found if figure.value is not None]
         return sorted(found, key=lambda pair: pair[1].value or 0.0)[:count]
 
@@ -232,24 +225,20 @@ class Summary:
 
     def _generation(self) -> dict[str, dict[str, int]]:
         """Each model's responses; a persona's dimensions share these counts, which are added only once."""
-        texts = {
-            (cell["model"], cell["persona"], cell["task"]): cell["generation"]
-            for cell in self._cells
-            if "generation" in cell
-        }
+        texts = {(cell.model, cell.persona, cell.task): cell.generation for cell in self._cells}
         sums: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(GENERATION_COUNTS, 0))
         for (model, *_), counts in texts.items():
             for name in GENERATION_COUNTS:
-                sums[model][name] += counts.get(name, 0)
+                sums[model][name] += getattr(counts, name)
         return sums
 
     def _heat_map(self, model: str, most: int) -> HeatMap:
-        cells = [cell for cell in self._cells if cell["model"] == model]
-        tasks = sorted({cell["task"] for cell in cells}, key=task_rank)
+        cells = [cell for cell in self._cells if cell.model == model]
+        tasks = sorted({cell.task for cell in cells}, key=task_rank)
         shown = tasks[:HEAT_TASKS]
-        rows: dict[tuple[str, str, str], dict[str, Json]] = defaultdict(dict)
+        rows: dict[tuple[str, str, str], dict[str, CellResult]] = defaultdict(dict)
         for cell in cells:
-            rows[cell["level"], cell["dimension"], cell["persona"]][cell["task"]] = cell
+            rows[cell.level, cell.dimension, cell.persona][cell.task] = cell
         weakest = dict(sorted(rows.items(), key=lambda row: self._weakness(model, row[0]))[:most])
         return HeatMap(
             model=model,
@@ -265,8 +254,8 @@ class Summary:
         level, dimension, persona = row
         keys = ("model", "persona", "dimension", "level")
         total = self._totals.get((keys, (model, persona, dimension, level)))
-        value = None if total is None else total["metrics"]["acc_atom"]["value"]
-        return 2.0 if value is None else float(value)
+        value = None if total is None else total.metrics["acc_atom"].value
+        return 2.0 if value is None else value
 
     def _levels(self, rows: Iterable[tuple[str, str, str]]) -> list[str]:
         """The levels' names, the highest first, like the paper; unknown ones last."""
@@ -285,7 +274,7 @@ class Summary:
         model: str,
         level: str,
         tasks: Sequence[str],
-        rows: Mapping[tuple[str, str, str], Mapping[str, Json]],
+        rows: Mapping[tuple[str, str, str], Mapping[str, CellResult]],
     ) -> list[HeatRow]:
         keys = sorted(
             (key for key in rows if key[0] == level), key=lambda key: (_rank(_DIMENSIONS, key[1]), key[2])
@@ -296,11 +285,10 @@ class Summary:
         ]
         return [*found, HeatRow(level, None, None, self._totals_over(tasks, model=model, level=level))]
 
-    def _row(self, model: str, cells: Mapping[str, Json], tasks: Sequence[str]) -> list[list[Figure]]:
+    def _row(self, model: str, cells: Mapping[str, CellResult], tasks: Sequence[str]) -> list[list[Figure]]:
         """A persona's figures task by task, then over all tasks."""
         first = next(iter(cells.values()))
-        keys = {name: first[name] for name in ("persona", "dimension", "level")}
-        total = self._total(model=model, **keys)
+        total = self._total(model=model, persona=first.persona, dimension=first.dimension, level=first.level)
         return [*(self._heat(cells.get(task), "run") for task in tasks), total]
 
     def _totals_over(self, tasks: Sequence[str], **keys: str) -> list[list[Figure]]:
@@ -310,44 +298,48 @@ class Summary:
     def _total(self, **keys: str) -> list[Figure]:
         return self._heat(self._totals.get((tuple(keys), tuple(keys.values()))), "cell")
 
-    def _heat(self, source: Json | None, counted: str) -> list[Figure]:
+    def _heat(self, source: CellResult | TotalResult | None, counted: str) -> list[Figure]:
         if source is None:
             return [Figure(None, _MISSING)] * len(HEAT_METRICS)
-        return [self._off_level(source, name, _figure(source, name, counted)) for name in HEAT_METRICS]
+        return [
+            self._off_level(source, name, _figure(source.metrics, name, counted)) for name in HEAT_METRICS
+        ]
 
-    def _off_level(self, source: Json, name: str, figure: Figure) -> Figure:
-        bound = self._level_bounds.find(source.get("dimension", ""), source.get("level", ""))
+    def _off_level(self, source: CellResult | TotalResult, name: str, figure: Figure) -> Figure:
+        bound = self._level_bounds.find(source.dimension or "", source.level or "")
         if name != "mean" or figure.value is None or bound is None:
             return figure
         return replace(figure, step=None, off=not bound.contains(figure.value))
 
 
-def _figures(source: Json, names: Iterable[str], counted: str) -> dict[str, Figure]:
-    return {name: _figure(source, name, counted) for name in names}
+def _figures(metrics: CellMetrics, names: Iterable[str] = SUMMARY_METRICS) -> dict[str, Figure]:
+    """A total's."""
+    return {name: _figure(metrics, name, "cell") for name in names}
 
 
-def _figure(source: Json, name: str, counted: str) -> Figure:
-    metric = source["metrics"].get(name, NOT_COMPUTED)
-    if metric["value"] is None:
-        return Figure(None, metric["reason"].partition(": ")[2] or metric["reason"])
-    left_out = f", {metric['left_out']} left out" if metric.get("left_out") else ""
+def _figure(metrics: CellMetrics, name: str, counted: str) -> Figure:
+    metric = metrics[name]
+    if metric.value is None:
+        return Figure(None, _words(metric.reason))
+    left_out = f", {metric.left_out} left out" if metric.left_out else ""
     one, many = BY_NAME[name].n if counted == "run" else (counted, f"{counted}s")
-    n = metric["n"]
+    n = metric.n
     note = f"n = {n} {one if n == 1 else many}{left_out}{_spoken(metric)}"
-    ends = metric.get("ci95")
-    return Figure(
-        metric["value"], note, _step(name, metric["value"]), ci95=None if ends is None else (ends[0], ends[1])
-    )
+    return Figure(metric.value, note, _step(name, metric.value), ci95=metric.ci95)
 
 
-def _spoken(metric: Json) -> str:
+def _spoken(metric: Metric) -> str:
     """A metric's interval in words."""
-    if "ci95" not in metric:
-        return ""
-    if metric["ci95"] is None:
-        return f"; no interval: {metric['ci95_reason'].partition(': ')[2]}"
-    low, high = metric["ci95"]
-    return f"; 95 % interval {low:.2f} to {high:.2f}"
+    if metric.ci95 is not None:
+        low, high = metric.ci95
+        return f"; 95 % interval {low:.2f} to {high:.2f}"
+    return "" if metric.ci95_reason is None else f"; no interval: {_words(metric.ci95_reason)}"
+
+
+def _words(reason: str | None) -> str:
+    """A reason without its code."""
+    code, _, words = (reason or "").partition(": ")
+    return words or code
 
 
 def _step(name: str, value: float) -> int | None:
@@ -368,18 +360,24 @@ def _best(model: str, figures: Mapping[str, Mapping[str, Figure]]) -> frozenset[
     )
 
 
-def _beyond(measured: Json, chance: float | None) -> Json:
-    """A share with its interval as (share - chance) / (1 - chance); nothing where chance is not known."""
-    if chance is None or chance == 1:
-        return {"value": None, "ci95": None}
-    ends = measured.get("ci95")
-    value, *moved = ((each - chance) / (1 - chance) for each in (measured["value"], *(ends or ())))
-    return {"value": value, "ci95": moved or None}
+class _Beyond(NamedTuple):
+    """A share with its interval as (share - chance) / (1 - chance)."""
+
+    value: float | None = None
+    ci95: tuple[float, float] | None = None
 
 
-def _is_below(one: Json, other: Json) -> bool:
-    """Whether a metric's interval ends before another's begins."""
-    return bool(one["ci95"] and other["ci95"] and one["ci95"][1] < other["ci95"][0])
+def _beyond(measured: Metric, chance: float | None) -> _Beyond:
+    """Nothing where chance is not known."""
+    if measured.value is None or chance is None or chance == 1:
+        return _Beyond()
+    moved = [(each - chance) / (1 - chance) for each in (measured.value, *(measured.ci95 or ()))]
+    return _Beyond(moved[0], (moved[1], moved[2]) if measured.ci95 else None)
+
+
+def _is_below(one: _Beyond, other: _Beyond) -> bool:
+    """Whether a share's interval ends before another's begins."""
+    return bool(one.ci95 and other.ci95 and one.ci95[1] < other.ci95[0])
 
 
 def _values(figures: Iterable[Figure]) -> list[float]:

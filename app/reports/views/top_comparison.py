@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.domain.results.comparison import Difference, compare, figures_of
-from app.domain.results.coverage import GRADES, MINIMUM_COVERAGE, VERDICTS, coverage_of_model
-
-Json = Mapping[str, Any]
+from app.domain.results.contract import Results
+from app.domain.results.coverage import GRADES, MINIMUM_COVERAGE, VERDICTS
 
 ACC_ATOM, PERSONA_SCORE = "acc_atom", "persona_score"
 SIGNIFICANT = 0.05
@@ -38,11 +36,11 @@ class TopComparison:
         return not self.too_little and self.row is not None and decides(self.row) and self.row.difference > 0
 
 
-def compare_top(results: Json, ranked: Sequence[str], metric: str) -> TopComparison | None:
+def compare_top(results: Results, ranked: Sequence[str], metric: str) -> TopComparison | None:
     """Compare the first two ranked models; ``None`` for fewer than two.
 
     Args:
-        results: The results document.
+        results: The job's.
         ranked: The models that have the metric, highest first.
         metric: The metric of the ranking.
     """
@@ -55,10 +53,10 @@ def compare_top(results: Json, ranked: Sequence[str], metric: str) -> TopCompari
     return TopComparison(first, second, row, len(left_out), too_little_of(results, ranked[:2], metric))
 
 
-def too_little_of(results: Json, models: Sequence[str], metric: str) -> dict[str, float]:
+def too_little_of(results: Results, models: Sequence[str], metric: str) -> dict[str, float]:
     """The models with too little coverage to compare them by a metric, with their coverage."""
     of = GRADES if metric == PERSONA_SCORE else VERDICTS
-    shares = {model: coverage_of_model(results, model, [of]) for model in models}
+    shares = {model: results.coverage_of(model, [of]) for model in models}
     return {model: share for model, share in shares.items() if share is not None and share < MINIMUM_COVERAGE}
 
 

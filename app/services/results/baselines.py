@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from app.domain.instruments.dimension import Scale
 from app.domain.metrics import cell as measured
@@ -36,8 +36,6 @@ from app.instruments.published import (
     published_lengths,
     published_scores,
 )
-
-Json = dict[str, Any]
 
 ATOMIC: Literal["atomic"] = "atomic"
 PERSONAGYM: Literal["personagym"] = "personagym"
@@ -91,17 +89,11 @@ class BaselineFilter:
 @lru_cache(_REMEMBERED)
 def baselines_json(wanted: BaselineFilter) -> str:
     """The figures that pass a filter as JSON text."""
-    return _published(wanted).model_dump_json(exclude_unset=True)
+    return baselines(wanted).model_dump_json(exclude_unset=True)
 
 
 @lru_cache(_REMEMBERED_DOCUMENTS)
-def baselines(wanted: BaselineFilter) -> Json:
-    """The figures that pass a filter in the form of results, for all who ask and none to change."""
-    return _published(wanted).model_dump(exclude_unset=True)
-
-
-@lru_cache(_REMEMBERED_DOCUMENTS)
-def _published(wanted: BaselineFilter) -> Baselines:
+def baselines(wanted: BaselineFilter) -> Baselines:
     """The figures that pass a filter, for all who ask and none to change; totals are over the cells that pass."""
     rows = () if wanted.source == PERSONAGYM else zip(published_cells(), _corrected(), strict=True)
     cells = [_cell(row, corrected) for row, corrected in rows]

@@ -14,7 +14,6 @@ from app.db.labels import rounds as labelling
 from app.db.results import response_pages
 from app.db.results.joint_scores import ResponseJointRow, joint_scores_of_responses
 from app.db.results.response_pages import Judgements, Position
-from app.domain.judging.stepwise_json import parse_document
 from app.domain.labels import contract
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Place
 from app.domain.labels.calibration import (
@@ -29,7 +28,8 @@ from app.domain.labels.calibration import (
 )
 from app.domain.labels.judge_errors import JudgedLabel, judge_errors
 from app.domain.labels.rounds import NO_PILOT, LabellingKind, Pilot
-from app.domain.metrics.interval import Interval
+from app.domain.metrics.interval import Ends, Interval
+from app.domain.results.contract import CellMetrics, Results
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContext, JobContexts
 from app.services.results.rarefied_figures import ModelOfJob
@@ -91,10 +91,8 @@ async def read_calibration(
         return contract.JobCalibration(
             job=job.id, half_width=half_width, totals=[], differences=[], not_calibrated={}, data=[]
         )
-    document = await asyncio.to_thread(parse_document, await results.read(job))
-    shown = _Shown(
-        half_width, {tuple(sorted(_keys(each).items())): each["metrics"] for each in document["totals"]}
-    )
+    stored = await asyncio.to_thread(Results.read, await results.read(job))
+    shown = _Shown(half_width, {frozenset(each.group.items()): each.metrics for each in stored.totals})
     made = [await asyncio.to_thread(_calibration, context, each, shown) for each in found]
     unlabelled = sorted(_dimensions(context) - {each.dimension for each in found})
     return contract.JobCalibration(
@@ -299,10 +297,6 @@ def _people(said: Sequence[Annotation]) -> tuple[int, ...]:
     return tuple(each.score for each in said if each.score is not None)
 
 
-def _keys(total: Mapping[str, Any]) -> dict[str, str]:
-    return {name: total[name] for name in total["by"]}
-
-
 @dataclass(frozen=True, slots=True)
 class _Shown:
     """How figures are shown.
@@ -313,16 +307,18 @@ class _Shown:
     """
 
     half_width: float
-    judged: Mapping[tuple[tuple[str, str], ...], Mapping[str, Any]]
+    judged: Mapping[frozenset[tuple[str, str]], CellMetrics]
 
     def figure(self, each: CalibratedFigure, **keys: str) -> contract.CalibratedFigure:
         """A figure, beside what the results have for its keys and these."""
         texts = each.texts()
         calibrated = texts.model_copy(update={"ci95": None, "ci95_reason": None})
-        judged = self.judged.get(tuple(sorted({**each.keys, **keys}.items())), {}).get(each.metric)
-        if each.found is not None and judged is not None:
+        metrics = self.judged.get(frozenset({**each.keys, **keys}.items()))
+        if each.found is not None and metrics is not None:
+            judged = metrics[each.metric]
             calibrated = calibrated.within(
-                each.beyond(_interval(judged, "ci95")), ci95_runs=each.beyond(_interval(judged, "ci95_runs"))
+                each.beyond(_interval(judged.ci95, judged.ci95_reason, judged.reason)),
+                ci95_runs=each.beyond(_interval(judged.ci95_runs, judged.ci95_runs_reason, judged.reason)),
             )
         needed = (None, None) if each.found is None else each.found.labels_for(self.half_width)
         return contract.CalibratedFigure(
@@ -337,12 +333,10 @@ class _Shown:
         )
 
 
-def _interval(metric: Mapping[str, Any], name: str) -> Interval:
-    """An interval of a total as results have it."""
-    ends = metric.get(name)
+def _interval(ends: Ends | None, *reasons: str | None) -> Interval:
+    """An interval of a total as results have it, or the first reason there is why there is none."""
     if ends is None:
-        reason = metric.get(f"{name}_reason") or metric.get("reason") or "not_counted: there is none"
-        return Interval.missing(reason)
+        return Interval.missing(next(filter(None, reasons), "not_counted: there is none"))
     return Interval(*ends)
 
 

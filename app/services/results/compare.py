@@ -2,12 +2,10 @@
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.judging.stepwise_json import parse_document
 from app.domain.results.comparison import (
     ComparedSide,
     Comparison,
@@ -22,7 +20,8 @@ from app.domain.results.comparison import (
     lengths_differ,
     sentences_of,
 )
-from app.domain.results.coverage import MINIMUM_COVERAGE, coverage_of_model
+from app.domain.results.contract import Results
+from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.request import SideIn
 from app.instruments.published import published_cells, published_lengths
 from app.services.errors import WrongStateError
@@ -33,8 +32,6 @@ from app.services.results.calibration import read_calibrated_difference
 from app.services.results.item_figures import read_item_figures
 from app.services.results.rarefied_figures import ModelOfJob, read_rarefied
 from app.services.results.read import ResultsReader
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +117,7 @@ class Comparer:
         if not job.status.is_terminal:
             raise WrongStateError(f"{job.id} is {job.status}; only finished jobs can be compared", job.status)
         context = await self.contexts.get(tenant, job.id)
-        document: Json = await asyncio.to_thread(parse_document, await self.results.read(job))
+        results = await asyncio.to_thread(Results.read, await self.results.read(job))
         model = _model(pointer, wanted.model, [model.label for model in context.spec.models])
         used = context.spec.instrument
         instruments = [context.spec.instrument.content_hash] if context.spec.tasks else []
@@ -129,11 +126,11 @@ class Comparer:
                 job=job.id,
                 baseline=None,
                 model=model,
-                completeness=document["completeness"],
-                coverage=coverage_of_model(document, model),
-                simulated=document["simulated"],
+                completeness=results.completeness,
+                coverage=results.coverage_of(model),
+                simulated=results.simulated,
             ),
-            figures=await asyncio.to_thread(figures_of, document, model)
+            figures=await asyncio.to_thread(figures_of, results, model)
             if pairing == "cells"
             else await read_item_figures(self.engine, job, context, model),
             wordings={persona.id: persona.description for persona in context.spec.personas},
@@ -158,15 +155,15 @@ def _model(pointer: str, wanted: str | None, models: list[str]) -> str:
 
 
 def _baseline(pointer: str, model: str) -> _Side:
-    document: Json = baselines(BaselineFilter(source="atomic", model=model))
-    if not document["cells"]:
+    published = baselines(BaselineFilter(source="atomic", model=model))
+    if not published.cells:
         known = ", ".join(sorted({cell.model for cell in published_cells()}))
         message = f"no published results for this model; known: {known}"
         raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
     about = ComparedSide(
         job=None, baseline=model, model=model, completeness="full", coverage=None, simulated=False
     )
-    return _Side(about, _with_lengths(figures_of(document, model), model), {}, None, None)
+    return _Side(about, _with_lengths(figures_of(published, model), model), {}, None, None)
 
 
 def _with_lengths(figures: Figures, model: str) -> dict[tuple[str, Place], Figure]:

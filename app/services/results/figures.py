@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.judging.stepwise_json import parse_document
+from app.domain.results.contract import Results
 from app.services.errors import BusyError, NotFoundError
 from app.services.job_context import JobContext
 from app.services.results.baselines import BaselineFilter, baselines
@@ -111,23 +111,23 @@ async def draw_figure(
     of_one = wanted.name in OF_ONE_MODEL
     if wanted.model is not None and not of_one:
         raise InvalidJobError([FieldError("/query/model", f"only for {' and '.join(OF_ONE_MODEL)}")])
-    document: Json = await asyncio.to_thread(parse_document, results)
-    model = only("model", wanted.model, [cell["model"] for cell in document["cells"]]) if of_one else ""
+    found = await asyncio.to_thread(Results.read, results)
+    model = only("model", wanted.model, [cell.model for cell in found.cells]) if of_one else ""
     distances = []
     if wanted.name == "runs":
-        distances = await read_varying_cells(engine, job, context, document["cells"])
-    drawn = await desk.draw(lambda: _draw(document, wanted, model, distances))
+        distances = await read_varying_cells(engine, job, context, found.cells)
+    drawn = await desk.draw(lambda: _draw(found, wanted, model, distances))
     if drawn is None:
         raise NotFoundError(f"job {job.id} has no data for the figure {wanted.name}")
     return drawn
 
 
-def _draw(document: Json, wanted: FigureRequest, model: str, distances: Sequence[Json]) -> bytes | None:
+def _draw(results: Results, wanted: FigureRequest, model: str, distances: Sequence[Json]) -> bytes | None:
     # Imported where it is used, which is on a thread: matplotlib takes a second.
     from app.reports.figures.files import figure_file  # noqa: PLC0415
 
     return figure_file(
-        document,
+        results,
         wanted.name,
         model=model,
         distances=distances,

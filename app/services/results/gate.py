@@ -5,7 +5,7 @@ import asyncio
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.specification import JobSpec
-from app.domain.judging.stepwise_json import parse_document
+from app.domain.results.contract import Results
 from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.gate import Gate, IntervalKind, ReferenceJob, Threshold, judge_gate, parse_threshold
 from app.services.jobs.view import find_job
@@ -50,20 +50,20 @@ async def gate_of(
     if job.status.is_terminal and any(threshold.calibrated for threshold in thresholds):
         calibration = await read_calibration(sources.engine, sources.contexts, sources.results, job)
     return await asyncio.to_thread(
-        lambda: judge_gate(parse_document(found), thresholds, interval, minimum, references, calibration)
+        lambda: judge_gate(Results.read(found), thresholds, interval, minimum, references, calibration)
     )
 
 
 async def _reference(sources: Comparer, job: JobRow, other: str) -> ReferenceJob:
     found = await find_job(sources.engine, job.tenant, other)
-    document = await asyncio.to_thread(parse_document, await sources.results.read(found))
+    results = await asyncio.to_thread(Results.read, await sources.results.read(found))
     own = await sources.contexts.get(job.tenant, job.id)
     its = await sources.contexts.get(job.tenant, found.id)
     words = {persona.id: persona.description for persona in own.spec.personas}
     reworded = {
         each.id for each in its.spec.personas if words.get(each.id, each.description) != each.description
     }
-    return ReferenceJob(document, frozenset(reworded), _doubt(own.spec, its.spec))
+    return ReferenceJob(results, frozenset(reworded), _doubt(own.spec, its.spec))
 
 
 def _doubt(own: JobSpec, its: JobSpec) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.jobs import JobRow
-from app.domain.judging.stepwise_json import parse_document
+from app.domain.results.contract import Results
 from app.services.job_context import JobContext
 from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.responses import stream_all, stream_pages
@@ -88,7 +88,7 @@ async def export_report(
                 yield chunk
         else:
             yield await asyncio.to_thread(
-                lambda: files.write_table(formats[format_], level, parse_document(results))
+                lambda: files.write_table(formats[format_], level, Results.read(results))
             )
 
 
@@ -97,7 +97,7 @@ async def _html(
 ) -> bytes:
     from app.reports import html  # noqa: PLC0415 - the templates, for the same reason
 
-    document = await asyncio.to_thread(parse_document, results)
-    distances = await read_varying_cells(engine, job, context, document["cells"])
+    found = await asyncio.to_thread(Results.read, results)
+    distances = await read_varying_cells(engine, job, context, found.cells)
     published = await asyncio.to_thread(baselines, BaselineFilter())
     return await html.html_report(results, stream_all(engine, job, context), distances, published, calibrated)

@@ -15,7 +15,7 @@ from app.db.results.result_queries import ScoreRow
 from app.domain.jobs.plan import Cell
 from app.domain.metrics.rc_atom import distributions, run_distances
 from app.domain.metrics.scores import CellScores
-from app.domain.results.contract import JudgesDistances, RunDistances, RunOfCell
+from app.domain.results.contract import CellResult, JudgesDistances, RunDistances, RunOfCell
 from app.services.job_context import JobContext
 from app.services.results.compute import cell_scores
 from app.services.results.single_option import only
@@ -43,15 +43,14 @@ class CellChoice:
 
 
 async def read_varying_cells(
-    engine: AsyncEngine, job: JobRow, context: JobContext, cells: Sequence[Mapping[str, Any]]
+    engine: AsyncEngine, job: JobRow, context: JobContext, cells: Sequence[CellResult]
 ) -> list[dict[str, Any]]:
-    """The distances of those cells of the results document that vary most, the most varying first."""
+    """The distances of those cells that vary most, the most varying first."""
     # Imported when needed, like everything of the reports.
     from app.reports.views.run_matrices import varying_cells  # noqa: PLC0415
 
     wanted = (
-        CellChoice(cell["model"], cell["persona"], cell["task"], cell["dimension"])
-        for cell in varying_cells(cells)
+        CellChoice(cell.model, cell.persona, cell.task, cell.dimension) for cell in varying_cells(cells)
     )
     return [(await read_run_distances(engine, job, context, choice)).model_dump() for choice in wanted]
 

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from app.domain.judging.judged_response import JudgedResponse
+from app.domain.results.baselines import Baselines
 from app.reports import html
 from tests.unit.reports.sample import results_of, stream
 
@@ -64,7 +65,7 @@ async def html_report(
     results: dict[str, Any],
     responses: AsyncIterator[JudgedResponse],
     distances: Sequence[dict[str, Any]] = (),
-    published: dict[str, Any] | None = None,
+    published: Baselines | None = None,
 ) -> str:
     page = await html.html_report(json.dumps(results), responses, distances, published)
     return page.decode()
@@ -74,7 +75,7 @@ async def page_of(
     responses: Iterable[JudgedResponse],
     results: dict[str, Any] | None = None,
     distances: Sequence[dict[str, Any]] = (),
-    published: dict[str, Any] | None = None,
+    published: Baselines | None = None,
 ) -> Page:
     responses = list(responses)
     document = results or results_of(responses)

@@ -373,6 +373,7 @@ def _usage(responses: int) -> dict[str, Any]:
             "output_tokens": calls * 90,
             "cached_input_tokens": 0,
             "usd": usd,
+            "unpriced_calls": 0,
         }
 
     by_model = [

@@ -12,6 +12,7 @@ from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import Sample, response_of, results_of, sample
+from tests.unit.results_sample import read
 
 ATOMIC = ("models", "published", "heat_map", "scores", "cells")
 PUBLISHED = baselines(BaselineFilter())
@@ -31,7 +32,7 @@ def drawn(
     model: str = "simulated/steady",
 ) -> bytes | None:
     return figure_file(
-        results,
+        read(results),
         name,
         model=model,
         distances=[],
@@ -122,7 +123,7 @@ class TestWhatTheyShow:
         responses = [
             graded_response(scores.get(task, 5), task=task) for task in (f"task-{n:03}" for n in range(223))
         ]
-        results = {"cells": [], "totals": [], "simulated": True, **gym_results_of(responses)}
+        results = gym_results_of(responses)
         content = drawn(results, "persona_scores")
         shown = texts(content)
         assert {"PersonaScore", "task-007", "task-100"} <= set(shown)
@@ -133,7 +134,7 @@ class TestWhatTheyShow:
 
     def test_persona_scores_are_drawn_and_stand_among_table_1(self) -> None:
         responses = [graded_response(score, persona=f"gym-{score}") for score in (2, 3, 4)]
-        results = {"cells": [], "totals": [], "simulated": True, **gym_results_of(responses)}
+        results = gym_results_of(responses)
         assert "3.00" in texts(drawn(results, "persona_scores"))
         among = texts(drawn(results, "published_persona_scores"))
         assert {"Claude 3 Haiku", "simulated/steady"} <= set(among)

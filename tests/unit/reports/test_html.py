@@ -14,6 +14,7 @@ from tests.unit.agreement_sample import agreement_of, joint
 from tests.unit.check_sample import check_of
 from tests.unit.reports.page import page_of
 from tests.unit.reports.sample import Sample, response_of, results_of, sample
+from tests.unit.results_sample import read
 
 pytestmark = pytest.mark.usefixtures("_drawn_once")
 
@@ -74,7 +75,7 @@ class TestWhatItSays:
             if total["by"] == ["model"]
         }
         steady, drifting = (scores[f"simulated/{name}"] for name in ("steady", "drifting"))
-        found = compare_top(job.results, ["simulated/steady", "simulated/drifting"], "acc_atom")
+        found = compare_top(read(job.results), ["simulated/steady", "simulated/drifting"], "acc_atom")
         assert found is not None
         assert found.row is not None
         assert found.row.ci95 is not None
@@ -165,9 +166,9 @@ class TestWhatItSays:
         assert "Correlations between metrics" not in (await page_of(job.responses, alone)).text
 
     async def test_the_cells_that_vary_most_are_drawn_run_by_run(self, job: Sample) -> None:
-        varying = varying_cells(job.results["cells"])
+        varying = varying_cells(read(job.results).cells)
         far = {"runs": [{"run": 3}, {"run": 8}], "by_judge": [{"distances": [[0, 1.5], [1.5, 0]]}]}
-        distances = [far | {"width": cell["scale"]["maximum"] - 1} for cell in varying]
+        distances = [far | {"width": cell.scale.maximum - 1} for cell in varying]
         page = await page_of(job.responses, job.results, distances)
         assert "Consistency between runs" in page.text
         (said,) = [words for words in page.figures() if words.startswith("Distances between runs")]

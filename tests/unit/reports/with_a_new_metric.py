@@ -40,16 +40,17 @@ def found() -> dict[str, Any]:
     from tests.api.client_types import openapi
     from tests.unit.reports.page import page_of
     from tests.unit.reports.sample import sample
+    from tests.unit.results_sample import read
 
     html.APART_CHARACTERS = 10**9  # a process of its own would not know of the new metric
     job = sample()
     results = job.results
     published = baselines(BaselineFilter())
-    models = [figures_of(results, model) for model in ("simulated/steady", "simulated/drifting")]
+    models = [figures_of(read(results), model) for model in ("simulated/steady", "simulated/drifting")]
     console = Console(width=160, file=io.StringIO(), record=True)
     console.print(results_view(results, 160))
     drawn = figure_file(
-        results, "models", model="", distances=[], baselines=published, file_format="svg", theme=None
+        read(results), "models", model="", distances=[], baselines=published, file_format="svg", theme=None
     )
     before = json.loads(json.dumps(results))
     for part in (*before["cells"], *before["totals"]):
@@ -58,16 +59,16 @@ def found() -> dict[str, Any]:
         before[name] = [row for row in before[name] if NEW.name not in row[metrics]]
     return {
         "results": results,
-        "gate": judge_gate(results, [parse_threshold("xy_atom>=0.1")], "personas").model_dump(),
+        "gate": judge_gate(read(results), [parse_threshold("xy_atom>=0.1")], "personas").model_dump(),
         "comparison": [row.model_dump() for row in compare(*models).differences],
-        "csv": write_table(csv_writer, "cells", results).decode().splitlines()[0].split(","),
+        "csv": write_table(csv_writer, "cells", read(results)).decode().splitlines()[0].split(","),
         "report": asyncio.run(page_of(job.responses, results)).text,
         "report_of_results_from_before": asyncio.run(page_of(job.responses, before)).text,
         "gate_of_results_from_before": judge_gate(
-            before, [parse_threshold("xy_atom>=0.1")], "personas"
+            read(before), [parse_threshold("xy_atom>=0.1")], "personas"
         ).model_dump(),
         "figure": (drawn or b"").decode(),
-        "published": published["cells"][0]["metrics"],
+        "published": published.cells[0].metrics.model_dump(),
         "schema": openapi()["components"]["schemas"]["CellMetrics"]["properties"],
         "terminal": console.export_text(),
     }

@@ -25,9 +25,11 @@ from app.domain.results.comparison import (
     other_runs,
     sentences_of,
 )
+from app.domain.results.contract import Results
 from app.services.results.rarefied_figures import rarefied_figures
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.sample import sample
+from tests.unit.results_sample import read
 
 STEADY, DRIFTING = "simulated/steady", "simulated/drifting"
 
@@ -38,7 +40,7 @@ def results() -> dict[str, Any]:
 
 
 def compared(one: dict[str, Any], other: dict[str, Any], b: str = DRIFTING) -> Compared:
-    return compare(figures_of(one, STEADY), figures_of(other, b))
+    return compare(figures_of(read(one), STEADY), figures_of(read(other), b))
 
 
 class TestCompare:
@@ -86,9 +88,9 @@ class TestCompare:
         assert all(each.reason.startswith("other_scale:") for each in found.left_out)
 
     def test_persona_scores_are_paired_by_persona(self) -> None:
-        def document(shift: int) -> dict[str, Any]:
+        def document(shift: int) -> Results:
             responses = [graded_response(score + shift, persona=f"gym-{score}") for score in (1, 2, 3, 4)]
-            return {"cells": [], **gym_results_of(responses)}
+            return read(gym_results_of(responses))
 
         found = compare(figures_of(document(1), STEADY), figures_of(document(0), STEADY))
         assert [(row.metric, row.task, row.difference, row.pairs) for row in found.differences] == [
@@ -97,7 +99,7 @@ class TestCompare:
         ]
 
     def test_nothing_in_common_is_nothing(self, results: dict[str, Any]) -> None:
-        found = compare(figures_of(results, STEADY), {})
+        found = compare(figures_of(read(results), STEADY), {})
         assert found.differences == []
         assert len(found.left_out) == 30 * 6
 

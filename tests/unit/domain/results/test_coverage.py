@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.results.coverage import Coverage, JudgedCell, coverage_of_model, coverages
+from app.domain.results.coverage import Coverage, JudgedCell, coverages
+from tests.unit.results_sample import TOTAL, read
 
 ESSAY, POST = ("m", "essay"), ("m", "post")
 
@@ -61,6 +62,6 @@ class TestCoverages:
         assert whole.planned == sum(found.planned for found in coverages(cells))
 
 
-@pytest.mark.parametrize("totals", [[], [{"by": ["model"], "model": "m", "cells": 1, "metrics": {}}]])
+@pytest.mark.parametrize("totals", [[], [TOTAL | {"by": ["model"], "model": "m", "cells": 1}]])
 def test_what_older_results_do_not_say_is_not_known(totals: list[dict[str, object]]) -> None:
-    assert coverage_of_model({"totals": totals}, "m") is None
+    assert read({"totals": totals}).coverage_of("m") is None

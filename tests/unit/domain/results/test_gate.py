@@ -9,10 +9,13 @@ import pytest
 from app.domain.labels.contract import CalibratedFigure, DimensionCalibration, JobCalibration
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import Metric
+from app.domain.metrics.rc_atom import RC_ATOM
+from app.domain.personagym.scores import GymResponses
 from app.domain.results.calibrated_totals import NOT_LABELLED
 from app.domain.results.gate import Gate, ReferenceJob, judge_gate, parse_threshold
 from app.reports.junit import junit
 from benchmarks.inference.gates import MARGIN, bounds, not_worse
+from tests.unit.results_sample import CELL, NO_RESPONSES, NO_UNITS, TOTAL, read
 
 KEYS = {"model": "m", "task": "essay", "level": "low"}
 
@@ -30,27 +33,29 @@ def results(
         metric = {"value": None, "n": 0, "reason": "no_cell: no cell of the group has the metric"}
     elif ci95 is None:
         metric["ci95_reason"] = "too_few_personas: 2 personas; an interval needs 5"
+    score = metric | {"sd": 0.1}
+    responses = GymResponses.of().model_dump()
     keys = KEYS | {"model": model}
     coverage = {"share": counted / 100, "counted": counted, "refused": 100 - counted, "planned": 100}
-    missing = {
+    missing = TOTAL | {
         "cells": 9,
         "coverage": coverage,
         "corrected": {"acc_atom_composite": metric, "acc_atom_bounds": [0, 1]},
+        "metrics": {"acc_atom": metric},
     }
     groupings = (("model",), ("model", "task"), ("model", "task", "level"))
     return {
         "job": "job_x",
         "completeness": completeness,
-        "totals": [
-            {"by": list(by), **{key: keys[key] for key in by}, "metrics": {"acc_atom": metric}, **missing}
-            for by in groupings
-        ],
+        "totals": [{"by": list(by), **{key: keys[key] for key in by}, **missing} for by in groupings],
         "persona_score_totals": [
             {
                 "model": model,
-                "persona_score": metric,
+                "persona_score": score,
                 "refusal_rate": metric,
-                "tasks": {"expected_action": metric | {"coverage": coverage}},
+                "tasks": {"expected_action": score | {"coverage": coverage}},
+                "responses": responses,
+                "grades": NO_UNITS,
                 "coverage": coverage,
             }
         ],
@@ -58,7 +63,7 @@ def results(
 
 
 def verdict(document: dict[str, Any], *thresholds: str, interval: Any = "personas") -> str:
-    return judge_gate(document, [parse_threshold(text) for text in thresholds], interval).verdict
+    return judge_gate(read(document), [parse_threshold(text) for text in thresholds], interval).verdict
 
 
 class TestThresholds:
@@ -148,7 +153,7 @@ class TestGate:
         assert verdict(document, "acc_atom@model=m>=0.7") == "pass"
 
     def test_the_runs_interval_decides_if_asked_for(self) -> None:
-        found = judge_gate(results(), [parse_threshold("acc_atom>=0.78")], "personas")
+        found = judge_gate(read(results()), [parse_threshold("acc_atom>=0.78")], "personas")
         assert "interval=runs" in found.checks[0].reason
         assert verdict(results(), "acc_atom>=0.78", interval="runs") == "pass"
 
@@ -168,12 +173,12 @@ class TestMinimumCoverage:
         wanted = [
             parse_threshold(text) for text in ("acc_atom>=0.8", "persona_score@task=expected_action>=0.8")
         ]
-        assert judge_gate(document, wanted, "personas").verdict == said
-        assert judge_gate(document, wanted, "personas", 0.9).verdict == "pass"
+        assert judge_gate(read(document), wanted, "personas").verdict == said
+        assert judge_gate(read(document), wanted, "personas", 0.9).verdict == "pass"
 
     def test_is_asked_of_failures_too_and_told_with_the_share(self) -> None:
         gate = judge_gate(
-            results(0.5, [0.4, 0.6], counted=50), [parse_threshold("acc_atom>=0.8")], "personas"
+            read(results(0.5, [0.4, 0.6], counted=50)), [parse_threshold("acc_atom>=0.8")], "personas"
         )
         (check,) = gate.checks
         assert (gate.minimum_coverage, check.coverage, check.verdict) == (0.95, 0.5, "inconclusive")
@@ -183,7 +188,7 @@ class TestMinimumCoverage:
         document = results(0.95, self.SURE)
         for total in document["totals"]:
             total["cells"] = 12  # the figure is of nine
-        (check,) = judge_gate(document, [parse_threshold("acc_atom>=0.8")], "personas").checks
+        (check,) = judge_gate(read(document), [parse_threshold("acc_atom>=0.8")], "personas").checks
         assert (check.coverage, check.verdict) == (0.75, "inconclusive")
 
     def test_is_met_by_refusals_where_they_count_as_out_of_character(self) -> None:
@@ -196,10 +201,10 @@ class TestMinimumCoverage:
         for total in document["totals"]:
             del total["coverage"], total["corrected"]
         wanted = [parse_threshold("acc_atom>=0.8")]
-        (check,) = judge_gate(document, wanted, "personas").checks
+        (check,) = judge_gate(read(document), wanted, "personas").checks
         assert check.verdict == "inconclusive"
         assert "the results predate coverage" in check.reason
-        assert judge_gate(document, wanted, "personas", 0).verdict == "pass"
+        assert judge_gate(read(document), wanted, "personas", 0).verdict == "pass"
         assert verdict(document, "acc_atom_composite>=0.8") == "inconclusive"
 
     def test_of_one_model_is_not_failed_by_anothers_empty_cells(self) -> None:
@@ -213,19 +218,13 @@ class TestMinimumCoverage:
 def compared_cell(persona: int, value: float | None, model: str = "m", scored: int = 300) -> dict[str, Any]:
     """A cell of 30 runs by one judge, with so many scored sentences."""
     metric = {"value": value, "n": 30} if value is not None else {"value": None, "n": 0, "reason": "x: lost"}
-    return {
-        "model": model,
-        "persona": f"p{persona:02}",
-        "task": "essay",
-        "dimension": "E",
-        "level": "high",
-        "scale": {"minimum": 1, "maximum": 5},
-        "metrics": {"acc_atom": metric, "rc_atom": metric},
-        "units": {"scored": scored},
-        "runs_used": 30,
-        "responses": {"total": 30, "without_scored_unit": 0},
-        "by_judge": {"judge": {}},
+    parts = {f"{part}{n}": 0 if n else None for part in RC_ATOM.parts for n in ("", "_n")}
+    judged = {
+        "metrics": {"acc_atom": metric, "rc_atom": metric | parts},
+        "units": NO_UNITS | {"scored": scored},
     }
+    own = {name: CELL[name] for name in ("responses", "runs_used")} | judged
+    return CELL | judged | {"model": model, "persona": f"p{persona:02}", "by_judge": {"judge": own}}
 
 
 class TestMatchedCells:
@@ -234,13 +233,13 @@ class TestMatchedCells:
             "cells": [compared_cell(1, 0.9), compared_cell(2, None), compared_cell(2, 0.9, "other")]
         }
         document["totals"] += results(0.95, [0.9, 0.99], model="other")["totals"]
-        checks = judge_gate(document, [parse_threshold("acc_atom>=0.8")], "personas").checks
+        checks = judge_gate(read(document), [parse_threshold("acc_atom>=0.8")], "personas").checks
         assert {check.of["model"]: check.verdict for check in checks} == {
             "m": "inconclusive",
             "other": "pass",
         }
         assert checks[0].reason.startswith("1 cell of which other models have it is missing; 0.950")
-        assert judge_gate(document, [parse_threshold("acc_atom>=0.8")], "personas", 0).verdict == "pass"
+        assert judge_gate(read(document), [parse_threshold("acc_atom>=0.8")], "personas", 0).verdict == "pass"
 
     def test_a_cell_that_no_model_has_favours_none(self) -> None:
         document = results(0.95, [0.9, 0.99]) | {
@@ -262,7 +261,7 @@ class TestNotWorse:
 
     def check(self, one: dict[str, Any], other: dict[str, Any], text: str = "acc_atom") -> Any:
         threshold = parse_threshold(f"{text} not worse than job_1 by 0.03")
-        gate = judge_gate(one, [threshold], "personas", references={"job_1": ReferenceJob(other)})
+        gate = judge_gate(read(one), [threshold], "personas", references={"job_1": ReferenceJob(read(other))})
         return gate.checks[0]
 
     def test_other_judges_and_other_wordings_decide_nothing(self) -> None:
@@ -270,10 +269,10 @@ class TestNotWorse:
         better: list[float | None] = [0.6 + n / 39 for n in range(12)]
         wanted = [parse_threshold("acc_atom not worse than job_1 by 0.03")]
         for other, why in (
-            (ReferenceJob(self.document(values), doubt="the judges differ"), "the judges differ; 0.1"),
-            (ReferenceJob(self.document(values), frozenset({"p03"})), "coverage is 91.7 %"),
+            (ReferenceJob(read(self.document(values)), doubt="the judges differ"), "the judges differ; 0.1"),
+            (ReferenceJob(read(self.document(values)), frozenset({"p03"})), "coverage is 91.7 %"),
         ):
-            gate = judge_gate(self.document(better), wanted, "personas", references={"job_1": other})
+            gate = judge_gate(read(self.document(better)), wanted, "personas", references={"job_1": other})
             assert gate.verdict == "inconclusive"
             assert gate.checks[0].reason.startswith(why)
 
@@ -315,10 +314,8 @@ class TestNotWorse:
 
 
 def cell(persona: str, refused: int, dimension: str = "E", model: str = "m") -> dict[str, Any]:
-    generation = {"planned": 10, "answered": 10 - refused, "refused": refused}
-    return {
-        "model": model, "persona": persona, "task": "essay", "dimension": dimension, "generation": generation,
-    }  # fmt: skip
+    generation = NO_RESPONSES | {"planned": 10, "answered": 10 - refused, "refused": refused}
+    return CELL | {"model": model, "persona": persona, "dimension": dimension, "generation": generation}
 
 
 class TestRefusalsOfAtomicTasks:
@@ -326,7 +323,7 @@ class TestRefusalsOfAtomicTasks:
         document = results() | {"cells": list(cells)}
         if not gym:
             document["persona_score_totals"] = []
-        return judge_gate(document, [parse_threshold("refusal_rate<=0.2")], "personas")
+        return judge_gate(read(document), [parse_threshold("refusal_rate<=0.2")], "personas")
 
     def test_are_counted_once_where_traits_share_a_text(self) -> None:
         six = [cell(f"p{n}", refused=1) for n in range(6)]
@@ -340,7 +337,7 @@ class TestRefusalsOfAtomicTasks:
         none, some = ([cell(f"p{n}", refused=r) for n in range(5)] for r in (0, 2))
         checks = [
             judge_gate(
-                {**results(), "persona_score_totals": [], "cells": cells},
+                read({**results(), "persona_score_totals": [], "cells": cells}),
                 [parse_threshold("refusal_rate<=0.4")],
                 "runs",
             ).checks[0]
@@ -364,7 +361,7 @@ class TestRefusalsOfAtomicTasks:
         ]
 
     def test_of_a_model_that_wrote_nothing_are_missing(self) -> None:
-        nothing = cell("p0", refused=0) | {"generation": {"planned": 10, "answered": 0, "refused": 0}}
+        nothing = cell("p0", refused=0) | {"generation": NO_RESPONSES | {"planned": 10}}
         (check,) = self.refusals(nothing).checks
         assert check.verdict == "inconclusive"
         assert "the model has written no response" in check.reason
@@ -373,9 +370,9 @@ class TestRefusalsOfAtomicTasks:
 class TestJunit:
     def test_neither_a_failure_nor_an_inconclusive_check_counts_as_passed(self) -> None:
         thresholds = [parse_threshold(f"acc_atom>={limit}") for limit in ("0.5", "0.8", "0.9")]
-        gate = judge_gate(
-            results(ci95=[0.75, 0.85], model="evil\x00</testcase>\ud800"), thresholds, "personas"
-        )
+        gate = judge_gate(read(results(ci95=[0.75, 0.85])), thresholds, "personas")
+        evil = {"of": {"model": "evil\x00</testcase>\ud800"}}
+        gate = gate.model_copy(update={"checks": [check.model_copy(update=evil) for check in gate.checks]})
         suite = ET.fromstring(junit("job_x", gate))[0]
         assert suite.attrib == {"name": "job_x", "tests": "3", "failures": "1", "errors": "1", "skipped": "0"}
         assert [[child.tag for child in case] for case in suite] == [["system-out"], ["error"], ["failure"]]
@@ -418,7 +415,7 @@ class TestCalibrated:
 
     def checks(self, text: str, calibration: JobCalibration | None = CALIBRATION) -> Gate:
         return judge_gate(
-            results(model="m"), [parse_threshold(text)], "personas", 0.0, calibration=calibration
+            read(results(model="m")), [parse_threshold(text)], "personas", 0.0, calibration=calibration
         )
 
     def test_the_figure_of_the_people_decides(self) -> None:
@@ -439,7 +436,7 @@ class TestCalibrated:
 
     def test_too_little_of_what_was_planned_is_too_little_also_of_the_calibrated(self) -> None:
         gate = judge_gate(
-            results(model="m", counted=50),
+            read(results(model="m", counted=50)),
             [parse_threshold("acc_atom>=0.1 calibrated")],
             "personas",
             calibration=self.CALIBRATION,

@@ -17,6 +17,7 @@ from app.domain.judging.judged_response import JudgedResponse, JudgedUnit
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.registry import METRICS
 from app.domain.providers.reuse import ReplyOrigin
+from app.domain.results.contract import Results
 from app.reports.exports.batches import BATCH_CHARACTERS, page_batches
 from app.reports.exports.columns import (
     CELL_COLUMNS,
@@ -35,6 +36,7 @@ from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.judged import a_verdict
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import pages, response_of, sample
+from tests.unit.results_sample import read
 
 Record = dict[str, Any]
 FORMATS: tuple[Format, ...] = (csv_writer, jsonl_writer, ParquetWriter)
@@ -242,42 +244,55 @@ class TestVerdictRows:
 
 class TestCells:
     def test_all_formats_hold_the_same_rows(self) -> None:
-        results = sample().results
+        results = read(sample().results)
         lines = from_jsonl(write_table(jsonl_writer, "cells", results))
         assert from_parquet(write_table(ParquetWriter, "cells", results)) == lines
         assert from_csv(write_table(csv_writer, "cells", results), CELL_COLUMNS) == lines
 
     def test_figures_are_those_of_the_results(self) -> None:
-        results = sample().results
+        results = read(sample().results)
         for row, cell in zip(
-            from_parquet(write_table(ParquetWriter, "cells", results)), results["cells"], strict=True
+            from_parquet(write_table(ParquetWriter, "cells", results)), results.cells, strict=True
         ):
-            assert (row["model"], row["persona"], row["task"]) == (
-                cell["model"],
-                cell["persona"],
-                cell["task"],
+            assert (row["model"], row["persona"], row["task"]) == (cell.model, cell.persona, cell.task)
+            assert row["acc_atom"] == cell.metrics["acc_atom"].value
+            assert row["rc_atom_n"] == cell.metrics["rc_atom"].n
+            assert (
+                row["rc_atom_within_instruction"]
+                == cell.metrics.model_dump()["rc_atom"]["within_instruction"]
             )
-            assert row["acc_atom"] == cell["metrics"]["acc_atom"]["value"]
-            assert row["rc_atom_n"] == cell["metrics"]["rc_atom"]["n"]
-            assert row["rc_atom_within_instruction"] == cell["metrics"]["rc_atom"]["within_instruction"]
-            assert row["units_unparsed"] == cell["units"]["unparsed"]
-            assert row["generation_refused"] == cell["generation"]["refused"]
+            assert row["units_unparsed"] == cell.units.unparsed
+            assert row["generation_refused"] == cell.generation.refused
+
+    def test_what_results_from_before_do_not_say_is_missing(self) -> None:
+        document = sample().results
+        cell = document["cells"][0]
+        del cell["metrics"]["rc_atom_corrected"], cell["units"]["filtered"], cell["coverage"]
+        row = from_csv(write_table(csv_writer, "cells", read(document)), CELL_COLUMNS)[0]
+        absent = (
+            "rc_atom_corrected",
+            "rc_atom_corrected_n",
+            "rc_atom_corrected_reason",
+            "units_filtered",
+            "coverage",
+        )
+        assert [row[name] for name in absent] == [None] * len(absent)
 
     def test_a_missing_metric_has_a_reason_and_no_number(self) -> None:
         # One run: no pair of runs, hence no RC_atom.
-        row = from_csv(write_table(csv_writer, "cells", sample(1, 1).results), CELL_COLUMNS)[0]
+        row = from_csv(write_table(csv_writer, "cells", read(sample(1, 1).results)), CELL_COLUMNS)[0]
         assert (row["rc_atom"], row["rc_atom_n"]) == (None, 0)
         assert row["rc_atom_reason"].startswith("fewer_than_two_runs: ")
 
     def test_a_job_without_cells_gives_readable_files_without_rows(self) -> None:
-        assert from_parquet(write_table(ParquetWriter, "cells", {"cells": []})) == []
-        assert from_csv(write_table(csv_writer, "cells", {"cells": []}), CELL_COLUMNS) == []
-        assert write_table(jsonl_writer, "cells", {"cells": []}) == b""
+        assert from_parquet(write_table(ParquetWriter, "cells", read({}))) == []
+        assert from_csv(write_table(csv_writer, "cells", read({})), CELL_COLUMNS) == []
+        assert write_table(jsonl_writer, "cells", read({})) == b""
 
 
 class TestDefinitions:
     def test_stand_with_each_metrics_column(self) -> None:
-        schema = arrow.read_schema(io.BytesIO(write_table(ParquetWriter, "cells", {"cells": []})))
+        schema = arrow.read_schema(io.BytesIO(write_table(ParquetWriter, "cells", read({}))))
         for metric in METRICS:
             said = schema.field(metric.name).metadata[b"description"].decode()
             assert said == f"The metric {metric.name}; missing where it does not exist. {metric.definition}"
@@ -285,10 +300,10 @@ class TestDefinitions:
 
 class TestPersonaScores:
     @staticmethod
-    def results(*scores: int | None) -> dict[str, Any]:
+    def results(*scores: int | None) -> Results:
         tasks = ("expected_action", "toxicity_control")
         graded = [graded_response(*scores, id=task, task=task) for task in tasks]
-        return {"simulated": True, **gym_results_of(graded)}
+        return read(gym_results_of(graded))
 
     def test_all_formats_hold_the_same_rows(self) -> None:
         results = self.results(5, 4)
@@ -312,14 +327,14 @@ class TestPersonaScores:
             assert row["reason"]
 
     def test_a_job_without_personagym_gives_readable_files_without_rows(self) -> None:
-        results = sample().results
+        results = read(sample().results)
         assert from_parquet(write_table(ParquetWriter, "persona_scores", results)) == []
         assert from_csv(write_table(csv_writer, "persona_scores", results), PERSONA_SCORE_COLUMNS) == []
 
 
 class TestJudgingCheck:
     def test_all_formats_hold_the_same_rows(self) -> None:
-        results = {"judging_check": check_of(*[(5, 4), (3, 3)] * 4, judge="=1+1")}
+        results = read({"judging_check": check_of(*[(5, 4), (3, 3)] * 4, judge="=1+1")})
         lines = from_jsonl(write_table(jsonl_writer, "judging_check", results))
         assert from_parquet(write_table(ParquetWriter, "judging_check", results)) == lines
         assert from_csv(write_table(csv_writer, "judging_check", results), JUDGING_CHECK_COLUMNS) == lines
@@ -330,16 +345,20 @@ class TestJudgingCheck:
 
     def test_a_figure_has_its_n_and_interval_or_a_reason(self) -> None:
         (whole, _) = from_jsonl(
-            write_table(jsonl_writer, "judging_check", {"judging_check": check_of(*[(5, 4), (3, 3)] * 4)})
+            write_table(
+                jsonl_writer, "judging_check", read({"judging_check": check_of(*[(5, 4), (3, 3)] * 4)})
+            )
         )
         assert (whole["mean_difference"], whole["mean_difference_n"]) == (0.5, 8)
         assert whole["mean_difference_low"] < 0.5 < whole["mean_difference_high"]
-        (few, _) = from_jsonl(write_table(jsonl_writer, "judging_check", {"judging_check": check_of((4, 4))}))
+        (few, _) = from_jsonl(
+            write_table(jsonl_writer, "judging_check", read({"judging_check": check_of((4, 4))}))
+        )
         assert (few["quadratic_kappa"], few["quadratic_kappa_n"]) == (None, 0)
         assert few["quadratic_kappa_reason"]
 
     def test_a_job_judged_one_by_one_gives_readable_files_without_rows(self) -> None:
-        results = sample().results
+        results = read(sample().results)
         assert from_parquet(write_table(ParquetWriter, "judging_check", results)) == []
         assert from_csv(write_table(csv_writer, "judging_check", results), JUDGING_CHECK_COLUMNS) == []
 

@@ -13,6 +13,7 @@ from app.reports.views.response_sample import SAMPLE
 from tests.unit.gym_sample import JUDGES, graded_response, gym_results_of
 from tests.unit.reports.page import Page, html_report, shape
 from tests.unit.reports.sample import response_of, results_of, stream
+from tests.unit.results_sample import read
 
 STEADY, DRIFTING = "simulated/steady", "simulated/drifting"
 
@@ -107,9 +108,9 @@ class TestTables:
         responses = [
             graded_response(1 + n % 5, id=str(n), persona=f"gym-{n:02}") for n in range(PERSONA_ROWS + 5)
         ]
-        found = persona_scores(document(responses))
+        found = persona_scores(read(document(responses)))
         assert found is not None
-        scores = [row["persona_score"]["value"] for row in found.personas]
+        scores = [row.persona_score.value or 0.0 for row in found.personas]
         assert scores == sorted(scores)
         assert scores[0] == 1
         assert "40 of 45 shown" in (await page_of(responses)).text

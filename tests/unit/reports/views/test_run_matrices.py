@@ -13,8 +13,9 @@ from app.reports.views.run_matrices import (
     varying_cells,
 )
 from tests.unit.reports.sample import sample
+from tests.unit.results_sample import CELL, read
 
-CELL: dict[str, Any] = {"persona": "E-high", "metrics": {"rc_atom": {"value": 0.1}}}
+(VARYING,) = read({"cells": [CELL]}).cells
 
 
 def distances(*judges: list[list[float | None]], runs: int = 4, width: int = 4) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def distances(*judges: list[list[float | None]], runs: int = 4, width: int = 4) 
 
 
 def drawn(found: dict[str, Any]) -> list[RunMatrix]:
-    return run_matrices([CELL], [found])
+    return run_matrices([VARYING], [found])
 
 
 def test_each_square_is_two_runs_and_silent_runs_have_none() -> None:
@@ -52,10 +53,10 @@ def test_a_distance_is_the_mean_over_the_judges_who_scored_both_runs() -> None:
 
 
 def test_the_cells_with_the_lowest_rc_atom_are_chosen() -> None:
-    cells = sample().results["cells"]
-    values = sorted(v for cell in cells if (v := cell["metrics"]["rc_atom"]["value"]) is not None)
+    cells = read(sample().results).cells
+    values = sorted(v for cell in cells if (v := cell.metrics["rc_atom"].value) is not None)
     chosen = varying_cells(cells)
-    assert [cell["metrics"]["rc_atom"]["value"] for cell in chosen] == values[:MATRICES]
+    assert [cell.metrics["rc_atom"].value for cell in chosen] == values[:MATRICES]
 
 
 def test_the_runs_of_a_large_cell_are_cut_and_a_cell_of_one_run_is_not_drawn() -> None:

@@ -8,6 +8,7 @@ import pytest
 from app.domain.statistics.paired import sign_flip_p_value
 from app.reports.views.top_comparison import SIGNIFICANT, compare_top
 from tests.unit.reports.sample import response_of, results_of
+from tests.unit.results_sample import read
 
 ONE, OTHER = "simulated/steady", "simulated/drifting"
 JOBS, PERSONAS = 2_000, 10
@@ -15,13 +16,15 @@ JOBS, PERSONAS = 2_000, 10
 
 def test_a_lead_is_shown_where_every_persona_has_it() -> None:
     # One has both sentences of each persona in its level, the other one of two: 1 - 1/2.
-    results = results_of(
-        [
-            response_of(
-                "Yes. So.", ("Yes.", 5), ("So.", 5 if model == ONE else 1), model=model, persona=f"p{n}"
-            )
-            for model, n in product((ONE, OTHER), range(10))
-        ]
+    results = read(
+        results_of(
+            [
+                response_of(
+                    "Yes. So.", ("Yes.", 5), ("So.", 5 if model == ONE else 1), model=model, persona=f"p{n}"
+                )
+                for model, n in product((ONE, OTHER), range(10))
+            ]
+        )
     )
     found = compare_top(results, [ONE, OTHER], "acc_atom")
     assert found is not None
@@ -37,7 +40,7 @@ def test_a_lead_over_other_personas_is_not_shown_where_both_have_figures() -> No
         response_of("Yes. No.", ("Yes.", 5), ("No.", 5 if model == OTHER else 1), model=model, persona="p0")
         for model in (ONE, OTHER)
     ]
-    found = compare_top(results_of([*own, *shared]), [ONE, OTHER], "acc_atom")
+    found = compare_top(read(results_of([*own, *shared])), [ONE, OTHER], "acc_atom")
     assert found is not None
     assert found.row is not None
     assert (found.row.difference, found.row.pairs, found.left_out) == (-0.5, 1, 9)
@@ -69,4 +72,4 @@ def test_of_equal_models_the_highest_is_not_said_to_be_ahead_more_often_than_cha
 
 @pytest.mark.parametrize("ranked", [[], [ONE]])
 def test_one_model_leads_nobody(ranked: list[str]) -> None:
-    assert compare_top(results_of([response_of("Yes.", ("Yes.", 5))]), ranked, "acc_atom") is None
+    assert compare_top(read(results_of([response_of("Yes.", ("Yes.", 5))])), ranked, "acc_atom") is None

@@ -1,5 +1,6 @@
 """The papers' figures in the form of results."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,13 @@ import numpy as np
 import pytest
 
 from app.instruments import published
-from app.services.results.baselines import BaselineFilter, baselines
+from app.services.results.baselines import BaselineFilter, baselines_json
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 
 
 def found(**wanted: str) -> Any:
-    return baselines(BaselineFilter(**wanted))
+    return json.loads(baselines_json(BaselineFilter(**wanted)))
 
 
 class TestBaselines:

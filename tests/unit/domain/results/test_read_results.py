@@ -1,0 +1,63 @@
+"""Stored results are read as the model that they were written from, whatever their length and release."""
+
+import json
+import threading
+import time
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+
+from app.domain.judging import stepwise_json
+from app.domain.metrics.metric import NOT_COMPUTED
+from app.domain.results import contract
+from app.domain.results.contract import Results
+from tests.unit.gym_sample import graded_response, gym_results_of
+from tests.unit.reports.sample import sample
+from tests.unit.results_sample import CELL, read
+
+RELEASED = sorted((Path(__file__).parents[3] / "e2e" / "released").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
+def test_those_of_earlier_releases_say_what_they_said(path: Path) -> None:
+    stored = json.loads(path.read_text("utf-8"))["finished"]
+    assert stored
+    for document in stored.values():
+        assert json.loads(Results.read(document).document()) == json.loads(document)
+
+
+def test_a_metric_that_they_are_older_than_is_not_there_and_says_why() -> None:
+    (cell,) = read({"cells": [CELL]}).cells
+    assert "rc_atom_corrected" not in cell.metrics
+    assert cell.metrics["rc_atom_corrected"].reason == NOT_COMPUTED.reason
+    assert json.loads(cell.model_dump_json(exclude_unset=True)) == CELL
+
+
+def test_a_long_document_says_what_a_short_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    graded = [graded_response(4, persona=f"gym-{n}") for n in range(30)]
+    short = read(sample(1, 1).results | gym_results_of(graded))
+    text = short.document()
+    monkeypatch.setattr(contract, "SHORT_CHARACTERS", 10)
+    monkeypatch.setattr(stepwise_json, "SHORT_CHARACTERS", 10)
+    assert Results.read(text) == short
+    assert Results.read(text).document() == text
+
+
+def test_others_have_their_turn_while_a_long_document_is_read() -> None:
+    cells = json.dumps(sample(1, 1).results["cells"])[1:-1]
+    text = json.dumps(read({}).model_dump(mode="json"))
+    text = text.replace('"cells": []', f'"cells": [{",".join(repeat(cells, 40))}]')
+    assert len(text) > 8_000_000
+    turns, over = [], threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.001):
+            turns.append(time.thread_time())
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    Results.read(text)
+    over.set()
+    watcher.join()
+    assert len(turns) > 20
