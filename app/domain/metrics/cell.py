@@ -88,7 +88,7 @@ class RunCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class CellMetrics:
+class MeasuredMetrics:
     """A cell's metrics, which are read by name, and what was counted and left out on the way to them.
 
     Attributes:
@@ -109,9 +109,9 @@ class CellMetrics:
         return self.metrics[name]
 
 
-def measure(scores: CellScores) -> CellMetrics:
+def measure(scores: CellScores) -> MeasuredMetrics:
     """All metrics of one cell by one judge."""
-    return CellMetrics(
+    return MeasuredMetrics(
         metrics={name: found for metric in METRICS for name, found in metric.measure(scores).items()},
         units=UnitCounts.of(
             scored=int(scores.counts.sum()),
@@ -134,7 +134,7 @@ def measure(scores: CellScores) -> CellMetrics:
     )
 
 
-def combine_judges(judges: Sequence[CellMetrics]) -> CellMetrics:
+def combine_judges(judges: Sequence[MeasuredMetrics]) -> MeasuredMetrics:
     """The mean of several judges' metrics of the same cell, each judge having judged alone.
 
     A metric's value is the mean over the judges who have it; its n is the smallest of theirs, because n counts runs
@@ -155,7 +155,7 @@ def combine_judges(judges: Sequence[CellMetrics]) -> CellMetrics:
     if len(judges) == 1:
         return judges[0]
     responses = [judge.responses for judge in judges]
-    return CellMetrics(
+    return MeasuredMetrics(
         metrics={name: _over_judges([judge[name] for judge in judges]) for name in judges[0].metrics},
         units=UnitCounts.sum([judge.units for judge in judges]),
         responses=ResponseCounts(

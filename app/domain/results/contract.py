@@ -20,8 +20,7 @@ from app.domain.instruments.dimension import Scale
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.stepwise_json import SHORT_CHARACTERS, parse_document
 from app.domain.labels.human_agreement import HumanAgreement
-from app.domain.metrics import cell as measured
-from app.domain.metrics.cell import UnitCounts
+from app.domain.metrics.cell import MeasuredMetrics, UnitCounts
 from app.domain.metrics.definition import Family, MetricDefinition
 from app.domain.metrics.metric import NOT_COMPUTED, Metric, MetricSet
 from app.domain.metrics.registry import METRICS
@@ -169,7 +168,7 @@ class JudgedCell(BaseModel):
     )
 
 
-def _judged(found: measured.CellMetrics, scale: Scale) -> dict[str, Any]:
+def _judged(found: MeasuredMetrics, scale: Scale) -> dict[str, Any]:
     return {
         "metrics": CellMetrics.of(found.metrics),
         "units": found.units,

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from app.domain.contract import Answer
 from app.domain.instruments.dimension import Scale
-from app.domain.metrics.cell import CellMetrics, UnitCounts
+from app.domain.metrics.cell import MeasuredMetrics, UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
@@ -74,8 +74,8 @@ class MeasuredCell:
     dimension: str
     level: str
     runs: int
-    metrics: CellMetrics
-    by_judge: Mapping[str, CellMetrics] = field(default_factory=dict)
+    metrics: MeasuredMetrics
+    by_judge: Mapping[str, MeasuredMetrics] = field(default_factory=dict)
     scale: Scale = field(default_factory=Scale)
     simulated: bool = False
     statuses: ResponseStatuses = NO_RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.domain.metrics.cell import CellMetrics, combine_judges, measure
+from app.domain.metrics.cell import MeasuredMetrics, combine_judges, measure
 from app.domain.metrics.definition import UNIT_RANGE, Estimate
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import IntArray, Metric, MetricSet
@@ -44,8 +44,8 @@ class CellEstimate:
         varied: How each metric over all judges varies; what totals need to know of runs and wordings.
     """
 
-    metrics: CellMetrics
-    by_judge: Mapping[str, CellMetrics]
+    metrics: MeasuredMetrics
+    by_judge: Mapping[str, MeasuredMetrics]
     varied: Mapping[str, Variability]
 
 
@@ -125,8 +125,8 @@ def _over_judges(
 
 
 def _with_intervals(
-    metrics: CellMetrics, varied: Mapping[str, Variability], ranges: Mapping[str, tuple[float, float]]
-) -> CellMetrics:
+    metrics: MeasuredMetrics, varied: Mapping[str, Variability], ranges: Mapping[str, tuple[float, float]]
+) -> MeasuredMetrics:
     found = {
         name: _within(
             metric, varied[name], ranges[name], _ESTIMATES[name], shape_of(name), fewest_wordings(name)

@@ -7,8 +7,8 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from app.domain.instruments.dimension import Scale
-from app.domain.metrics import cell as measured
 from app.domain.metrics.acc_atom_corrected import beyond_chance, chance_share
+from app.domain.metrics.cell import MeasuredMetrics
 from app.domain.metrics.definition import Estimate
 from app.domain.metrics.from_printed import PrintedCell, estimate_corrected
 from app.domain.metrics.interval import Interval
@@ -137,7 +137,7 @@ def _cell(row: PublishedCell, corrected: Mapping[str, float]) -> MeasuredCell:
         dimension=row.dimension,
         level=row.level,
         runs=RUNS,
-        metrics=measured.CellMetrics(metrics),
+        metrics=MeasuredMetrics(metrics),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.domain.instruments.dimension import Scale
-from app.domain.metrics.cell import CellMetrics, ResponseCounts, RunCounts, UnitCounts, measure
+from app.domain.metrics.cell import MeasuredMetrics, ResponseCounts, RunCounts, UnitCounts, measure
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.registry import RANGES, names
 from app.domain.results.contract import CellResult, TotalResult
@@ -55,7 +55,7 @@ def published_cells() -> list[MeasuredCell]:
             dimension=row["dimension"],
             level=row["level"],
             runs=30,
-            metrics=CellMetrics(
+            metrics=MeasuredMetrics(
                 missing | {name: Metric.of(float(row[name]), 30) for name in names() if name in row},
                 units=UnitCounts.of(),
                 responses=ResponseCounts(),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.domain.metrics.cell import CellMetrics
+from app.domain.metrics.cell import MeasuredMetrics
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.registry import RANGES, range_of
 from app.domain.metrics.scores import CellScores
@@ -21,7 +21,7 @@ def estimated(*judges: CellScores) -> CellEstimate:
     return estimate_cell({f"judge {n}": scores for n, scores in enumerate(judges)}, runs)
 
 
-def ends_of(metrics: CellMetrics, name: str) -> tuple[float, float]:
+def ends_of(metrics: MeasuredMetrics, name: str) -> tuple[float, float]:
     ends = metrics[name].ci95
     assert ends is not None
     return ends
