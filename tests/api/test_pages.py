@@ -3,11 +3,14 @@
 import re
 
 import httpx2
+import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from psycopg.types.json import Jsonb
 
-from tests.api.service import Service, job_body
+from tests.api.service import Json, Service, job_body
+from tests.databases import libpq_url
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -208,6 +211,29 @@ class TestJobPages:
             refused = post(api, f"/jobs/{job}/budget", typed)
             assert refused.status_code == 422
             assert field in refused.text
+
+    @pytest.mark.parametrize(
+        ("error", "words"),
+        [
+            ({"code": "budget_exhausted", "detail": "no <more>"}, "<bdi>no &lt;more&gt;</bdi></p>"),
+            ({"code": "odd", "detail": "", "shard": 7}, "<bdi>odd</bdi></p>"),
+            (
+                {"code": "odd", "detail": "gone", "model": "a/b", "remedy": "Wait."},
+                "<strong><bdi>a/b</bdi></strong>: <bdi>gone</bdi><br>Wait.</p>",
+            ),
+            (
+                {"code": "odd", "detail": "gone", "model": "a/b", "stage": "judging"},
+                '<strong><bdi>a/b</bdi></strong> <span class="quiet">judging</span>: <bdi>gone</bdi></p>',
+            ),
+        ],
+    )
+    def test_say_what_is_known_of_what_stopped_a_job(self, api: Service, error: Json, words: str) -> None:
+        job = api.submit(job_body())["id"]
+        with psycopg.connect(libpq_url(api.database_url)) as connection:
+            connection.execute("UPDATE jobs SET error = %s WHERE id = %s", [Jsonb(error), job])
+        answer = look(api, f"/jobs/{job}")
+        assert answer.status_code == 200
+        assert f'<p class="notice">{words}' in answer.text
 
     def test_do_not_depend_on_there_being_results(self, api: Service) -> None:
         job = api.submit(job_body())["id"]
