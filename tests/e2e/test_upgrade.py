@@ -105,3 +105,20 @@ class TestUpgrade:
                 answer = upgraded.stack.api.get(f"/v1/jobs/{job}/report", params={"format": form})
                 assert answer.status_code == 200, form
             assert upgraded.stack.api.get(f"/jobs/{job}", headers={"accept": "text/html"}).status_code == 200
+
+    def test_finished_jobs_are_compared_and_held_to_thresholds(self, upgraded: Upgraded) -> None:
+        atomic, gym = upgraded.told["finished"]
+        for job, metric in ((atomic, "acc_atom"), (gym, "persona_score")):
+            thresholds = {"threshold": [f"{metric}>=0", "refusal_rate<=1"]}
+            gate = upgraded.stack.api.get(f"/v1/jobs/{job}/gate", params=thresholds)
+            assert gate.status_code == 200
+            checks = gate.json()["checks"]
+            assert {check["threshold"] for check in checks} == set(thresholds["threshold"])
+            assert None not in [check["value"] for check in checks]
+            assert upgraded.stack.api.get(f"/v1/jobs/{job}/calibration").status_code == 200
+            page = upgraded.stack.api.get(f"/jobs/{job}/responses", headers={"accept": "text/html"})
+            assert page.status_code == 200
+        body = {"a": {"job": atomic}, "b": {"baseline": "GPT-4o"}}
+        compared = upgraded.stack.api.post("/v1/comparisons", json=body)
+        assert compared.status_code == 200
+        assert "acc_atom" in {row["metric"] for row in compared.json()["differences"]}
