@@ -647,6 +647,8 @@ class CellResult(TypedDict):
     corrected: NotRequired[Corrected | None]
     """Missing in results from before."""
     by_judge: dict[str, JudgedCell]
+    wording_effects: NotRequired[dict[str, dict[str, float]] | None]
+    """By metric: how far it lies above what it would be without each persona instruction, by the instruction's number. Comparisons need it. Missing in results from before, and where fewer than three instructions are known."""
 
 
 class CheckError(TypedDict):
@@ -729,6 +731,24 @@ class ComparedSide(TypedDict):
     simulated: bool
 
 
+class Evidence(TypedDict):
+    """How sure a difference is, for what is drawn anew: personas with all their pairs, or items."""
+
+    ci95: list[float] | None
+    ci95_reason: str | None
+    """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`), and RC of different numbers of runs (`other_runs`), no p."""
+    p_value: float | None
+    """Two-sided. Over personas and wordings by Student's t, over personas, or items, by permutation of signs."""
+    p_value_holm: float | None
+    """Corrected (Holm) for all metrics over all tasks but `primary`, whose p stays as it is, or for all metrics in single tasks."""
+    smallest_p_value: float | None
+    """The smallest that the permutations of so few of them can give."""
+    smallest_detectable: float | None
+    """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
+    smallest_detectable_reason: str | None
+    """Why there is none: so few personas, or items, show nothing, or all differ alike."""
+
+
 class EvidenceOverItems(TypedDict):
     """How sure a difference is for these very personas, if they were asked other items like these."""
 
@@ -738,11 +758,11 @@ class EvidenceOverItems(TypedDict):
     ci95_reason: str | None
     """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`), and RC of different numbers of runs (`other_runs`), no p."""
     p_value: float | None
-    """Two-sided, by permutation of signs over personas, or items."""
+    """Two-sided. Over personas and wordings by Student's t, over personas, or items, by permutation of signs."""
     p_value_holm: float | None
-    """Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."""
+    """Corrected (Holm) for all metrics over all tasks but `primary`, whose p stays as it is, or for all metrics in single tasks."""
     smallest_p_value: float | None
-    """The smallest that so few of them can give."""
+    """The smallest that the permutations of so few of them can give."""
     smallest_detectable: float | None
     """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
     smallest_detectable_reason: str | None
@@ -764,19 +784,23 @@ class Difference(TypedDict):
     """Pairs of figures."""
     personas: int
     """Personas that they come from."""
+    population: str
+    """Whom interval and p speak of: wordings (persona instructions) like these, where both sides have three or more, they are the same, and these tell how others would change the metric."""
     ci95: list[float] | None
     ci95_reason: str | None
     """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`), and RC of different numbers of runs (`other_runs`), no p."""
     p_value: float | None
-    """Two-sided, by permutation of signs over personas, or items."""
+    """Two-sided. Over personas and wordings by Student's t, over personas, or items, by permutation of signs."""
     p_value_holm: float | None
-    """Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."""
+    """Corrected (Holm) for all metrics over all tasks but `primary`, whose p stays as it is, or for all metrics in single tasks."""
     smallest_p_value: float | None
-    """The smallest that so few of them can give."""
+    """The smallest that the permutations of so few of them can give."""
     smallest_detectable: float | None
     """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
     smallest_detectable_reason: str | None
     """Why there is none: so few personas, or items, show nothing, or all differ alike."""
+    these_wordings: Evidence | None
+    """The same for these wordings alone; only where `population` has others."""
     over_items: EvidenceOverItems | None
     """Only where the pairs are items."""
 
@@ -800,6 +824,8 @@ class Comparison(TypedDict):
     a: ComparedSide
     b: ComparedSide
     pairing: Literal["cells", "items"]
+    primary: str | None
+    """The metric that decides, over all tasks; named beforehand."""
     simulated: bool
     differences: list[Difference]
     calibrated: list[CalibratedFigure]

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.results.baselines import Baselines
+from app.domain.results.comparison import ACC_ATOM, PERSONA_SCORE
 from app.domain.results.contract import Results
 from app.reports.subprocess_file import made_apart
 from app.reports.views.cards import Card, make_card
@@ -34,8 +35,6 @@ from app.reports.views.summary import (
     Summary,
 )
 from app.reports.views.top_comparison import (
-    ACC_ATOM,
-    PERSONA_SCORE,
     TopComparison,
     compare_top,
     too_little_of,

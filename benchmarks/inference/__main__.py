@@ -1,6 +1,6 @@
-"""How often intervals cover the truth, on simulated data whose truth is known.
+"""How often intervals cover the truth, and comparisons alarm falsely and find what they say, on simulated data whose truth is known.
 
-`python -m benchmarks.inference [--full]`
+`python -m benchmarks.inference [--full] [--part coverage|comparisons]`
 
 The quick form has 150 repetitions of each design, an entry then being uncertain by 1.8 points; the full form 1,000 and 0.7.
 """
@@ -12,6 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from app.domain.statistics.design import Population
+from benchmarks.inference.comparisons import EFFECTS as EFFECTS_OF_WORDING
+from benchmarks.inference.comparisons import NOISE, PLANS, found_share, stated_power
 from benchmarks.inference.coverage import EFFECTS, LAYOUTS, PERSONAS, Key, Row, coverage
 from benchmarks.inference.population import METRICS, Pool
 
@@ -22,7 +24,16 @@ def main() -> None:
     """Prints one JSON object a line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true")
-    repetitions = FULL if parser.parse_args().full else QUICK
+    parser.add_argument("--part", choices=("coverage", "comparisons"))
+    chosen = parser.parse_args()
+    repetitions = FULL if chosen.full else QUICK
+    if chosen.part in {None, "coverage"}:
+        _coverage(repetitions)
+    if chosen.part in {None, "comparisons"}:
+        _comparisons(10 * repetitions)
+
+
+def _coverage(repetitions: int) -> None:
     pool = Pool.drawn(np.random.default_rng(0))
     for layout_name, layout in LAYOUTS.items():
         for effect, spread in EFFECTS.items():
@@ -45,6 +56,18 @@ def _print_rows(design: Mapping[str, object], rows: dict[Key, Row]) -> None:
                 json.dumps({**design, "population": population.value, "personas": personas, **line}),
                 flush=True,
             )
+
+
+def _comparisons(repetitions: int) -> None:
+    for plan in PLANS:
+        draws = np.random.default_rng(4)
+        alarms = {}
+        for effect in EFFECTS_OF_WORDING:
+            noise = NOISE._replace(wordings=effect, both=effect / 2)
+            alarms[effect], _ = found_share(draws, noise, plan, 0.0, repetitions)
+        power = stated_power(draws, plan, repetitions)
+        line = {**plan._asdict(), "false_alarms": alarms, "power_at_the_stated_difference": power}
+        print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":

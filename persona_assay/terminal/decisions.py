@@ -21,8 +21,8 @@ SIGNIFICANT = 0.05
 MISSING = "–"
 SURE = "*"
 LEGEND = (
-    f"{SURE} significant: p < {SIGNIFICANT} and the 95 % interval across personas excludes 0. p is Holm-corrected, separately"
-    " for all tasks together and for single tasks. Detectable: smallest difference detectable with 80 % power."
+    f"{SURE} significant: p < {SIGNIFICANT} and the 95 % interval excludes 0. p is Holm-corrected, separately"
+    " for all tasks together (but for the metric that decides) and for single tasks. Detectable: smallest difference detectable with 80 % power."
 )
 _SCORES = {"persona_score": "PersonaScore", "task_score": "task score"}
 _MARKS = {

@@ -46,7 +46,7 @@ class TestComparisons:
         tested = sum(r["task"] is None and r["p_value"] is not None for r in found["differences"])
         assert (
             found["notes"][-1]
-            == f"2 personas cannot give a p-value below 0.5, or below 1 corrected for {tested} metrics."
+            == f"2 personas cannot give a p-value below 0.5, or below 1 corrected for {tested - 1} metrics."
         )
         back = stack.post("/v1/comparisons", {"a": models[1], "b": models[0]}).json()
         assert [-r["difference"] for r in back["differences"]] == [

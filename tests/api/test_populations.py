@@ -51,9 +51,21 @@ def judged(stack: Service, given: list[Json]) -> Json:
     return found
 
 
+OTHER_EFFECTS = (1, 1, 1, 1, 1, -3)
+"""Of a model that does better under five of these wordings, and worse under one."""
+
+
 @pytest.fixture(scope="module")
 def job(stack: Service) -> str:
     return str(judged(stack, responses("one", EFFECTS))["id"])
+
+
+@pytest.fixture(scope="module")
+def compared(stack: Service) -> Json:
+    id_ = judged(stack, responses("one", EFFECTS) + responses("other", OTHER_EFFECTS))["id"]
+    body = {"a": {"job": id_, "model": "other"}, "b": {"job": id_, "model": "one"}}
+    found: Json = stack.post("/v1/comparisons", body).json()
+    return found
 
 
 def acc_atom(stack: Service, job: str) -> Json:
@@ -98,3 +110,37 @@ class TestIntervals:
         }
         # Eight points from the limit: once inconclusive at any distance under a fifth, as levels were drawn anew.
         assert list(verdicts.values()) == ["pass", "pass", "inconclusive", "inconclusive"]
+
+
+class TestComparisons:
+    def test_a_model_that_does_better_under_these_wordings_may_not_under_others(self, compared: Json) -> None:
+        rows = {row["metric"]: row for row in compared["differences"] if row["task"] is None}
+        row = rows["acc_atom"]
+        assert row["population"] == "personas like these, wordings like these"
+        assert row["p_value"] > 0.05
+        assert row["ci95"][0] < 0 < row["ci95"][1]
+        assert row["these_wordings"]["p_value"] < 0.05
+        # How far wordings spread RC is not told by six of them.
+        assert rows["rc"]["population"] == "personas like these, these wordings"
+        assert rows["rc"]["these_wordings"] is None
+        assert any(note.startswith("Intervals and p-values speak of") for note in compared["notes"])
+
+    def test_the_metric_that_decides_has_one_p(self, compared: Json) -> None:
+        assert compared["primary"] == "acc_atom"
+        rows = [row for row in compared["differences"] if row["task"] is None]
+        for row in rows:
+            if row["metric"] == "acc_atom":
+                assert row["p_value_holm"] == row["p_value"]
+        others = [row for row in rows if row["metric"] != "acc_atom" and row["p_value"] is not None]
+        smallest = min(others, key=lambda row: row["p_value"])
+        assert smallest["p_value_holm"] == pytest.approx(min(1, len(others) * smallest["p_value"]))
+
+    def test_six_personas_say_which_p_they_cannot_reach(self, stack: Service) -> None:
+        given = [each for each in responses("one", (0,)) if each["persona"][0] in "OC"]
+        given += [{**each, "model": "other"} for each in given]
+        id_ = judged(stack, given)["id"]
+        body = {"a": {"job": id_, "model": "other"}, "b": {"job": id_, "model": "one"}}
+        answer = stack.post("/v1/comparisons", body).json()
+        assert any(
+            note.startswith("6 personas cannot give a p-value below 0.031") for note in answer["notes"]
+        )

@@ -1,6 +1,6 @@
 """Two models on the same personas, tasks and dimensions: which pairs there are, and what their differences say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
@@ -16,13 +16,16 @@ from app.domain.metrics.registry import names, range_of
 from app.domain.personagym.scores import SCORES
 from app.domain.results.baselines import BaselineCell, Baselines
 from app.domain.results.contract import CellResult, Results
+from app.domain.statistics.crossed import crossed_difference
+from app.domain.statistics.design import DesignCell, Population, Stratum
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.paired import ALPHA, PairedDifference, holm, paired_difference
+from app.domain.statistics.variability import Variability
 
 METRICS = names(Family.ATOMIC, Family.RESPONSE, Family.SCORE)
 """Of cells, the ones that matter most first."""
 Pairing = Literal["cells", "items"]
-PERSONA_SCORE, TASK_SCORE = "persona_score", "task_score"
+ACC_ATOM, PERSONA_SCORE, TASK_SCORE = "acc_atom", "persona_score", "task_score"
 RAREFIED = {"rc_atom": "rc_atom_rarefied", "ic_atom": "ic_atom_rarefied"}
 """What these are called at the same number of sentences of both models."""
 OF_RUNS, OF_RESPONSES = ("rc", "rc_atom"), ("acc", "ic_atom")
@@ -55,6 +58,7 @@ class Figure:
         sentences: Scored sentences, on average, of the runs or responses behind it, whichever matters; ``None`` of metrics that do
             not depend on it, and where nobody knows.
         n: What it was taken over; runs, of RC.
+        wordings: How far it lies above what it would be without each persona instruction; ``None`` where that is not known.
     """
 
     value: float | None
@@ -62,6 +66,7 @@ class Figure:
     scale: tuple[float, float]
     sentences: float | None = None
     n: int = 0
+    wordings: Mapping[str, float] | None = None
 
 
 Figures = Mapping[tuple[str, Place], Figure]
@@ -76,11 +81,15 @@ class Evidence(Answer):
         description="Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`), and RC"
         " of different numbers of runs (`other_runs`), no p."
     )
-    p_value: float | None = Field(description="Two-sided, by permutation of signs over personas, or items.")
-    p_value_holm: float | None = Field(
-        description="Corrected (Holm) for all metrics over all tasks, or for all metrics in single tasks."
+    p_value: float | None = Field(
+        description="Two-sided. Over personas and wordings by Student's t, over personas, or items, by permutation of signs."
     )
-    smallest_p_value: float | None = Field(description="The smallest that so few of them can give.")
+    p_value_holm: float | None = Field(
+        description="Corrected (Holm) for all metrics over all tasks but `primary`, whose p stays as it is, or for all metrics in single tasks."
+    )
+    smallest_p_value: float | None = Field(
+        description="The smallest that the permutations of so few of them can give."
+    )
     smallest_detectable: float | None = Field(
         description="The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."
     )
@@ -109,11 +118,19 @@ class _Difference(Answer):
     difference: float = Field(examples=[0.12])
     pairs: int = Field(description="Pairs of figures.")
     personas: int = Field(description="Personas that they come from.")
+    population: str = Field(
+        description="Whom interval and p speak of: wordings (persona instructions) like these, where both sides have three or more,"
+        " they are the same, and these tell how others would change the metric.",
+        examples=[Population.BOTH.value],
+    )
 
 
 class Difference(Evidence, _Difference):
     """One metric's paired difference, a − b, and how sure it is over personas like these."""
 
+    these_wordings: Evidence | None = Field(
+        description="The same for these wordings alone; only where `population` has others."
+    )
     over_items: EvidenceOverItems | None = Field(description="Only where the pairs are items.")
 
 
@@ -160,6 +177,7 @@ class Comparison(Answer):
     a: ComparedSide
     b: ComparedSide
     pairing: Pairing
+    primary: str | None = Field(description="The metric that decides, over all tasks; named beforehand.")
     simulated: bool
     differences: list[Difference]
     calibrated: list[CalibratedFigure] = Field(
@@ -179,6 +197,7 @@ class Compared(NamedTuple):
 def figures_of(results: Results | Baselines, model: str) -> dict[tuple[str, Place], Figure]:
     """One model's figures."""
     found: dict[tuple[str, Place], Figure] = {}
+    instructions = () if isinstance(results, Baselines) else results.manifest.get("instructions", ())
     for cell in results.cells:
         if cell.model != model:
             continue
@@ -187,7 +206,11 @@ def figures_of(results: Results | Baselines, model: str) -> dict[tuple[str, Plac
         for name in METRICS:
             if name in cell.metrics:
                 figure = _figure(cell.metrics[name], range_of(name, scale))
-                found[name, place] = replace(figure, sentences=_sentences(cell, name))
+                found[name, place] = replace(
+                    figure,
+                    sentences=_sentences(cell, name),
+                    wordings=_by_words(cell, name, instructions),
+                )
     for row in results.persona_scores:
         if row.model != model:
             continue
@@ -198,6 +221,18 @@ def figures_of(results: Results | Baselines, model: str) -> dict[tuple[str, Plac
         for task, score in row.tasks.items():
             found[TASK_SCORE, whole._replace(task=task)] = _figure(score, SCORES)
     return found
+
+
+def _by_words(
+    cell: CellResult | BaselineCell, metric: str, instructions: Sequence[str]
+) -> dict[str, float] | None:
+    """By the words of each persona instruction, by which another job has it too; by number where only that is known."""
+    if isinstance(cell, BaselineCell) or metric not in (cell.wording_effects or {}):
+        return None
+    return {
+        instructions[n] if n < len(instructions) else str(n): effect
+        for n, effect in (cell.wording_effects or {})[metric].items()
+    }
 
 
 def _sentences(cell: CellResult | BaselineCell, metric: str) -> float | None:
@@ -268,14 +303,15 @@ def compare(a: Figures, b: Figures) -> Compared:
         b: The second's.
     """
     left_out: list[UnpairedFigure] = []
-    pairs: dict[tuple[str, Place], tuple[float, float, float]] = {}
+    pairs: dict[tuple[str, Place], _Pair] = {}
     for metric, place in sorted(a.keys() | b.keys()):
         one, other = a.get((metric, place)), b.get((metric, place))
         reason = _obstacle(one, other)
         if reason is not None:
             left_out.append(UnpairedFigure.at(place, metric, reason))
         elif one is not None and other is not None and one.value is not None and other.value is not None:
-            pairs[metric, place] = one.value, other.value, one.scale[1] - one.scale[0]
+            width = one.scale[1] - one.scale[0]
+            pairs[metric, place] = _Pair(one.value, other.value, width, _effects(one, other))
     if not pairs:
         return Compared([], left_out)
     samples = _Samples(
@@ -295,7 +331,55 @@ def compare(a: Figures, b: Figures) -> Compared:
         [_without_evidence(row, _obstacle_to_tests(row.metric, row.task, a, b)) for row in part]
         for part in (overall, single)
     ]
-    return Compared([*_corrected(rows[0]), *_corrected(rows[1])], left_out)
+    return Compared([*_corrected(rows[0], primary_of(names)), *_corrected(rows[1], None)], left_out)
+
+
+def primary_of(metrics: Collection[str]) -> str | None:
+    """The one of these metrics that decides over all tasks: by which models are ordered."""
+    return next((name for name in (ACC_ATOM, PERSONA_SCORE) if name in metrics), None)
+
+
+class _Pair(NamedTuple):
+    """Two models' figures at one place.
+
+    Attributes:
+        a: The first model's.
+        b: The second's.
+        width: The greatest difference that there can be.
+        wordings: The difference of what leaving each wording out changes; ``None`` where it is not known.
+    """
+
+    a: float
+    b: float
+    width: float
+    wordings: Mapping[str, float] | None
+
+
+def _effects(one: Figure, other: Figure) -> Mapping[str, float] | None:
+    if one.wordings is None or other.wordings is None or one.wordings.keys() != other.wordings.keys():
+        return None
+    return {words: effect - other.wordings[words] for words, effect in one.wordings.items()}
+
+
+def populations(differences: Sequence[Difference]) -> str | None:
+    """Whom intervals and p-values speak of, metric by metric; ``None`` without any.
+
+    Args:
+        differences: As :func:`compare` has them.
+    """
+    found: dict[str, list[str]] = {}
+    for each in differences:
+        if each.task is None and each.p_value is not None:
+            found.setdefault(each.population, []).append(each.metric)
+    if not found:
+        return None
+    return (
+        "Intervals and p-values speak of "
+        + "; of ".join(
+            f"{population} ({', '.join(metrics)})" for population, metrics in sorted(found.items())
+        )
+        + "."
+    )
 
 
 def attainable_p_value(differences: Sequence[Difference]) -> str | None:
@@ -309,12 +393,14 @@ def attainable_p_value(differences: Sequence[Difference]) -> str | None:
         return None
     most = max(tested, key=lambda each: each.personas)
     smallest = most.smallest_p_value or 0.0
-    if smallest * len(tested) <= ALPHA:
+    primary = primary_of([each.metric for each in differences if each.task is None])
+    others = sum(each.metric != primary for each in tested)
+    if smallest * max(1, others) <= ALPHA:
         return None
-    corrected = f", or below {min(1.0, smallest * len(tested)):.2g} corrected for {len(tested)} metrics"
-    return (
-        f"{most.personas} personas cannot give a p-value below {smallest:.2g}{corrected * (len(tested) > 1)}."
-    )
+    corrected = f", or below {min(1.0, smallest * others):.2g} corrected for {others} metrics"
+    every = sum(each.task is None and each.p_value is not None for each in differences)
+    which = "" if len(tested) == every else f" of {', '.join(each.metric for each in tested)}"
+    return f"{most.personas} personas cannot give a p-value{which} below {smallest:.2g}{corrected * (others > 1)}."
 
 
 class _Row(NamedTuple):
@@ -326,6 +412,7 @@ class _Row(NamedTuple):
         a: The mean of the first model's figures that have a partner.
         b: The second's.
         over_personas: a − b, personas being what is drawn anew.
+        over_both: a − b, personas and wordings being what is drawn anew; ``None`` where wordings do not tell.
         over_items: The same difference, items being what is drawn anew; ``None`` where figures are not by item.
     """
 
@@ -334,7 +421,13 @@ class _Row(NamedTuple):
     a: float
     b: float
     over_personas: PairedDifference
+    over_both: PairedDifference | None
     over_items: PairedDifference | None
+
+    @property
+    def main(self) -> PairedDifference:
+        """The one that speaks of more."""
+        return self.over_both or self.over_personas
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,27 +468,50 @@ def _obstacle_to_tests(metric: str, task: str | None, a: Figures, b: Figures) ->
 def _row(
     metric: str,
     task: str | None,
-    pairs: Mapping[tuple[str, Place], tuple[float, float, float]],
+    pairs: Mapping[tuple[str, Place], _Pair],
     samples: _Samples,
 ) -> _Row:
     found = [
-        (place, *pair)
+        (place, pair)
         for (name, place), pair in pairs.items()
         if name == metric and task in {None, place.task}
     ]
-    width = max(width for *_, width in found)
-    by_persona = [(place.persona, one - other) for place, one, other, _ in found]
-    by_item = [(_asked(place), one - other) for place, one, other, _ in found]
+    width = max(pair.width for _, pair in found)
+    by_persona = [(place.persona, pair.a - pair.b) for place, pair in found]
+    by_item = [(_asked(place), pair.a - pair.b) for place, pair in found]
     return _Row(
         metric=metric,
         task=task,
-        a=sum(one for _, one, _, _ in found) / len(found),
-        b=sum(other for _, _, other, _ in found) / len(found),
+        a=sum(pair.a for _, pair in found) / len(found),
+        b=sum(pair.b for _, pair in found) / len(found),
         over_personas=paired_difference(by_persona, width, samples.personas, SEED),
+        over_both=crossed_difference(_design(found), width),
         over_items=None
         if samples.items is None
         else paired_difference(by_item, width, samples.items, SEED, of="items"),
     )
+
+
+def _design(found: Sequence[tuple[Place, _Pair]]) -> list[DesignCell]:
+    """The differences at their places in the design; nothing where wordings are not known everywhere."""
+    if any(pair.wordings is None for _, pair in found):
+        return []
+    numbers = {
+        words: n
+        for n, words in enumerate(sorted({words for _, pair in found for words in pair.wordings or ()}))
+    }
+    return [
+        DesignCell(
+            place.persona,
+            Stratum(place.task, place.dimension, place.level),
+            Variability(
+                pair.a - pair.b,
+                {numbers[words]: effect for words, effect in (pair.wordings or {}).items()},
+                count=len(pair.wordings or ()),
+            ),
+        )
+        for place, pair in found
+    ]
 
 
 def _without_evidence(row: _Row, reason: str | None) -> _Row:
@@ -411,14 +527,18 @@ def _without_evidence(row: _Row, reason: str | None) -> _Row:
     }
     return row._replace(
         over_personas=replace(row.over_personas, **nothing),
+        over_both=None,
         over_items=None if row.over_items is None else replace(row.over_items, **nothing),
     )
 
 
-def _corrected(rows: Sequence[_Row]) -> list[Difference]:
-    """The rows with their p-values corrected for all of them."""
-    p_values = holm([row.over_personas.p_value for row in rows])
-    of_items = holm([None if row.over_items is None else row.over_items.p_value for row in rows])
+def _corrected(rows: Sequence[_Row], primary: str | None) -> list[Difference]:
+    """The rows with their p-values corrected for all of them but the primary metric."""
+    p_values = _holm(rows, [row.main.p_value for row in rows], primary)
+    of_personas = _holm(rows, [row.over_personas.p_value for row in rows], primary)
+    of_items = _holm(
+        rows, [None if row.over_items is None else row.over_items.p_value for row in rows], primary
+    )
     return [
         Difference(
             metric=row.metric,
@@ -428,13 +548,23 @@ def _corrected(rows: Sequence[_Row]) -> list[Difference]:
             difference=row.over_personas.value,
             pairs=row.over_personas.pairs,
             personas=row.over_personas.clusters,
-            **_evidence(row.over_personas, p),
+            population=(Population.PERSONAS if row.over_both is None else Population.BOTH).value,
+            **_evidence(row.main, p),
+            these_wordings=None
+            if row.over_both is None
+            else Evidence(**_evidence(row.over_personas, p_personas)),
             over_items=None
             if row.over_items is None
             else EvidenceOverItems(items=row.over_items.clusters, **_evidence(row.over_items, p_items)),
         )
-        for row, p, p_items in zip(rows, p_values, of_items, strict=True)
+        for row, p, p_personas, p_items in zip(rows, p_values, of_personas, of_items, strict=True)
     ]
+
+
+def _holm(rows: Sequence[_Row], p_values: Sequence[float | None], primary: str | None) -> list[float | None]:
+    """The primary metric was named beforehand: the others neither change its p, nor does it theirs."""
+    others = iter(holm([p for row, p in zip(rows, p_values, strict=True) if row.metric != primary]))
+    return [p if row.metric == primary else next(others) for row, p in zip(rows, p_values, strict=True)]
 
 
 def _evidence(difference: PairedDifference, p_holm: float | None) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from app.domain.judging.stepwise_json import SHORT_CHARACTERS, parse_document
 from app.domain.labels.human_agreement import HumanAgreement
 from app.domain.metrics.cell import MeasuredMetrics, UnitCounts
 from app.domain.metrics.definition import Family, MetricDefinition
+from app.domain.metrics.interval import DIGITS
 from app.domain.metrics.metric import NOT_COMPUTED, Metric, MetricSet
-from app.domain.metrics.registry import METRICS
+from app.domain.metrics.registry import METRICS, names
 from app.domain.personagym.agreement import GradeAgreement
 from app.domain.personagym.diversity import Diversity
 from app.domain.personagym.scores import PersonaResult
@@ -42,6 +43,8 @@ from app.domain.results.results import (
     Total,
 )
 from app.domain.results.verdict_agreement import VerdictAgreement
+from app.domain.statistics.cells import fewest_wordings
+from app.domain.statistics.design import FEWEST_WORDINGS
 
 _INTERVALS = ("ci95", "ci95_runs", "ci95_wordings", "ci95_both")
 
@@ -202,10 +205,16 @@ class CellResult(_Missing, JudgedCell, _CellRuns):
     """One cell: model × persona × task × dimension."""
 
     by_judge: dict[str, JudgedCell]
+    wording_effects: dict[str, dict[int, float]] | None = Field(
+        None,
+        description="By metric: how far it lies above what it would be without each persona instruction, by the instruction's number."
+        " Comparisons need it. Missing in results from before, and where fewer than three instructions are known.",
+    )
 
     @classmethod
     def of(cls, cell: MeasuredCell) -> Self:
         """A cell that was measured."""
+        effects = _wording_effects(cell)
         return cls(
             model=cell.model,
             persona=cell.persona,
@@ -222,7 +231,20 @@ class CellResult(_Missing, JudgedCell, _CellRuns):
             by_judge={
                 judge: JudgedCell(**_judged(own, cell.scale)) for judge, own in sorted(cell.by_judge.items())
             },
+            **({"wording_effects": effects} if effects else {}),
         )
+
+
+def _wording_effects(cell: MeasuredCell) -> dict[str, dict[int, float]]:
+    """Of the metrics that are compared and of which few wordings tell how others like them would change them."""
+    return {
+        name: {wording: round(effect, DIGITS) for wording, effect in sorted(dropped.items())}
+        for name in names(Family.SCORE, Family.RESPONSE, Family.ATOMIC)
+        if fewest_wordings(name) == FEWEST_WORDINGS
+        and name in cell.varied
+        and (dropped := cell.varied[name].dropped) is not None
+        and len(dropped) >= FEWEST_WORDINGS
+    }
 
 
 class GroupKeys(BaseModel):

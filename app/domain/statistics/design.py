@@ -1,4 +1,4 @@
-"""Intervals by the design: levels and dimensions are fixed strata, personas random within them, wordings crossed with both.
+"""Intervals and tests by the design: levels and dimensions are fixed strata, personas random within them, wordings crossed with both.
 
 Which population a mean over cells speaks for decides what is drawn anew (Clark, 1973; Judd, Westfall and Kenny, 2012):
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray
-from app.domain.statistics.resampling import FEWEST_CLUSTERS, student, unanimous
+from app.domain.statistics.resampling import FEWEST_CLUSTERS, student, student_tail, unanimous
 from app.domain.statistics.variability import Variability
 
 FEWEST_WORDINGS = 3
@@ -62,7 +62,7 @@ class Stratum(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignCell:
-    """A cell's figure at its place in the design.
+    """A cell's figure, or the difference of two models' figures, at its place in the design.
 
     Attributes:
         persona: The persona's id.
@@ -135,11 +135,16 @@ def components(cells: Sequence[DesignCell], fewest: int = FEWEST_WORDINGS) -> Co
 def error(found: Components, population: Population) -> Error | str:
     """The sampling variance for a population, or why it is not known, ``"code: words"``."""
     if population is Population.BOTH:
-        parts = _known(found.personas, found.wordings, found.interaction)
-        return parts if isinstance(parts, str) else _crossed(*parts)
+        parts = of_both(found)
+        return parts if isinstance(parts, str) else crossed(*parts)
     if population is Population.PERSONAS:
         return found.personas
     return found.wordings if population is Population.WORDINGS else found.runs
+
+
+def of_both(found: Components) -> list[Error] | str:
+    """Personas', wordings' and their interaction's, of which the variance over both consists; or why one is not known."""
+    return _known(found.personas, found.wordings, found.interaction)
 
 
 def _known(*parts: Error | str) -> list[Error] | str:
@@ -148,7 +153,8 @@ def _known(*parts: Error | str) -> list[Error] | str:
     return reasons[0] if reasons else [part for part in parts if isinstance(part, Error)]
 
 
-def _crossed(personas: Error, wordings: Error, both: Error) -> Error:
+def crossed(personas: Error, wordings: Error, both: Error) -> Error:
+    """The sampling variance over personas and wordings from :func:`of_both`."""
     whole = personas.variance + wordings.variance - both.variance
     larger = max(personas, wordings)
     clusters = min(personas.clusters, wordings.clusters)
@@ -188,6 +194,16 @@ def interval(
 
 def _exp(power: float) -> float:
     return math.exp(min(700.0, power))
+
+
+def p_value(value: float, found: Error) -> float:
+    """Two-sided, of no difference, by the t of the interval.
+
+    Args:
+        value: The difference.
+        found: Its sampling variance, which is not :attr:`~Error.none`.
+    """
+    return student_tail(value / math.sqrt(found.variance), found.degrees)
 
 
 def over_runs(cells: Sequence[DesignCell]) -> Error | str:

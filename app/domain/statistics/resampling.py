@@ -118,6 +118,13 @@ def student(degrees: float, share: float = _ENDS[1]) -> float:
     return float(special.stdtrit(degrees, share))
 
 
+def student_tail(t: float, degrees: float) -> float:
+    """How often Student's t lies as far from 0 as ``t`` or farther, on either side."""
+    from scipy import special  # noqa: PLC0415 - as above
+
+    return float(2 * special.stdtr(degrees, -abs(t)))
+
+
 def too_few(clusters: int, of: str) -> Interval:
     """No interval, because there are too few clusters."""
     counted = of.removesuffix("s") if clusters == 1 else of

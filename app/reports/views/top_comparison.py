@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.domain.results.comparison import Difference, compare, figures_of
+from app.domain.results.comparison import PERSONA_SCORE, Difference, compare, figures_of, primary_of
 from app.domain.results.contract import Results
 from app.domain.results.coverage import GRADES, MINIMUM_COVERAGE, VERDICTS
 
-ACC_ATOM, PERSONA_SCORE = "acc_atom", "persona_score"
 SIGNIFICANT = 0.05
 """p-value below which a difference is significant, if its interval excludes 0 as well."""
 
@@ -63,7 +62,8 @@ def too_little_of(results: Results, models: Sequence[str], metric: str) -> dict[
 def main_row(differences: Sequence[Difference]) -> Difference | None:
     """The difference that decides: that of the metric by which models are ordered, over all tasks."""
     rows = _over_all(differences)
-    return rows.get(ACC_ATOM, rows.get(PERSONA_SCORE))
+    primary = primary_of(rows)
+    return None if primary is None else rows[primary]
 
 
 def is_shown(row: Difference) -> bool:

@@ -18,6 +18,8 @@ from app.domain.results.comparison import (
     compare,
     figures_of,
     lengths_differ,
+    populations,
+    primary_of,
     sentences_of,
 )
 from app.domain.results.contract import Results
@@ -196,11 +198,15 @@ def _compared(one: _Side, other: _Side, pairing: Pairing) -> Comparison:
         a=one.about,
         b=other.about,
         pairing=pairing,
+        primary=primary_of([each.metric for each in found.differences if each.task is None]),
         simulated=one.about.simulated or other.about.simulated,
         differences=found.differences,
         calibrated=[],
         left_out=[*found.left_out, *(UnpairedFigure.at(place, "all", words) for place in sorted(kept))],
-        notes=[*_notes(one, other), *filter(None, [attainable_p_value(found.differences)])],
+        notes=[
+            *_notes(one, other),
+            *filter(None, [populations(found.differences), attainable_p_value(found.differences)]),
+        ],
     )
 
 

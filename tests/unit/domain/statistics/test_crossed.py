@@ -1,0 +1,71 @@
+"""Two models compared over personas and wordings: false alarms, and what a comparison says it would find."""
+
+import numpy as np
+import pytest
+
+from app.domain.metrics.metric import FloatArray
+from app.domain.statistics.crossed import crossed_difference
+from app.domain.statistics.design import DesignCell, Stratum
+from app.domain.statistics.groups import PersonaSample
+from app.domain.statistics.paired import paired_difference
+from benchmarks.inference.comparisons import NOISE, Plan, found_share, stated_power
+from benchmarks.inference.population import varied_mean
+
+TABLE = np.random.default_rng(1).normal(0.1, 0.1, size=(6, 5)) + np.linspace(-0.2, 0.2, 5)
+
+
+def cells(table: FloatArray, levels: int = 1) -> list[DesignCell]:
+    return [
+        DesignCell(f"p{n}", Stratum("essay", "E", str(n % levels)), varied_mean(row[:, None]))
+        for n, row in enumerate(table)
+    ]
+
+
+def test_a_difference_under_these_wordings_may_be_none_under_others() -> None:
+    found = crossed_difference(cells(TABLE), 1.0)
+    names = [f"p{n}" for n in range(6)]
+    by_persona = list(zip(names, TABLE.mean(axis=1).tolist(), strict=True))
+    alone = paired_difference(by_persona, 1.0, PersonaSample(names, 0), 0)
+    assert found is not None
+    assert found.value == pytest.approx(alone.value)
+    assert (alone.p_value or 1) < 0.05 < (found.p_value or 0)
+    low, high = found.interval.ends or (1, 1)
+    assert low < 0 < high
+    assert (found.detectable or 0) > (alone.detectable or 1)
+
+
+def test_its_interval_and_its_p_agree() -> None:
+    for shift in np.linspace(0, 0.3, 13):
+        found = crossed_difference(cells(TABLE + shift), 2.0)
+        assert found is not None
+        assert found.p_value is not None
+        low, high = found.interval.ends or (0, 0)
+        assert (found.p_value < 0.05) == (not low < 0 < high)
+
+
+@pytest.mark.parametrize("table", [TABLE[:, :2], TABLE[:4], np.zeros((6, 5))])
+def test_there_is_none_where_wordings_or_personas_tell_nothing(table: FloatArray) -> None:
+    assert crossed_difference(cells(table), 1.0) is None
+    assert crossed_difference([], 1.0) is None
+
+
+def test_no_difference_that_the_scale_allows_says_so() -> None:
+    found = crossed_difference(cells(TABLE), 0.05)
+    assert found is not None
+    assert found.detectable is None
+    assert str(found.detectable_reason).startswith("beyond_scale:")
+
+
+@pytest.mark.parametrize("repetitions", [300, pytest.param(3000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("plan", [Plan(6, 1, 6, 5), Plan(15, 3, 6, 5)])
+def test_equal_models_are_seldom_called_different_however_wordings_act_on_them(
+    plan: Plan, repetitions: int
+) -> None:
+    noise = NOISE._replace(wordings=0.1, both=0.05)
+    share, _ = found_share(np.random.default_rng(5), noise, plan, 0.0, repetitions)
+    assert share < 0.055 + 2 * (0.05 * 0.95 / repetitions) ** 0.5
+
+
+@pytest.mark.long
+def test_what_a_comparison_says_it_would_find_is_found_in_four_of_five_cases() -> None:
+    assert stated_power(np.random.default_rng(6), Plan(15, 3, 6, 5), 2000) == pytest.approx(0.8, abs=0.04)
