@@ -36,7 +36,12 @@ NAVIGATION = {
         "how-to/kubernetes",
         "how-to/upgrading",
     ],
-    "Reference": ["metrics", "api", *(f"reference/{page}" for page in ("api", "cli", "client", "settings"))],
+    "Reference": [
+        "metrics",
+        "inference",
+        "api",
+        *(f"reference/{page}" for page in ("api", "cli", "client", "settings")),
+    ],
     "Run it": ["operations", "guarantees", "performance", "provider-replies"],
     "Work on it": ["../CONTRIBUTING", "decisions/README", "../CHANGELOG", "../SECURITY"],
 }
