@@ -29,6 +29,8 @@ NOT_WORSE = (*(name for name in COMPARED if name != "mean"), PERSONA_SCORE)
 """Those of which more is better, and which comparisons have."""
 KEYS = ("model", "task", "level", "dimension", "persona")
 NO_FIGURE = "the results have no such value"
+NO_MODEL = "the other job has no figures of that model"
+WHICH_MODEL = "the other job has several models; name one, as in job_…:model"
 PARTIAL = "the results are not complete"
 CALLS_MISSING = "calls_missing"
 """Why results may be ``partial``: not all calls were made, or some failed. What else they lack, coverage counts."""
@@ -56,7 +58,7 @@ _FORM = re.compile(
     + "))?"
 )
 _NOT_WORSE = re.compile(
-    r"([a-z_]+)(?:@(.+?))? not worse than (job_[0-9A-Za-z]+)(?::(\S+))? by (\d{1,6}(?:\.\d{1,9})?)"
+    r"([a-z_]+)(?:@(.+?))? not worse than (job_[0-9A-Za-z]+)(?::(.+?))? by (\d{1,6}(?:\.\d{1,9})?)"
 )
 
 
@@ -230,7 +232,7 @@ def judge_gate(
             if threshold.reference is None
             else _comparisons(results, references[threshold.reference.job], threshold, minimum_coverage)
         )
-        or [_missing(threshold)]
+        or [_missing(threshold, NOT_LABELLED if threshold.calibrated else NO_FIGURE)]
     ]
     return Gate(job=results.job, verdict=_overall(checks), minimum_coverage=minimum_coverage, checks=checks)
 
@@ -240,12 +242,12 @@ def _overall(checks: Sequence[GateCheck]) -> Verdict:
     return "fail" if "fail" in found else "inconclusive" if "inconclusive" in found else "pass"
 
 
-def _missing(threshold: Threshold) -> GateCheck:
+def _missing(threshold: Threshold, reason: str) -> GateCheck:
     return GateCheck(
         threshold=threshold.text,
         of=threshold.where,
         verdict="inconclusive",
-        reason=NOT_LABELLED if threshold.calibrated else NO_FIGURE,
+        reason=reason,
         value=None,
         ci95=None,
         coverage=None,
@@ -305,7 +307,7 @@ def _comparisons(
     if reference is None and len(known) == 1:
         (reference,) = known
     if reference is None or reference not in known:
-        return []
+        return [_missing(threshold, WHICH_MODEL if reference is None and known else NO_MODEL)]
     return [_comparison(results, model, other, reference, threshold, minimum) for model in wanted]
 
 

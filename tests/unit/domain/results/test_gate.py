@@ -112,11 +112,10 @@ class TestThresholds:
         assert verdict(document, "acc_atom>=0.78 over personas like these", interval="runs") == "inconclusive"
         assert verdict(document, "acc_atom>=0.78 over these personas") == "pass"
 
-    def test_may_name_another_job_and_its_model(self) -> None:
-        found = parse_threshold("acc_atom@task=essay not worse than job_1x:openai/gpt:2 by 0.03")
-        assert (found.reference, found.limit, found.where) == (
-            ("job_1x", "openai/gpt:2"), 0.03, {"task": "essay"},
-        )  # fmt: skip
+    @pytest.mark.parametrize("model", ["openai/gpt:2", "our bot v3", "worse by 1"])
+    def test_may_name_another_job_and_its_model(self, model: str) -> None:
+        found = parse_threshold(f"acc_atom@task=essay not worse than job_1x:{model} by 0.03")
+        assert (found.reference, found.limit, found.where) == (("job_1x", model), 0.03, {"task": "essay"})
 
 
 class TestGate:
@@ -310,7 +309,13 @@ class TestNotWorse:
     def test_of_several_models_the_other_jobs_must_be_named(self) -> None:
         values: list[float | None] = [0.5 + n / 40 for n in range(12)]
         found = self.check(self.document(values), self.document(values, models=("m", "n")))
-        assert (found.verdict, found.reason) == ("inconclusive", "the results have no such value")
+        assert found.verdict == "inconclusive"
+        assert "the other job has several models; name one" in found.reason
+        threshold = parse_threshold("acc_atom not worse than job_1:o by 0.03")
+        other = {"job_1": ReferenceJob(read(self.document(values)))}
+        gate = judge_gate(read(self.document(values)), [threshold], "personas", references=other)
+        assert gate.verdict == "inconclusive"
+        assert gate.checks[0].reason == "the other job has no figures of that model"
 
 
 def cell(persona: str, refused: int, dimension: str = "E", model: str = "m") -> dict[str, Any]:
