@@ -330,7 +330,7 @@ def _wording_effects(cells: Sequence[DesignCell], fewest: int) -> FloatArray | s
     found = [cell.figure.dropped for cell in cells]
     known = [each for each in found if each is not None]
     if len(known) < len(found):
-        return "unknown_wordings: not every run's wording is known, or the two have different ones"
+        return "unknown_wordings: a run's wording is not known, or without one wording too few runs are left"
     wordings = sorted({wording for each in known for wording in each})
     if len(wordings) < fewest:
         counted = f"{len(wordings)} wording{'s' * (len(wordings) != 1)}"
