@@ -577,7 +577,7 @@ class CalibratedFigure(TypedDict):
     judged: float | None
     """As the judges give it."""
     calibrated: Metric
-    """As people would give it. n counts labels. Of totals, `ci95` is over other personas like these and `ci95_runs` over these cells measured again; of differences there is neither."""
+    """As people would give it. n counts labels. Of totals, `ci95` is over other personas like these and `ci95_runs` over these cells measured again, `ci95_wordings` and `ci95_both` as in the results; of differences there is none."""
     ci95_texts: list[float] | None
     """For these very texts, were other sentences labelled."""
     ci95_texts_reason: NotRequired[str | None]

@@ -127,6 +127,9 @@ class TestABiasedJudge:
         assert holds(figure["ci95_texts"], real)
         assert holds(figure["calibrated"]["ci95_runs"], real)
         assert abs(figure["calibrated"]["value"] - real) < abs(judged["value"] - real)
+        for name in ("ci95", "ci95_wordings", "ci95_both"):
+            assert figure["calibrated"][name] is None
+            assert figure["calibrated"][f"{name}_reason"] == judged[f"{name}_reason"]
 
     def test_differs_between_models_more_than_people_do(
         self, stack: Service, job: Json, texts: list[Text], metric: str
@@ -158,6 +161,8 @@ class TestABiasedJudge:
         low, high = (f"{'+' if end > 0 else ''}{end:.2f}".replace("-", "−") for end in figure["ci95_texts"])
         assert f"estimated from {LABELS} labels" in page.text
         assert f"interval {low} to {high} for these texts" in page.text
+        assert figure["calibrated"]["ci95"] is None
+        assert figure["calibrated"]["ci95_reason"].startswith("texts_only: ")
         items = stack.post("/v1/comparisons", {**sides, "pairing": "items"}).json()
         assert items["calibrated"] == []
 

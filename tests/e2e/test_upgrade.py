@@ -122,3 +122,20 @@ class TestUpgrade:
         compared = upgraded.stack.api.post("/v1/comparisons", json=body)
         assert compared.status_code == 200
         assert "acc_atom" in {row["metric"] for row in compared.json()["differences"]}
+
+    def test_finished_jobs_may_be_labelled_and_held_to_what_they_lack(self, upgraded: Upgraded) -> None:
+        api = upgraded.stack.api
+        for job in upgraded.told["finished"]:
+            path, totals = f"/v1/jobs/{job}", upgraded.stack.results(job)["totals"]
+            thresholds = [
+                *("acc_atom>=0 over wordings like these", "acc_atom_corrected>=0", "persona_score>=1"),
+                *("acc_atom>=0.5 calibrated", f"acc_atom not worse than {job} by 0.5"),
+            ]
+            for minimum in (None, 0):
+                params = {"threshold": thresholds, "minimum_coverage": minimum}
+                answer = api.get(f"{path}/gate", params={k: v for k, v in params.items() if v is not None})
+                assert answer.status_code == 200
+                assert all(check["reason"] for check in answer.json()["checks"])
+            wanted = {"job": job, "kind": "sentences", "size": 50, "dimension": "E"}
+            assert api.post("/v1/labelling-rounds", json=wanted).status_code == (201 if totals else 422)
+            assert api.get(f"{path}/calibration").json()["totals"] == []

@@ -197,7 +197,7 @@ class CalibratedFigure(Answer):
     judged: float | None = Field(description="As the judges give it.")
     calibrated: Metric = Field(
         description="As people would give it. n counts labels. Of totals, `ci95` is over other personas like these and"
-        " `ci95_runs` over these cells measured again; of differences there is neither."
+        " `ci95_runs` over these cells measured again, `ci95_wordings` and `ci95_both` as in the results; of differences there is none."
     )
     ci95_texts: Ends | None = Field(description="For these very texts, were other sentences labelled.")
     ci95_texts_reason: str | None = None

@@ -29,6 +29,7 @@ from app.domain.labels.calibration import (
 from app.domain.labels.judge_errors import JudgedLabel, judge_errors
 from app.domain.labels.rounds import NO_PILOT, LabellingKind, Pilot
 from app.domain.metrics.interval import Ends, Interval
+from app.domain.metrics.metric import Metric
 from app.domain.results.contract import CellMetrics, Results
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContext, JobContexts
@@ -36,6 +37,10 @@ from app.services.results.rarefied_figures import ModelOfJob
 from app.services.results.read import ResultsReader
 
 RESPONSES_AT_ONCE = 100
+INTERVALS = ("ci95", "ci95_runs", "ci95_wordings", "ci95_both")
+TEXTS_ONLY = (
+    "texts_only: the judges' own interval is not known, so this is told for these texts only (ci95_texts)"
+)
 
 
 class _Labels(NamedTuple):
@@ -314,12 +319,15 @@ class _Shown:
         texts = each.texts()
         calibrated = texts.model_copy(update={"ci95": None, "ci95_reason": None})
         metrics = self.judged.get(frozenset({**each.keys, **keys}.items()))
-        if each.found is not None and metrics is not None:
-            judged = metrics[each.metric]
-            calibrated = calibrated.within(
-                each.beyond(_interval(judged.ci95, judged.ci95_reason, judged.reason)),
-                ci95_runs=each.beyond(_interval(judged.ci95_runs, judged.ci95_runs_reason, judged.reason)),
-            )
+        judged = Metric.missing(TEXTS_ONLY) if metrics is None else metrics[each.metric]
+        calibrated = calibrated.within(
+            **{
+                name: each.beyond(
+                    _interval(getattr(judged, name), getattr(judged, f"{name}_reason"), judged.reason)
+                )
+                for name in INTERVALS
+            }
+        )
         needed = (None, None) if each.found is None else each.found.labels_for(self.half_width)
         return contract.CalibratedFigure(
             keys=dict(each.keys),
