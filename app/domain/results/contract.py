@@ -479,7 +479,10 @@ class Results(BaseModel):
             return cls.model_validate_json(document)
         parsed = parse_document(document)
         for name, model in _LONG.items():
-            parsed[name] = [model.model_validate(element) for element in parsed[name]]
+            elements = parsed[name]
+            # In place: the list as JSON and as models at once takes a third more.
+            for index, element in enumerate(elements):
+                elements[index] = model.model_validate(element)
         return cls.model_validate(parsed)
 
     @property

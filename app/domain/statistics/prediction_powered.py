@@ -93,7 +93,7 @@ class Calibrated:
         value: The mean as people would give it.
         judged: As the judge gives it.
         labels: The labels behind the correction.
-        power: λ of PPI++: 1 takes the judge as he is, 0 only labels.
+        power: λ of PPI++: 1 takes the judge as it is, 0 only the labels.
         strata: As they were put together.
     """
 

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+import tracemalloc
 from itertools import repeat
 from pathlib import Path
 
@@ -42,6 +43,21 @@ def test_a_long_document_says_what_a_short_one_does(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(stepwise_json, "SHORT_CHARACTERS", 10)
     assert Results.read(text) == short
     assert Results.read(text).document() == text
+
+
+def test_a_long_document_is_not_held_as_json_and_as_results_at_once() -> None:
+    results = sample(1, 1).results
+    text = read(results | {"cells": results["cells"] * 4}).document()
+    assert len(text) > stepwise_json.SHORT_CHARACTERS
+    Results.read(text)  # what is made once and kept
+    tracemalloc.start()
+    try:
+        found = Results.read(text)
+        held, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.cells
+    assert most < 1.1 * held
 
 
 def test_others_have_their_turn_while_a_long_document_is_read() -> None:
