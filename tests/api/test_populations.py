@@ -125,6 +125,16 @@ class TestComparisons:
         assert rows["rc"]["these_wordings"] is None
         assert any(note.startswith("Intervals and p-values speak of") for note in compared["notes"])
 
+    def test_a_gate_against_another_model_speaks_of_the_same_population(
+        self, stack: Service, compared: Json
+    ) -> None:
+        (row,) = [r for r in compared["differences"] if (r["metric"], r["task"]) == ("acc_atom", None)]
+        id_ = compared["a"]["job"]
+        wanted = {"threshold": f"acc_atom@model=other not worse than {id_}:one by 0"}
+        (check,) = stack.get(f"/v1/jobs/{id_}/gate", params=wanted).json()["checks"]
+        assert row["these_wordings"]["ci95"][0] > 0
+        assert (check["ci95"], check["verdict"]) == (row["ci95"], "inconclusive")
+
     def test_the_metric_that_decides_has_one_p(self, compared: Json) -> None:
         assert compared["primary"] == "acc_atom"
         rows = [row for row in compared["differences"] if row["task"] is None]
