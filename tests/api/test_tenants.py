@@ -202,3 +202,17 @@ class TestTheSame:
             told = "SELECT count(*) FROM webhook_deliveries WHERE webhook_id = '{}' AND job_id = '{}'"
             counted = {name: two.world.service.count(told.format(id_, job)) for name, id_ in hooks.items()}
             assert counted == {name: int(name == whose) for name in hooks}
+
+    def test_gate_names_nobody_elses_job(self, two: Two) -> None:
+        own = two.send("other", "POST", "/v1/jobs", json=job_body()).json()["id"]
+        theirs = two.world.names["job_id"]
+
+        def held_to(id_: str, whose: str, job: str) -> httpx2.Response:
+            wanted = {"threshold": f"acc_atom not worse than {id_} by 0.1"}
+            return two.send(whose, "GET", f"/v1/jobs/{job}/gate", params=wanted)
+
+        unknown = other_than(theirs)
+        refused, missing = held_to(theirs, "other", own), held_to(unknown, "other", own)
+        assert refused.status_code == 404
+        assert told(refused, theirs, unknown) == told(missing, theirs, unknown)
+        assert held_to(theirs, "admin", theirs).status_code == 200
