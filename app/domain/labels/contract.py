@@ -214,11 +214,14 @@ class CalibratedFigure(Answer):
     )
 
 
+By = Literal["level", "model", "length"]
+
+
 class JudgeErrors(Answer):
     """A judge's errors on some sentences, each counting for as many as it stands for."""
 
     judge: str
-    by: Literal["level", "model", "length"] | None = Field(description="`null`: of all.")
+    by: By | None = Field(description="`null`: of all.")
     key: str | None
     mean_difference: Metric = Field(description="The judge's score less the annotators'.")
     exact_agreement: Metric

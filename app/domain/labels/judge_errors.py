@@ -1,16 +1,15 @@
 """What a judge gives to sentences that people give which score, and whether that depends on level, model or length."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from app.domain.labels.contract import By, JudgeErrors
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.statistics.resampling import cluster_weights, percentile_interval, ratio_draws
 
-By = Literal["level", "model", "length"]
 Flags = npt.NDArray[np.bool_]
 NO_SCORE = "no_score: people gave none of these sentences this score"
 NO_OTHER = "no_other: there is nothing else to compare with"
@@ -38,39 +37,23 @@ class JudgedLabel(NamedTuple):
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeErrors:
-    """A judge's errors on a group of sentences, each counting for as many as it stands for.
-
-    Attributes:
-        by: What the group's sentences share: nothing, ``level``, ``model`` or ``length``.
-        key: Which; of lengths ``short`` up to the median of the labelled texts, and ``long``.
-        mean_difference: The judge's score less the annotators', on average.
-        exact_agreement: The share of answers that are the judge's score.
-        from_others: The mean difference less that of all other sentences: an interval without 0 is differential item
-            functioning (Holland and Wainer, 1993).
-        confusion: By the people's score, the share of each of the judge's.
-    """
-
-    by: By | None
-    key: str | None
-    mean_difference: Metric
-    exact_agreement: Metric
-    from_others: Metric
-    confusion: dict[int, dict[int, Metric]]
-
-
-def judge_errors(labels: Sequence[JudgedLabel], scores: Sequence[int], seed: int) -> list[JudgeErrors]:
+def judge_errors(
+    judge: str, labels: Sequence[JudgedLabel], scores: Sequence[int], seed: int
+) -> list[JudgeErrors]:
     """The errors on all, then by level, model and length. No label, no errors.
 
+    Lengths are ``short`` up to the median of the labelled texts, and ``long``. An interval of ``from_others`` without 0 is
+    differential item functioning (Holland and Wainer, 1993).
+
     Args:
+        judge: The judge's label.
         labels: In any order.
         scores: Of the scale.
         seed: Of the resampling of texts.
     """
     if not labels:
         return []
-    table = _Table(sorted(labels, key=lambda each: each.response), seed)
+    table = _Table(judge, sorted(labels, key=lambda each: each.response), seed)
     middle = float(np.median([each.length for each in labels]))
     keys: tuple[tuple[By, Callable[[JudgedLabel], str]], ...] = (
         ("level", lambda each: each.level),
@@ -87,7 +70,8 @@ def judge_errors(labels: Sequence[JudgedLabel], scores: Sequence[int], seed: int
 class _Table:
     """Labels with the resamples of their texts."""
 
-    def __init__(self, labels: Sequence[JudgedLabel], seed: int) -> None:
+    def __init__(self, judge: str, labels: Sequence[JudgedLabel], seed: int) -> None:
+        self._judge = judge
         self.labels = labels
         places = {response: n for n, response in enumerate(sorted({each.response for each in labels}))}
         self._texts: IntArray = np.array([places[each.response] for each in labels], dtype=np.int64)
@@ -107,6 +91,7 @@ class _Table:
             bounds = (-2 * width, 2 * width)
             others = self._metric(value - rest, draws - rest_draws, own, bounds, NO_OTHER)
         return JudgeErrors(
+            judge=self._judge,
             by=by,
             key=key,
             mean_difference=self._metric(value, draws, own, (-width, width), NO_SCORE),

@@ -78,6 +78,9 @@ class Metric(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
+INTERVALS = ("ci95", "ci95_runs", "ci95_wordings", "ci95_both")
+"""The fields of a metric's intervals."""
+
 MetricSet = Mapping[str, Metric]
 """The metrics of a cell, or their means over cells, and the metrics' parts, by name."""
 

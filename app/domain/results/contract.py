@@ -23,7 +23,7 @@ from app.domain.labels.human_agreement import HumanAgreement
 from app.domain.metrics.cell import MeasuredMetrics, UnitCounts
 from app.domain.metrics.definition import Family, MetricDefinition
 from app.domain.metrics.interval import DIGITS
-from app.domain.metrics.metric import NOT_COMPUTED, Metric, MetricSet
+from app.domain.metrics.metric import INTERVALS, NOT_COMPUTED, Metric, MetricSet
 from app.domain.metrics.registry import METRICS, names
 from app.domain.personagym.agreement import GradeAgreement
 from app.domain.personagym.diversity import Diversity
@@ -46,8 +46,6 @@ from app.domain.results.verdict_agreement import VerdictAgreement
 from app.domain.statistics.cells import fewest_wordings
 from app.domain.statistics.design import FEWEST_WORDINGS
 
-_INTERVALS = ("ci95", "ci95_runs", "ci95_wordings", "ci95_both")
-
 
 def _model_of(metric: MetricDefinition) -> type[Metric]:
     """A metric's model: of one with parts these beside it, each with all that a metric has but ``left_out``."""
@@ -56,7 +54,7 @@ def _model_of(metric: MetricDefinition) -> type[Metric]:
     fields: dict[str, Any] = {}
     for part in metric.parts:
         fields |= {part: (float | None, ...), f"{part}_n": (int, ...), f"{part}_reason": (str | None, None)}
-        for interval in _INTERVALS:
+        for interval in INTERVALS:
             fields[f"{part}_{interval}"] = (tuple[float, float] | None, None)
             fields[f"{part}_{interval}_reason"] = (str | None, None)
     name = metric.name.title().replace("_", "")

@@ -29,15 +29,14 @@ from app.domain.labels.calibration import (
 from app.domain.labels.judge_errors import JudgedLabel, judge_errors
 from app.domain.labels.rounds import NO_PILOT, LabellingKind, Pilot
 from app.domain.metrics.interval import Ends, Interval
-from app.domain.metrics.metric import Metric
-from app.domain.results.contract import CellMetrics, Results
+from app.domain.metrics.metric import INTERVALS, Metric
+from app.domain.results.contract import CellMetrics
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContext, JobContexts
 from app.services.results.rarefied_figures import ModelOfJob
 from app.services.results.read import ResultsReader
 
 RESPONSES_AT_ONCE = 100
-INTERVALS = ("ci95", "ci95_runs", "ci95_wordings", "ci95_both")
 TEXTS_ONLY = (
     "texts_only: the judges' own interval is not known, so this is told for these texts only (ci95_texts)"
 )
@@ -96,7 +95,7 @@ async def read_calibration(
         return contract.JobCalibration(
             job=job.id, half_width=half_width, totals=[], differences=[], not_calibrated={}, data=[]
         )
-    stored = await asyncio.to_thread(Results.read, await results.read(job))
+    stored = await results.read_model(job)
     shown = _Shown(half_width, {frozenset(each.group.items()): each.metrics for each in stored.totals})
     made = [await asyncio.to_thread(_calibration, context, each, shown) for each in found]
     unlabelled = sorted(_dimensions(context) - {each.dimension for each in found})
@@ -359,7 +358,7 @@ def _errors(
     lengths: Counter[tuple[int, int, int]] = Counter()
     for row in judged:
         lengths[row[:3]] += row.units
-    shown = []
+    shown: list[contract.JudgeErrors] = []
     for judge, each in enumerate(context.spec.judges):
         labels = [
             JudgedLabel(
@@ -374,16 +373,5 @@ def _errors(
             for sentence, stands_for in made.labelled()
             if sentence.people and judge in dict(sentence.scores)
         ]
-        shown += [
-            contract.JudgeErrors(
-                judge=each.label,
-                by=errors.by,
-                key=errors.key,
-                mean_difference=errors.mean_difference,
-                exact_agreement=errors.exact_agreement,
-                from_others=errors.from_others,
-                confusion=errors.confusion,
-            )
-            for errors in judge_errors(labels, range(minimum, maximum + 1), context.spec.seed)
-        ]
+        shown += judge_errors(each.label, labels, range(minimum, maximum + 1), context.spec.seed)
     return shown

@@ -83,8 +83,9 @@ class Comparer:
             WrongStateError: If a job is not over.
             InvalidJobError: If a side names no model or has no items, or the two have nothing in common.
         """
-        one = await self._side(tenant, "/a", a, pairing)
-        other = await self._side(tenant, "/b", b, pairing)
+        read: dict[str, Results] = {}
+        one = await self._side(tenant, "/a", a, pairing, read)
+        other = await self._side(tenant, "/b", b, pairing, read)
         if one.about == other.about:
             raise InvalidJobError([FieldError("/b", "must differ from a")])
         if pairing == "cells" and one.source and other.source:
@@ -109,7 +110,10 @@ class Comparer:
             replace(other, figures=other.figures | of_other),
         )
 
-    async def _side(self, tenant: str, pointer: str, wanted: SideIn, pairing: Pairing) -> _Side:
+    async def _side(
+        self, tenant: str, pointer: str, wanted: SideIn, pairing: Pairing, read: dict[str, Results]
+    ) -> _Side:
+        """A side; two of one job share its results, in ``read`` by the job's id."""
         if wanted.job is None:
             if pairing == "items":
                 message = "published results have no values per item; use pairing cells"
@@ -119,7 +123,9 @@ class Comparer:
         if not job.status.is_terminal:
             raise WrongStateError(f"{job.id} is {job.status}; only finished jobs can be compared", job.status)
         context = await self.contexts.get(tenant, job.id)
-        results = await asyncio.to_thread(Results.read, await self.results.read(job))
+        if job.id not in read:
+            read[job.id] = await self.results.read_model(job)
+        results = read[job.id]
         model = _model(pointer, wanted.model, [model.label for model in context.spec.models])
         used = context.spec.instrument
         instruments = [context.spec.instrument.content_hash] if context.spec.tasks else []

@@ -5,7 +5,6 @@ import asyncio
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.specification import JobSpec
-from app.domain.results.contract import Results
 from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.gate import Gate, IntervalKind, ReferenceJob, Threshold, judge_gate, parse_threshold
 from app.services.jobs.view import find_job
@@ -36,7 +35,7 @@ async def gate_of(
         NotFoundError: If a threshold names a job that does not exist.
     """
     thresholds = _thresholds(given or job.request.get("thresholds") or [])
-    found = await sources.results.read(job)
+    results = await sources.results.read_model(job)
     references = {
         id_: await _reference(sources, job, id_)
         for id_ in sorted({threshold.reference.job for threshold in thresholds if threshold.reference})
@@ -50,13 +49,13 @@ async def gate_of(
     if job.status.is_terminal and any(threshold.calibrated for threshold in thresholds):
         calibration = await read_calibration(sources.engine, sources.contexts, sources.results, job)
     return await asyncio.to_thread(
-        lambda: judge_gate(Results.read(found), thresholds, interval, minimum, references, calibration)
+        lambda: judge_gate(results, thresholds, interval, minimum, references, calibration)
     )
 
 
 async def _reference(sources: Comparer, job: JobRow, other: str) -> ReferenceJob:
     found = await find_job(sources.engine, job.tenant, other)
-    results = await asyncio.to_thread(Results.read, await sources.results.read(found))
+    results = await sources.results.read_model(found)
     own = await sources.contexts.get(job.tenant, job.id)
     its = await sources.contexts.get(job.tenant, found.id)
     words = {persona.id: persona.description for persona in own.spec.personas}

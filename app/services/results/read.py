@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.retries import count_reopenings
-from app.domain.results.contract import json_text
+from app.domain.results.contract import Results, json_text
 from app.services.job_context import JobContexts
 from app.services.results.compute import compute_results
 from app.services.results.human_agreement import HumanAgreementReader
@@ -65,6 +65,10 @@ class ResultsReader:
         if agreement is None:
             return results
         return f'{results.removesuffix("}")},"human_agreement":{json_text(agreement)}}}'
+
+    async def read_model(self, job: JobRow) -> Results:
+        """The same as the model that it was written from."""
+        return await asyncio.to_thread(Results.read, await self.read(job))
 
     async def _read(self, job: JobRow) -> str:
         async with self._engine.connect() as connection:

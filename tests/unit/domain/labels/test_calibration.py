@@ -214,7 +214,7 @@ def label(
 class TestJudgeErrors:
     def test_each_sentence_counts_for_as_many_as_it_stands_for(self) -> None:
         labels = [label(0, 2, 2, stands_for=9), label(1, 2, 3, stands_for=3), label(2, 5, 4, stands_for=4)]
-        whole = judge_errors(labels, range(1, 6), 0)[0]
+        whole = judge_errors("judge", labels, range(1, 6), 0)[0]
         assert whole.confusion[2][2].value == pytest.approx(0.75)
         assert whole.confusion[2][3].value == pytest.approx(0.25)
         assert whole.confusion[5][4].value == 1
@@ -229,7 +229,9 @@ class TestJudgeErrors:
             level, people = ("low", "high")[n % 2], int(draws.integers(2, 6))
             error = int(draws.random() < (0.6 if level == "high" else 0.1))
             labels.append(label(n, people, people - error, level=level, length=1 + n // 2 % 2))
-        found = {(each.by, each.key): each.from_others for each in judge_errors(labels, range(1, 6), 0)}
+        found = {
+            (each.by, each.key): each.from_others for each in judge_errors("judge", labels, range(1, 6), 0)
+        }
         low, high = found["level", "high"].ci95 or (0, 0)
         assert high < 0
         low, high = found["length", "short"].ci95 or (1, 1)
@@ -237,4 +239,4 @@ class TestJudgeErrors:
         assert (found["model", "m"].reason or "").startswith("no_other:")
 
     def test_no_label_no_errors(self) -> None:
-        assert judge_errors([], range(1, 6), 0) == []
+        assert judge_errors("judge", [], range(1, 6), 0) == []
