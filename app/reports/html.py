@@ -112,7 +112,7 @@ async def html_report(
     material = Material(results, sample, distances, among, calibrated)
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
-        return await loop.run_in_executor(_PAGES, render, material)
+        return await loop.run_in_executor(_PAGES, _page, found, material)
     return await loop.run_in_executor(_PAGES, made_apart, render, material)
 
 
@@ -124,8 +124,11 @@ def _texts(results: Results) -> int:
 
 
 def render(material: Material) -> bytes:
-    """The page."""
-    results = Results.read(material.results)
+    """The page, in a process of its own, to which results are handed over as text."""
+    return _page(Results.read(material.results), material)
+
+
+def _page(results: Results, material: Material) -> bytes:
     level_bounds, sample = LevelBounds.of(results.cells), material.sample
     styles, script = style_sheet(FOLDER, "report.css"), source(FOLDER, "report.js")
     summary = Summary(results, level_bounds)
