@@ -342,7 +342,7 @@ async def report(
     level: Annotated[
         ReportLevel,
         Query(
-            description="One row per verdict, per cell of the results, per PersonaScore and task score, or per judge and"
+            description="One row per verdict, per cell of the results, per total and metric, per PersonaScore and task score, or per judge and"
             " task of what checks several sentences a call."
         ),
     ] = "verdicts",

@@ -13,8 +13,10 @@ from pydantic import BaseModel
 
 from app.domain.judging.judged_response import UnitVerdict
 from app.domain.metrics.cell import UnitCounts
+from app.domain.metrics.metric import INTERVALS
 from app.domain.metrics.registry import BY_NAME, METRICS
-from app.domain.results.contract import Results
+from app.domain.results.contract import Results, TotalResult
+from app.domain.results.coverage import COMPOSITE
 from app.domain.results.grouping_check import CHECK_METRICS
 
 Value = str | int | float | bool | None
@@ -228,6 +230,24 @@ def _metric(name: str, path: str, value: str, prefix: str = "") -> tuple[Column,
     )
 
 
+_INTERVAL_MEANINGS = {
+    "ci95": "the 95 % interval: of a cell over runs, of a total over personas like these",
+    "ci95_runs": "that over the runs of these cells alone",
+    "ci95_wordings": "that over wordings like these",
+    "ci95_both": "that over personas and wordings like these",
+}
+
+
+def _interval(name: str, path: str, field: str) -> tuple[Column, ...]:
+    """The ends of an interval, or why there is none."""
+    meaning = _INTERVAL_MEANINGS[field]
+    return (
+        _record(f"{name}_low", _NUMBER, f"Lower end of {meaning}.", f"{path}.0"),
+        _record(f"{name}_high", _NUMBER, f"Upper end of {meaning}.", f"{path}.1"),
+        _record(f"{name}_reason", _TEXT, "Why there is no such interval.", f"{path}_reason"),
+    )
+
+
 CELL_COLUMNS = (
     _record("model", _TEXT, "Label of the evaluated model."),
     _record("persona", _TEXT, "Id of the persona."),
@@ -286,8 +306,41 @@ CELL_COLUMNS = (
         "ACC_atom if all that is missing were in character.",
         "corrected.acc_atom_bounds.1",
     ),
+    *(
+        column
+        for metric in METRICS
+        for name, prefix in zip(metric.names, ("", *(f"{part}_" for part in metric.parts)), strict=True)
+        for field in ("ci95", "ci95_wordings")
+        for column in _interval(f"{name}_{field}", f"metrics.{metric.name}.{prefix}{field}", field)
+    ),
+    *(
+        column
+        for field in ("ci95", "ci95_wordings")
+        for column in _interval(f"{COMPOSITE}_{field}", f"corrected.{COMPOSITE}.{field}", field)
+    ),
 )
 """One row for each cell of the results document."""
+
+TOTAL_COLUMNS = (
+    _record("by", _TEXT, "What the cells of the group have in common: names of columns."),
+    _record("model", _TEXT, "Label of the evaluated model."),
+    *(
+        _record(key, _TEXT, f"The {key} that the cells have in common; missing where they need not.")
+        for key in ("persona", "task", "dimension", "level")
+    ),
+    _record("simulated", _BOOLEAN, "Whether the model or a judge was a simulated one."),
+    _record("cells", _INTEGER, "Cells of the group."),
+    _record("metric", _TEXT, "Name of the metric."),
+    _record("value", _NUMBER, "Its mean over the cells; missing where it does not exist."),
+    _record("n", _INTEGER, "Cells that have the metric."),
+    _record("left_out", _INTEGER, "Cells that lack it."),
+    _record("reason", _TEXT, "Why it does not exist."),
+    *(column for field in INTERVALS for column in _interval(field, field, field)),
+    _record("coverage", _NUMBER, "Share of the planned verdicts that the metrics are of.", "coverage.share"),
+    _record("verdicts_counted", _INTEGER, "How many verdicts these are.", "coverage.counted"),
+    _record("verdicts_planned", _INTEGER, "How many are planned.", "coverage.planned"),
+)
+"""One row for each total of the results document and metric, its parts and ``acc_atom_composite`` included."""
 
 GRADE_STATUSES = ("total", "scored", "refused", "unparsed", "failed", "filtered")
 RESPONSE_STATUSES = ("planned", "answered", "refused", "failed", "filtered", "no_answer")
@@ -367,12 +420,36 @@ def _persona_scores(results: Results) -> Iterator[Record]:
         }
 
 
+def _totals(results: Results) -> Iterator[Record]:
+    for total in results.totals:
+        group = {**dict(total), **total.group, "by": ", ".join(total.by)}
+        for name, figure in _figures(total):
+            yield {**group, "metric": name, **figure}
+
+
+def _figures(total: TotalResult) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All of a total's figures, with what is known of each."""
+    for metric in METRICS:
+        if metric.name not in total.metrics:
+            continue
+        known = total.metrics[metric.name].to_json()
+        yield metric.name, known
+        for name, part in zip(metric.names[1:], metric.parts, strict=True):
+            of_part = {
+                key.removeprefix(f"{part}_"): known[key] for key in known if key.startswith(f"{part}_")
+            }
+            yield name, {**of_part, "value": known[part], "left_out": total.cells - known[f"{part}_n"]}
+    if total.corrected is not None:
+        yield COMPOSITE, total.corrected.acc_atom_composite.to_json()
+
+
 def _judging_check(results: Results) -> Iterable[Record]:
     return () if results.judging_check is None else results.judging_check.agreement
 
 
 TABLES = {
     "cells": Table(CELL_COLUMNS, lambda results: results.cells),
+    "totals": Table(TOTAL_COLUMNS, _totals),
     "persona_scores": Table(PERSONA_SCORE_COLUMNS, _persona_scores),
     "judging_check": Table(JUDGING_CHECK_COLUMNS, _judging_check),
 }

@@ -7,6 +7,7 @@ import json
 import re
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from app.reports.exports.columns import (
     CELL_COLUMNS,
     JUDGING_CHECK_COLUMNS,
     PERSONA_SCORE_COLUMNS,
+    TOTAL_COLUMNS,
     VERDICT_COLUMNS,
     Column,
     ColumnType,
@@ -288,6 +290,98 @@ class TestCells:
         assert from_parquet(write_table(ParquetWriter, "cells", read({}))) == []
         assert from_csv(write_table(csv_writer, "cells", read({})), CELL_COLUMNS) == []
         assert write_table(jsonl_writer, "cells", read({})) == b""
+
+
+INTERVALS = {
+    "ci95": [0.1, 0.2],
+    "ci95_reason": None,
+    "ci95_runs_reason": "single_runs: one run",
+    "ci95_wordings": [0.3, 0.4],
+    "ci95_both": None,
+    "ci95_both_reason": "too_few_wordings: 2 wordings",
+}
+
+
+def with_intervals(name: str) -> Record:
+    """The sample's results; the first cell or total has intervals of three metrics, and one before it lacks what is newer."""
+    document = deepcopy(sample().results)
+    composite = {"value": 0.5, "n": 9} | INTERVALS
+    document[name][0] |= {"corrected": {"acc_atom_composite": composite, "acc_atom_bounds": None}}
+    document[name][0]["metrics"]["acc_atom"] |= INTERVALS
+    document[name][0]["metrics"]["rc_atom"] |= {
+        f"within_instruction_{key}": value for key, value in INTERVALS.items()
+    }
+    del document[name][1]["metrics"]["rc_corrected"]
+    return document
+
+
+class TestIntervals:
+    def test_a_cell_has_each_of_its_intervals_or_the_reason(self) -> None:
+        results = read(with_intervals("cells"))
+        first, second, *_ = from_parquet(write_table(ParquetWriter, "cells", results))
+        for name in ("acc_atom", "rc_atom_within_instruction", "acc_atom_composite"):
+            ends = [
+                first[f"{name}_{field}_{end}"]
+                for field in ("ci95", "ci95_wordings")
+                for end in ("low", "high")
+            ]
+            assert ends == [0.1, 0.2, 0.3, 0.4]
+            assert first[f"{name}_ci95_reason"] is None
+        assert first["rc_atom_ci95_reason"].startswith("too_few_runs: ")
+        assert (second["acc_atom_composite_ci95_low"], second["rc_corrected_ci95_reason"]) == (None, None)
+
+    def test_a_missing_one_says_why(self) -> None:
+        document = with_intervals("cells")
+        document["cells"][0]["metrics"]["rc"] |= {"ci95_wordings_reason": "too_few_wordings: 6 wordings"}
+        row = from_csv(write_table(csv_writer, "cells", read(document)), CELL_COLUMNS)[0]
+        assert row["rc_ci95_wordings_reason"] == "too_few_wordings: 6 wordings"
+
+
+class TestTotals:
+    def test_all_formats_hold_the_same_rows(self) -> None:
+        results = read(with_intervals("totals"))
+        lines = from_jsonl(write_table(jsonl_writer, "totals", results))
+        assert from_parquet(write_table(ParquetWriter, "totals", results)) == lines
+        assert from_csv(write_table(csv_writer, "totals", results), TOTAL_COLUMNS) == lines
+
+    def test_figures_are_those_of_the_results(self) -> None:
+        document = sample().results
+        rows = from_parquet(write_table(ParquetWriter, "totals", read(document)))
+        keys = ("model", "persona", "task", "dimension", "level")
+        found = {(row["by"], *(row[key] for key in keys), row["metric"]): row for row in rows}
+        assert len(found) == len(rows) == len(document["totals"]) * 13
+        for total in document["totals"]:
+            place = (", ".join(total["by"]), *(total.get(key) for key in keys))
+            acc_atom, of_rc = found[*place, "acc_atom"], total["metrics"]["rc_atom"]
+            within = found[*place, "rc_atom_within_instruction"]
+            whole = total["metrics"]["acc_atom"]
+            assert (acc_atom["value"], acc_atom["n"]) == (whole["value"], whole["n"])
+            assert (within["value"], within["n"]) == (
+                of_rc["within_instruction"],
+                of_rc["within_instruction_n"],
+            )
+            assert {row["cells"] - row["n"] - row["left_out"] for row in (acc_atom, within)} == {0}
+
+    def test_each_interval_is_there_or_its_reason(self) -> None:
+        document = with_intervals("totals")
+        rows = from_jsonl(write_table(jsonl_writer, "totals", read(document)))
+        assert [row["metric"] for row in rows[:14]][-1] == "acc_atom_composite"
+        for name in ("acc_atom", "rc_atom_within_instruction", "acc_atom_composite"):
+            (row,) = (row for row in rows[:14] if row["metric"] == name)
+            ends = [row[f"{field}_{end}"] for field in ("ci95", "ci95_wordings") for end in ("low", "high")]
+            assert ends == [0.1, 0.2, 0.3, 0.4]
+            assert (row["ci95_runs_low"], row["ci95_runs_reason"]) == (None, "single_runs: one run")
+            assert (row["ci95_both_low"], row["ci95_both_reason"]) == (None, "too_few_wordings: 2 wordings")
+
+    def test_what_results_from_before_do_not_have_has_no_row(self) -> None:
+        rows = from_jsonl(write_table(jsonl_writer, "totals", read(with_intervals("totals"))))
+        assert "rc_corrected" in {row["metric"] for row in rows[:14]}
+        assert {"rc_corrected", "acc_atom_composite"}.isdisjoint(row["metric"] for row in rows[14:26])
+        assert (rows[14]["model"], rows[14]["coverage"]) == ("simulated/steady", None)
+
+    def test_a_job_without_cells_gives_readable_files_without_rows(self) -> None:
+        assert from_parquet(write_table(ParquetWriter, "totals", read({}))) == []
+        assert from_csv(write_table(csv_writer, "totals", read({})), TOTAL_COLUMNS) == []
 
 
 class TestDefinitions:
