@@ -1,6 +1,5 @@
 """The only reader of the environment. Everything deeper is given plain values."""
 
-import difflib
 import logging
 import os
 import re
@@ -14,6 +13,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.domain.providers.reuse import KEPT_DAYS
+from app.domain.suggestion import nearest
 from app.guard.addresses import parse_networks
 from app.guard.targets import Guard
 from app.redis_server import RedisServer, redis_server
@@ -466,10 +466,9 @@ def _refuse_unknown(settings: Settings) -> None:
 
 
 def _unknown(name: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(
-        name[len(_PREFIX) :], [each.removeprefix(_PREFIX) for each in known], n=1
-    )
-    meant = next((each for each in known if close and each.removeprefix(_PREFIX) == close[0]), None)
+    names = {each.removeprefix(_PREFIX): each for each in known}
+    close = nearest(name[len(_PREFIX) :], names)
+    meant = None if close is None else names[close]
     return f"{name} is no setting" + (f"; did you mean {meant}?" if meant else "")
 
 

@@ -90,6 +90,52 @@ def finished(stack: Stack) -> str:
     return done.stdout.strip()
 
 
+class TestBrowsing:
+    def test_what_a_job_can_name_is_listed(self, stack: Stack) -> None:
+        for command, shown in (
+            (("models",), ("simulated-anthropic", "sim-drifting")),
+            (("personas",), ("big-five", "15", "personagym-50")),
+            (("personas", "big-five"), ("A-low", "disagreeable person")),
+            (("tasks",), ("social_media_post", "toxicity_control", "agreeableness")),
+        ):
+            done = stack.assay(*command)
+            assert done.returncode == 0, done.stderr
+            assert [words for words in shown if words not in done.stdout] == []
+            assert json.loads(stack.assay(*command, "--json").stdout)
+
+    def test_responses_are_shown_sentence_by_sentence_with_their_scores(
+        self, stack: Stack, finished: str
+    ) -> None:
+        options = ("responses", finished, "--persona", "E-low", "--limit", "1")
+        (response,) = json.loads(stack.assay(*options, "--json").stdout)["data"]
+        done = stack.assay(*options)
+        assert done.returncode == 0, done.stderr
+        assert "simulated/sim-faithful · E-low (E low) · essay · run 1" in done.stdout
+        assert "More responses: use --limit" in done.stdout
+        shown = " ".join(done.stdout.split())  # long sentences are wrapped
+        for unit in response["units"]:
+            (verdict,) = unit["verdicts"]
+            score = "–" if verdict["score"] is None else verdict["score"]
+            assert f"{score} {' '.join(unit['text'].split()[:5])}" in shown
+
+    def test_no_response_that_matches_is_said(self, stack: Stack, finished: str) -> None:
+        assert stack.assay("responses", finished, "--suspicious").stdout == "No responses match.\n"
+
+    def test_a_jobs_page_is_opened_only_if_there_is_one(
+        self, stack: Stack, finished: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        browser, opened = tmp_path / "xdg-open", tmp_path / "opened"
+        browser.write_text(f'#!/bin/sh\necho "$1" >> {opened}\n')
+        browser.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        page = f"{stack.url}/jobs/{finished}\n"
+        assert stack.assay("open", finished).stdout == page
+        assert eventually(lambda: opened.exists() and opened.read_text() == page)
+        missing = stack.assay("open", "job_none")
+        assert (missing.returncode, missing.stdout) == (3, "")
+        assert opened.read_text() == page
+
+
 class TestJobs:
     def test_a_plan_is_what_the_job_then_takes(self, stack: Stack, finished: str) -> None:
         plan = json.loads(stack.assay("plan", "-", "--json", stdin=JOB).stdout)

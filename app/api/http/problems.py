@@ -1,6 +1,5 @@
 """Every error as RFC 9457 ``application/problem+json``."""
 
-import difflib
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from app.db.health import is_away
 from app.db.reasons import reason
 from app.db.revision import SchemaState, lacks_tables, schema_state
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.suggestion import did_you_mean
 from app.services.errors import (
     AbandonedError,
     BeyondOwnLimitsError,
@@ -41,8 +41,6 @@ log = structlog.get_logger(__name__)
 
 RETRY_SECONDS, BUSY_SECONDS = "2", "10"
 MOST_FIELDS = 100
-LONGEST_NAME = 50
-"""Of a field, in characters; a longer one is not compared with known ones."""
 
 
 class ProblemField(BaseModel):
@@ -258,15 +256,12 @@ def _suggestion(found: Mapping[str, Any], model: Any) -> str:
     if found["type"] != "extra_forbidden" or model is None:
         return ""
     *place, name = [token for token in found["loc"][1:] if isinstance(token, str)]
-    if len(name) > LONGEST_NAME:
-        return ""
     models = list(_models_in(model))
     for token in place:
         fields = [known.model_fields[token] for known in models if token in known.model_fields]
         models = [inner for each in fields for inner in _models_in(each.annotation)] or models
     known = {field for each in models for field in each.model_fields}
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return did_you_mean(name, known)
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

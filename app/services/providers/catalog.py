@@ -11,6 +11,7 @@ from app.domain.judging.grouping import GroupedWords
 from app.domain.judging.hardening import Hardening
 from app.domain.providers.model import Takes
 from app.domain.providers.reuse import KEPT_DAYS
+from app.domain.suggestion import did_you_mean
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
 from app.llm.connections.connections import Connections
@@ -74,7 +75,8 @@ def with_connections(catalog: Catalog, connections: Connections) -> Catalog:
             known = ", ".join(named) or "none"
             return f"unknown connection {connection!r}; configured: {known}"
         if not found.allows(name):
-            return f"connection {connection!r} does not allow the model {name!r}; GET /v1/models lists the allowed ones"
+            meant = did_you_mean(name, found.models or ()) or "; GET /v1/models lists the allowed ones"
+            return f"connection {connection!r} does not allow the model {name!r}{meant}"
         if not connections.permit(connection, name):
             return f"the operator does not allow {connection}/{name} for this tenant; GET /v1/models lists the allowed ones"
         return None

@@ -101,6 +101,19 @@ class TestErrors:
             " action_justification, linguistic_habits, persona_consistency, toxicity_control",
         }
 
+    def test_a_misspelt_name_is_told_with_the_nearest_known_one(self) -> None:
+        errors = wrong(draft(personas=("e-hihg", "big_five"), tasks=("questionaire",)))
+        assert errors == {
+            "/personas/0": "unknown persona or persona set 'e-hihg'; did you mean 'E-high'?",
+            "/personas/1": "unknown persona or persona set 'big_five'; did you mean 'big-five'?",
+            "/tasks/0": "unknown task 'questionaire'; did you mean 'questionnaire'?",
+        }
+
+    def test_a_thousand_misspelt_names_are_not_all_compared(self) -> None:
+        errors = wrong(draft(personas=tuple(f"big-fiv{n}" for n in range(1000))))
+        suggested = [pointer for pointer, message in errors.items() if "did you mean" in message]
+        assert (len(errors), suggested) == (1000, [f"/personas/{n}" for n in range(20)])
+
     def test_a_persona_that_is_there_twice_is_named_where_it_comes_again(self) -> None:
         with pytest.raises(InvalidJobError) as caught:
             resolve(draft(personas=("E-low", "A-low", "big-five")), CATALOG)

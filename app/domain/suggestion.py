@@ -1,0 +1,22 @@
+"""Suggests the known name nearest to an unknown one."""
+
+import difflib
+from collections.abc import Iterable
+
+LONGEST_NAME = 50
+"""Characters of a name that is compared with known ones: the time that takes grows with the length."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name nearest to an unknown one, in whatever case; ``None`` if none is near."""
+    if len(name) > LONGEST_NAME:
+        return None
+    names = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), names, n=1)
+    return names[close[0]] if close else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question to append to the message about an unknown name; empty if no known one is near."""
+    close = nearest(name, known)
+    return "" if close is None else f"; did you mean {close!r}?"
