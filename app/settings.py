@@ -411,7 +411,7 @@ class _Environment(Mapping[str, str]):
         return len(os.environ)
 
 
-_OF_OTHERS = frozenset({"ASSAY_URL", "ASSAY_API_KEY", "ASSAY_VERSION"})
+_OF_OTHERS = frozenset({"ASSAY_URL", "ASSAY_API_KEY", "ASSAY_CONFIRM_USD", "ASSAY_VERSION"})
 """Variables of the client, and of docker-compose.yml."""
 _OF_KUBERNETES = re.compile(r"ASSAY_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")
 """What Kubernetes sets in every container beside a Service whose name begins with ``assay``."""

@@ -52,13 +52,17 @@ def _plan_stages(plan: Json) -> RenderableType:
     return Fitted(table, heads=2)
 
 
-def _plan_remarks(plan: Json) -> Iterator[Text]:
+def cost_words(plan: Json) -> str:
+    """A plan's expected cost."""
     low, high = plan["cost"]["usd_low"], plan["cost"]["usd_high"]
-    cost = dollars(low)
-    if low != high:
-        expected = sum(stage["usd"] or 0.0 for stage in plan["stages"])
-        cost = f"about {dollars(expected)} (likely {dollars(low)} to {dollars(high)})"
-    yield Text(f"Cost: {cost}")
+    if low == high:
+        return dollars(low)
+    expected = sum(stage["usd"] or 0.0 for stage in plan["stages"])
+    return f"about {dollars(expected)} (likely {dollars(low)} to {dollars(high)})"
+
+
+def _plan_remarks(plan: Json) -> Iterator[Text]:
+    yield Text(f"Cost: {cost_words(plan)}")
     if plan["shortest_seconds"]:
         yield Text(f"Duration: at least {duration(plan['shortest_seconds'])} because of rate limits")
     if plan.get("confirm_calls") is not None:

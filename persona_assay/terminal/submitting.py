@@ -1,20 +1,37 @@
 """The commands that start and watch jobs: `assay plan`, `submit`, `watch`, `status` and `jobs`."""
 
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 import click
 
-from persona_assay import ProblemError
 from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
 from persona_assay.terminal.outcome import CommandError, exit_by, print_json, say, told_errors
+from persona_assay.terminal.quantities import counted
 from persona_assay.terminal.waiting import wait_for
-from persona_assay.types import Job, JobIn, JobStatus
+from persona_assay.types import Job, JobIn, JobStatus, Plan
 
 if TYPE_CHECKING:
     from persona_assay import AssayClient
 
 FILE = click.argument("file", metavar="FILE")
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What may be submitted without asking.
+
+    Attributes:
+        calls: Calls of a large job.
+        usd: Highest price.
+        to_all: Whether nothing is asked.
+    """
+
+    calls: int | None
+    usd: float
+    to_all: bool
 
 
 @click.command()
@@ -50,19 +67,37 @@ def plan(file: str, url: str, *, as_json: bool) -> None:
     type=click.IntRange(min=1),
     help="Confirm that you expect this many calls; large jobs require it (or ask).",
 )
+@click.option(
+    "--confirm-usd",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    envvar="ASSAY_CONFIRM_USD",
+    show_envvar=True,
+    help="On a terminal, ask before submitting a job that may cost more, in US dollars.",
+)
+@click.option("--yes", "-y", is_flag=True, help="Submit without asking, whatever its size and price.")
 @URL
 @AS_JSON
-def submit(file: str, confirm_calls: int | None, url: str, *, wait: bool, as_json: bool) -> None:
+def submit(
+    file: str,
+    confirm_calls: int | None,
+    confirm_usd: float,
+    url: str,
+    *,
+    yes: bool,
+    wait: bool,
+    as_json: bool,
+) -> None:
     """Submit a job and print its ID.
 
-    FILE is the job as YAML or JSON; - reads standard input. With --wait, the exit status is 0 if the job completed, 1 if it failed or was cancelled.
+    FILE is the job as YAML or JSON; - reads standard input. On a terminal, its calls and price are shown first. With --wait, the exit status is 0 if the job completed, 1 if it failed or was cancelled.
     """
     with told_errors(), client_of(url) as client:
         from persona_assay.terminal.job_file import read_job_file  # noqa: PLC0415
 
         described = read_job_file(file, sys.stdin)
         with described.places():
-            job = _submitted(client, described.job, confirm_calls)
+            job = _submitted(client, described.job, Consent(confirm_calls, confirm_usd, to_all=yes))
         if not as_json:
             click.echo(job["id"])
         last = wait_for(client, job, as_json=as_json) if wait else job
@@ -74,21 +109,39 @@ def submit(file: str, confirm_calls: int | None, url: str, *, wait: bool, as_jso
             say(f"Watch its progress: assay watch {job['id']}")
 
 
-def _submitted(client: "AssayClient", job: JobIn, confirm_calls: int | None) -> Job:
-    """Submit a job; if the service wants its size confirmed and this is a terminal, ask."""
-    if confirm_calls is not None:
-        return client.submit({**job, "confirm_calls": confirm_calls})
-    try:
+def _submitted(client: "AssayClient", job: JobIn, consent: Consent) -> Job:
+    """Submit a job; on a terminal, show its price first, and ask if it is large or may cost more than the limit."""
+    if consent.calls is not None:
+        job = {**job, "confirm_calls": consent.calls}
+    if not (consent.to_all or sys.stdin.isatty()):
         return client.submit(job)
-    except ProblemError as error:
-        unconfirmed = [field for field in error.fields if field.pointer == "/confirm_calls"]
-        if not (unconfirmed and sys.stdin.isatty()) or "confirm_calls" in job:
-            raise
-        say(f"Not submitted: {unconfirmed[0].message}.")
-        planned = client.plan(job)["calls"]
-        if not click.confirm(f"Submit it with about {planned:,} calls?", err=True):
-            raise CommandError("not submitted") from None
-    return client.submit({**job, "confirm_calls": planned})
+    planned = client.plan(job)
+    from persona_assay.terminal.listings import cost_words  # noqa: PLC0415
+
+    about = "about " if planned["estimated"] else ""
+    say(f"{about}{counted(planned['calls'], 'call')}, cost: {cost_words(planned)}".capitalize())
+    needed = None if "confirm_calls" in job else planned.get("confirm_calls")
+    doubts = [] if needed is None else ["is large"]
+    doubts += _price_doubts(job, planned, consent.usd)
+    if (
+        doubts
+        and not consent.to_all
+        and not click.confirm(f"The job {' and '.join(doubts)}. Submit it?", err=True)
+    ):
+        raise CommandError("not submitted")
+    return client.submit(job if needed is None else {**job, "confirm_calls": needed})
+
+
+def _price_doubts(job: JobIn, planned: Plan, limit: float) -> Iterator[str]:
+    """Why a job's price needs a confirmation, if it does."""
+    cost = planned["cost"]
+    budget = (job.get("budget") or {}).get("usd")
+    if budget is not None and budget <= limit:
+        return  # it is never exceeded
+    if cost["usd_high"] is None or cost["unpriced_models"]:
+        yield "has models without a known price"
+    elif cost["usd_high"] > limit:
+        yield f"may cost more than ${limit:,.2f}"
 
 
 @click.command()

@@ -19,6 +19,38 @@ def assay(service: StubService, *arguments: str, stdin: str | None = None) -> Re
     return CliRunner().invoke(app, arguments, env={"ASSAY_URL": service.url}, input=stdin)
 
 
+def planned(usd: float | None, *, confirm_calls: int | None = None) -> dict[str, Any]:
+    cost: dict[str, Any] = {"usd_low": None if usd is None else 0.0, "usd_high": usd, "unpriced_models": []}
+    return {
+        "calls": 300_000,
+        "estimated": True,
+        "confirm_calls": confirm_calls,
+        "cost": cost,
+        "stages": [{"usd": usd}],
+    }
+
+
+def submit_at_terminal(
+    service: StubService, directory: Path, answer: str, *options: str, more: str = ""
+) -> subprocess.CompletedProcess[str]:
+    service.on("POST /v1/jobs", Answer(job("queued"), 202))
+    (directory / "job.yaml").write_text(f"personas: [E-high]\n{more}")
+    terminal, keyboard = pty.openpty()
+    os.write(terminal, f"{answer}\n".encode())
+    try:
+        return subprocess.run(
+            [sys.executable, "-m", "app.cli", "submit", str(directory / "job.yaml"), *options],
+            env=os.environ | {"ASSAY_URL": service.url},
+            stdin=keyboard,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(terminal)
+        os.close(keyboard)
+
+
 UNCONFIRMED = problem(422, "1 field is invalid", ("/confirm_calls", "about 300,000 calls are planned"))
 
 
@@ -60,31 +92,53 @@ class TestSubmit:
             "  (request)  too large",
         ]
 
-    @pytest.mark.parametrize(("answer", "status", "posted"), [("y", 0, 2), ("n", 3, 1), ("\x04", 130, 1)])
+    @pytest.mark.parametrize(("answer", "status", "posted"), [("y", 0, 1), ("n", 3, 0), ("\x04", 130, 0)])
     def test_a_large_job_is_confirmed_by_whoever_is_there(
         self, service: StubService, tmp_path: Path, answer: str, status: int, posted: int
     ) -> None:
-        service.on("POST /v1/jobs", Answer(UNCONFIRMED, 422), Answer(job("queued"), 202))
-        service.on("POST /v1/jobs/plan", Answer({"calls": 300000}))
-        (tmp_path / "job.yaml").write_text("personas: [E-high]")
-        terminal, keyboard = pty.openpty()
-        os.write(terminal, f"{answer}\n".encode())
-        asked = subprocess.run(
-            [sys.executable, "-m", "app.cli", "submit", str(tmp_path / "job.yaml")],
-            env=os.environ | {"ASSAY_URL": service.url},
-            stdin=keyboard,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        os.close(terminal)
-        os.close(keyboard)
+        service.on("POST /v1/jobs/plan", Answer(planned(0.2, confirm_calls=300000)))
+        asked = submit_at_terminal(service, tmp_path, answer)
         assert asked.returncode == status
         assert "300,000 calls" in asked.stderr
+        assert "The job is large. Submit it?" in asked.stderr
         bodies = [sent.body for sent in service.asked if sent.path == "/v1/jobs"]
-        assert len(bodies) == posted
-        if posted > 1:
-            assert bodies[1] == {"personas": ["E-high"], "confirm_calls": 300000}
+        assert bodies == [{"personas": ["E-high"], "confirm_calls": 300000}] * posted
+
+    @pytest.mark.parametrize(
+        ("usd", "job", "options", "question"),
+        [
+            (0.2, "", (), None),
+            (12.0, "", (), "may cost more than $1.00"),
+            (12.0, "", ("--confirm-usd", "20"), None),
+            (12.0, "", ("--yes",), None),
+            (12.0, "budget: {usd: 0.5}", (), None),
+            (12.0, "budget: {usd: 5}", (), "may cost more than $1.00"),
+            (None, "", (), "has models without a known price"),
+            (None, "", ("-y",), None),
+        ],
+    )
+    def test_a_price_above_the_limit_is_confirmed_by_whoever_is_there(
+        self,
+        service: StubService,
+        tmp_path: Path,
+        usd: float | None,
+        job: str,
+        options: tuple[str, ...],
+        question: str | None,
+    ) -> None:
+        service.on("POST /v1/jobs/plan", Answer(planned(usd)))
+        asked = submit_at_terminal(service, tmp_path, "n", *options, more=job)
+        assert ("cost: unknown" if usd is None else f"(likely $0.00 to ${usd:,.2f}") in asked.stderr
+        assert asked.returncode == (0 if question is None else 3)
+        assert (question or "") in asked.stderr
+        assert ("Submit it?" in asked.stderr) is (question is not None)
+        assert (service.asked[-1].path == "/v1/jobs") is (question is None)
+
+    def test_a_large_job_can_be_submitted_unasked_without_a_terminal(self, service: StubService) -> None:
+        service.on("POST /v1/jobs", Answer(job("queued"), 202))
+        service.on("POST /v1/jobs/plan", Answer(planned(50.0, confirm_calls=300000)))
+        assert assay(service, "submit", "-", "--yes", stdin="{}").exit_code == 0
+        assert service.asked[-1].body == {"confirm_calls": 300000}
 
     def test_where_nobody_is_there_it_takes_the_number(self, service: StubService) -> None:
         service.on("POST /v1/jobs", Answer(UNCONFIRMED, 422), Answer(job("queued"), 202))
