@@ -86,10 +86,8 @@ class _Table:
         everywhere = np.ones(len(self.labels))
         value, draws = self._ratio(apart, own * everywhere)
         rest, rest_draws = self._ratio(apart, ~own * everywhere)
-        others = Metric.missing(NO_OTHER)
-        if not own.all():
-            bounds = (-2 * width, 2 * width)
-            others = self._metric(value - rest, draws - rest_draws, own, bounds, NO_OTHER)
+        bounds = (-2 * width, 2 * width)
+        others = self._metric(value - rest, draws - rest_draws, own, bounds, NO_OTHER, other=~own)
         return JudgeErrors(
             judge=self._judge,
             by=by,
@@ -117,10 +115,18 @@ class _Table:
         return float(whole[0]), ratio_draws(values * counts, counts, self._weights)
 
     def _metric(
-        self, value: float, draws: FloatArray, own: Flags, bounds: tuple[float, float], reason: str
+        self,
+        value: float,
+        draws: FloatArray,
+        own: Flags,
+        bounds: tuple[float, float],
+        reason: str,
+        other: Flags | None = None,
     ) -> Metric:
+        """A figure of the group's ``own`` labels, or their difference from ``other`` ones, of which either may be too few."""
         if np.isnan(value):
-            return Metric.missing(reason)
-        texts = len(np.unique(self._texts[own]))
+            return Metric(value=None, n=0, reason=reason, ci95_reason=reason)
+        sides = (own,) if other is None else (own, other)
+        texts = min(len(np.unique(self._texts[side])) for side in sides)
         interval = percentile_interval(value, draws, texts, bounds, "responses")
         return Metric.of(value, int(own.sum())).within(interval)

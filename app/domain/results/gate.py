@@ -10,7 +10,9 @@ from pydantic import Field
 
 from app.domain.contract import Answer
 from app.domain.labels.contract import JobCalibration
+from app.domain.metrics.definition import Estimate
 from app.domain.metrics.metric import Metric
+from app.domain.metrics.registry import METRICS as REGISTERED
 from app.domain.metrics.registry import names
 from app.domain.results.calibrated_totals import NOT_LABELLED, calibrated_totals, check_calibrated
 from app.domain.results.comparison import METRICS as COMPARED
@@ -19,6 +21,7 @@ from app.domain.results.contract import Results
 from app.domain.results.coverage import COMPOSITE, GRADES, MINIMUM_COVERAGE, VERDICTS, Coverage
 from app.domain.results.refusal_rate import atomic_refusal_rates
 from app.domain.results.totals import GROUPINGS
+from app.domain.statistics.resampling import FEWEST_CLUSTERS
 
 IntervalKind = Literal["personas", "runs", "wordings", "both"]
 
@@ -28,6 +31,7 @@ METRICS = (*ATOMIC, PERSONA_SCORE, REFUSAL_RATE)
 NOT_WORSE = (*(name for name in COMPARED if name != "mean"), PERSONA_SCORE)
 """Those of which more is better, and which comparisons have."""
 KEYS = ("model", "task", "level", "dimension", "persona")
+NAMES_SHOWN = 12
 NO_FIGURE = "the results have no such value"
 NO_MODEL = "the other job has no figures of that model"
 WHICH_MODEL = "the other job has several models; name one, as in job_…:model"
@@ -36,6 +40,10 @@ CALLS_MISSING = "calls_missing"
 """Why results may be ``partial``: not all calls were made, or some failed. What else they lack, coverage counts."""
 UNCOUNTED = "the results predate coverage; set minimum_coverage=0 to check them without it"
 NO_PAIR = Metric.missing("no_pair: the two jobs have no such value in common")
+OF_RUNS_SPREAD = {
+    metric.name for metric in REGISTERED if metric.estimate in {Estimate.SPREAD, Estimate.SAMPLE_SPREAD}
+}
+"""Those that depend on the number of runs."""
 PLACE = ("persona", "task", "dimension", "level")
 INTERVAL_FIELDS: Mapping[IntervalKind, str] = {
     "personas": "ci95",
@@ -232,7 +240,7 @@ def judge_gate(
             if threshold.reference is None
             else _comparisons(results, references[threshold.reference.job], threshold, minimum_coverage)
         )
-        or [_missing(threshold, NOT_LABELLED if threshold.calibrated else NO_FIGURE)]
+        or [_missing(threshold, _why_none(results, threshold))]
     ]
     return Gate(job=results.job, verdict=_overall(checks), minimum_coverage=minimum_coverage, checks=checks)
 
@@ -240,6 +248,16 @@ def judge_gate(
 def _overall(checks: Sequence[GateCheck]) -> Verdict:
     found = {check.verdict for check in checks}
     return "fail" if "fail" in found else "inconclusive" if "inconclusive" in found else "pass"
+
+
+def _why_none(results: Results, threshold: Threshold) -> str:
+    """Why there is no figure that a threshold is about: a name that the results do not know, or else what they lack."""
+    for key, value in threshold.where.items() if threshold.metric in ATOMIC else ():
+        known = sorted({getattr(cell, key) for cell in results.cells})
+        if known and value not in known:
+            some = ", ".join(known[:NAMES_SHOWN]) + (", …" if len(known) > NAMES_SHOWN else "")
+            return f"the results have no {key} {value!r}, only {some}"
+    return NOT_LABELLED if threshold.calibrated else NO_FIGURE
 
 
 def _missing(threshold: Threshold, reason: str) -> GateCheck:
@@ -268,6 +286,7 @@ def _checks(
         doubt = None if threshold.metric == REFUSAL_RATE else _too_little(coverage, minimum)
         if doubt is None and minimum and threshold.metric in ATOMIC and threshold.metric != COMPOSITE:
             doubt = _unmatched(results, threshold.metric, of)
+        doubt = doubt or _few_runs(results, threshold.metric, of)
         found.append(_doubted(check, doubt))
     return found
 
@@ -294,6 +313,27 @@ def _unmatched(results: Results, metric: str, of: Mapping[str, str]) -> str | No
     if not count:
         return None
     return f"{count} cell{'' if count == 1 else 's'} of which other models have it {'is' if count == 1 else 'are'} missing"
+
+
+def _few_runs(results: Results, metric: str, of: Mapping[str, str]) -> str | None:
+    """Why a spread of runs' means is of too few of them; ``None`` if it is not.
+
+    RC is the higher the fewer runs it is of: over two, an interval over personas covers what many runs would give in 23 of 100
+    cases. RC_atom is a mean over pairs, which does not depend on their number.
+    """
+    if metric not in OF_RUNS_SPREAD:
+        return None
+    few = [
+        cell.runs_used
+        for cell in results.cells
+        if all(getattr(cell, key) == value for key, value in of.items())
+        and cell.metrics[metric].value is not None
+        and cell.runs_used < FEWEST_CLUSTERS
+    ]
+    if not few:
+        return None
+    cells = f"{len(few)} cell{' has' if len(few) == 1 else 's have'}"
+    return f"{cells} under {FEWEST_CLUSTERS} runs with a score, of which {metric} tells too little"
 
 
 def _comparisons(

@@ -238,5 +238,16 @@ class TestJudgeErrors:
         assert low < 0 < high
         assert (found["model", "m"].reason or "").startswith("no_other:")
 
+    def test_a_group_of_few_texts_differs_from_no_other_and_says_so(self) -> None:
+        labels = [label(n, 2 + n % 3, 2 + n % 2, level="low" if n < 4 else "high") for n in range(40)]
+        found = judge_errors("judge", labels, range(1, 6), 0)
+        for each in found:
+            figures = (each.mean_difference, each.exact_agreement, each.from_others)
+            for figure in (*figures, *(each.confusion[2].values())):
+                assert (figure.ci95 is None) == (figure.ci95_reason is not None)
+        few = {each.key: each.from_others for each in found if each.by == "level"}
+        assert few["low"].ci95_reason == few["high"].ci95_reason
+        assert (few["high"].ci95_reason or "").startswith("too_few_responses: 4 responses")
+
     def test_no_label_no_errors(self) -> None:
         assert judge_errors("judge", [], range(1, 6), 0) == []

@@ -247,6 +247,38 @@ class TestMatchedCells:
         assert verdict(document, "acc_atom>=0.8") == "pass"
 
 
+class TestFewRuns:
+    def checks(self, runs: list[int], metric: str, of: str = "") -> Any:
+        sure = {"value": 0.9, "n": 30, "ci95": [0.88, 0.92], "ci95_runs": [0.88, 0.92]}
+        parts = {f"{part}{n}": 0 if n else None for part in RC_ATOM.parts for n in ("", "_n")}
+        ceiling = {"ceiling": None, "ceiling_n": 0}
+        metrics = dict.fromkeys(("rc", "rc_corrected", "acc_atom"), sure)
+        metrics |= {"rc_atom": sure | parts, "rc_atom_corrected": sure | ceiling}
+        document = results(0.9, [0.88, 0.92])
+        document["cells"] = [
+            CELL
+            | {"persona": f"p{n}", "metrics": metrics, "runs_used": used, "task": ("essay", "post")[n % 2]}
+            for n, used in enumerate(runs)
+        ]
+        for total in document["totals"]:
+            total["metrics"] = metrics
+        return judge_gate(read(document), [parse_threshold(f"{metric}{of}>=0.8")], "runs").checks
+
+    @pytest.mark.parametrize("metric", ["rc", "rc_corrected"])
+    def test_do_not_tell_how_far_runs_are_apart(self, metric: str) -> None:
+        (check,) = self.checks([30, 4, 2, 5], metric)
+        assert (check.verdict, check.value) == ("inconclusive", 0.9)
+        assert check.reason.startswith(f"2 cells have under 5 runs with a score, of which {metric}")
+        assert self.checks([30, 5], metric)[0].verdict == "pass"
+
+    @pytest.mark.parametrize("metric", ["acc_atom", "rc_atom", "rc_atom_corrected"])
+    def test_tell_what_does_not_depend_on_their_number(self, metric: str) -> None:
+        assert self.checks([30, 4, 2, 5], metric)[0].verdict == "pass"
+
+    def test_of_another_task_do_not_matter(self) -> None:
+        assert self.checks([30, 2], "rc", "@task=essay")[0].verdict == "pass"
+
+
 class TestNotWorse:
     def document(
         self,
@@ -435,6 +467,21 @@ class TestCalibrated:
     def test_what_nobody_labelled_is_inconclusive(self, where: str) -> None:
         (check,) = self.checks(f"acc_atom{where}>=0.1 calibrated").checks
         assert (check.verdict, check.value, check.reason) == ("inconclusive", None, NOT_LABELLED)
+
+    @pytest.mark.parametrize("kind", ["", " calibrated"])
+    def test_a_name_that_the_results_do_not_know_is_called_unknown(self, kind: str) -> None:
+        document = results(model="m") | {"cells": [CELL, CELL | {"level": "low", "dimension": "N"}]}
+        for where, words in (
+            ("level=hihg", "the results have no level 'hihg', only high, low"),
+            ("dimension=X", "the results have no dimension 'X', only E, N"),
+        ):
+            gate = judge_gate(
+                read(document),
+                [parse_threshold(f"acc_atom@{where}>=0.1{kind}")],
+                "personas",
+                calibration=self.CALIBRATION,
+            )
+            assert [(check.verdict, check.reason) for check in gate.checks] == [("inconclusive", words)]
 
     def test_so_is_a_job_that_is_not_over(self) -> None:
         assert self.checks("acc_atom>=0.1 calibrated", None).verdict == "inconclusive"
