@@ -1793,19 +1793,21 @@ class Labelled(TypedDict):
     answered: int
 
 
-LabellingKind: TypeAlias = Literal["sentences", "pairs"]
+LabellingKind: TypeAlias = Literal["sentences", "responses", "pairs"]
 """What people are shown."""
 
 
 class Stratum(TypedDict):
-    """What was drawn of the sentences, or pairs, that the judges gave the same."""
+    """What was drawn of the sentences, or pairs, that the judges gave the same; of responses of one model and task."""
 
     task: str
+    model: NotRequired[str | None]
+    """Of responses."""
     scores: list[int]
-    """The judges' mean score, rounded: one, or of a pair two."""
+    """The judges' mean score, rounded: one, of a pair two, of responses none."""
     drawn: int
     available: int
-    """Sentences; of a pair those with the first score times the others."""
+    """Sentences or responses; of a pair those with the first score times the others."""
     spread: NotRequired[float | None]
     """Of a Neyman round: the standard deviation of how far people and judges are apart in ACC_atom, by earlier labels."""
 
@@ -1816,12 +1818,15 @@ class LabellingRound(TypedDict):
     id: str
     object: Literal["labelling_round"]
     job: str
-    kind: Literal["sentences", "pairs"]
-    dimension: str
+    kind: Literal["sentences", "responses", "pairs"]
+    dimension: str | None
+    """`null` of responses."""
     size: int
     """How many were asked for."""
     seed: int
     allocation: Literal["even", "neyman"]
+    answers_each: int | None
+    """How many people answer each; `null`: everybody answers all."""
     n: int
     """How many there are."""
     strata: list[Stratum]
@@ -1831,19 +1836,21 @@ class LabellingRound(TypedDict):
 
 
 class LabellingRoundIn(TypedDict):
-    """A sample of a job's sentences, or pairs of them, for people to label."""
+    """A sample of a job's sentences, whole responses or pairs of sentences, for people to label."""
 
     job: str
     """A job that is over."""
     kind: LabellingKind
-    """`sentences` are scored, of `pairs` the one is chosen that is nearer to the scale's upper end."""
+    """`sentences` are scored, of `pairs` the one is chosen that is nearer to the scale's upper end; whole `responses` to PersonaGym tasks are graded by the rubric that judges grade by."""
     dimension: NotRequired[str | None]
-    """On which; may be left out where the job has only one."""
+    """On which; may be left out where the job has only one. Not of `responses`."""
     size: NotRequired[int]
     """How many; fewer if there are not so many."""
     seed: NotRequired[int]
     allocation: NotRequired[Allocation]
     """`even`: as many of each score; `neyman`: sentences that no round has drawn, more where by earlier labels people and judges differ more, so that calibrated figures have the narrowest intervals."""
+    answers_each: NotRequired[int | None]
+    """How many people answer each; what so many have answered is not shown to others. `null`: everybody answers all."""
 
 
 class LengthEffect(TypedDict):

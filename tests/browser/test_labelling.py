@@ -182,3 +182,38 @@ class TestPairs:
         page.goto(f"{made['links']['page']}?annotator=eve")
         page.locator("button.sentence").first.click()
         expect(page.get_by_text(re.compile(r"^eve · 1 of"))).to_be_visible()
+
+
+class TestResponses:
+    def test_are_graded_by_keys_beside_the_rubric_on_a_phone_too(self, page: Page, stack: Stack) -> None:
+        job = stack.submit(
+            {
+                "personas": ["gym-01"],
+                "tasks": [{"task": "expected_action", "questions": 3}],
+                "models": ["simulated/sim-faithful"],
+                "reasoner": "simulated/sim-reasoner",
+                "judges": ["simulated/sim-judge"],
+            }
+        )
+        stack.ended(job)
+        page.goto(f"/jobs/{job}/labels")
+        page.get_by_label("What to rate").select_option("responses")
+        page.get_by_label("How many people answer each").fill("1")
+        page.get_by_role("button", name="Create round").click()
+        page.get_by_role("row", name="3 responses").get_by_role("link").click()
+        page.get_by_label("Your name or initials").fill("gina")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Expected Action in Given Setting")).to_be_visible()
+        expect(page.get_by_role("group", name="Which score").get_by_role("button")).to_have_count(5)
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert overflow(page) == 0
+        assert barriers(page) == []
+        assert unreached(page) == []
+        for n in (1, 2, 3):
+            page.keyboard.press(str(n))
+            expect(page.get_by_text(f"{n} of 3 answered")).to_be_visible()
+        said = stack.api.get("/v1/annotations", params={"annotator": "gina"}).json()["data"]
+        assert [each["score"] for each in said] == [1, 2, 3]
+        page.goto(page.url.replace("gina", "hugo"))
+        expect(page.get_by_role("heading", name="Nothing left to rate")).to_be_visible()
+        assert barriers(page) == []

@@ -1,4 +1,4 @@
-"""`/label/{round}`: people rate sentences without seeing scores or model names; `/jobs/{id}/labels`: a job's rounds and their progress."""
+"""`/label/{round}`: people rate sentences and responses without seeing scores or model names; `/jobs/{id}/labels`: a job's rounds and their progress."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -34,11 +34,13 @@ async def rounds(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
     """A job's rounds of labelling, and a form that draws another one."""
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
+    dimensions = dimensions_of_job(context)
+    kinds = [LabellingKind.SENTENCES, LabellingKind.PAIRS] if dimensions else []
     return page(
         "labels.html.j2",
         job=job,
-        dimensions=dimensions_of_job(context),
-        kinds=list(LabellingKind),
+        dimensions=dimensions,
+        kinds=kinds if context.spec.gym is None else [LabellingKind.RESPONSES, *kinds],
         rounds=[
             drawn.model_dump(mode="json") for drawn in await newest_rounds(services.engine, tenant, job_id)
         ],
@@ -52,9 +54,13 @@ async def rounds(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
 async def draw(job_id: JobId, request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
     """Draws a round, and shows it among the others."""
     typed = await typed_by(request)
-    body = {"job": job_id, "kind": typed.text("kind"), "dimension": typed.text("dimension")}
+    body = {"job": job_id, "kind": typed.text("kind")}
+    if body["kind"] != LabellingKind.RESPONSES:  # they have none, but the form has a choice
+        body["dimension"] = typed.text("dimension")
     body["allocation"] = typed.text("allocation") or Allocation.EVEN
     body |= {name: number_of(typed.text(name), int) for name in ("size", "seed")}
+    if answers_each := typed.text("answers_each"):
+        body["answers_each"] = number_of(answers_each, int)
     try:
         wanted = LabellingRoundIn.model_validate(body)
     except ValidationError as error:

@@ -178,6 +178,9 @@ async def draw(
 ) -> LabellingRound:
     """Draws sentences, or pairs of them with different scores, as evenly over the scores as there are any, or by `allocation`.
 
+    Of whole responses it draws personas by chance, and of each a response to each task of each model, of all models to the same
+    question; then, as far as `size` goes, a second one of each.
+
     `links.page` is where people label them: neither the scores nor the model's name are shown there. The same body
     again gives the same round.
     """

@@ -1,4 +1,4 @@
-"""Rounds of labelling, and the sentences from which they are drawn."""
+"""Rounds of labelling, and the sentences and responses from which they are drawn."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.labels.tables import LabellingRound
 from app.domain.labels.annotation import Answer, Place
-from app.domain.labels.rounds import Candidate
+from app.domain.labels.rounds import Candidate, GradedResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class RoundRow:
     seed: int
     things: list[list[list[int]]]
     strata: list[dict[str, Any]]
+    answers_each: int | None
     created_at: datetime
 
 
@@ -83,6 +84,58 @@ async def scored_sentences(
             row.available,
             Candidate(Place(row.ordinal, row.run, row.item, row.unit), row.hash),
         )
+        for row in rows
+    ]
+
+
+async def graded_responses(
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    cells: Sequence[tuple[int, int, int]],
+    *,
+    size: int,
+    seed: int,
+) -> list[GradedResponse]:
+    """So many responses with a grade, and one of each model and task at least, in the order in which they are drawn.
+
+    The personas come by chance, each with a response to each task of each model, of all models to the same question; then each
+    with a second one, and so on.
+
+    Args:
+        connection: Where.
+        tenant: Whose.
+        job_id: Which job's.
+        cells: PersonaGym's, each with the index of its model and of its persona.
+        size: At most so many, besides the first of each model and task.
+        seed: Another one gives another order.
+    """
+    rows = await connection.execute(
+        text(
+            "WITH graded AS (SELECT DISTINCT w.cell, w.model, w.person, c.task, g.run, g.item"
+            "  FROM unnest(CAST(:cells AS int[]), CAST(:models AS int[]), CAST(:persons AS int[])) AS w (cell, model, person)"
+            "  JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = w.cell"
+            "  JOIN grades g ON g.cell_id = c.id AND g.tenant = :tenant WHERE g.score IS NOT NULL),"
+            " turns AS (SELECT *, count(*) OVER (PARTITION BY model, task) AS available,"
+            "  row_number() OVER (PARTITION BY cell"
+            "   ORDER BY md5(concat_ws('-', CAST(:seed AS text), person, task, item, run))) AS turn,"
+            "  md5(concat_ws('-', CAST(:seed AS text), person)) AS chance FROM graded),"
+            " placed AS (SELECT *, row_number() OVER (ORDER BY turn, chance, cell) AS place,"
+            "  row_number() OVER (PARTITION BY model, task ORDER BY turn, chance) AS nth FROM turns)"
+            " SELECT task, model, available, cell, run, item FROM placed WHERE place <= :size OR nth = 1 ORDER BY place"
+        ),
+        {
+            "job": job_id,
+            "tenant": tenant,
+            "cells": [cell for cell, _, _ in cells],
+            "models": [model for _, model, _ in cells],
+            "persons": [person for _, _, person in cells],
+            "size": size,
+            "seed": str(seed),
+        },
+    )
+    return [
+        GradedResponse(row.task, row.model, row.available, Place(row.cell, row.run, row.item, None))
         for row in rows
     ]
 
@@ -150,11 +203,11 @@ _ANSWERS = (
         for place, prefix in enumerate(("", "other_"))
         for n, name in enumerate(Place._fields)
     )
-    + ") w JOIN annotations a ON a.job_id = l.job_id AND a.tenant = l.tenant AND a.dimension = l.dimension"
-    " AND a.cell = w.cell AND a.run = w.run AND a.item = w.item AND a.unit = w.unit"
+    + ") w JOIN annotations a ON a.job_id = l.job_id AND a.tenant = l.tenant"
+    " AND a.dimension IS NOT DISTINCT FROM nullif(l.dimension, '')"
+    " AND a.cell = w.cell AND a.run = w.run AND a.item = w.item AND a.unit IS NOT DISTINCT FROM w.unit"
     " AND (a.other_cell, a.other_run, a.other_item, a.other_unit)"
     " IS NOT DISTINCT FROM (w.other_cell, w.other_run, w.other_item, w.other_unit)"
-    ""
 )
 """The things of rounds, each with what somebody said of it."""
 
@@ -183,14 +236,24 @@ async def answers_of(
     return {index: (Answer(answer), score) for index, answer, score in rows}
 
 
-async def sentences(
+async def answer_counts(connection: AsyncConnection, tenant: str, round_id: str) -> dict[int, int]:
+    """How many have answered each of a round's things, by item index; those that nobody has are not there."""
+    rows = await connection.execute(
+        text(f"SELECT t.n - 1, count(*){_ANSWERS} WHERE l.id = :round AND l.tenant = :tenant GROUP BY t.n"),
+        {"round": round_id, "tenant": tenant},
+    )
+    return {int(index): int(count) for index, count in rows}
+
+
+async def texts_of(
     connection: AsyncConnection, tenant: str, job_id: str, places: Sequence[Place]
 ) -> dict[Place, str]:
-    """The text of each of these sentences that is there."""
+    """The text of each of these sentences and responses that is there."""
     rows = await connection.execute(
         text(
-            "SELECT w.cell, w.run, w.item, w.unit, substr(r.text, r.unit_starts[w.unit + 1] + 1,"
-            "  r.unit_ends[w.unit + 1] - r.unit_starts[w.unit + 1]) AS said"
+            "SELECT w.cell, w.run, w.item, w.unit, CASE WHEN w.unit IS NULL THEN r.text"
+            "  ELSE substr(r.text, r.unit_starts[w.unit + 1] + 1,"
+            "   r.unit_ends[w.unit + 1] - r.unit_starts[w.unit + 1]) END AS said"
             " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[]), CAST(:units AS int[]))"
             "  AS w (cell, run, item, unit)"
             " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = w.cell"

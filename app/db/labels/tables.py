@@ -53,11 +53,11 @@ class AnnotationRow(Base):
 
 
 class LabellingRound(Base):
-    """A sample of a job's sentences, or of pairs of them, that people are shown."""
+    """A sample of a job's sentences, responses or pairs of sentences that people are shown."""
 
     __tablename__ = "labelling_rounds"
     __table_args__ = (
-        CheckConstraint("kind IN ('sentences', 'pairs')", name="kind"),
+        CheckConstraint("kind IN ('sentences', 'responses', 'pairs')", name="kind"),
         Index("ix_labelling_rounds_draw", "job_id", "kind", "dimension", "size", "seed", unique=True),
     )
 
@@ -66,11 +66,14 @@ class LabellingRound(Base):
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
     kind: Mapped[str]
     dimension: Mapped[str]
+    """Empty where responses are graded by their tasks' rubrics."""
     size: Mapped[int]
     """How many were asked for; there may be fewer."""
     seed: Mapped[int] = mapped_column(BigInteger)
     things: Mapped[list[Any]] = mapped_column(JSONB)
-    """Each a list of one place or two: [cell, run, item, unit]."""
+    """Each a list of one place or two: [cell, run, item, unit], the unit null of a response."""
     strata: Mapped[list[Any]] = mapped_column(JSONB)
-    """What was drawn of how many, by score; nobody who labels is shown it."""
+    """What was drawn of how many, by score, or of responses by model; nobody who labels is shown it."""
+    answers_each: Mapped[int | None] = mapped_column(SmallInteger)
+    """How many people answer each thing; null where everybody answers all."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

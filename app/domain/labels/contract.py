@@ -10,7 +10,7 @@ from app.domain.contract import Answer, Body, Identifier, Page, Text
 from app.domain.labels import annotation
 from app.domain.labels.annotation import MOST_ROWS
 from app.domain.labels.annotation_file import AnnotationDraft
-from app.domain.labels.rounds import MOST_THINGS, Allocation, LabellingKind
+from app.domain.labels.rounds import MOST_ANSWERS_EACH, MOST_THINGS, Allocation, LabellingKind
 from app.domain.metrics.interval import Ends
 from app.domain.metrics.metric import Metric
 
@@ -93,16 +93,17 @@ class AnnotationsIn(Body):
 
 
 class LabellingRoundIn(Body):
-    """A sample of a job's sentences, or pairs of them, for people to label."""
+    """A sample of a job's sentences, whole responses or pairs of sentences, for people to label."""
 
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [ROUND_EXAMPLE]})
 
     job: Annotated[str, Field(max_length=100)] = Field(description="A job that is over.")
     kind: Annotated[LabellingKind, Field(strict=False)] = Field(
-        description="`sentences` are scored, of `pairs` the one is chosen that is nearer to the scale's upper end."
+        description="`sentences` are scored, of `pairs` the one is chosen that is nearer to the scale's upper end; whole"
+        " `responses` to PersonaGym tasks are graded by the rubric that judges grade by."
     )
     dimension: Identifier | None = Field(
-        None, description="On which; may be left out where the job has only one."
+        None, description="On which; may be left out where the job has only one. Not of `responses`."
     )
     size: int = Field(50, ge=1, le=MOST_THINGS, description="How many; fewer if there are not so many.")
     seed: int = Field(0, ge=0, le=2**31)
@@ -111,10 +112,16 @@ class LabellingRoundIn(Body):
         description="`even`: as many of each score; `neyman`: sentences that no round has drawn, more where by earlier labels people"
         " and judges differ more, so that calibrated figures have the narrowest intervals.",
     )
+    answers_each: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_ANSWERS_EACH,
+        description="How many people answer each; what so many have answered is not shown to others. `null`: everybody answers all.",
+    )
 
     @model_validator(mode="after")
-    def _pairs_are_divided_evenly(self) -> Self:
-        if self.kind is LabellingKind.PAIRS and self.allocation is Allocation.NEYMAN:
+    def _only_sentences_are_divided(self) -> Self:
+        if self.kind is not LabellingKind.SENTENCES and self.allocation is Allocation.NEYMAN:
             raise ValueError("allocation neyman is for sentences")
         return self
 
@@ -149,12 +156,17 @@ class AnnotationList(Page[Annotation]):
 
 
 class Stratum(Answer):
-    """What was drawn of the sentences, or pairs, that the judges gave the same."""
+    """What was drawn of the sentences, or pairs, that the judges gave the same; of responses of one model and task."""
 
     task: str
-    scores: list[int] = Field(description="The judges' mean score, rounded: one, or of a pair two.")
+    model: str | None = Field(None, description="Of responses.")
+    scores: list[int] = Field(
+        description="The judges' mean score, rounded: one, of a pair two, of responses none."
+    )
     drawn: int
-    available: int = Field(description="Sentences; of a pair those with the first score times the others.")
+    available: int = Field(
+        description="Sentences or responses; of a pair those with the first score times the others."
+    )
     spread: float | None = Field(
         None,
         description="Of a Neyman round: the standard deviation of how far people and judges are apart in ACC_atom, by earlier labels.",
@@ -174,11 +186,14 @@ class LabellingRound(Answer):
     id: str = Field(examples=["lab_01kxyz0abcdefghjkmnpqrstvw"])
     object: Literal["labelling_round"] = "labelling_round"
     job: str
-    kind: Literal["sentences", "pairs"]
-    dimension: str
+    kind: Literal["sentences", "responses", "pairs"]
+    dimension: str | None = Field(description="`null` of responses.")
     size: int = Field(description="How many were asked for.")
     seed: int
     allocation: Literal["even", "neyman"]
+    answers_each: int | None = Field(
+        description="How many people answer each; `null`: everybody answers all."
+    )
     n: int = Field(description="How many there are.")
     strata: list[Stratum]
     annotators: list[Labelled]

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from app.domain.labels.annotation import Place
 
-MOST_THINGS = 1_000
-"""Of one round."""
+MOST_THINGS = 2_000
+"""Of one round: PersonaGym's study has 100 personas, three models and five tasks."""
+MOST_ANSWERS_EACH = 1_000
+"""Of one of its things, where that is bounded."""
 
 
 FEWEST_PILOT_LABELS = 20
@@ -45,6 +47,7 @@ class LabellingKind(StrEnum):
     """What people are shown."""
 
     SENTENCES = "sentences"
+    RESPONSES = "responses"
     PAIRS = "pairs"
 
 
@@ -78,16 +81,33 @@ class Stratum:
     candidates: Sequence[Candidate]
 
 
+class GradedResponse(NamedTuple):
+    """A response that may be drawn.
+
+    Attributes:
+        task: The task's id.
+        model: The model's index in the specification.
+        available: How many there are of this task and model.
+        place: Where it is.
+    """
+
+    task: str
+    model: int
+    available: int
+    place: Place
+
+
 @dataclass(frozen=True, slots=True)
 class DrawnStratum:
     """What was drawn of a stratum, or of two between which pairs are made.
 
     Attributes:
         task: The task's id.
-        scores: The mean of the judges' scores, rounded: one, or of a pair two.
+        scores: The mean of the judges' scores, rounded: one, of a pair two, of responses none.
         drawn: How many.
         available: Of how many.
         spread: The pilot's, where the round is divided by it.
+        model: Of responses, the model's label.
     """
 
     task: str
@@ -95,11 +115,12 @@ class DrawnStratum:
     drawn: int
     available: int
     spread: float | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What people are shown: sentences, or pairs in the order of their places, and what they were drawn from."""
+    """What people are shown: sentences, responses, or pairs in the order of their places, and what they were drawn from."""
 
     things: tuple[tuple[Place, ...], ...]
     strata: tuple[DrawnStratum, ...]
@@ -164,6 +185,25 @@ def draw_where_labels_help(
             for stratum, count, spread in zip(strata, taken, apart, strict=True)
         ),
     )
+
+
+def draw_responses(candidates: Sequence[GradedResponse], size: int, models: Sequence[str]) -> Sample:
+    """The first of them, by task and model.
+
+    Args:
+        candidates: In the order in which they are drawn, at least one of each task and model.
+        size: How many responses.
+        models: The models' labels.
+    """
+    strata: dict[tuple[str, int], list[Place]] = {(each.task, each.model): [] for each in candidates}
+    available = {(each.task, each.model): each.available for each in candidates}
+    for each in candidates[:size]:
+        strata[each.task, each.model].append(each.place)
+    drawn = [
+        DrawnStratum(key[0], (), len(places), available[key], model=models[key[1]])
+        for key, places in strata.items()
+    ]
+    return Sample(tuple((place,) for places in strata.values() for place in places), tuple(drawn))
 
 
 def draw_pairs(strata: Sequence[Stratum], size: int) -> Sample:

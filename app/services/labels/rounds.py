@@ -1,4 +1,4 @@
-"""Labelling rounds: a blinded sample of a job's sentences, and the answers so far."""
+"""Labelling rounds: a blinded sample of a job's sentences or responses, and the answers so far."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,6 +9,7 @@ from app.db.labels import rounds as labelling
 from app.db.labels.rounds import RoundRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.dimension import Dimension
+from app.domain.jobs.plan import gym
 from app.domain.labels.annotation import Place
 from app.domain.labels.contract import Labelled, LabellingRound, LabellingRoundIn, Stratum
 from app.domain.labels.rounds import (
@@ -16,7 +17,9 @@ from app.domain.labels.rounds import (
     Allocation,
     LabellingKind,
     Pilot,
+    Sample,
     draw_pairs,
+    draw_responses,
     draw_sentences,
     draw_where_labels_help,
     strata_of,
@@ -37,12 +40,12 @@ class Round:
 
     Attributes:
         row: As it was drawn.
-        dimension: What is asked about.
-        things: One sentence each, or the two of a pair.
+        dimension: What is asked about; ``None`` where responses are graded by their tasks' rubrics.
+        things: One sentence or response each, or the two of a pair.
     """
 
     row: RoundRow
-    dimension: Dimension
+    dimension: Dimension | None
     things: tuple[Subject, ...]
 
 
@@ -61,33 +64,60 @@ async def draw_round(
     Raises:
         NotFoundError: If the tenant has no such job.
         WrongStateError: If the job is not over: what is drawn from would still change.
-        InvalidJobError: If the job has no such dimension, or nothing to draw, or too few labels to divide the round by.
+        InvalidJobError: If the job has no such dimension, or nothing to draw, or too few labels to divide the round by; or if
+            the same was drawn with another allocation, or for another number of answers.
     """
     job = await find_job(engine, tenant, wanted.job)
     context = await contexts.get(tenant, wanted.job)
-    dimension = _dimension(context, wanted.dimension)
-    key = (tenant, job.id, wanted.kind.value, dimension.id, wanted.size, wanted.seed)
+    dimension = _asked_about(context, wanted)
+    key = (tenant, job.id, wanted.kind.value, dimension, wanted.size, wanted.seed)
     async with engine.begin() as connection:
         known = await labelling.find_round(connection, *key)
         if known is None and not job.status.is_terminal:
             raise WrongStateError(f"a job that is {job.status} can't be labelled yet", job.status)
-        if known is not None and _allocation(known) is not wanted.allocation:
-            message = f"a round of this size and seed is there, with allocation {_allocation(known)}; take another seed"
-            raise InvalidJobError([FieldError("/seed", message)])
-        round_id = (
-            known.id if known else await _draw(connection, tenant, context, wanted, dimension.id, pilot)
-        )
+        if known is not None:
+            _check_is_the_same(known, wanted)
+            return _shown(known, await labelling.count_answered(connection, tenant, known.id))
+        if wanted.kind is LabellingKind.RESPONSES:
+            sample = await _draw_responses(connection, tenant, context, wanted)
+        else:
+            sample = await _draw_sentences(connection, tenant, context, wanted, dimension, pilot)
+        round_id = await _keep(connection, tenant, wanted, dimension, sample)
     return await show_round(engine, tenant, round_id)
 
 
-async def _draw(
+def _check_is_the_same(known: RoundRow, wanted: LabellingRoundIn) -> None:
+    if _allocation(known) is not wanted.allocation:
+        other = f"allocation {_allocation(known)}"
+    elif known.answers_each != wanted.answers_each:
+        other = f"answers_each {'null' if known.answers_each is None else known.answers_each}"
+    else:
+        return
+    message = f"a round of this size and seed is there, with {other}; take another seed"
+    raise InvalidJobError([FieldError("/seed", message)])
+
+
+async def _draw_responses(
+    connection: AsyncConnection, tenant: str, context: JobContext, wanted: LabellingRoundIn
+) -> Sample:
+    cells = [(cell.ordinal, cell.model, cell.person) for cell in gym(context.cells)]
+    found = await labelling.graded_responses(
+        connection, tenant, wanted.job, cells, size=wanted.size, seed=wanted.seed
+    )
+    if not found:
+        raise InvalidJobError([FieldError("/kind", "the job has no response with a grade")])
+    return draw_responses(found, wanted.size, [model.label for model in context.spec.models])
+
+
+async def _draw_sentences(
     connection: AsyncConnection,
     tenant: str,
     context: JobContext,
     wanted: LabellingRoundIn,
     dimension: str,
     pilot: Pilot,
-) -> str:
+) -> Sample:
+    """Sentences, or pairs of them."""
     traits = [
         (cell.ordinal, trait)
         for cell in context.cells
@@ -112,6 +142,12 @@ async def _draw(
             "two sentences with different scores" if wanted.kind is LabellingKind.PAIRS else "scored sentence"
         )
         raise InvalidJobError([FieldError("/dimension", f"the job has no {what} on {dimension!r}")])
+    return sample
+
+
+async def _keep(
+    connection: AsyncConnection, tenant: str, wanted: LabellingRoundIn, dimension: str, sample: Sample
+) -> str:
     return await labelling.keep_round(
         connection,
         {
@@ -127,6 +163,7 @@ async def _draw(
                 {name: value for name, value in asdict(stratum).items() if value is not None}
                 for stratum in sample.strata
             ],
+            "answers_each": wanted.answers_each,
         },
     )
 
@@ -159,6 +196,15 @@ async def _drawn(
 def dimensions_of_job(context: JobContext) -> list[Dimension]:
     """What a job's sentences are judged on, each dimension once."""
     return list({each.id: each for cell in context.cells for each in cell.dimensions}.values())
+
+
+def _asked_about(context: JobContext, wanted: LabellingRoundIn) -> str:
+    """The dimension's id; empty where responses are graded."""
+    if wanted.kind is not LabellingKind.RESPONSES:
+        return _dimension(context, wanted.dimension).id
+    if wanted.dimension is not None:
+        raise InvalidJobError([FieldError("/dimension", "responses are graded by their task's rubric")])
+    return ""
 
 
 def _dimension(context: JobContext, wanted: str | None) -> Dimension:
@@ -195,10 +241,11 @@ def _shown(row: RoundRow, answered: Sequence[tuple[str, int]]) -> LabellingRound
         id=row.id,
         job=row.job_id,
         kind=LabellingKind(row.kind).value,
-        dimension=row.dimension,
+        dimension=row.dimension or None,
         size=row.size,
         seed=row.seed,
         allocation=_allocation(row).value,
+        answers_each=row.answers_each,
         n=len(row.things),
         strata=[Stratum(**stratum) for stratum in row.strata],
         annotators=[Labelled(annotator=annotator, answered=count) for annotator, count in answered],
@@ -216,7 +263,8 @@ async def read_round(engine: AsyncEngine, contexts: JobContexts, tenant: str, ro
     async with engine.connect() as connection:
         row = await _round_row(connection, tenant, round_id)
     context = await contexts.get(tenant, row.job_id)
-    return Round(row, _dimension(context, row.dimension), tuple(map(_subject, row.things)))
+    dimension = _dimension(context, row.dimension) if row.dimension else None
+    return Round(row, dimension, tuple(map(_subject, row.things)))
 
 
 async def _round_row(connection: AsyncConnection, tenant: str, round_id: str) -> RoundRow:

@@ -1,0 +1,238 @@
+"""Whole responses graded by people, as in PersonaGym's study: rounds, the page, and what comes of known grades."""
+
+import html
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.api.service import Json, Service, pointers
+
+PERSONAS = 8
+TASKS = ("expected_action", "linguistic_habits")
+MODELS = ("simulated/sim-drifting", "simulated/sim-refusing")
+JUDGES = ("simulated/sim-judge-lenient", "simulated/sim-judge-noisy")
+
+
+@pytest.fixture(scope="module")
+def gym(stack: Service) -> Json:
+    """A job with eight personas, two tasks, two models, two judges, and two questions each."""
+    body = {
+        "personas": [f"gym-{n:02}" for n in range(1, PERSONAS + 1)],
+        "tasks": [{"task": task, "questions": 2} for task in TASKS],
+        "models": list(MODELS),
+        "reasoner": "simulated/sim-reasoner",
+        "judges": list(JUDGES),
+    }
+    return stack.wait(stack.submit(body)["id"], "completed", seconds=240)
+
+
+@pytest.fixture(scope="module")
+def graded(stack: Service, gym: Json) -> list[Json]:
+    """The responses that have a grade."""
+    found = stack.walk(f"/v1/jobs/{gym['id']}/responses", limit=100)
+    return [each for each in found if any(grade["score"] is not None for grade in each["grades"])]
+
+
+@pytest.fixture
+def service(stack: Service) -> Iterator[Service]:
+    yield stack
+    stack.empty("annotations", "labelling_rounds")
+
+
+def draw(service: Service, job: Json, **body: object) -> Any:
+    return service.post("/v1/labelling-rounds", {"job": job["id"], "kind": "responses"} | body)
+
+
+def drawn(service: Service, job: Json, **body: object) -> Json:
+    made = draw(service, job, **body)
+    assert made.status_code == 201, made.text
+    found: Json = made.json()
+    return found
+
+
+def page(service: Service, made: Json, annotator: str, at: int | None = None) -> str:
+    parameters = {"annotator": annotator} | ({} if at is None else {"at": at})
+    shown = service.get(made["links"]["page"], params=parameters)
+    assert shown.status_code == 200
+    return html.unescape(shown.text)
+
+
+def say(service: Service, made: Json, annotator: str, at: int, answer: object) -> Any:
+    form = {"annotator": annotator, "at": str(at), "answer": str(answer)}
+    return service.http.post(made["links"]["page"], data=form, headers={"origin": service.url})
+
+
+def position(shown: str) -> int:
+    found = re.search(r'name="at" value="(\d+)"', shown)
+    assert found is not None, shown
+    return int(found[1])
+
+
+def grade_all(service: Service, made: Json, annotator: str, answer: object) -> int:
+    """Answers what the page asks until it asks no more; says how many that were."""
+    given = 0
+    while 'name="at"' in (shown := page(service, made, annotator)):
+        assert say(service, made, annotator, position(shown), answer).status_code == 303
+        given += 1
+    return given
+
+
+def annotated(service: Service) -> list[Json]:
+    return list(service.walk("/v1/annotations", limit=500))
+
+
+class TestRounds:
+    def test_each_persona_comes_with_every_task_and_model_before_another_does(
+        self, service: Service, gym: Json, graded: list[Json]
+    ) -> None:
+        made = drawn(service, gym, size=3 * len(TASKS) * len(MODELS))
+        assert (made["kind"], made["dimension"], made["n"]) == ("responses", None, 12)
+        available = Counter((each["model"], each["task"]) for each in graded)
+        assert {
+            (each["model"], each["task"]): (each["drawn"], each["available"], each["scores"])
+            for each in made["strata"]
+        } == {key: (3, available[key], []) for key in available}
+        assert grade_all(service, made, "anna", 3) == 12
+        by_id = {each["id"]: each for each in graded}
+        said = [by_id[each["response"]] for each in annotated(service)]
+        personas = Counter(each["persona"] for each in said)
+        assert list(personas.values()) == [4, 4, 4]
+        asked = defaultdict(set)
+        for each in said:
+            asked[each["persona"], each["task"]].add(each["question"])
+        assert {len(questions) for questions in asked.values()} == {1}
+        assert drawn(service, gym, size=12)["id"] == made["id"]
+
+    def test_all_are_drawn_if_so_many_are_wanted(
+        self, service: Service, gym: Json, graded: list[Json]
+    ) -> None:
+        made = drawn(service, gym, size=2_000)
+        assert made["n"] == len(graded)
+        assert all(each["drawn"] == each["available"] for each in made["strata"])
+
+    def test_a_seed_draws_others(self, service: Service, gym: Json) -> None:
+        for seed, name in enumerate(("anna", "ben", "carl")):
+            grade_all(service, drawn(service, gym, size=4, seed=seed), name, 3)
+        found = defaultdict(set)
+        for each in annotated(service):
+            found[each["annotator"]].add(each["response"])
+        assert len(set(map(frozenset, found.values()))) > 1
+
+    @pytest.mark.parametrize(
+        ("body", "pointer"),
+        [
+            ({"dimension": "E"}, "/dimension"),
+            ({"size": 2_001}, "/size"),
+            ({"answers_each": 0}, "/answers_each"),
+            ({"answers_each": 1.5}, "/answers_each"),
+            ({"answers_each": 10**9}, "/answers_each"),
+            ({"kind": "answers"}, "/kind"),
+        ],
+    )
+    def test_what_cannot_be_drawn_is_refused(
+        self, service: Service, gym: Json, body: Json, pointer: str
+    ) -> None:
+        answer = draw(service, gym, **body)
+        assert (answer.status_code, pointers(answer)) == (422, [pointer])
+
+    def test_responses_are_not_divided_by_scores(self, service: Service, gym: Json) -> None:
+        answer = draw(service, gym, allocation="neyman")
+        assert answer.status_code == 422
+        assert "allocation neyman is for sentences" in answer.text
+
+    def test_a_job_without_grades_has_none(self, service: Service, finished: Json) -> None:
+        answer = draw(service, finished)
+        assert (answer.status_code, pointers(answer)) == (422, ["/kind"])
+
+
+class TestPage:
+    def test_has_what_judges_have_and_neither_model_nor_scores(
+        self, service: Service, gym: Json, graded: list[Json]
+    ) -> None:
+        made = drawn(service, gym, size=4)
+        shown = page(service, made, "anna")
+        (seen,) = [each for each in graded if each["text"].strip() in shown]
+        assert seen["question"] in shown
+        assert "Expected Action in Given Setting" in shown or "Linguistic Habits" in shown
+        assert len(re.findall(r'<button name="answer" value="\d"', shown)) == 5
+        examples = re.findall(r"<i><bdi>(.*?)</bdi></i>", shown, re.DOTALL)
+        assert len(examples) == 5
+        assert all(examples)
+        hidden = (*MODELS, *JUDGES, gym["id"], seen["id"], *(g["justification"] for g in seen["grades"]))
+        assert not [each for each in hidden if each and each in shown]
+
+    @pytest.mark.parametrize("answer", ["0", "6", "not_applicable", "left", "", "4.0", "٣"])
+    def test_another_answer_is_refused(self, service: Service, gym: Json, answer: str) -> None:
+        made = drawn(service, gym, size=4)
+        refused = say(service, made, "anna", 1, answer)
+        assert refused.status_code == 422
+        assert "must be a score from 1 to 5" in refused.text
+        assert annotated(service) == []
+
+    def test_what_was_said_can_be_changed_and_is_exported_as_it_is_imported(
+        self, service: Service, gym: Json
+    ) -> None:
+        made = drawn(service, gym, size=4)
+        assert say(service, made, "anna", 1, 2).status_code == 303
+        assert 'value="2" data-key="2" aria-current="true"' in page(service, made, "anna", 1)
+        assert say(service, made, "anna", 1, 5).status_code == 303
+        (kept,) = annotated(service)
+        assert (kept["unit"], kept["dimension"], kept["score"]) == (None, None, 5)
+        exported = service.get("/v1/annotations?format=csv").content
+        service.empty("annotations")
+        assert service.send("/v1/annotations", exported, "text/csv").json()["created"] == 1
+        assert service.get(f"/v1/labelling-rounds/{made['id']}").json()["annotators"] == [
+            {"annotator": "anna", "answered": 1}
+        ]
+
+
+class TestAnswersEach:
+    def test_each_is_answered_by_so_many_and_shown_to_no_further_people(
+        self, service: Service, gym: Json
+    ) -> None:
+        made = drawn(service, gym, size=6, answers_each=2)
+        assert made["answers_each"] == 2
+        first = page(service, made, "anna")
+        assert "0 of 6 answered" in first
+        for name, share in (("anna", 6), ("ben", 4)):
+            for _ in range(share):
+                say(service, made, name, position(page(service, made, name)), 3)
+        assert "0 of 2 answered" in page(service, made, "carl")
+        assert grade_all(service, made, "carl", 4) == 2
+        assert "Nothing left to rate" in page(service, made, "dora")
+        assert "All done" in page(service, made, "anna")
+        counts = Counter(each["response"] for each in annotated(service))
+        assert list(counts.values()) == [2] * 6
+
+    def test_pages_go_from_one_open_thing_to_the_next(self, service: Service, gym: Json) -> None:
+        made = drawn(service, gym, size=6, answers_each=1)
+        for _ in range(4):
+            say(service, made, "anna", position(page(service, made, "anna")), 3)
+        first = page(service, made, "ben")
+        assert 'rel="prev"' not in first
+        say(service, made, "ben", position(first), 3)
+        again = page(service, made, "ben", position(first))
+        following = re.search(r'rel="next" href="[^"]*at=(\d+)"', again)
+        assert following is not None
+        assert int(following[1]) == position(page(service, made, "ben"))
+
+    def test_the_same_round_for_another_number_is_refused(self, service: Service, gym: Json) -> None:
+        drawn(service, gym, size=6, answers_each=2)
+        answer = draw(service, gym, size=6)
+        assert (answer.status_code, pointers(answer)) == (422, ["/seed"])
+        assert "answers_each 2" in answer.text
+        assert drawn(service, gym, size=6, answers_each=2)["answers_each"] == 2
+
+    def test_the_form_draws_them_too(self, service: Service, gym: Json) -> None:
+        path = f"/jobs/{gym['id']}/labels"
+        form = {"kind": "responses", "size": "4", "seed": "0", "answers_each": "2"}
+        headers = {"origin": service.url}
+        assert service.http.post(path, data=form, headers=headers).status_code == 303
+        shown = service.get(path).text
+        assert "4 responses" in shown
+        assert "2 answers each" in shown
+        wrong = service.http.post(path, data=form | {"answers_each": "two"}, headers=headers)
+        assert wrong.status_code == 422
