@@ -297,7 +297,7 @@ class CellMetrics(TypedDict):
     ic_atom_corrected: NotRequired[Metric]
     """IC_atom, corrected. IC_atom from the mean variance of responses’ scores with the denominator n − 1: no bias from the number of sentences. Not in the papers."""
     rc_corrected: NotRequired[Metric]
-    """RC, corrected. RC with the denominator n − 1 in the standard deviation of n runs. Not in the papers."""
+    """RC, corrected. RC with the standard deviation that few runs would not make too small: the denominator n − 1, and the factor 1 ÷ c₄(n). Not in the papers."""
     rc_atom_corrected: NotRequired[RcAtomCorrected]
     """RC_atom, corrected. RC_atom from √(d² − d₀²), where d is the mean distance of two runs and d₀ the one to be expected if the cell’s sentences had been dealt to its runs at random. Its ceiling is the RC_atom of runs that are alike. Not in the papers."""
 

@@ -33,7 +33,7 @@ class Estimate(enum.Enum):
     SPREAD = "spread"
     """One minus the spread of the runs' values: a studentized interval for the spread."""
     SAMPLE_SPREAD = "sample_spread"
-    """The same with the denominator n − 1."""
+    """The same of the unbiased standard deviation."""
     DISTANCES = "distances"
     """One minus the distances of the runs' distributions, and so are its parts: a studentized interval for the distances."""
     EXCESS = "excess"

@@ -10,9 +10,7 @@ from pydantic import Field
 
 from app.domain.contract import Answer
 from app.domain.labels.contract import JobCalibration
-from app.domain.metrics.definition import Estimate
 from app.domain.metrics.metric import Metric
-from app.domain.metrics.registry import METRICS as REGISTERED
 from app.domain.metrics.registry import names
 from app.domain.results.calibrated_totals import NOT_LABELLED, calibrated_totals, check_calibrated
 from app.domain.results.comparison import METRICS as COMPARED
@@ -40,10 +38,6 @@ CALLS_MISSING = "calls_missing"
 """Why results may be ``partial``: not all calls were made, or some failed. What else they lack, coverage counts."""
 UNCOUNTED = "the results predate coverage; set minimum_coverage=0 to check them without it"
 NO_PAIR = Metric.missing("no_pair: the two jobs have no such value in common")
-OF_RUNS_SPREAD = {
-    metric.name for metric in REGISTERED if metric.estimate in {Estimate.SPREAD, Estimate.SAMPLE_SPREAD}
-}
-"""Those that depend on the number of runs."""
 PLACE = ("persona", "task", "dimension", "level")
 INTERVAL_FIELDS: Mapping[IntervalKind, str] = {
     "personas": "ci95",
@@ -316,12 +310,11 @@ def _unmatched(results: Results, metric: str, of: Mapping[str, str]) -> str | No
 
 
 def _few_runs(results: Results, metric: str, of: Mapping[str, str]) -> str | None:
-    """Why a spread of runs' means is of too few of them; ``None`` if it is not.
+    """Why RC is of too few runs; ``None`` if it is not.
 
-    RC is the higher the fewer runs it is of: over two, an interval over personas covers what many runs would give in 23 of 100
-    cases. RC_atom is a mean over pairs, which does not depend on their number.
+    It is the higher the fewer they are: over two, an interval over personas covers what many runs would give in 23 of 100 cases.
     """
-    if metric not in OF_RUNS_SPREAD:
+    if metric != "rc":
         return None
     few = [
         cell.runs_used
@@ -333,7 +326,7 @@ def _few_runs(results: Results, metric: str, of: Mapping[str, str]) -> str | Non
     if not few:
         return None
     cells = f"{len(few)} cell{' has' if len(few) == 1 else 's have'}"
-    return f"{cells} under {FEWEST_CLUSTERS} runs with a score, of which {metric} tells too little"
+    return f"{cells} under {FEWEST_CLUSTERS} runs with a score, on whose number RC depends; rc_corrected does not"
 
 
 def _comparisons(

@@ -16,6 +16,7 @@ from app.domain.metrics.definition import Estimate
 from app.domain.metrics.metric import FloatArray, IntArray, MetricSet
 from app.domain.metrics.rc_atom import distributions
 from app.domain.metrics.rc_atom_corrected import excess
+from app.domain.metrics.rc_corrected import unbiased_divisor
 from app.domain.metrics.registry import METRICS
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores, RunValues
 
@@ -218,8 +219,8 @@ class _Layout:
             return self._mean(values)
         if estimate is Estimate.ROOT:
             return self._mean(values).mapped(lambda squares: _loss(squares, width))
-        spared = 1 if estimate is Estimate.SAMPLE_SPREAD else 0
-        return self._variance(values, spared).mapped(lambda squares: _loss(squares, width))
+        unbiased = estimate is Estimate.SAMPLE_SPREAD
+        return self._variance(values, unbiased=unbiased).mapped(lambda squares: _loss(squares, width))
 
     def _mean(self, values: FloatArray) -> _LeftOut:
         total, count = values.sum(), len(values)
@@ -229,14 +230,14 @@ class _Layout:
             _quotient(total - self._by_wording(values), count - self._counts),
         )
 
-    def _variance(self, values: FloatArray, spared: int) -> _LeftOut:
+    def _variance(self, values: FloatArray, *, unbiased: bool) -> _LeftOut:
         centred = values - values.mean()
         squares, count = centred**2, np.array([len(values)])
         left, sums = count - self._counts, self._by_wording(centred)
         return _LeftOut(
-            float(_variance(count, np.zeros(1), squares.sum(keepdims=True), spared)[0]),
-            _variance(np.full(len(values), count - 1), centred, squares.sum() - squares, spared),
-            _variance(left, sums, squares.sum() - self._by_wording(squares), spared),
+            float(_variance(count, np.zeros(1), squares.sum(keepdims=True), unbiased=unbiased)[0]),
+            _variance(np.full(len(values), count - 1), centred, squares.sum() - squares, unbiased=unbiased),
+            _variance(left, sums, squares.sum() - self._by_wording(squares), unbiased=unbiased),
         )
 
     def of_pairs(self, pairs: _Pairs, inside: _Pairs | None) -> _LeftOut:
@@ -281,9 +282,12 @@ def _loss(squares: FloatArray, width: int) -> FloatArray:
     return 1 - 2 * np.sqrt(np.maximum(0.0, squares)) / width
 
 
-def _variance(count: IntArray, sums: FloatArray, squares: FloatArray, spared: int) -> FloatArray:
-    """The variance of values with these sums and sums of squares, with the denominator n − ``spared``; NaN for fewer than two."""
-    found = _quotient(np.maximum(0.0, squares - _quotient(sums**2, count)), count - spared)
+def _variance(count: IntArray, sums: FloatArray, squares: FloatArray, *, unbiased: bool) -> FloatArray:
+    """The variance of values with these sums and sums of squares, perhaps so that its root is unbiased; NaN for fewer than two."""
+    below = count.astype(np.float64)
+    if unbiased:
+        below = np.array([unbiased_divisor(n) if n > 1 else 0.0 for n in count.tolist()])
+    found = _quotient(np.maximum(0.0, squares - _quotient(sums**2, count)), below)
     return np.where(count > 1, found, np.nan)
 
 

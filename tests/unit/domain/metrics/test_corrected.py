@@ -13,7 +13,7 @@ from app.domain.metrics.ic_atom_corrected import ic_atom_corrected
 from app.domain.metrics.rarefied import rarefied_ic_atom, rarefied_rc_atom
 from app.domain.metrics.rc_atom import rc_atom
 from app.domain.metrics.rc_atom_corrected import rc_atom_corrected
-from app.domain.metrics.rc_corrected import rc_corrected
+from app.domain.metrics.rc_corrected import RC_CORRECTED, of_runs_like_these, rc_corrected, unbiased_divisor
 from app.domain.metrics.scores import CellScores
 from tests.unit.domain.metrics.cells import PAPER, cell
 
@@ -74,9 +74,26 @@ class TestIcAtom:
 
 
 class TestRc:
-    def test_has_the_denominator_n_minus_1(self) -> None:
-        # Runs 2 and 4: s = √2, so 1 − 2√2/4.
-        assert rc_corrected(cell([[[1, 3]], [[3], [5]]])).value == pytest.approx(1 - 2**0.5 / 2)
+    def test_has_the_denominator_n_minus_1_and_the_factor_c4(self) -> None:
+        # Runs 2 and 4: s = √2, c₄(2) = √(2/π), so 1 − 2√π/4.
+        assert rc_corrected(cell([[[1, 3]], [[3], [5]]])).value == pytest.approx(1 - np.pi**0.5 / 2)
+        # Runs 1, 3 and 5: s = 2, c₄(3) = √π/2.
+        assert rc_corrected(cell([[[1]], [[3]], [[5]]])).value == pytest.approx(1 - 2 / np.pi**0.5)
+
+    @pytest.mark.parametrize(
+        ("runs", "factor"), [(2, 0.797885), (5, 0.939986), (10, 0.972659), (30, 0.991418)]
+    )
+    def test_has_the_factors_of_the_tables(self, runs: int, factor: float) -> None:
+        assert unbiased_divisor(runs) == pytest.approx((runs - 1) * factor**2, rel=1e-5)
+
+    @pytest.mark.parametrize("runs", [2, 3, 5, 30])
+    def test_is_unbiased_whatever_the_number_of_runs(self, runs: int) -> None:
+        spreads = np.random.default_rng(runs).normal(3, 0.5, (20_000, runs)).std(axis=1)
+        found = [of_runs_like_these(1 - 2 * each / 4, runs) for each in spreads]
+        assert np.mean(found) == pytest.approx(1 - 2 * 0.5 / 4, abs=4 * np.std(found) / 20_000**0.5)
+
+    def test_of_two_runs_at_opposite_ends_is_the_least(self) -> None:
+        assert rc_corrected(cell([[[1]], [[5]]])).value == pytest.approx(min(RC_CORRECTED.range or ()))
 
     def test_of_one_run_does_not_exist(self) -> None:
         assert rc_corrected(cell([[[4, 4]]])).value is None
