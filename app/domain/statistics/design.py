@@ -15,6 +15,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ FEWEST_WORDINGS = 3
 """Two wordings' t has one degree of freedom: 12.7 standard errors."""
 FEWEST_WORDINGS_OF_SPREAD = 20
 """Of RC and RC_atom: how far six wordings lie apart tells little of how far others would, and t over them covers 87 to 92 %."""
+MANY_CELLS = 10
+"""As many cells tell how the runs of one more vary."""
 UNKNOWN_RUNS = "unknown_runs: only the value is known, not how it varies with runs"
 _NO_SPREAD = 10**-18
 
@@ -207,21 +210,33 @@ def p_value(value: float, found: Error) -> float:
 
 
 def over_runs(cells: Sequence[DesignCell]) -> Error | str:
-    """The variance over the runs of these cells, with their wordings; or why it is not known."""
+    """The variance over the runs of these cells, with their wordings; or why it is not known.
+
+    The runs of a cell that does not tell how they vary, among ten or more that do, are taken to vary as those do on average.
+    """
     # Traits that share a text have the same runs, in the same order.
     sums: dict[tuple[str, str, int], FloatArray] = {}
     freedom: dict[tuple[str, str, int], int] = {}
+    of_a_run: list[float] = []
+    single: list[int] = []
     for cell in cells:
-        rows, degrees = cell.figure.runs, cell.figure.degrees
-        if not cell.figure.count:
+        rows, degrees, count = cell.figure.runs, cell.figure.degrees, cell.figure.count
+        if not count:
             return UNKNOWN_RUNS
         if rows is None:
-            return "single_runs: too few runs for a wording to tell repetition from wording"
+            single.append(count)
+            continue
+        of_a_run.append(count * float(rows @ rows))
         text = cell.persona, cell.stratum.task, len(rows)
         sums[text] = sums.get(text, 0.0) + rows
         freedom[text] = min(freedom.get(text, degrees), degrees)
+    if len(single) * MANY_CELLS > len(of_a_run):
+        where = f"in {len(single)} of {len(cells)} cells " if len(cells) > 1 else ""
+        return f"single_runs: {where}too few runs for a wording to tell repetition from wording"
     variances = [float((rows**2).sum()) for rows in sums.values()]
-    return _satterthwaite(variances, list(freedom.values()), len(cells), sum(freedom.values()) + 1)
+    found = _satterthwaite(variances, list(freedom.values()), len(cells), sum(freedom.values()) + 1)
+    others = fmean(of_a_run) * sum(1 / count for count in single) / len(cells) ** 2
+    return found._replace(variance=found.variance + others)
 
 
 def _satterthwaite(variances: Sequence[float], degrees: Sequence[float], count: int, clusters: int) -> Error:

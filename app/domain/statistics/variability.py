@@ -32,7 +32,7 @@ class Variability:
         dropped: How far the figure lies above what it is without each wording, by the wording's number; ``None`` where runs of
             unknown wording are in it, or nothing is known of runs.
         runs: Shape (K,): each run's influence about its wording's mean, so scaled that the squares add up to the sampling variance
-            over runs with these wordings; ``None`` where a wording has a single run, or nothing is known of runs.
+            over runs with these wordings; ``None`` where most runs are their wording's only one, or nothing is known of runs.
         degrees: Of freedom of that variance.
         count: Runs that have the figure.
     """
@@ -262,10 +262,13 @@ class _Layout:
         count = len(found.without_run)
         influence = (found.value - found.without_run) * (count - 1) / count
         rows = None
-        if (self._counts > 1).all() and np.isfinite(influence).all():
+        repeated = int(self._counts[self._counts > 1].sum())
+        if 2 * repeated > count and np.isfinite(influence).all():
             centred = influence - (self._by_wording(influence) / self._counts)[self._index]
             rows = np.zeros(self._size)
-            rows[self._places] = centred * np.sqrt(self._counts / (self._counts - 1))[self._index]
+            # A wording's only run is taken to vary as the others do.
+            scale = np.sqrt(count / repeated * self._counts / np.maximum(1, self._counts - 1))
+            rows[self._places] = centred * scale[self._index]
         without = found.without_wording
         if len(self._numbers) == 1:
             without = np.array([found.value])  # nothing is left without the only wording

@@ -129,6 +129,32 @@ def test_few_wordings_or_single_runs_say_so() -> None:
         assert interval(0.5, varied, (0, 1)).ends is None
 
 
+def test_one_cell_of_single_runs_among_many_is_taken_to_vary_as_the_others() -> None:
+    draws = np.random.default_rng(4)
+    tables = [draws.normal(0.5, 0.1, (3, 4)) for _ in range(11)]
+    whole = [DesignCell(f"p{n}", on("high"), varied_mean(table)) for n, table in enumerate(tables)]
+    single = DesignCell("p10", on("high"), varied_mean(tables[10][:, :1]))
+    found = known(error(components([*whole[:10], single]), Population.THESE))
+    of_a_run = np.mean([table.var(axis=1, ddof=1).mean() for table in tables[:10]])
+    assert found.variance == pytest.approx(of_a_run * (10 / 12 + 1 / 3) / 11**2)
+    assert found.degrees == pytest.approx(known(error(components(whole[:10]), Population.THESE)).degrees)
+    few = error(components([*whole[:9], single]), Population.THESE)
+    assert str(few).startswith("single_runs: in 1 of 10 cells too few runs")
+
+
+def test_intervals_over_runs_cover_with_a_cell_of_which_most_is_missing() -> None:
+    draws = np.random.default_rng(5)
+    hits = 0
+    for _ in range(400):
+        tables = [draws.normal(0.5, 0.1, (6, 5)) for _ in range(14)]
+        some = [DesignCell(f"p{n}", on("high"), varied_mean(table)) for n, table in enumerate(tables)]
+        some.append(DesignCell("p14", on("high"), varied_mean(draws.normal(0.5, 0.1, (1, 1)))))
+        value = float(np.mean([each.figure.value for each in some]))
+        low, high = interval(value, error(components(some), Population.THESE), (0, 1)).ends or (0, 0)
+        hits += low <= 0.5 <= high
+    assert 0.93 <= hits / 400 <= 0.97
+
+
 def test_consistency_between_runs_needs_more_wordings_than_a_mean_does() -> None:
     found = components(cells(TABLE, HIGH), FEWEST_WORDINGS_OF_SPREAD)
     for population in (Population.WORDINGS, Population.BOTH):

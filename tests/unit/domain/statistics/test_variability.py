@@ -72,6 +72,22 @@ def test_the_variance_of_a_mean_over_runs_is_that_within_wordings() -> None:
     assert found.degrees == 9 - 3
 
 
+def test_a_wordings_only_run_varies_as_the_others() -> None:
+    scores = cell([0, 0, 0, 1, 1, 1, 1, 2, 3])
+    found = varied(scores)["acc_atom"]
+    hits = scores.histograms[:, 3:].sum(axis=1) / 9
+    repeated = [hits[:3], hits[3:7]]
+    expected = sum(len(each) * each.var(ddof=1) for each in repeated) / 9**2 * 9 / 7
+    assert found.runs is not None
+    assert (found.runs**2).sum() == pytest.approx(expected)
+    assert found.degrees == 9 - 4
+
+
+def test_where_most_runs_are_their_wordings_only_one_repetition_is_not_known() -> None:
+    assert varied(cell([0, 0, 1, 2]))["acc_atom"].runs is None
+    assert varied(cell([0, 0, 0, 1, 2]))["acc_atom"].runs is not None
+
+
 @pytest.mark.parametrize(
     "name",
     [
