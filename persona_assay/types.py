@@ -1444,6 +1444,13 @@ class JudgingCheckIn(TypedDict):
     """At least so many responses, or all where there are fewer."""
 
 
+class OrderCheckIn(TypedDict):
+    """The sentences that each judge judges three times more, drawn by the job's seed; none of it counts in a metric."""
+
+    share: float
+    """Share of the sentences."""
+
+
 class JudgingIn(TypedDict):
     """How sentences are judged."""
 
@@ -1451,6 +1458,8 @@ class JudgingIn(TypedDict):
     """Sentences of a response that a judge is asked about in one call, at most. 1 is the papers' way; with more, with a prompt of this project's own, `judging_check` in the results says how far the verdicts differ."""
     check: NotRequired[JudgingCheckIn | None]
     """Of a job with several sentences a call: what is judged one by one as well."""
+    order_check: NotRequired[OrderCheckIn | None]
+    """Sentences that are judged again with the options reversed, with their numbers shuffled, and once more as they are: `order_check` in the results says how far a judge depends on the order."""
 
 
 class VersionsIn(TypedDict):
@@ -1973,6 +1982,48 @@ class NewWebhook(TypedDict):
     """Signs the messages (Standard Webhooks, `v1`). Shown only once."""
 
 
+Order: TypeAlias = Literal["repeated", "reversed", "shuffled"]
+"""How the options stand when a sentence is judged again."""
+
+
+class OrderAgreement(TypedDict):
+    """How far one judge's verdicts in one order agree with those that count, over all dimensions (`null`) or on one."""
+
+    judge: str
+    order: Order
+    """Of the options: `repeated` as they were, which shows the judge's own noise; `reversed` from the highest score to the lowest; `shuffled` with each number before other words."""
+    dimension: str | None
+    scale: dict[str, int]
+    """`minimum` and `maximum`; dimensions with another have a row of their own."""
+    sentences: int
+    """Judged both ways."""
+    responses: int
+    left_out: int
+    """Without a readable verdict in this order; in none of the figures."""
+    exact_agreement: Metric
+    """Share of the sentences with the same verdict."""
+    mean_absolute_difference: Metric
+    mean_difference: Metric
+    """As asked minus in this order, in points of the scale: the effect of the order on MEAN."""
+    quadratic_kappa: Metric
+    acc_as_asked: Metric
+    """Share of the sentences scored as asked that are in character."""
+    acc_in_order: Metric
+    acc_difference: Metric
+    """As asked minus in this order: the effect of the order on ACC_atom."""
+
+
+class OrderCheckResult(TypedDict):
+    """A sample's verdicts with the options in other orders beside those that count. They are in no other figure."""
+
+    share: float
+    """Of the sentences, as asked for."""
+    responses: int
+    """With sentences judged again; refusals have none."""
+    agreement: list[OrderAgreement]
+    """By judge, order and dimension. Intervals are over responses."""
+
+
 class PairAgreement(TypedDict):
     """How far two judges agree; each n counts the sentences that both scored."""
 
@@ -2385,6 +2436,8 @@ class Results(TypedDict):
     """Verdicts that a judged text may have swayed; `null` for a job in which nothing is judged."""
     judging_check: NotRequired[JudgingCheck | None]
     """Of a job that judges several sentences a call: how far that agrees with one by one."""
+    order_check: NotRequired[OrderCheckResult | None]
+    """Of a job that asks for it: how far its judges depend on the order of their options."""
     started_at: str | None
     computed_at: str
     usage: JobUsage

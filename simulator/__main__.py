@@ -27,6 +27,7 @@ _HELP = {
     "error_rate": "share of requests that fail with a 5xx status",
     "length_factor": "multiplies the number of sentences of a response",
     "position_bias": "how likely the last of several sentences is scored one too high",
+    "order_bias": "how likely a judge answers the option that stands before the right one",
     "batch_ms": "time that a batch takes",
     "batch_limit": "requests in batches of OpenAI's format that may wait at a time, 0 for no limit",
     "batch_expired": "share of the requests in batches that expire",

@@ -24,6 +24,8 @@ class Config:
         length_factor: Multiplies the number of sentences of a response.
         position_bias: How likely a judge that is asked about several sentences scores the last of them one too high, in
             [0, 1]; from the first, which is free of it, it grows evenly.
+        order_bias: How likely a judge that is asked about one sentence answers the option that stands before the right one, in
+            [0, 1].
         batch_ms: Time that a batch takes, in milliseconds.
         batch_limit: Requests in batches of OpenAI's format that may wait at a time; 0 for no limit.
         batch_expired: Share of the requests in batches that expire, in [0, 1].
@@ -40,6 +42,7 @@ class Config:
     error_rate: float = 0.0
     length_factor: float = 1.0
     position_bias: float = 0.0
+    order_bias: float = 0.0
     batch_ms: float = 1000.0
     batch_limit: int = 0
     batch_expired: float = 0.0
@@ -51,7 +54,7 @@ class Config:
         for name in (*amounts, "batch_ms", "batch_limit"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}")
-        for name in ("error_rate", "position_bias", "batch_expired"):
+        for name in ("error_rate", "position_bias", "order_bias", "batch_expired"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
         for name in ("openai_profile", "anthropic_profile"):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from simulator.bank import CONSISTENCY, NOT_APPLICABLE, SCORES, Bank
 from simulator.conversation import Reply
@@ -34,6 +34,21 @@ _POLES: Mapping[str, tuple[str, str]] = {
     "N": ("very neurotic", "very emotionally stable"),
 }
 
+_MIDDLE: Mapping[str, str] = {
+    "O": "neither open-minded nor close-minded",
+    "C": "neither conscientious nor careless",
+    "E": "neither extroverted or introverted",
+    "A": "neither agreeable nor disagreeable",
+    "N": "neither neurotic nor emotionally stable",
+}
+_CONSISTENCY_WORDS = (
+    "contradicts the persona",
+    "rather unlike the persona",
+    "neither like nor unlike the persona",
+    "rather like the persona",
+    "exactly like the persona",
+)
+_OPTION = re.compile(r"(?<!\d)(\d{1,3})\)\s*(.*?)\s*(?=(?<!\d)\d{1,3}\)|$)", re.DOTALL)
 _CONSISTENCY_SCALE = (*SCORES, NOT_APPLICABLE)
 _LABEL = re.compile(r"^[A-Z][\w ]{0,40}: ")
 _FILTER_WORDS = ("none of the above", "not applicable", "n/a")
@@ -79,18 +94,22 @@ def is_judge_prompt(prompt: str) -> bool:
     return prompt.endswith(PROMPT_END) or prompt.rstrip().endswith(PROMPT_END)
 
 
-def reply_to(prompt: str, *, judge: Judge, bank: Bank, key: tuple[int, str]) -> Reply:
+def reply_to(
+    prompt: str, *, judge: Judge, bank: Bank, key: tuple[int, str], order_bias: float = 0.0
+) -> Reply:
     """A judge's reply.
 
     A sentence of the bank that is asked about one of the five dimensions has its true score, and a sentence of an
     answer to a PersonaGym question that is asked about anything else from 1 to 5, or 9, is asked for its consistency. For
-    any other sentence, and for a scale that a user defined, the truth is a function of the sentence and the options.
+    any other sentence, and for a scale that a user defined, the truth is a function of the sentence and the options, so that it
+    is another one where they stand in another order.
 
     Args:
         prompt: The whole scoring prompt.
         judge: The model's error rates.
         bank: The sentences.
         key: Seed and model; with the prompt it decides every error.
+        order_bias: Probability that it answers the option that stands before the right one.
 
     Returns:
         A reply whose record has `dimension` (null for a user's), `options` (only for a user's), `sentence`, `truth`
@@ -104,10 +123,13 @@ def reply_to(prompt: str, *, judge: Judge, bank: Bank, key: tuple[int, str]) -> 
     record: dict[str, object] = {"dimension": dimension, "sentence": sentence, "truth": truth}
     if dimension is None:
         record["options"] = options
-    text = str(truth)
-    record["given"] = truth
+    number = _offered_as(truth, options, scale)
+    if order_bias and Draws("order", *key, prompt).unit() < order_bias:
+        number = _standing_before(number, options, scale)
+    text = str(number)
+    record["given"] = number
     if judge != Judge():
-        text, record["given"] = spoil(truth, scale, judge, Draws("judge", *key, prompt))
+        text, record["given"] = spoil(number, scale, judge, Draws("judge", *key, prompt))
     return Reply(text, "stop", "judge", record)
 
 
@@ -140,6 +162,37 @@ def read_scoring_prompt(prompt: str) -> tuple[str, str]:
     return body, ""
 
 
+def _offered_as(score: int, options: str, scale: Scale) -> int:
+    """The number before the words of a score: its own, unless the options of one of our dimensions are shuffled."""
+    return _numbers(options, scale.dimension).get(score, score)
+
+
+@lru_cache(maxsize=2048)
+def _numbers(options: str, dimension: str | None) -> dict[int, int]:
+    """The numbers before the words of the scores 1 to 5; empty where those are not all there."""
+    listed = {said.strip(" .").lower(): int(number) for number, said in _OPTION.findall(options)}
+    words = _CONSISTENCY_WORDS if dimension is None else _words_of(dimension)
+    if not all(said in listed for said in words):
+        return {}
+    return {score: listed[said] for score, said in enumerate(words, 1)}
+
+
+@cache
+def _words_of(dimension: str) -> tuple[str, ...]:
+    """The words of the scores 1 to 5; those of the middle differ too much to be told by a rule."""
+    low, high = _POLES[dimension]
+    near = [pole.replace("very", "moderately") for pole in (low, high)]
+    return low, near[0], _MIDDLE[dimension], near[1], high
+
+
+def _standing_before(number: int, options: str, scale: Scale) -> int:
+    """The option that stands before another in the list; the first, and "none of the above", stay."""
+    listed = [int(found) for found, _ in _OPTION.findall(options) if int(found) in SCORES]
+    if number not in listed or number == scale.filter:
+        return number
+    return listed[max(0, listed.index(number) - 1)]
+
+
 def _find_sentence(text: str, bank: Bank) -> str:
     """The last line of a text that is, without its label and quotation marks, of the bank; otherwise the text."""
     for line in reversed(text.splitlines()):
@@ -149,7 +202,7 @@ def _find_sentence(text: str, bank: Bank) -> str:
     return text
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def read_scale(options: str) -> Scale:
     """Reads the numbers that an options text offers, and which dimension it is about.
 

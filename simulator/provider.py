@@ -168,7 +168,13 @@ class Provider:
                 conversation.prompt, judge=model.judge, bank=self._bank, key=key, position_bias=bias
             )
         if kind == "judge":
-            return reply_to(conversation.prompt, judge=model.judge, bank=self._bank, key=key)
+            return reply_to(
+                conversation.prompt,
+                judge=model.judge,
+                bank=self._bank,
+                key=key,
+                order_bias=self._state.config.order_bias,
+            )
         return grade(conversation, judge=model.judge, bank=self._bank, key=key)
 
     def _identity(self, conversation: Conversation, request: Request) -> tuple[str, str]:

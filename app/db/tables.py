@@ -336,10 +336,11 @@ class Verdict(Base):
 
 
 class SecondVerdict(Base):
-    """The other reading of a sentence of a job that groups sentences, where there are two. No figure is made of it.
+    """A judge's other reading of a sentence, where there is one. No metric is made of it.
 
-    Where ``alone``, it is that of the sentence by itself, beside the grouped one in ``verdicts``: the check. Otherwise it
-    is the grouped one, which could not be used, so that ``verdicts`` has, or is to have, that of the sentence by itself.
+    Where ``alone``, it is a check beside the one in ``verdicts``: of a job that groups sentences that of the sentence by
+    itself, of one that checks the order of options one with them in an order. Otherwise it is the grouped one, which could not
+    be used, so that ``verdicts`` has, or is to have, that of the sentence by itself.
     """
 
     __tablename__ = "second_verdicts"
@@ -357,6 +358,7 @@ class SecondVerdict(Base):
     unit: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
     trait: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
     judge: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    """As of a verdict; of a reading with the options in an order its number (:mod:`app.domain.judging.order_check`)."""
     alone: Mapped[bool] = mapped_column(primary_key=True)
     tenant: Mapped[str]
     status: Mapped[str]

@@ -124,6 +124,22 @@ WRONG: dict[str, tuple[Json, str]] = {
         job_body(judging={"sentences_per_call": 1000}),
         "/judging/sentences_per_call",
     ),
+    "no share of sentences": (
+        job_body(judging={"order_check": {"share": 0}}),
+        "/judging/order_check/share",
+    ),
+    "more than all sentences": (
+        job_body(judging={"order_check": {"share": 1.5}}),
+        "/judging/order_check/share",
+    ),
+    "an order check without a share": (
+        job_body(judging={"order_check": {}}),
+        "/judging/order_check/share",
+    ),
+    "orders of options of several sentences": (
+        job_body(judging={"sentences_per_call": 4, "order_check": {"share": 0.1}}),
+        "/judging",
+    ),
     "half a sentence a call": (job_body(judging={"sentences_per_call": 2.5}), "/judging/sentences_per_call"),
     "a check of nothing": (
         job_body(judging={"sentences_per_call": 5, "check": {"share": 0}}),

@@ -46,6 +46,21 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedAgainRow:
+    """A verdict with the options in an order, under its number in the judge's place, beside the verdict that counts."""
+
+    cell: int
+    run: int
+    item: int
+    trait: int
+    number: int
+    status: str
+    score: int | None
+    again: str
+    again_score: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedRow:
     """Both verdicts of one judge on a sentence for one trait: status and score in a group, and alone.
 
@@ -236,6 +251,33 @@ async def checked_sentences(
     async for part in rows.partitions(FETCHED):
         for row in part:
             yield CheckedRow(*row)
+
+
+async def sentences_judged_again(
+    connection: AsyncConnection, tenant: str, job_id: str, judges: int
+) -> AsyncIterator[JudgedAgainRow]:
+    """Every verdict with the options in an order, beside the one that counts, in the responses' order.
+
+    Args:
+        connection: Where.
+        tenant: Whose.
+        job_id: Which job.
+        judges: How many it has; see :func:`app.domain.judging.order_check.number_of`.
+    """
+    rows = await connection.stream(
+        text(
+            "SELECT c.ordinal, s.run, s.item, s.trait, s.judge, v.status, v.score, s.status, s.score"
+            " FROM cells c JOIN second_verdicts s ON s.cell_id = c.id JOIN verdicts v ON v.cell_id = s.cell_id"
+            "  AND v.run = s.run AND v.item = s.item AND v.unit = s.unit AND v.trait = s.trait"
+            "  AND v.judge = s.judge % CAST(:judges AS smallint)"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND s.tenant = :tenant AND v.tenant = :tenant"
+            " AND s.judge >= :judges ORDER BY c.ordinal, s.run, s.item"
+        ),
+        {"job": job_id, "tenant": tenant, "judges": judges},
+    )
+    async for part in rows.partitions(FETCHED):
+        for row in part:
+            yield JudgedAgainRow(*row)
 
 
 async def asked_alone(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, int]:

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-_OPTION = re.compile(r"(?<!\S)(\d{1,4})\)\s*(.*?)\s*(?=(?<!\S)\d{1,4}\)|$)", re.DOTALL)
+OPTION = re.compile(r"(?<!\S)(\d{1,4})\)\s*(.*?)\s*(?=(?<!\S)\d{1,4}\)|$)", re.DOTALL)
+"""An option of a dimension: its number and its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +107,4 @@ class Dimension:
     @property
     def option_labels(self) -> dict[int, str]:
         """What the options call each answer, such as ``"Very introverted"``; empty where they are not of the form ``1) …``."""
-        return {int(number): label.strip(" .") for number, label in _OPTION.findall(self.options)}
+        return {int(number): label.strip(" .") for number, label in OPTION.findall(self.options)}

@@ -116,7 +116,7 @@ def _answers(gym: GymSpec, model: Model, cells: Sequence[GymCell]) -> StageEstim
 
 def _judgements(spec: JobSpec, gym: GymSpec, judge: Model, cells: Sequence[GymCell]) -> list[StageEstimate]:
     """What a judge is asked, from the cells of one model."""
-    total = JudgingSum(judge, spec.grouping, spec.hardening)
+    total = JudgingSum(judge, spec.grouping, spec.hardening, spec.order_check)
     for cell in cells:
         answers, persona = len(spec.models) * cell.runs * cell.questions, cell.persona.description
         rubric = rubric_prompt(

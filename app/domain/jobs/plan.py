@@ -247,6 +247,8 @@ def estimate_provided(
 
 
 def _checked(spec: JobSpec, cell: int, run: int, item: int, sentences: int) -> float:
+    if spec.order_check is not None:
+        return spec.order_check.drawn(cell, run, item, sentences) / max(1, sentences)
     return float(spec.grouping is not None and spec.grouping.checks(cell, run, item, sentences))
 
 
@@ -268,7 +270,7 @@ def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[AtomicCell
 def _judging_estimate(
     spec: JobSpec, judge: Model, responses: Sequence[tuple[AtomicCell, Item, float, float, float | None]]
 ) -> list[StageEstimate]:
-    total = JudgingSum(judge, spec.grouping, spec.hardening)
+    total = JudgingSum(judge, spec.grouping, spec.hardening, spec.order_check)
     for cell, item, repetitions, units, checked in responses:
         for _, dimension in cell.traits_of(item):
             alone = scoring_prompt(cell.task, dimension, item, EXPECTED_UNIT.text)

@@ -317,6 +317,12 @@ class JudgingCheckIn(Body):
     )
 
 
+class OrderCheckIn(Body):
+    """The sentences that each judge judges three times more, drawn by the job's seed; none of it counts in a metric."""
+
+    share: float = Field(gt=0, le=1, allow_inf_nan=False, description="Share of the sentences.")
+
+
 class VersionsIn(Body):
     """Versions of the rules by which texts are read, for a job that is to be compared with an older one."""
 
@@ -341,10 +347,18 @@ class JudgingIn(Body):
         None, description="Of a job with several sentences a call: what is judged one by one as well."
     )
 
+    order_check: OrderCheckIn | None = Field(
+        None,
+        description="Sentences that are judged again with the options reversed, with their numbers shuffled, and once more as"
+        " they are: `order_check` in the results says how far a judge depends on the order.",
+    )
+
     @model_validator(mode="after")
     def _has_something_to_check(self) -> "JudgingIn":
         if self.check is not None and self.sentences_per_call == 1:
             raise ValueError("check needs sentences_per_call above 1")
+        if self.order_check is not None and self.sentences_per_call > 1:
+            raise ValueError("order_check needs sentences_per_call 1")
         return self
 
     @property

@@ -22,6 +22,7 @@ from app.domain.jobs.plan import AtomicCell, Cell, atomic, cells_of, count_calls
 from app.domain.jobs.request import DimensionIn, JobIn, ModelIn, PersonaIn, TaskIn, as_model
 from app.domain.jobs.resolve_execution import check_execution
 from app.domain.jobs.resolve_grouping import resolve_grouping
+from app.domain.jobs.resolve_order_check import resolve_order_check
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.judging.hardening import key_problems
 from app.domain.personagym.task import GymTask
@@ -123,15 +124,19 @@ class _Resolver:
             judged=judged,
             fail=self._fail,
         )
+        used = {trait.dimension for persona in personas for trait in persona.traits}
+        of_traits = tuple(dimension for id_, dimension in dimensions.items() if id_ in used)
+        order_check = resolve_order_check(
+            self.request.judging, self.request.seed, of_traits, judged=judged, fail=self._fail
+        )
         hardening = self.catalog.hardened if self.request.protocol == "hardened" else None
         self.errors += key_problems(hardening, judges)
         self.errors += reuse_problems(self.request.wanted_reuse, judges, provided=provided)
         self._raise_if_wrong()
 
-        used = {trait.dimension for persona in personas for trait in persona.traits}
         spec = JobSpec(
             personas=tuple(personas),
-            dimensions=tuple(d for id_, d in dimensions.items() if id_ in used),
+            dimensions=of_traits,
             tasks=tuple(tasks),
             models=tuple(models),
             judges=tuple(judges),
@@ -145,6 +150,7 @@ class _Resolver:
             reuse=replace(self.request.wanted_reuse, max_age_days=self.catalog.reply_days),
             execution=Execution(self.request.execution),
             hardening=hardening,
+            order_check=order_check,
         )
         check_execution(spec, self.catalog.batch_problem, self._fail)
         if spec.runs > MAX_RUN:

@@ -9,6 +9,7 @@ from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.execution import Execution
 from app.domain.judging.grouping import Grouping
 from app.domain.judging.hardening import Hardening
+from app.domain.judging.order_check import OrderCheck
 from app.domain.personagym.generation import PersonaGeneration
 from app.domain.personagym.specification import GymSpec
 from app.domain.providers.model import Model
@@ -54,6 +55,7 @@ class JobSpec:
         grouping: How sentences are judged several at a time; ``None`` for one by one, the papers' way.
         reuse: Which calls are not made where there is a reply already.
         hardening: How judges are told what of their prompts is data; ``None`` for the papers' prompts as they are.
+        order_check: Which sentences are judged again with the options in other orders, if any are.
         execution: How its calls are made; what prepares personas is always called directly.
     """
 
@@ -73,6 +75,7 @@ class JobSpec:
     reuse: Reuse = NO_REUSE
     execution: Execution = Execution.DIRECT
     hardening: Hardening | None = None
+    order_check: OrderCheck | None = None
 
     @property
     def runs(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.domain.instruments.segmentation import Unit
 from app.domain.judging.grouping import Grouping, calls_for
 from app.domain.judging.hardening import AS_IN_THE_PAPERS, Hardening, Showing, showing
+from app.domain.judging.order_check import ORDERS, OrderCheck
 from app.domain.providers.model import Model, Stage, Usage
 
 CHARACTERS_PER_TOKEN = 4.0
@@ -67,13 +68,20 @@ class StageSum:
 
 
 class JudgingSum:
-    """What one judge is asked, with the calls that check how grouping changes its verdicts."""
+    """What one judge is asked, with the calls that check how grouping, or the order of the options, changes its verdicts."""
 
-    def __init__(self, judge: Model, grouping: Grouping | None, hardening: Hardening | None) -> None:
+    def __init__(
+        self,
+        judge: Model,
+        grouping: Grouping | None,
+        hardening: Hardening | None,
+        order_check: OrderCheck | None,
+    ) -> None:
         shown = showing(hardening, [EXPECTED_UNIT.text])
         self.judging = StageSum(Stage.JUDGING, judge, shown)
         self._checking = StageSum(Stage.CHECKING, judge, shown)
         self._grouping = grouping
+        self._order_check = order_check
 
     def add(
         self,
@@ -90,12 +98,16 @@ class JudgingSum:
             sentences: Sentences of each.
             alone: The prompt about one sentence.
             together: The prompt about several.
-            checked: Share of them whose sentences are judged alone as well; the sample's if not given.
+            checked: Share of their sentences that are judged alone as well, or again; the sample's if not given.
         """
         verdicts, grouping = responses * sentences, self._grouping
         calls = calls_for(sentences, grouping)
         if grouping is None or calls >= sentences:
             self.judging.add(verdicts, len(alone), VERDICT_OUTPUT_TOKENS, verdicts=verdicts)
+            if self._order_check is not None:
+                share = self._order_check.share if checked is None else checked
+                again = len(ORDERS) * share * verdicts
+                self._checking.add(again, len(alone), VERDICT_OUTPUT_TOKENS, verdicts=again)
             return
         size = sentences / calls
         prompt = len(together([EXPECTED_UNIT] * round(size)))
@@ -104,6 +116,7 @@ class JudgingSum:
         self._checking.add(share * verdicts, len(alone), VERDICT_OUTPUT_TOKENS, verdicts=share * verdicts)
 
     def estimates(self) -> list[StageEstimate]:
-        """The sum of judging and, where sentences are grouped, that of checking."""
-        checking = [] if self._grouping is None else [self._checking.estimate()]
+        """The sum of judging and, where anything is checked, that of checking."""
+        checks = self._grouping is not None or self._order_check is not None
+        checking = [self._checking.estimate()] if checks else []
         return [self.judging.estimate(), *checking]

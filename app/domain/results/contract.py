@@ -32,6 +32,7 @@ from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
 from app.domain.results.coverage import COMPOSITE, GRADES, VERDICTS, Coverage
 from app.domain.results.grouping_check import JudgingCheck
 from app.domain.results.missing import Corrected
+from app.domain.results.order_check import OrderCheckResult
 from app.domain.results.personagym_results import PersonaScoreTotal
 from app.domain.results.results import (
     Correlation,
@@ -451,6 +452,10 @@ class Results(BaseModel):
     judging_check: JudgingCheck | None = Field(
         None,
         description="Of a job that judges several sentences a call: how far that agrees with one by one.",
+    )
+    order_check: OrderCheckResult | None = Field(
+        None,
+        description="Of a job that asks for it: how far its judges depend on the order of their options.",
     )
     started_at: datetime | None
     computed_at: datetime

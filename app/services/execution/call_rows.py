@@ -27,7 +27,7 @@ class CallKey(NamedTuple):
         item: The response's item, or the question whose exemplars are made.
         unit: The judged unit, when judging a sentence.
         trait: The judged trait, when judging a sentence.
-        judge: The judge, when judging or grading.
+        judge: The judge, when judging or grading; of a reading in another order its number (:mod:`app.domain.judging.order_check`).
         last_unit: The last of several judged units, of which ``unit`` is the first.
         task: The task for which a persona is prepared.
         ask: How many times the reasoner has been asked, this time included.

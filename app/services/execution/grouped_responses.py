@@ -11,9 +11,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from app.db.engine import single_statements
-from app.db.execution import stored_rows
-from app.db.execution.result_rows import ResponseRow, SecondVerdictRow
+from app.db.execution.result_rows import ResponseRow
 from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.segmentation import Unit
 from app.domain.instruments.task import Item
@@ -24,20 +22,11 @@ from app.domain.judging.prompt_injection import Suspicion, suspicion
 from app.domain.judging.verdict import UNPARSED
 from app.domain.providers.model import ChatReply, Stage
 from app.services.execution.call_rows import CallKey
-from app.services.execution.responses import Judgement, Missing, Responses, refused_by, without_reply
+from app.services.execution.checked_responses import Asked, CheckedResponses
+from app.services.execution.responses import Judgement, Missing, refused_by, without_reply
 from app.services.execution.retries import CallFailedError
 from app.services.execution.shard_work import finish_all
 from app.services.long_texts import read_text
-
-
-class _Asked(NamedTuple):
-    """Which judge is asked what, but for the sentences."""
-
-    response: ResponseRow
-    item: Item
-    trait: int
-    dimension: Dimension
-    judge: int
 
 
 class _Read(NamedTuple):
@@ -58,23 +47,14 @@ class _Read(NamedTuple):
         )
 
 
-class GroupedResponses(Responses):
+class GroupedResponses(CheckedResponses):
     """The work of one claim on responses whose sentences may be judged several at a time."""
-
-    second: frozenset[tuple[int, int, int, int, int, bool]] = frozenset()
-    """(run, item, unit, trait, judge, alone) of the second verdicts that there were at the claim."""
 
     @abstractmethod
     def _group_prompt(
         self, words: GroupedWords, item: Item, dimension: Dimension, units: Sequence[Unit]
     ) -> str:
         """Asks a judge about several sentences."""
-
-    async def _read_stored(self) -> dict[tuple[int, int], ResponseRow]:
-        if self.spec.grouping is not None:
-            async with single_statements(self.deps.engine) as connection:
-                self.second = frozenset(await stored_rows.stored_second_verdicts(connection, self.claim))
-        return await super()._read_stored()
 
     def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
         due = super()._verdicts_due(run, item, status, units)
@@ -90,18 +70,14 @@ class GroupedResponses(Responses):
         grouping = self.spec.grouping
         if grouping is None:
             return super()._judgements(response, item, units, missing)
-        asked = [
-            _Asked(response, item, trait, dimension, judge)
-            for trait, dimension in self.cell.traits_of(item)
-            for judge in range(len(self.spec.judges))
-        ]
+        asked = self._asked(response, item)
         groups = groups_of(units, grouping.sentences)
         work = [self._judge_group(grouping.words, one, group) for one in asked for group in groups]
         if self._is_checked(response.run, response.item, len(units)):
             work += [self._check_unit(one, unit) for one in asked for unit in units]
         return work
 
-    async def _judge_group(self, words: GroupedWords, asked: _Asked, group: Sequence[Unit]) -> None:
+    async def _judge_group(self, words: GroupedWords, asked: Asked, group: Sequence[Unit]) -> None:
         """Judges what of a group has no verdict yet."""
         open_ = [unit for unit in group if self._key(asked, unit) not in self.recorded]
         if open_ and len(group) > 1 and not self._was_asked(asked, group):
@@ -111,15 +87,15 @@ class GroupedResponses(Responses):
         )
 
     @staticmethod
-    def _key(asked: _Asked, unit: Unit) -> tuple[int, int, int, int, int]:
+    def _key(asked: Asked, unit: Unit) -> tuple[int, int, int, int, int]:
         return asked.response.run, asked.response.item, unit.index, asked.trait, asked.judge
 
-    def _was_asked(self, asked: _Asked, group: Sequence[Unit]) -> bool:
+    def _was_asked(self, asked: Asked, group: Sequence[Unit]) -> bool:
         """Whether the judge has been asked about the group: then there is a row of at least one of its sentences."""
         keys = [self._key(asked, unit) for unit in group]
         return any(key in self.recorded or (*key, False) in self.second for key in keys)
 
-    async def _ask_about(self, words: GroupedWords, asked: _Asked, group: Sequence[Unit]) -> _Read:
+    async def _ask_about(self, words: GroupedWords, asked: Asked, group: Sequence[Unit]) -> _Read:
         response, item, trait, dimension, judge = asked
         first, last = group[0].index, group[-1].index
         key = CallKey(Stage.JUDGING, response.run, response.item, first, trait, judge, last_unit=last)
@@ -150,7 +126,7 @@ class GroupedResponses(Responses):
         doubtful = any([await read_text(tenant, unit.text, self.rules.addresses_judge) for unit in group])
         return _Read(readings, suspicion(of_text=doubtful, of_reply=key_missing), reply)
 
-    def _keep(self, asked: _Asked, group: Sequence[Unit], read: _Read) -> list[Unit]:
+    def _keep(self, asked: Asked, group: Sequence[Unit], read: _Read) -> list[Unit]:
         """Writes what a reply says of its sentences, all in one batch.
 
         Returns:
@@ -160,35 +136,14 @@ class GroupedResponses(Responses):
         rows = [
             self._verdict_row(response, unit, trait, judge, read.judgement(n), len(group))
             if read.readings[n].usable
-            else self._second_row(asked, unit, read.judgement(n), alone=False)
+            else self._second_row(asked, unit, judge, read.judgement(n), alone=False)
             for n, unit in enumerate(group)
         ]
         self.last_batch = self.deps.writer.add(self.claim, *rows)
         return [unit for unit, reading in zip(group, read.readings, strict=True) if not reading.usable]
 
-    async def _check_unit(self, asked: _Asked, unit: Unit) -> None:
+    async def _check_unit(self, asked: Asked, unit: Unit) -> None:
         """Judges a sentence alone too, for the figures on how far the two ways agree and for no other."""
-        response, item, trait, dimension, judge = asked
-        if (*self._key(asked, unit), True) in self.second:
-            return
-        key = CallKey(Stage.CHECKING, response.run, response.item, unit.index, trait, judge)
-        said = await self._ask_alone(key, item, dimension, unit, judge)
-        row = self._second_row(asked, unit, said, alone=True)
-        self.last_batch = self.deps.writer.add(self.claim, row)
-
-    def _second_row(self, asked: _Asked, unit: Unit, said: Judgement, *, alone: bool) -> SecondVerdictRow:
-        return SecondVerdictRow(
-            cell_id=self.claim.cell_id,
-            run=asked.response.run,
-            item=asked.response.item,
-            unit=unit.index,
-            trait=asked.trait,
-            judge=asked.judge,
-            alone=alone,
-            tenant=self.claim.tenant,
-            status=said.verdict.status.value,
-            score=said.verdict.score,
-            raw=said.raw,
-            finish_reason=said.finish_reason,
-            thoughts=said.thoughts,
-        )
+        said = await self._judge_again(asked, unit, asked.judge)
+        if said is not None:
+            self._record_again(asked, unit, asked.judge, said)

@@ -42,7 +42,9 @@ from app.domain.jobs.priority import Priority
 from app.domain.jobs.request import GenerateIn, JobIn
 from app.domain.jobs.resolve import Resolution, beyond, resolve
 from app.domain.jobs.resolve_generation import resolve_generation
+from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stage_estimate import StageEstimate
+from app.domain.judging.order_check import ORDERS
 from app.domain.judging.thoughts import split_thoughts
 from app.domain.providers.model import ONLY_THOUGHTS, Usage
 from app.ports import PriceBook, Queue
@@ -317,15 +319,24 @@ def _with_checks(
     """The same for existing texts, whose sentences are known; and their rows with the verdicts that this takes."""
     several = (r for r in rows if r.status == "answered" and len(r.unit_starts) > 1)
     resolution = _with_sample(resolution, ((r.cell, r.run, r.item) for r in several))
-    grouping = resolution.spec.grouping
-    if grouping is None:
+    spec = resolution.spec
+    if spec.grouping is None and spec.order_check is None:
         return resolution, rows
     return resolution, tuple(
-        replace(row, verdicts_due=2 * row.verdicts_due)
-        if row.status == "answered" and grouping.checks(row.cell, row.run, row.item, len(row.unit_starts))
-        else row
+        replace(row, verdicts_due=_due_with_checks(spec, row)) if row.status == "answered" else row
         for row in rows
     )
+
+
+def _due_with_checks(spec: JobSpec, row: NewResponse) -> int:
+    """The verdicts that an existing text gets, those of the checks included."""
+    sentences, place = len(row.unit_starts), (row.cell, row.run, row.item)
+    if spec.grouping is not None and spec.grouping.checks(*place, sentences):
+        return 2 * row.verdicts_due
+    if spec.order_check is not None and sentences:
+        again = len(ORDERS) * spec.order_check.drawn(*place, sentences)
+        return row.verdicts_due // sentences * (sentences + again)
+    return row.verdicts_due
 
 
 def _provided_shards(resolution: Resolution, rows: tuple[NewResponse, ...]) -> tuple[NewShard, ...]:

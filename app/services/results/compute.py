@@ -27,6 +27,7 @@ from app.db.sets.sets import StoredPersonaSet
 from app.domain.contract import Completeness
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym, responses_per_run
 from app.domain.jobs.specification import JobSpec
+from app.domain.judging.order_check import order_of
 from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
 from app.domain.personagym.scores import Grade, GymResponses, GymTally, PersonaResult
@@ -41,6 +42,8 @@ from app.domain.results.contract import (
 from app.domain.results.coverage import coverages
 from app.domain.results.gate import CALLS_MISSING
 from app.domain.results.grouping_check import CheckedSentence, CheckedSentences, JudgingCheck
+from app.domain.results.order_check import Reading, Readings
+from app.domain.results.paired_verdicts import Pair
 from app.domain.results.personagym_results import GymResults, gym_results
 from app.domain.results.results import MeasuredCell, ResponseStatuses
 from app.domain.results.totals import summarize, totals
@@ -86,6 +89,7 @@ class JobRows:
     suspicious: Suspicious = field(default_factory=Suspicious)
     failed: list[FailureRow] = field(default_factory=list)
     unjudged: dict[int, list[UnjudgedResponse]] = field(default_factory=dict)
+    readings: Readings = field(default_factory=Readings)
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
@@ -119,7 +123,32 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await result_queries.unjudged_responses(
             connection, job.tenant, job.id, provided=context.spec.provided
         ),
+        await _readings(connection, job, context),
     )
+
+
+async def _readings(connection: AsyncConnection, job: JobRow, context: JobContext) -> Readings:
+    """The sentences that were judged again with the options in other orders, added up as they are read."""
+    found, judges = Readings(), context.spec.judges
+    if context.spec.order_check is None:
+        return found
+    async for row in result_queries.sentences_judged_again(connection, job.tenant, job.id, len(judges)):
+        cell = context.cells[row.cell]
+        found.add(
+            Reading(
+                judge=judges[row.number % len(judges)].label,
+                order=order_of(row.number, len(judges)),
+                dimension=cell.dimensions[row.trait].id,
+                response=(row.cell, row.run, row.item),
+                pair=Pair(
+                    cell.dimensions[row.trait].scale,
+                    cell.persona.traits[row.trait].level,
+                    Verdict(VerdictStatus(row.status), row.score),
+                    Verdict(VerdictStatus(row.again), row.again_score),
+                ),
+            )
+        )
+    return found
 
 
 async def _checked(connection: AsyncConnection, job: JobRow, context: JobContext) -> CheckedSentences:
@@ -219,6 +248,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         **_generation_results(spec, rows),
         suspicion=_suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
+        **({} if spec.order_check is None else {"order_check": rows.readings.result(spec.order_check)}),
         started_at=job.started_at,
         computed_at=datetime.now(UTC),
         usage=usage_of(rows.usage),

@@ -1,5 +1,7 @@
 import pytest
 
+from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.judging.order_check import Order, asked
 from simulator.bank import CONSISTENCY, load_bank
 from simulator.conversation import Reply
 from simulator.judge import is_judge_prompt, read_scale, read_scoring_prompt, reply_to
@@ -7,6 +9,7 @@ from simulator.profiles import MODELS, Judge
 from tests.unit.simulator.gym_prompts import CONSISTENCY_OPTIONS, consistency_score
 from tests.unit.simulator.prompts import OPTIONS, POST, essay_score
 
+REVERSED = asked(Dimension("E", "e", Scale(), OPTIONS["E"]), Order.REVERSED).dimension.options
 CONSERVATISM = "1) Very progressive. 2) Rather progressive. 3) Rather conservative. 4) Very conservative. 9) None of the above."
 
 
@@ -195,3 +198,37 @@ class TestNoise:
         noisy = MODELS["sim-judge-noisy"].judge
         sentence = "I seldom feel blue for long."
         assert answer(sentence, OPTIONS["N"], noisy) == answer(sentence, OPTIONS["N"], noisy)
+
+
+class TestOrders:
+    """Options in another order, or with other numbers, get the answer that means the same."""
+
+    @pytest.mark.parametrize("dimension", [*OPTIONS, "consistency"])
+    @pytest.mark.parametrize("order", list(Order))
+    def test_what_is_meant_stays(self, dimension: str, order: Order) -> None:
+        options = OPTIONS.get(dimension, CONSISTENCY_OPTIONS)
+        truths = load_bank().consistency if dimension == "consistency" else None
+        for score in (1, 2, 3, 4, 5):
+            wordings = truths[score] if truths else load_bank().trait[dimension, score]
+            found = asked(Dimension("d", "d", Scale(), options), order, score)
+            given = int(answer(wordings[0][0], found.dimension.options).text)
+            assert found.scores.get(given, given) == score
+
+    @pytest.mark.parametrize(("options", "expected"), [(OPTIONS["E"], -1), (REVERSED, 1)])
+    def test_a_bias_takes_the_option_that_stands_before_the_right_one(
+        self, options: str, expected: int
+    ) -> None:
+        moved = []
+        for wordings in load_bank().trait["E", 3]:
+            for sentence in wordings:
+                prompt = essay_score(sentence, options)
+                reply = reply_to(prompt, judge=Judge(), bank=load_bank(), key=(0, "j"), order_bias=0.4)
+                moved.append(int(reply.text) - 3)
+        assert set(moved) == {0, expected}
+        assert sum(map(abs, moved)) / len(moved) == pytest.approx(0.4, abs=4 * (0.24 / len(moved)) ** 0.5)
+
+    def test_the_first_option_and_none_of_the_above_stay(self) -> None:
+        for sentence in (load_bank().trait["E", 1][0][0], load_bank().neutral[0]):
+            prompt = essay_score(sentence, OPTIONS["E"])
+            reply = reply_to(prompt, judge=Judge(), bank=load_bank(), key=(0, "j"), order_bias=1.0)
+            assert reply.text in {"1", "9"}

@@ -9,7 +9,8 @@ import pytest
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.grouping import Grouping
 from app.domain.judging.verdict import NOT_APPLICABLE, UNPARSED, Verdict, VerdictStatus
-from app.domain.results.grouping_check import CHECK_METRICS, MOST_CLUSTERS, CheckedSentence, CheckedSentences
+from app.domain.results.grouping_check import CHECK_METRICS, CheckedSentence, CheckedSentences
+from app.domain.results.paired_verdicts import MOST_CLUSTERS
 from app.instruments.grouped_loader import load_grouped
 from tests.unit.check_sample import checked
 
