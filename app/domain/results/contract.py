@@ -493,6 +493,12 @@ class Results(BaseModel):
         """Whether the job has PersonaGym tasks."""
         return "persona_score_totals" in self.model_fields_set
 
+    @property
+    def across_levels(self) -> bool:
+        """Whether totals' intervals are from before levels were fixed: for personas drawn anew from all levels together."""
+        figures = [total.metrics["acc_atom"] for total in self.totals]
+        return any(one.ci95 is not None and "ci95_wordings" not in one.model_fields_set for one in figures)
+
     def coverage_of(self, model: str, of: Sequence[str] = (VERDICTS, GRADES)) -> float | None:
         """The share of what was planned that a model's figures are of.
 

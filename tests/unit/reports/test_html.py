@@ -45,6 +45,18 @@ class TestCorrectedMetrics:
         assert "Corrected for" not in page.text
         assert "random scores" not in page.text
 
+    async def test_intervals_are_called_what_they_were_when_they_were_computed(self, job: Sample) -> None:
+        old, new = "other personas of any level", "other personas like these"
+        results = json.loads(json.dumps(job.results))
+        page = await page_of(job.responses, results)
+        assert (page.text.count(old), page.text.count(new)) == (0, 2)
+        for total in results["totals"]:
+            for metric in total["metrics"].values():
+                for name in [name for name in metric if "ci95_wordings" in name or "ci95_both" in name]:
+                    del metric[name]
+        page = await page_of(job.responses, results)
+        assert (page.text.count(old), page.text.count(new)) == (2, 0)
+
     @pytest.mark.parametrize(("ends", "said"), [([-0.1, 0.2], True), ([0.1, 0.2], False), (None, False)])
     async def test_tell_whom_random_scores_equal(
         self, job: Sample, ends: list[float] | None, said: bool
