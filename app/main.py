@@ -78,6 +78,7 @@ from app.services.providers.catalog import make_catalog
 from app.services.providers.connection_book import ConnectionBook
 from app.services.providers.connections import ConnectionDependencies
 from app.services.results.figures import FigureDesk
+from app.services.results.noise import NoiseReader
 from app.services.results.read import ResultsReader
 from app.services.webhooks.webhooks import WebhookDependencies
 from app.settings import PEPPER_BYTES, Settings, StartError, load_settings
@@ -266,6 +267,7 @@ def _services(settings: Settings) -> Services:
         prices=prices,
         book=book,
     )
+    results = ResultsReader(engine, contexts)
     return Services(
         engine=engine,
         row_level_security=isolated,
@@ -283,12 +285,17 @@ def _services(settings: Settings) -> Services:
         making_connections=ConnectionDependencies(engine, operator, settings.connection_guard, ring),
         submission=submission,
         planning=PlanDependencies(
-            submission, operator, prices, settings.max_in_flight, settings.max_unwritten
+            submission,
+            operator,
+            prices,
+            settings.max_in_flight,
+            settings.max_unwritten,
+            NoiseReader(engine, results).read,
         ),
         checking=CheckDependencies(engine, submission.catalog, book, prices, settings.transport),
         control=ControlDependencies(engine, queue, settings.shard_window),
         contexts=contexts,
-        results=ResultsReader(engine, contexts),
+        results=results,
         figures=FigureDesk(),
         progress=RecentProgress(engine),
         holds=partial(read_holds, redis),

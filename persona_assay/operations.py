@@ -13,6 +13,7 @@ from persona_assay.types import (
     CheckIn,
     Comparison,
     ConnectionList,
+    DetectIn,
     Gate,
     JobCalibration,
     JobDetail,
@@ -63,9 +64,15 @@ def submit(job: JobIn, *, idempotency_key: str | None = None) -> Call[JobDetail]
     return Call("POST", "/v1/jobs", read_json, body=job, headers=repetition_key(idempotency_key))
 
 
-def plan(job: JobIn) -> Call[Plan]:
-    """What a job would take and cost; nothing is spent."""
-    return Call("POST", "/v1/jobs/plan", read_json, body=job)
+def plan(job: JobIn, *, detect: DetectIn | None = None) -> Call[Plan]:
+    """What a job would take and cost; nothing is spent.
+
+    Args:
+        job: The job.
+        detect: A difference of two models: `detection` then says how many personas, wordings and iterations find it.
+    """
+    body = job if detect is None else {**job, "detect": detect}
+    return Call("POST", "/v1/jobs/plan", read_json, body=body)
 
 
 def jobs(

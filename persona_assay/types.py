@@ -982,6 +982,64 @@ class DeliveryList(TypedDict):
     next_cursor: str | None
 
 
+class DetectIn(TypedDict):
+    """A difference of two models that a comparison of the planned job's results shall find."""
+
+    difference: float
+    """The true difference."""
+    power: NotRequired[float]
+    """In which share of such jobs it shall be found."""
+    metric: NotRequired[Literal["acc_atom", "acc", "ic_atom", "mean"]]
+    """Over all tasks."""
+    population: NotRequired[Literal["both", "personas"]]
+    """`both`: personas like these, wordings like these. `personas`: personas like these, these wordings."""
+    from_job: NotRequired[str | None]
+    """A finished job of at least two models, whose differences tell how much they vary with personas, wordings and runs."""
+
+
+class JobSize(TypedDict):
+    """How large a job is, and what it would find."""
+
+    personas: int
+    wordings: int
+    """Persona instructions."""
+    iterations: int
+    power: float | None
+    """Share of such jobs whose comparison finds the difference."""
+    reason: str | None
+    """Why they find none, however great."""
+    calls: int
+    """Of all the job's models and judges."""
+    usd: float | None
+    """Expected cost, without the plan's `unpriced_models`; `null` where no price is known."""
+
+
+class NoiseOfDifferences(TypedDict):
+    """A standard deviation of two models' differences."""
+
+    of: Literal["personas", "levels", "wordings", "personas_and_wordings", "runs"]
+    """What they vary with. `personas`: on one level; `levels` matter only under these wordings; `runs`: 0 where they are part of `personas_and_wordings`."""
+    sd: float
+    source: str
+    """`from_job`; `published`: the atomic paper's 540 cells, all pairs of its models; `assumed`: nothing tells it."""
+
+
+class Detection(TypedDict):
+    """How large a job finds a difference of two models, compared alone, at 5 %."""
+
+    metric: str
+    difference: float
+    power: float
+    population: str
+    planned: JobSize
+    """The job as it is described."""
+    options: list[JobSize]
+    """With the fewest personas for so many wordings and iterations, cheapest first; personas like the job's on average."""
+    reason: str | None
+    """Why there are no options."""
+    noise: list[NoiseOfDifferences]
+
+
 class DimensionAnswer(TypedDict):
     """A built-in dimension."""
 
@@ -2231,6 +2289,67 @@ class Plan(TypedDict):
     """Version of the data by which parameters are sent or left out: what each family of models takes."""
     parameters: list[PlanParameters]
     warnings: list[str]
+    detection: NotRequired[Detection | None]
+    """Where `detect` asks for it."""
+
+
+class PlanIn(TypedDict):
+    """A job to be planned."""
+
+    name: NotRequired[str | None]
+    """For people."""
+    personas: Sequence[str | PersonaIn]
+    """Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas written out."""
+    tasks: Sequence[str | TaskIn]
+    """Task ids (`GET /v1/tasks`), or tasks with options."""
+    judges: NotRequired[Sequence[str | ModelIn]]
+    """Judges; each judges every sentence, and grades every PersonaGym answer, alone. Temperature 0 unless given. If none is named, those of the operator's configuration; two simulated ones where only the simulator is configured."""
+    models: NotRequired[Sequence[str | ModelIn]]
+    """Models under test."""
+    responses: NotRequired[Sequence[ResponseIn] | None]
+    """Texts that already exist, instead of `models`."""
+    dimensions: NotRequired[Sequence[DimensionIn]]
+    """Dimensions beyond the Big Five."""
+    instructions: NotRequired[Literal["all"] | Sequence[str | int]]
+    """Persona instructions of the atomic tasks: all six of the paper, or some by number (from 0, as `GET /v1/personas` lists them), or texts."""
+    iterations: NotRequired[int]
+    """Repetitions under each instruction."""
+    seed: NotRequired[int]
+    """Seed of everything random on the service's side."""
+    reasoner: NotRequired[str | ModelIn | None]
+    """Selects environments and makes up questions and exemplars; PersonaGym's tasks need one. Temperature and top_p 0.9 unless given."""
+    questions: NotRequired[str | Mapping[str, Mapping[str, Sequence[str]]] | None]
+    """Questions that exist already: a question set's id, or questions by task by persona (id, description, or the name of its published file). What is missing is made up."""
+    environments: NotRequired[Sequence[str] | Mapping[str, Sequence[str]] | None]
+    """Environments, for all personas or by persona id, instead of selecting them."""
+    environment_pool: NotRequired[Sequence[str] | None]
+    """Environments to select from, instead of the built-in 150."""
+    gym_instruction: NotRequired[str | None]
+    """PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror` (its section 3.2)."""
+    thresholds: NotRequired[Sequence[str]]
+    """What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise."""
+    minimum_coverage: NotRequired[float]
+    """The gate is inconclusive about a figure of a smaller share of what was planned."""
+    protocol: NotRequired[Literal["paper", "hardened"]]
+    """`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is the judged text, and show by a key word that they follow ours and not its instructions."""
+    budget: NotRequired[BudgetIn | None]
+    """What it may spend; used up, the job pauses with `status_reason: budget_exhausted`."""
+    confirm_calls: NotRequired[int | None]
+    """How many calls you expect: a job that is planned with more is refused. Large jobs need it; the plan's `confirm_calls` says so, and what to give."""
+    priority: NotRequired[Literal["low", "normal", "high"]]
+    """Where its calls wait beside those of your other jobs: each step has four times the turns."""
+    judging: NotRequired[JudgingIn]
+    """How sentences are judged: one by one, unless given."""
+    versions: NotRequired[VersionsIn | None]
+    """Rules of earlier versions, as `GET /v1/tasks` lists them; those not named are the latest. A job keeps its versions, whatever a later release brings."""
+    reuse: NotRequired[ReuseIn | None]
+    """Whether replies are used again; what that spared is told in `reuse`."""
+    execution: NotRequired[Literal["direct", "batch"]]
+    """`batch` sends the calls through the providers' batch endpoints: half the price, within a day. PersonaGym's preparations are called directly all the same."""
+    metadata: NotRequired[Mapping[str, str]]
+    """Labels of your own; jobs can be listed by them."""
+    detect: NotRequired[DetectIn | None]
+    """Asks how many personas, wordings and iterations find a difference; of jobs of atomic tasks alone. A job itself does not take it."""
 
 
 class PreparationAsks(TypedDict):

@@ -1,6 +1,6 @@
 """How often intervals cover the truth, and comparisons alarm falsely and find what they say, on simulated data whose truth is known.
 
-`python -m benchmarks.inference [--full] [--part coverage|comparisons]`
+`python -m benchmarks.inference [--full] [--part coverage|comparisons|planning]`
 
 The quick form has 150 repetitions of each design, an entry then being uncertain by 1.8 points; the full form 1,000 and 0.7.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from app.domain.statistics.design import Population
 from benchmarks.inference.comparisons import EFFECTS as EFFECTS_OF_WORDING
-from benchmarks.inference.comparisons import NOISE, PLANS, found_share, stated_power
+from benchmarks.inference.comparisons import NOISE, PLANNED, SIZES, found_share, planned_power, stated_power
 from benchmarks.inference.coverage import EFFECTS, LAYOUTS, PERSONAS, Key, Row, coverage
 from benchmarks.inference.population import METRICS, Pool
 
@@ -24,13 +24,15 @@ def main() -> None:
     """Prints one JSON object a line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true")
-    parser.add_argument("--part", choices=("coverage", "comparisons"))
+    parser.add_argument("--part", choices=("coverage", "comparisons", "planning"))
     chosen = parser.parse_args()
     repetitions = FULL if chosen.full else QUICK
     if chosen.part in {None, "coverage"}:
         _coverage(repetitions)
     if chosen.part in {None, "comparisons"}:
         _comparisons(10 * repetitions)
+    if chosen.part in {None, "planning"}:
+        _planning(10 * repetitions)
 
 
 def _coverage(repetitions: int) -> None:
@@ -59,15 +61,22 @@ def _print_rows(design: Mapping[str, object], rows: dict[Key, Row]) -> None:
 
 
 def _comparisons(repetitions: int) -> None:
-    for plan in PLANS:
+    for size in SIZES:
         draws = np.random.default_rng(4)
         alarms = {}
         for effect in EFFECTS_OF_WORDING:
             noise = NOISE._replace(wordings=effect, both=effect / 2)
-            alarms[effect], _ = found_share(draws, noise, plan, 0.0, repetitions)
-        power = stated_power(draws, plan, repetitions)
-        line = {**plan._asdict(), "false_alarms": alarms, "power_at_the_stated_difference": power}
+            alarms[effect], _ = found_share(draws, noise, size, 0.0, repetitions)
+        power = stated_power(draws, size, repetitions)
+        line = {**size._asdict(), "false_alarms": alarms, "power_at_the_stated_difference": power}
         print(json.dumps(line), flush=True)
+
+
+def _planning(repetitions: int) -> None:
+    for design in PLANNED:
+        size, power, found = planned_power(np.random.default_rng(5), design, repetitions)
+        line = {**size._asdict(), "population": design.population.value, "difference": design.difference}
+        print(json.dumps({**line, "power": power, "found": round(found, 3)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
@@ -11,12 +11,13 @@ from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
 from persona_assay.terminal.outcome import CommandError, exit_by, print_json, say, told_errors
 from persona_assay.terminal.quantities import counted
 from persona_assay.terminal.waiting import wait_for
-from persona_assay.types import Job, JobIn, JobStatus, Plan
+from persona_assay.types import DetectIn, Job, JobIn, JobStatus, Plan
 
 if TYPE_CHECKING:
     from persona_assay import AssayClient
 
 FILE = click.argument("file", metavar="FILE")
+Metric = Literal["acc_atom", "acc", "ic_atom", "mean"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +37,59 @@ class Consent:
 
 @click.command()
 @FILE
+@click.option(
+    "--detect",
+    type=float,
+    metavar="DIFFERENCE",
+    help="Also show how many personas, wordings and iterations find this difference of two models.",
+)
+@click.option("--power", type=float, default=0.8, show_default=True, help="How often --detect shall find it.")
+@click.option(
+    "--metric",
+    type=click.Choice(get_args(Metric)),
+    default="acc_atom",
+    show_default=True,
+    help="The metric of --detect.",
+)
+@click.option("--from-job", metavar="JOB", help="A finished job that tells how much differences vary.")
 @URL
 @AS_JSON
-def plan(file: str, url: str, *, as_json: bool) -> None:
+def plan(
+    file: str,
+    detect: float | None,
+    power: float,
+    metric: Metric,
+    from_job: str | None,
+    url: str,
+    *,
+    as_json: bool,
+) -> None:
     """Estimate a job's calls and cost without running it.
 
     FILE is the job as YAML or JSON; - reads standard input.
     """
+    asked: DetectIn | None = None
+    if detect is None and from_job is not None:
+        raise click.UsageError("--from-job needs --detect.")
+    if detect is not None:
+        asked = {"difference": detect, "power": power, "metric": metric, "from_job": from_job}
     with told_errors(), client_of(url) as client:
         from persona_assay.terminal.job_file import read_job_file  # noqa: PLC0415
 
         described = read_job_file(file, sys.stdin)
         with described.places():
-            planned = client.plan(described.job)
+            planned = client.plan(described.job, detect=asked)
         if as_json:
             print_json(planned)
             return
 
         from persona_assay.terminal.consoles import out  # noqa: PLC0415
+        from persona_assay.terminal.detection import detection_view  # noqa: PLC0415
         from persona_assay.terminal.listings import plan_view  # noqa: PLC0415
 
         out().print(plan_view(planned))
+        if detection := planned.get("detection"):
+            out().print(detection_view(detection))
 
 
 @click.command()

@@ -27,7 +27,7 @@ from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.results.routes import JUNIT_TYPE, comparer_of, junit_answer
 from app.db.jobs import jobs
 from app.domain.jobs.contract import JobDetail, JobList, Plan
-from app.domain.jobs.request import JobChangeIn, JobIn
+from app.domain.jobs.request import JobChangeIn, JobIn, PlanIn
 from app.domain.jobs.status import JobStatus
 from app.domain.judging.judged_response import ResponseList
 from app.domain.keys.api_key import Scope
@@ -98,9 +98,9 @@ async def submit(
 
 @router.post("/plan", summary="Plan a job")
 @needs(Scope.READ)
-async def plan(request: StrictRequest, body: JobIn, services: ServicesDep, tenant: TenantDep) -> Plan:
-    """Says what a job would take and cost. Nothing is spent and nothing is stored."""
-    return await plan_job(services.planning, tenant, body, request.is_disconnected)
+async def plan(request: StrictRequest, body: PlanIn, services: ServicesDep, tenant: TenantDep) -> Plan:
+    """Says what a job would take and cost, and on request how large a one finds a difference. Nothing is spent or stored."""
+    return await plan_job(services.planning, tenant, body, request.is_disconnected, body.detect)
 
 
 @router.get("", summary="List jobs")

@@ -175,6 +175,48 @@ class PlanParameters(SentParameters, InRole):
     """What of a model's parameters is sent in one role."""
 
 
+class JobSize(Answer):
+    """How large a job is, and what it would find."""
+
+    personas: int
+    wordings: int = Field(description="Persona instructions.")
+    iterations: int
+    power: float | None = Field(description="Share of such jobs whose comparison finds the difference.")
+    reason: str | None = Field(description="Why they find none, however great.")
+    calls: int = Field(description="Of all the job's models and judges.")
+    usd: Amount | None = Field(
+        description="Expected cost, without the plan's `unpriced_models`; `null` where no price is known."
+    )
+
+
+class NoiseOfDifferences(Answer):
+    """A standard deviation of two models' differences."""
+
+    of: Literal["personas", "levels", "wordings", "personas_and_wordings", "runs"] = Field(
+        description="What they vary with. `personas`: on one level; `levels` matter only under these wordings;"
+        " `runs`: 0 where they are part of `personas_and_wordings`."
+    )
+    sd: float
+    source: str = Field(
+        description="`from_job`; `published`: the atomic paper's 540 cells, all pairs of its models; `assumed`: nothing tells it."
+    )
+
+
+class Detection(Answer):
+    """How large a job finds a difference of two models, compared alone, at 5 %."""
+
+    metric: str
+    difference: float
+    power: float
+    population: str = Field(examples=["personas like these, wordings like these"])
+    planned: JobSize = Field(description="The job as it is described.")
+    options: list[JobSize] = Field(
+        description="With the fewest personas for so many wordings and iterations, cheapest first; personas like the job's on average."
+    )
+    reason: str | None = Field(description="Why there are no options.")
+    noise: list[NoiseOfDifferences]
+
+
 class Plan(Answer):
     """What a job would take."""
 
@@ -197,3 +239,4 @@ class Plan(Answer):
     )
     parameters: list[PlanParameters]
     warnings: list[str]
+    detection: Detection | None = Field(None, description="Where `detect` asks for it.")

@@ -506,6 +506,34 @@ class JobIn(Body):
         return Reuse(ReuseScope(self.reuse.judging), ReuseScope(self.reuse.generation))
 
 
+class DetectIn(Body):
+    """A difference of two models that a comparison of the planned job's results shall find."""
+
+    difference: float = Field(
+        gt=0, le=1000, allow_inf_nan=False, description="The true difference.", examples=[0.05]
+    )
+    power: float = Field(0.8, ge=0.5, le=0.99, description="In which share of such jobs it shall be found.")
+    metric: Literal["acc_atom", "acc", "ic_atom", "mean"] = Field("acc_atom", description="Over all tasks.")
+    population: Literal["both", "personas"] = Field(
+        "both",
+        description="`both`: personas like these, wordings like these. `personas`: personas like these, these wordings.",
+    )
+    from_job: Identifier | None = Field(
+        None,
+        description="A finished job of at least two models, whose differences tell how much they vary with personas, wordings and runs.",
+    )
+
+
+class PlanIn(JobIn):
+    """A job to be planned."""
+
+    detect: DetectIn | None = Field(
+        None,
+        description="Asks how many personas, wordings and iterations find a difference; of jobs of atomic tasks alone."
+        " A job itself does not take it.",
+    )
+
+
 class GenerateIn(Body):
     """A request to make up personas."""
 

@@ -66,27 +66,46 @@ def detectable(parts: Sequence[Error]) -> float:
     draws = np.random.default_rng(0)
     whole = math.sqrt(crossed(*parts).variance)
     made, _ = _drawn(draws, parts)
-    return float(np.quantile(_needed(draws, parts) / np.sqrt(made), POWER)) * whole
+    return float(np.quantile(needed(draws, parts) / np.sqrt(made), POWER)) * whole
 
 
-def _drawn(draws: np.random.Generator, parts: Sequence[Error]) -> tuple[FloatArray, FloatArray]:
+def _drawn(
+    draws: np.random.Generator, parts: Sequence[Error], strata: int = 1
+) -> tuple[FloatArray, FloatArray]:
     """The variances that such comparisons would estimate, and their degrees of freedom; both of shape (DRAWS,)."""
-    degrees = np.array([part.degrees for part in parts])
-    scale = np.array([part.variance for part in parts]) / degrees
-    squares = scale * draws.chisquare(degrees, (DRAWS, len(parts)))
+    degrees = np.broadcast_to([float(part.degrees) for part in parts], (DRAWS, len(parts)))
+    scale = np.array([part.variance for part in parts]) / degrees[0]
+    squares = scale * draws.chisquare(degrees[0], (DRAWS, len(parts)))
+    if strata > 1:
+        squares, degrees = squares.copy(), degrees.copy()
+        squares[:, 0], degrees[:, 0] = _over_strata(draws, parts[0], strata)
     whole = squares @ (1, 1, -1)
     larger = squares[:, :2].max(axis=1)
     freedom = np.maximum(1.0, whole**2 / (squares**2 / degrees).sum(axis=1))
     alone = whole <= larger
-    of_larger = degrees[squares[:, :2].argmax(axis=1)]
+    of_larger = np.take_along_axis(degrees, squares[:, :2].argmax(axis=1)[:, None], axis=1)[:, 0]
     return np.where(alone, larger, whole), np.where(alone, of_larger, freedom)
 
 
-def _needed(draws: np.random.Generator, parts: Sequence[Error]) -> FloatArray:
-    """Shape (DRAWS,): the true difference from which on each of these comparisons would find it."""
+def _over_strata(draws: np.random.Generator, part: Error, strata: int) -> tuple[FloatArray, FloatArray]:
+    """Estimates of a variance that is the sum of equal ones, and the degrees of freedom that the design gives them."""
+    own = part.degrees / strata
+    squares = part.variance / strata * draws.chisquare(own, (DRAWS, strata)) / own
+    total = squares.sum(axis=1)
+    return total, np.clip(total**2 / (squares**2 / (own + 2)).sum(axis=1) - 2, own, part.degrees)
+
+
+def needed(draws: np.random.Generator, parts: Sequence[Error], strata: int = 1) -> FloatArray:
+    """Shape (DRAWS,): the true difference from which on each of such comparisons would find it.
+
+    Args:
+        draws: Of the comparisons.
+        parts: As from :func:`app.domain.statistics.design.of_both`.
+        strata: Among which the personas are shared out evenly, where that is known.
+    """
     from scipy import special  # noqa: PLC0415 - its import takes a second, and who only reads results needs none
 
-    variances, degrees = _drawn(draws, parts)
+    variances, degrees = _drawn(draws, parts, strata)
     means = math.sqrt(crossed(*parts).variance) * draws.standard_normal(DRAWS)
     # Degrees are rounded: few different quantiles, each of which takes its time.
     rounded, place = np.unique(np.round(degrees, 1), return_inverse=True)

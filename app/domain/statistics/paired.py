@@ -85,7 +85,7 @@ def paired_difference(
         clusters=len(names),
         interval=interval,
         p_value=sign_flip_p_value(sums, seed) if several else None,
-        smallest_p_value=_smallest_p_value(len(names)) if several else None,
+        smallest_p_value=smallest_p_value(len(names)) if several else None,
         detectable=None if isinstance(detectable, str) else detectable,
         detectable_reason=detectable if isinstance(detectable, str) else None,
     )
@@ -126,7 +126,8 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return found
 
 
-def _smallest_p_value(clusters: int) -> float:
+def smallest_p_value(clusters: int) -> float:
+    """The smallest that the permutation of so many clusters' signs can give."""
     return 2.0 ** (1 - clusters) if clusters <= EXACT_CLUSTERS else 1 / (PERMUTATIONS + 1)
 
 

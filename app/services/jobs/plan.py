@@ -1,12 +1,13 @@
 """Estimates a job's calls, cost and duration without running it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from urllib.parse import urlsplit
 
 from app.domain.jobs.contract import Plan, PlanCost, PlanParameters, PlanStage
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
-from app.domain.jobs.request import BudgetIn, JobIn
+from app.domain.jobs.request import BudgetIn, DetectIn, JobIn
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stage_estimate import StageEstimate
 from app.domain.providers.addresses import is_private
@@ -14,6 +15,7 @@ from app.domain.providers.model import Stage, Usage
 from app.llm.connections.connections import Connections
 from app.llm.models.table import end_of
 from app.ports import Price, PriceBook
+from app.services.jobs.detection import ReadNoise, check_detection, detect
 from app.services.jobs.planning import Check, Gone
 from app.services.jobs.submit import (
     PreparedJob,
@@ -44,6 +46,7 @@ class PlanDependencies:
         prices: Knows what calls cost.
         max_in_flight: Calls to a model that a worker process may have in flight, whatever the model's limits are.
         max_unwritten: Calls that have ended and are not written yet, from which on a worker process starts no further one.
+        read_noise: Knows what differences of models vary with.
     """
 
     submission: SubmissionDependencies
@@ -51,31 +54,73 @@ class PlanDependencies:
     prices: PriceBook
     max_in_flight: int
     max_unwritten: int
+    read_noise: ReadNoise
 
 
-async def plan_job(deps: PlanDependencies, tenant: str, wanted: JobIn, gone: Gone | None = None) -> Plan:
-    """The plan of a job.
+async def plan_job(
+    deps: PlanDependencies,
+    tenant: str,
+    wanted: JobIn,
+    gone: Gone | None = None,
+    asked: DetectIn | None = None,
+) -> Plan:
+    """The plan of a job, and how large a one finds a difference if that is asked.
 
     Args:
         deps: What it takes.
         tenant: Who asks.
         wanted: The job.
         gone: Whether who asked has gone; then it is planned no further.
+        asked: The difference that shall be found, if any.
 
     Raises:
         AbandonedError: If who asked has gone.
         BusyError: If too many of the tenant's jobs are being planned.
-        InvalidJobError: If the job can't be run as it is described.
+        InvalidJobError: If the job can't be run as it is described, or nothing can be said of the difference.
     """
     own = replace(deps, submission=await deps.submission.of_tenant(tenant, wanted))
-    return await own.submission.planning.run(tenant, "plan", lambda check: _plan(own, wanted, check), gone)
+    planning = own.submission.planning
+    plan, prepared = await planning.run(tenant, "plan", lambda check: _plan(own, wanted, check), gone)
+    if asked is None:
+        return plan
+    spec, estimates = prepared.resolution.spec, prepared.estimates
+    width = check_detection(asked, spec)
+    known = await deps.read_noise(tenant, asked, [task.id for task in spec.tasks], width)
+    plan.detection = await planning.run(
+        tenant,
+        "plan",
+        lambda check: detect(
+            asked,
+            spec,
+            known,
+            lambda times: _of_size(own, estimates, spec, times),
+            own.submission.max_planned_calls,
+            check,
+        ),
+        gone,
+    )
+    return plan
 
 
-def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> Plan:
+def _of_size(
+    deps: PlanDependencies, estimates: Sequence[StageEstimate], spec: JobSpec, times: float
+) -> tuple[int, float | None]:
+    """Calls and dollars of a job so many times as large."""
+    prices = [_price(deps, each, _times(each.usage, times), spec).usd for each in estimates if each.calls]
+    known = [price for price in prices if price is not None]
+    calls = sum(round(each.calls * times) for each in estimates)
+    return calls, round(sum(known), 4) if known else None
+
+
+def _times(usage: Usage, times: float) -> Usage:
+    return Usage(round(usage.input_tokens * times), round(usage.output_tokens * times))
+
+
+def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> tuple[Plan, PreparedJob]:
     prepared = prepare_job(deps.submission, wanted, check)
     spec, cells = prepared.resolution.spec, prepared.resolution.cells
     estimates = [e for e in prepared.estimates if e.calls]
-    return Plan(
+    plan = Plan(
         cells=sum(len(cell.dimensions) for cell in cells),
         persona_scores=len(spec.personas) * len(spec.models) if spec.gym is not None else 0,
         runs_per_cell=spec.runs or None,
@@ -96,6 +141,7 @@ def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> Plan:
         ],
         warnings=_warnings(deps, prepared, wanted.budget),
     )
+    return plan, prepared
 
 
 def _stage(deps: PlanDependencies, estimate: StageEstimate, spec: JobSpec) -> PlanStage:
@@ -136,7 +182,7 @@ def _scaled(estimate: StageEstimate, share: float) -> Usage:
     usage = estimate.usage
     if estimate.stage not in {Stage.JUDGING, Stage.CHECKING}:
         return Usage(usage.input_tokens, round(usage.output_tokens * share))
-    return Usage(round(usage.input_tokens * share), round(usage.output_tokens * share))
+    return _times(usage, share)
 
 
 def _price(deps: PlanDependencies, estimate: StageEstimate, usage: Usage, spec: JobSpec) -> Price:

@@ -274,6 +274,48 @@ class TestReading:
         assert "at least 1:30 because of rate limits" in output
         assert "No price is known for local/judge" in output
 
+    def test_a_plan_shows_what_finds_a_difference(self, service: StubService) -> None:
+        own = {"personas": 5, "wordings": 6, "iterations": 5, "power": None, "calls": 900, "usd": 1.5}
+        option = {"personas": 108, "wordings": 12, "iterations": 2, "power": 0.803, "calls": 12345}
+        detection = {
+            "metric": "acc_atom",
+            "difference": 0.05,
+            "power": 0.8,
+            "population": "personas like these, wordings like these",
+            "planned": own | {"reason": "too_few_personas: 5; the comparison takes 6, two on each level"},
+            "options": [option | {"usd": 2.25, "reason": None}],
+            "reason": None,
+            "noise": [
+                {"of": "personas", "sd": 0.0912, "source": "published"},
+                {"of": "wordings", "sd": 0.05, "source": "assumed"},
+            ],
+        }
+        plan = {"cells": 5, "runs_per_cell": 30, "responses": 150, "calls": 900, "estimated": True} | {
+            "stages": [],
+            "cost": {"usd_low": 1.0, "usd_high": 2.0, "unpriced_models": []},
+            "shortest_seconds": 0.0,
+            "simulated": False,
+            "warnings": [],
+            "detection": detection,
+        }
+        service.on("POST /v1/jobs/plan", Answer(plan))
+        output = assay(service, "plan", "-", "--detect", "0.05", stdin="{}").stdout
+        assert service.asked[-1].body == {
+            "detect": {"difference": 0.05, "power": 0.8, "metric": "acc_atom", "from_job": None}
+        }
+        lines = [line.split() for line in output.splitlines()]
+        assert ["this", "job", "5", "6", "5", "never", "900", "$1.50"] in lines
+        assert ["108", "12", "2", "80", "%", "12,345", "$2.25"] in lines
+        assert "in acc_atom, to be found in 80 % of cases" in output
+        assert "This job: 5; the comparison takes 6, two on each level." in output
+        assert "personas on one level 0.0912 (published), wordings 0.05 (assumed)" in " ".join(output.split())
+        assert "--from-job JOB" in output
+
+    def test_a_job_that_tells_the_noise_of_no_difference_is_an_error(self, service: StubService) -> None:
+        result = assay(service, "plan", "-", "--from-job", "job_1", stdin="{}")
+        assert result.exit_code == 2
+        assert "--from-job needs --detect." in result.stderr
+
 
 class TestCheck:
     FOUND: ClassVar[dict[str, object]] = {

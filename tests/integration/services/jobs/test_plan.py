@@ -8,11 +8,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.jobs.budget import Budget
 from app.guard.targets import Guard
-from app.llm.connections.connections import load_connections
+from app.llm.connections.connections import Connections, load_connections
 from app.llm.models.prices import GenaiPriceBook
 from app.llm.models.table import ModelEnd
+from app.services.job_context import JobContexts
 from app.services.jobs.plan import PlanDependencies, plan_job
+from app.services.jobs.submit import SubmissionDependencies
 from app.services.providers.connection_book import ConnectionBook
+from app.services.results.noise import NoiseReader
+from app.services.results.read import ResultsReader
 from app.vault.secret_cipher import SecretCipher
 from tests.integration.jobs import TENANT, RecordingQueue, draft, submission_dependencies
 from tests.job_requests import a_model
@@ -26,7 +30,13 @@ def deps(engine: AsyncEngine) -> PlanDependencies:
         book=ConnectionBook(engine, operator, Guard(), SecretCipher(())),
         prices=GenaiPriceBook(operator),
     )
-    return PlanDependencies(submission, operator, submission.prices, max_in_flight=512, max_unwritten=100)
+    return planning(submission, operator)
+
+
+def planning(submission: SubmissionDependencies, operator: Connections) -> PlanDependencies:
+    results = ResultsReader(submission.engine, JobContexts(submission.engine))
+    read_noise = NoiseReader(submission.engine, results).read
+    return PlanDependencies(submission, operator, submission.prices, 512, 100, read_noise)
 
 
 async def test_a_model_that_is_gone_is_named_once(deps: PlanDependencies) -> None:
@@ -84,7 +94,7 @@ async def test_a_server_of_ones_own_without_a_bound_is_named(
     )
     own = a_model("own/small")
     plan = await plan_job(
-        PlanDependencies(submission, operator, submission.prices, 512, 512),
+        planning(submission, operator),
         TENANT,
         draft(models=(own,), judges=(own,)),
     )
@@ -112,7 +122,7 @@ async def test_a_job_with_a_budget_is_told_what_a_killed_worker_may_cost(
         book=ConnectionBook(engine, operator, Guard(), SecretCipher(())),
         prices=GenaiPriceBook(operator),
     )
-    deps = PlanDependencies(submission, operator, submission.prices, max_in_flight=512, max_unwritten=100)
+    deps = planning(submission, operator)
     writer, *judges = map(a_model, models)
     job = draft(
         models=(writer,),

@@ -8,7 +8,8 @@ from app.domain.statistics.crossed import crossed_difference
 from app.domain.statistics.design import DesignCell, Stratum
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.paired import paired_difference
-from benchmarks.inference.comparisons import NOISE, Plan, found_share, stated_power
+from app.domain.statistics.power import Size
+from benchmarks.inference.comparisons import NOISE, found_share, stated_power
 from benchmarks.inference.population import varied_mean
 
 TABLE = np.random.default_rng(1).normal(0.1, 0.1, size=(6, 5)) + np.linspace(-0.2, 0.2, 5)
@@ -57,15 +58,15 @@ def test_no_difference_that_the_scale_allows_says_so() -> None:
 
 
 @pytest.mark.parametrize("repetitions", [300, pytest.param(3000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("plan", [Plan(6, 1, 6, 5), Plan(15, 3, 6, 5)])
+@pytest.mark.parametrize("size", [Size(6, 1, 6, 5), Size(15, 3, 6, 5)])
 def test_equal_models_are_seldom_called_different_however_wordings_act_on_them(
-    plan: Plan, repetitions: int
+    size: Size, repetitions: int
 ) -> None:
     noise = NOISE._replace(wordings=0.1, both=0.05)
-    share, _ = found_share(np.random.default_rng(5), noise, plan, 0.0, repetitions)
+    share, _ = found_share(np.random.default_rng(5), noise, size, 0.0, repetitions)
     assert share < 0.055 + 2 * (0.05 * 0.95 / repetitions) ** 0.5
 
 
 @pytest.mark.long
 def test_what_a_comparison_says_it_would_find_is_found_in_four_of_five_cases() -> None:
-    assert stated_power(np.random.default_rng(6), Plan(15, 3, 6, 5), 2000) == pytest.approx(0.8, abs=0.04)
+    assert stated_power(np.random.default_rng(6), Size(15, 3, 6, 5), 2000) == pytest.approx(0.8, abs=0.04)

@@ -1,0 +1,152 @@
+"""How often a planned comparison of two models would find a difference, and how many personas it takes.
+
+By the tests that comparisons use: over personas and wordings the t of :mod:`app.domain.statistics.crossed`, over personas alone the
+permutation of signs of :mod:`app.domain.statistics.paired`.
+"""
+
+import math
+from bisect import bisect_left
+from typing import NamedTuple
+
+import numpy as np
+
+from app.domain.metrics.metric import FloatArray
+from app.domain.statistics.crossed import DRAWS, needed
+from app.domain.statistics.design import FEWEST_WORDINGS, Error, Population, crossed
+from app.domain.statistics.paired import ALPHA, EXACT_CLUSTERS, FEWEST_TESTED, smallest_p_value
+from app.domain.statistics.resampling import FEWEST_CLUSTERS, student
+
+MOST_PERSONAS = 1_000
+_AT_A_TIME = 500
+_LEAST = 10**-9
+
+
+class Size(NamedTuple):
+    """How large a comparison is.
+
+    Attributes:
+        personas: In all.
+        levels: Among which they are shared out evenly.
+        wordings: Persona instructions.
+        iterations: Runs for each.
+    """
+
+    personas: int
+    levels: int
+    wordings: int
+    iterations: int
+
+
+class Noise(NamedTuple):
+    """Standard deviations of two models' differences.
+
+    Attributes:
+        personas: Of personas on one level.
+        wordings: Of wordings, the same for all personas.
+        both: Of a wording's effect on one persona alone.
+        runs: Of single runs.
+        levels: Of levels, which are fixed: only the permutation of signs takes them for noise.
+    """
+
+    personas: float
+    wordings: float
+    both: float
+    runs: float
+    levels: float = 0.0
+
+
+def power(noise: Noise, size: Size, population: Population, difference: float) -> float | str:
+    """How often a comparison of this size finds a true difference, 0–1; or why it finds none, ``"code: words"``.
+
+    Args:
+        noise: What the difference varies with.
+        size: Of the comparison.
+        population: Over personas alone, or over both.
+        difference: The true one, above 0.
+    """
+    reason = _obstacle(size, population)
+    if reason is not None:
+        return reason
+    if population is Population.PERSONAS:
+        return _by_signs(noise, size, difference)
+    parts = _expected(noise, size)
+    if crossed(*parts).none:
+        return 1.0
+    return float((needed(np.random.default_rng(0), parts, size.levels) <= difference).mean())
+
+
+def with_enough_personas(
+    noise: Noise, size: Size, population: Population, difference: float, wanted: float
+) -> Size | None:
+    """The size with the fewest personas, as many on each level, that finds a difference often enough; ``None`` above 1,000."""
+    fewest = FEWEST_TESTED if population is Population.PERSONAS else max(FEWEST_CLUSTERS, 2 * size.levels)
+    choices = range(math.ceil(fewest / size.levels) * size.levels, MOST_PERSONAS + 1, size.levels)
+
+    def enough(personas: int) -> bool:
+        found = power(noise, size._replace(personas=personas), population, difference)
+        return not isinstance(found, str) and found >= wanted
+
+    place = bisect_left(choices, True, key=enough)
+    return size._replace(personas=choices[place]) if place < len(choices) else None
+
+
+def _obstacle(size: Size, population: Population) -> str | None:
+    if population is Population.PERSONAS:
+        if size.personas >= FEWEST_TESTED:
+            return None
+        smallest = smallest_p_value(max(1, size.personas))
+        return f"too_few_personas: {size.personas} personas cannot give a p-value below {smallest:.2g}"
+    if size.wordings < FEWEST_WORDINGS:
+        return f"too_few_wordings: other wordings like these take {FEWEST_WORDINGS}"
+    fewest = max(FEWEST_CLUSTERS, 2 * size.levels)
+    if size.personas < fewest:
+        return f"too_few_personas: {size.personas}; the comparison takes {fewest}, two on each level"
+    return None
+
+
+def _expected(noise: Noise, size: Size) -> tuple[Error, Error, Error]:
+    """What the variances over personas, over wordings and of their interaction are on average."""
+    both = _within(noise, size) / size.personas
+    rows, columns = max(1, size.personas - size.levels), size.wordings - 1
+    return (
+        Error(noise.personas**2 / size.personas + both, rows, size.personas),
+        Error(noise.wordings**2 / size.wordings + both, columns, size.wordings),
+        Error(both, rows * columns, size.personas),
+    )
+
+
+def _within(noise: Noise, size: Size) -> float:
+    """The variance of a persona's mean difference under these wordings about what it is under all."""
+    return (noise.both**2 + noise.runs**2 / size.iterations) / size.wordings
+
+
+def _by_signs(noise: Noise, size: Size, difference: float) -> float:
+    """By the permutation of signs of personas' differences, which knows nothing of levels."""
+    count = size.personas
+    draws = np.random.default_rng(0)
+    spread = max(_LEAST, math.sqrt(noise.personas**2 + _within(noise, size)))
+    levels = noise.levels * _evenly_apart(size.levels)[np.arange(count) % size.levels]
+    if count <= EXACT_CLUSTERS:
+        values = difference + levels + spread * draws.standard_normal((DRAWS, count))
+        return float(np.mean([_found(some) for some in np.split(values, DRAWS // _AT_A_TIME)]))
+    # With more personas the test is Student's t, whose mean and variance are drawn as such.
+    squares = draws.noncentral_chisquare(count - 1, float((levels**2).sum()) / spread**2, DRAWS)
+    errors = spread * np.sqrt(squares / (count - 1) / count)
+    means = difference + spread / math.sqrt(count) * draws.standard_normal(DRAWS)
+    return float((means >= student(count - 1) * errors).mean())
+
+
+def _found(values: FloatArray) -> float:
+    """The share of samples, the rows, whose sign-flip p-value is 0.05 or less."""
+    # The last sign stays: the other half of the patterns are these the other way round.
+    count = values.shape[1]
+    signs = 1.0 - 2 * (np.arange(2 ** (count - 1))[:, None] >> np.arange(count) & 1)
+    sums = values.sum(axis=1)
+    reached = np.abs(values @ signs.T) >= sums[:, None] - _LEAST
+    return float(((reached.mean(axis=1) <= ALPHA) & (sums > 0)).mean())
+
+
+def _evenly_apart(count: int) -> FloatArray:
+    """Places with mean 0 and standard deviation 1; of a single one, 0."""
+    places = np.arange(count) - (count - 1) / 2
+    return np.asarray(places / places.std() if count > 1 else places)
