@@ -24,7 +24,7 @@ from app.api.http.answer_headers import AnswerHeaders
 from app.api.http.dependencies import Services
 from app.api.http.hosts import KnownHost
 from app.api.http.limits import Limits
-from app.api.http.openapi import DescribedApp
+from app.api.http.openapi import TAGS, DescribedApp
 from app.api.http.same_origin import SameOrigin
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
@@ -168,6 +168,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="Persona Assay",
         version=VERSION,
         description=DESCRIPTION,
+        openapi_tags=[*TAGS],
+        servers=[{"url": "/", "description": "Where this document was read."}],
+        contact={"name": "The maintainers of Persona Assay"},
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,

@@ -15,6 +15,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
@@ -22,7 +23,8 @@ from pydantic import (
     model_validator,
 )
 from pydantic.config import JsonDict
-from pydantic_core import InitErrorDetails, PydanticKnownError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticKnownError
 
 Listed = TypeVar("Listed")
 
@@ -103,6 +105,23 @@ class Body(BaseModel):
         unknown = islice((name for name in sent if name not in fields), UNKNOWN_TOLD)
         kept = [*(name for name in fields if name in sent), *unknown]
         return {name: _cut(sent[name], fields[name].metadata if name in fields else ()) for name in kept}
+
+
+class ChangeBody(Body):
+    """Base of bodies that change a thing: what is left out stays, so their schema names no defaults, which clients would send."""
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError(f"give at least one of {', '.join(type(self).model_fields)}")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        for field in handler.resolve_ref_schema(schema)["properties"].values():
+            field.pop("default", None)
+        return schema
 
 
 def _is_long(value: Any) -> bool:

@@ -217,12 +217,15 @@ class TestDecisions:
             Settings(database_url="postgresql://unused", redis_url="redis://unused")
         ).openapi()
         described = {
-            (method.upper(), path): operation.get("security")
+            (method.upper(), path): (operation.get("security"), operation.get("x-scope"))
             for path, item in document["paths"].items()
             for method, operation in item.items()
         }
-        taken = {(route.method, route.path): [{"key": [route.scope.value]}] for route in ROUTES}
-        assert described == {operation: taken.get(operation) for operation in described}
+        scopes = {(route.method, route.path): route.scope.value for route in ROUTES}
+        assert described == {
+            operation: ([{"key": []}], scopes[operation]) if operation in scopes else (None, None)
+            for operation in described
+        }
         assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
 
 

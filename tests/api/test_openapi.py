@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -65,6 +66,49 @@ class TestDocument:
         operations = [op for item in document["paths"].values() for op in item.values()]
         assert all(op["summary"] and op["description"] and op["tags"] for op in operations)
         assert len({op["operationId"] for op in operations}) == len(operations)
+
+    def test_operations_have_names_for_programs(self, document: Json) -> None:
+        names = {op["operationId"] for item in document["paths"].values() for op in item.values()}
+        assert {"submitJob", "getJob", "listJobs", "getResults", "compareModels", "checkGate"} <= names
+        assert [name for name in names if not re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", name)] == []
+
+    def test_tags_are_described(self, document: Json) -> None:
+        used = {tag for item in document["paths"].values() for op in item.values() for tag in op["tags"]}
+        assert {tag["name"] for tag in document["tags"] if tag["description"]} == used
+
+    def test_tuples_have_items_for_older_generators(self, document: Json) -> None:
+        tuples = [node for node in nodes(document) if "prefixItems" in node]
+        assert tuples
+        assert [node for node in tuples if node["items"] != node["prefixItems"][0]] == [
+            node for node in tuples if len({str(kind) for kind in node["prefixItems"]}) > 1
+        ]
+
+    def test_every_body_has_an_example(self, document: Json) -> None:
+        schemas = document["components"]["schemas"]
+        lacking = []
+        for path, item in document["paths"].items():
+            for method, operation in item.items():
+                for media, body in operation.get("requestBody", {}).get("content", {}).items():
+                    schema = body["schema"]
+                    whole = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+                    if not (body.get("example") or whole.get("examples")):
+                        lacking.append((method, path, media))
+        assert lacking == []
+
+    @pytest.mark.parametrize("media", ["application/json", "application/jsonl", "text/csv"])
+    def test_the_examples_of_persona_sets_are_kept(
+        self, document: Json, running_api: Service, media: str
+    ) -> None:
+        body = document["paths"]["/v1/persona-sets"]["post"]["requestBody"]["content"][media]
+        example = body["example"] if "example" in body else json.dumps(body["schema"]["examples"][0])
+        answer = running_api.post("/v1/persona-sets", content=example, headers={"Content-Type": media})
+        assert answer.status_code in {201, 202}, answer.text
+
+    def test_a_change_has_no_default_that_a_generated_client_would_send(self, document: Json) -> None:
+        schemas = {name: s for name, s in document["components"]["schemas"].items() if "ChangeIn" in name}
+        assert {"ApiKeyChangeIn", "ConnectionChangeIn", "WebhookChangeIn", "JobChangeIn"} <= set(schemas)
+        fields = [(name, field) for name, s in schemas.items() for field in s["properties"].items()]
+        assert [(name, field) for name, (field, of) in fields if "default" in of] == []
 
     def test_every_reference_leads_somewhere(self, document: Json) -> None:
         references = {node["$ref"] for node in nodes(document) if isinstance(node.get("$ref"), str)}

@@ -33,7 +33,9 @@ class Health(Answer):
     )
 
 
-@router.get("/healthz", responses=answers_with(Health), summary="Is the process alive?")
+@router.get(
+    "/healthz", operation_id="getHealth", responses=answers_with(Health), summary="Is the process alive?"
+)
 async def healthz() -> Response:
     """Answers as long as the process does."""
     return JSONResponse({"status": "ok", "parts": {}})
@@ -41,6 +43,7 @@ async def healthz() -> Response:
 
 @router.get(
     "/readyz",
+    operation_id="getReadiness",
     responses=answers_with(Health) | answers_with(Health, 503),
     summary="Would a job run?",
 )

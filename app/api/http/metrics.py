@@ -18,6 +18,7 @@ assay_jobs{status="running"} 2.0
 
 @router.get(
     "/metrics",
+    operation_id="getMetrics",
     summary="What is there to watch?",
     response_class=Response,
     responses=PROBLEMS

@@ -1,6 +1,6 @@
 """Adds responses and links to the OpenAPI document."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -27,6 +27,22 @@ TOO_OFTEN: Responses = {429: _PROBLEM}
 
 
 KEY_SCHEME = "key"
+TAGS = (
+    {"name": "jobs", "description": "Evaluations: submitted, followed, steered and read."},
+    {"name": "decisions", "description": "Comparisons of models, and gates on results."},
+    {"name": "question sets", "description": "Questions of your own, for PersonaGym's tasks."},
+    {"name": "persona sets", "description": "Personas of your own."},
+    {
+        "name": "annotations",
+        "description": "Labels by people, rounds of labelling, and figures calibrated by them.",
+    },
+    {"name": "webhooks", "description": "Messages about jobs."},
+    {"name": "keys", "description": "API keys."},
+    {"name": "connections", "description": "Providers' addresses and keys."},
+    {"name": "catalog", "description": "What a job can name, and published figures."},
+    {"name": "health", "description": "For those who run the service."},
+)
+"""What operations are listed under."""
 
 
 class DescribedApp(FastAPI):
@@ -38,6 +54,7 @@ class DescribedApp(FastAPI):
             _describe_problems(super().openapi()["components"]["schemas"])
             _say_needs(super().openapi(), self.routes)
             _say_links(super().openapi()["paths"])
+            _say_members(super().openapi())
         document: dict[str, Any] = super().openapi()
         return document
 
@@ -55,7 +72,9 @@ def _say_needs(document: dict[str, Any], routes: Sequence[BaseRoute]) -> None:
         for method in route.methods or ():
             operation = document["paths"].get(route.path_format, {}).get(method.lower())
             if need is not None and operation is not None:
-                operation["security"] = [{KEY_SCHEME: [need.scope.value]}]
+                operation["security"] = [{KEY_SCHEME: []}]
+                operation["x-scope"] = need.scope.value
+                operation["description"] += f"\n\nTakes a key with the scope `{need.scope.value}`."
 
 
 def _say_links(paths: dict[str, Any]) -> None:
@@ -76,12 +95,29 @@ def _links_below(path: str, paths: dict[str, Any]) -> Iterator[tuple[str, dict[s
                 yield id_, {"operationId": id_, "parameters": {name: f"$response.body#/{field}"}}
 
 
-def described_body(model: type[BaseModel], *others: str) -> dict[str, Any]:
+def _say_members(node: Any) -> None:
+    """Gives each tuple `items` too: generators of clients before JSON Schema 2020-12 read no `prefixItems`."""
+    if isinstance(node, list):
+        for member in node:
+            _say_members(member)
+    elif isinstance(node, dict):
+        if "prefixItems" in node:
+            kinds = [
+                kind
+                for number, kind in enumerate(node["prefixItems"])
+                if kind not in node["prefixItems"][:number]
+            ]
+            node["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        for member in node.values():
+            _say_members(member)
+
+
+def described_body(model: type[BaseModel], examples: Mapping[str, str]) -> dict[str, Any]:
     """What to add to a route that reads its body itself.
 
     Args:
         model: What the body is as JSON.
-        others: Further media types that it may have.
+        examples: A text of each further media type that it may have.
     """
     schema = model.model_json_schema()
     known = schema.pop("$defs", {})
@@ -94,8 +130,8 @@ def described_body(model: type[BaseModel], *others: str) -> dict[str, Any]:
         rest = {name: whole(member) for name, member in node.items() if name != "$ref"}
         return whole(known[node["$ref"].rpartition("/")[2]]) | rest if "$ref" in node else rest
 
-    text = {"schema": {"type": "string"}}
-    content = {"application/json": {"schema": whole(schema)}} | dict.fromkeys(others, text)
+    texts = {kind: {"schema": {"type": "string"}, "example": text} for kind, text in examples.items()}
+    content = {"application/json": {"schema": whole(schema)}} | texts
     return {"requestBody": {"required": True, "content": content}}
 
 

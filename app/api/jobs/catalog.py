@@ -28,7 +28,7 @@ router = APIRouter(
 )
 
 
-@router.get("/personas", summary="List personas")
+@router.get("/personas", operation_id="listPersonas", summary="List personas")
 @needs(Scope.READ)
 async def personas(services: ServicesDep) -> PersonaList:
     """Built-in personas, their sets, and the instructions that assign them (atomic paper, Table 12)."""
@@ -46,7 +46,7 @@ async def personas(services: ServicesDep) -> PersonaList:
     return PersonaList(data=data, sets=sets, instructions=list(services.instrument.instructions))
 
 
-@router.get("/tasks", summary="List tasks")
+@router.get("/tasks", operation_id="listTasks", summary="List tasks")
 @needs(Scope.READ)
 async def tasks(services: ServicesDep) -> TaskList:
     """Tasks with their prompts, and the dimensions that they measure (atomic paper, Tables 9–11 and 13)."""
@@ -96,7 +96,7 @@ async def tasks(services: ServicesDep) -> TaskList:
     return TaskList(data=atomic + graded, dimensions=dimensions, instrument=version, versions=known)
 
 
-@router.get("/models", summary="List connections")
+@router.get("/models", operation_id="listModels", summary="List connections")
 @needs(Scope.READ)
 async def models(services: ServicesDep, tenant: TenantDep) -> ConnectionList:
     """The operator's connections, and those made by `POST /v1/connections`, as far as the tenant may use them. A model is named `connection/name`."""
@@ -120,7 +120,12 @@ async def models(services: ServicesDep, tenant: TenantDep) -> ConnectionList:
 Filter = Annotated[str | None, Query(max_length=300)]
 
 
-@router.get("/baselines", responses=answers_with(Baselines), summary="Read published figures")
+@router.get(
+    "/baselines",
+    operation_id="listBaselines",
+    responses=answers_with(Baselines),
+    summary="Read published figures",
+)
 @needs(Scope.READ)
 async def published(
     source: Annotated[Literal["atomic", "personagym"] | None, Query(description="Which paper's.")] = None,

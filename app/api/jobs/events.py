@@ -53,6 +53,7 @@ LastEventId = Annotated[
 
 @router.get(
     "/{job_id}/events",
+    operation_id="streamEvents",
     response_class=StreamingResponse,
     dependencies=[Depends(takes_a_stream)],
     responses=STREAM | NOT_FOUND,

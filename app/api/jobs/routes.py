@@ -68,7 +68,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post("", status_code=202, summary="Submit a job")
+@router.post("", operation_id="submitJob", status_code=202, summary="Submit a job")
 @needs(Scope.SUBMIT)
 async def submit(
     request: StrictRequest,
@@ -96,14 +96,14 @@ async def submit(
     return view
 
 
-@router.post("/plan", summary="Plan a job")
+@router.post("/plan", operation_id="planJob", summary="Plan a job")
 @needs(Scope.READ)
 async def plan(request: StrictRequest, body: PlanIn, services: ServicesDep, tenant: TenantDep) -> Plan:
     """Says what a job would take and cost, and on request how large a one finds a difference. Nothing is spent or stored."""
     return await plan_job(services.planning, tenant, body, request.is_disconnected, body.detect)
 
 
-@router.get("", summary="List jobs")
+@router.get("", operation_id="listJobs", summary="List jobs")
 @needs(Scope.READ)
 async def list_(
     services: ServicesDep,
@@ -128,6 +128,7 @@ async def list_(
 
 @router.get(
     "/{job_id}",
+    operation_id="getJob",
     responses=answers_with(JobDetail, 200) | {304: {"description": "Not changed."}} | NOT_FOUND,
     summary="Follow a job",
 )
@@ -155,6 +156,7 @@ async def get(
 
 @router.patch(
     "/{job_id}",
+    operation_id="changeJob",
     responses=NOT_FOUND | CONFLICT,
     summary="Change a job's budget",
 )
@@ -169,6 +171,7 @@ async def change(
 
 @router.delete(
     "/{job_id}",
+    operation_id="deleteJob",
     status_code=204,
     response_class=Response,
     responses=NOT_FOUND | CONFLICT,
@@ -183,6 +186,7 @@ async def delete(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
 
 @router.post(
     "/{job_id}/cancel",
+    operation_id="cancelJob",
     responses=NOT_FOUND,
     summary="Cancel a job",
 )
@@ -195,6 +199,7 @@ async def cancel(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Job
 
 @router.post(
     "/{job_id}/pause",
+    operation_id="pauseJob",
     responses=NOT_FOUND | CONFLICT,
     summary="Pause a job",
 )
@@ -207,6 +212,7 @@ async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> JobD
 
 @router.post(
     "/{job_id}/resume",
+    operation_id="resumeJob",
     responses=NOT_FOUND | CONFLICT,
     summary="Resume a paused job",
 )
@@ -219,6 +225,7 @@ async def resume(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep
 
 @router.post(
     "/{job_id}/retry",
+    operation_id="retryJob",
     responses=NOT_FOUND | CONFLICT,
     summary="Retry what failed",
 )
@@ -235,6 +242,7 @@ async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep)
 
 @router.get(
     "/{job_id}/results",
+    operation_id="getResults",
     responses=answers_with(Results) | NOT_FOUND,
     summary="Read the results",
 )
@@ -250,6 +258,7 @@ async def results(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Re
 
 @router.get(
     "/{job_id}/distances",
+    operation_id="getDistances",
     responses=answers_with(RunDistances) | NOT_FOUND,
     summary="Read how far a cell's runs are apart",
 )
@@ -277,6 +286,7 @@ async def distances(
 
 @router.get(
     "/{job_id}/responses",
+    operation_id="listResponses",
     responses=answers_with(ResponseList) | NOT_FOUND,
     summary="Read responses",
 )
@@ -321,6 +331,7 @@ async def responses(
 
 @router.get(
     "/{job_id}/report",
+    operation_id="getReport",
     response_class=StreamingResponse,
     dependencies=[Depends(takes_a_stream)],
     responses=REPORTS | NOT_FOUND,

@@ -37,7 +37,7 @@ router = APIRouter(
 KeyId = Annotated[str, Path(description="A key's id."), AfterValidator(id_check("key", id_form("key")))]
 
 
-@router.post("", status_code=201, summary="Make a key")
+@router.post("", operation_id="createApiKey", status_code=201, summary="Make a key")
 @needs(Scope.ADMIN)
 async def create(
     body: ApiKeyIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep, response: Response
@@ -57,7 +57,7 @@ async def create(
     return made
 
 
-@router.get("", summary="List keys")
+@router.get("", operation_id="listApiKeys", summary="List keys")
 @needs(Scope.ADMIN)
 async def list_(
     services: ServicesDep,
@@ -71,14 +71,14 @@ async def list_(
     return cursors.newest_first(ApiKeyList, found, limit, show_key)
 
 
-@router.get("/{key_id}", responses=NOT_FOUND, summary="Read a key")
+@router.get("/{key_id}", operation_id="getApiKey", responses=NOT_FOUND, summary="Read a key")
 @needs(Scope.ADMIN)
 async def get(key_id: KeyId, services: ServicesDep, tenant: TenantDep) -> ApiKey:
     """What a key may do, and what became of it; not the key."""
     return await find_key(services.engine, tenant, key_id)
 
 
-@router.patch("/{key_id}", responses=NOT_FOUND, summary="Change a key")
+@router.patch("/{key_id}", operation_id="changeApiKey", responses=NOT_FOUND, summary="Change a key")
 @needs(Scope.ADMIN)
 async def change(
     key_id: KeyId, body: ApiKeyChangeIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep
@@ -92,7 +92,7 @@ async def change(
     return changed
 
 
-@router.post("/{key_id}/rotate", responses=NOT_FOUND, summary="Rotate a key")
+@router.post("/{key_id}/rotate", operation_id="rotateApiKey", responses=NOT_FOUND, summary="Rotate a key")
 @needs(Scope.ADMIN)
 async def rotate(
     key_id: KeyId, body: RotationIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep
@@ -110,7 +110,7 @@ async def rotate(
     return made
 
 
-@router.delete("/{key_id}", responses=NOT_FOUND, summary="Revoke a key")
+@router.delete("/{key_id}", operation_id="revokeApiKey", responses=NOT_FOUND, summary="Revoke a key")
 @needs(Scope.ADMIN)
 async def revoke(key_id: KeyId, services: ServicesDep, tenant: TenantDep) -> ApiKey:
     """Ends a key for good, with its sessions; within a second everywhere. Jobs that it submitted go on."""

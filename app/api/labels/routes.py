@@ -31,6 +31,7 @@ from app.domain.labels.annotation import MOST_ROWS, ROWS_AT_ONCE
 from app.domain.labels.annotation_file import AnnotationDraft, read_csv
 from app.domain.labels.calibration import HALF_WIDTH
 from app.domain.labels.contract import (
+    RESPONSE,
     AnnotationList,
     AnnotationsIn,
     JobCalibration,
@@ -65,6 +66,7 @@ ANNOTATIONS: Responses = {
         "content": {"application/json": {}, f"{CSV_TYPE}; charset=utf-8": {}},
     }
 }
+CSV_EXAMPLE = f"annotator,response,unit,score\r\nanna,{RESPONSE},0,4\r\n"
 RoundId = Annotated[
     str, Path(description="A round's id."), AfterValidator(id_check("labelling round", id_form("lab")))
 ]
@@ -72,8 +74,9 @@ RoundId = Annotated[
 
 @router.post(
     "/annotations",
+    operation_id="addAnnotations",
     responses=NOT_FOUND,
-    openapi_extra=described_body(AnnotationsIn, CSV_TYPE),
+    openapi_extra=described_body(AnnotationsIn, {CSV_TYPE: CSV_EXAMPLE}),
     summary="Keep annotations",
 )
 @needs(Scope.SUBMIT)
@@ -134,6 +137,7 @@ def _moved(location: Sequence[int | str], by: int) -> tuple[int | str, ...]:
 
 @router.get(
     "/annotations",
+    operation_id="listAnnotations",
     dependencies=[Depends(takes_a_stream)],
     responses=ANNOTATIONS | NOT_FOUND,
     summary="Read annotations",
@@ -168,6 +172,7 @@ async def list_(
 
 @router.post(
     "/labelling-rounds",
+    operation_id="drawLabellingRound",
     status_code=201,
     responses=NOT_FOUND | CONFLICT,
     summary="Draw what people shall label",
@@ -201,6 +206,7 @@ async def draw_wanted(services: Services, tenant: str, wanted: LabellingRoundIn)
 
 @router.get(
     "/labelling-rounds/{round_id}",
+    operation_id="getLabellingRound",
     responses=NOT_FOUND,
     summary="See how far labelling is",
 )
@@ -212,6 +218,7 @@ async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> La
 
 @router.get(
     "/jobs/{job_id}/calibration",
+    operation_id="getCalibration",
     responses=NOT_FOUND | CONFLICT,
     summary="See what people would say of all sentences",
 )

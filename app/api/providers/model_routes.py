@@ -43,7 +43,7 @@ class CheckIn(ModelIn):
     call: bool = Field(True, description="`false`: says what a job would send, and calls nobody.")
 
 
-@router.post("/check", summary="Try a model")
+@router.post("/check", operation_id="checkModel", summary="Try a model")
 @needs(Scope.SUBMIT)
 async def check(body: CheckIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> ModelCheck:
     """Makes one short call and says what it found: reachable, key valid, limits, parameters, thoughts, latency, price.

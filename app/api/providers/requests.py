@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 from pydantic.config import JsonDict
 
-from app.domain.contract import Body, Line, Text
+from app.domain.contract import Body, ChangeBody, Line, Text
 from app.domain.providers.model import ConnectionKind
 from app.llm.connections.connections import BATCH_SHARE, base_url_of, key_of
 
@@ -111,7 +111,7 @@ class ConnectionIn(Body):
         return _columns(self, set(type(self).model_fields))
 
 
-class ConnectionChangeIn(Body):
+class ConnectionChangeIn(ChangeBody):
     """What to change of a connection; what is left out stays."""
 
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [{"api_key": "…"}]})
@@ -128,12 +128,6 @@ class ConnectionChangeIn(Body):
     batches: bool = False
     families: Families = Field(default_factory=dict, validate_default=False)
     description: Line | None = None
-
-    @model_validator(mode="after")
-    def _something(self) -> "ConnectionChangeIn":
-        if not self.model_fields_set:
-            raise ValueError("give at least one field")
-        return self
 
     def changes(self) -> dict[str, Any]:
         """What was named."""

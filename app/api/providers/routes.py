@@ -39,6 +39,7 @@ ConnectionName = Annotated[
 
 @router.post(
     "",
+    operation_id="createConnection",
     status_code=201,
     response_model_exclude_unset=True,
     responses=CONFLICT,
@@ -58,7 +59,9 @@ async def create(
     return made
 
 
-@router.get("", response_model_exclude_unset=True, summary="List own connections")
+@router.get(
+    "", operation_id="listConnections", response_model_exclude_unset=True, summary="List own connections"
+)
 @needs(Scope.ADMIN)
 async def list_(services: ServicesDep, tenant: TenantDep) -> KeptConnectionList:
     """Connections that were made here, by name. `GET /v1/models` has the operator's as well."""
@@ -67,6 +70,7 @@ async def list_(services: ServicesDep, tenant: TenantDep) -> KeptConnectionList:
 
 @router.get(
     "/{connection_name}",
+    operation_id="getConnection",
     response_model_exclude_unset=True,
     responses=NOT_FOUND,
     summary="Read a connection",
@@ -79,6 +83,7 @@ async def get(connection_name: ConnectionName, services: ServicesDep, tenant: Te
 
 @router.patch(
     "/{connection_name}",
+    operation_id="changeConnection",
     response_model_exclude_unset=True,
     responses=NOT_FOUND,
     summary="Change a connection",
@@ -95,7 +100,13 @@ async def change(
     return await change_connection(services.making_connections, tenant, connection_name, body.changes())
 
 
-@router.delete("/{connection_name}", status_code=204, responses=NOT_FOUND, summary="Delete a connection")
+@router.delete(
+    "/{connection_name}",
+    operation_id="deleteConnection",
+    status_code=204,
+    responses=NOT_FOUND,
+    summary="Delete a connection",
+)
 @needs(Scope.ADMIN)
 async def delete(connection_name: ConnectionName, services: ServicesDep, tenant: TenantDep) -> Response:
     """Deletes a connection with its keys; jobs that still call it pause within seconds."""

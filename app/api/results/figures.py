@@ -34,6 +34,7 @@ FIGURES: Responses = {
 
 @router.get(
     "/{job_id}/figures/{name}.{file_format}",
+    operation_id="getFigure",
     response_class=Response,
     responses=FIGURES | NOT_FOUND,
     summary="Download a figure",

@@ -39,6 +39,7 @@ GATE: Responses = {200: {"model": Gate, "content": {"application/json": {}, JUNI
 
 @router.post(
     "/comparisons",
+    operation_id="compareModels",
     responses=NOT_FOUND | CONFLICT,
     summary="Compare two models",
 )
@@ -52,7 +53,12 @@ async def compare(body: ComparisonIn, services: ServicesDep, tenant: TenantDep) 
     return await comparer_of(services).compare(tenant, _side(body.a), _side(body.b), body.pairing)
 
 
-@router.get("/jobs/{job_id}/gate", responses=GATE | NOT_FOUND, summary="Hold the results to thresholds")
+@router.get(
+    "/jobs/{job_id}/gate",
+    operation_id="checkGate",
+    responses=GATE | NOT_FOUND,
+    summary="Hold the results to thresholds",
+)
 @needs(Scope.READ)
 async def gate(
     job_id: JobId,

@@ -37,6 +37,10 @@ router = APIRouter(
     responses=PROBLEMS,
 )
 
+TEXT_EXAMPLES = {
+    **dict.fromkeys(JSONL_TYPES, '{"description": "A retired nurse from Italy", "traits": {"E": "low"}}\n'),
+    CSV_TYPE: "description,traits\r\nA retired nurse from Italy,E=low\r\n",
+}
 SetId = Annotated[
     str,
     Path(description="A set's id, or the name of a built-in one."),
@@ -46,9 +50,10 @@ SetId = Annotated[
 
 @router.post(
     "",
+    operation_id="createPersonaSet",
     status_code=201,
     responses=answers_with(PersonaSet, 201) | answers_with(JobDetail, 202),
-    openapi_extra=described_body(PersonaSetIn, *JSONL_TYPES, CSV_TYPE),
+    openapi_extra=described_body(PersonaSetIn, TEXT_EXAMPLES),
     summary="Keep personas as a set, or have some made up",
 )
 @needs(Scope.SUBMIT)
@@ -87,7 +92,7 @@ async def create(
     return _kept(found)
 
 
-@router.get("", summary="List persona sets")
+@router.get("", operation_id="listPersonaSets", summary="List persona sets")
 @needs(Scope.READ)
 async def list_(
     services: ServicesDep,
@@ -101,7 +106,7 @@ async def list_(
     return cursors.newest_first(PersonaSetList, found, limit, PersonaSetSummary.of_row)
 
 
-@router.get("/{set_id}", responses=NOT_FOUND, summary="Read a persona set")
+@router.get("/{set_id}", operation_id="getPersonaSet", responses=NOT_FOUND, summary="Read a persona set")
 @needs(Scope.READ)
 async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> PersonaSet:
     """A set with its personas, kept or built in."""

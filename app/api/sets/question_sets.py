@@ -32,6 +32,7 @@ SetId = Annotated[
 
 @router.post(
     "",
+    operation_id="createQuestionSet",
     status_code=201,
     summary="Keep questions as a set",
 )
@@ -47,7 +48,7 @@ async def create(
     return found
 
 
-@router.get("", summary="List question sets")
+@router.get("", operation_id="listQuestionSets", summary="List question sets")
 @needs(Scope.READ)
 async def list_(
     services: ServicesDep,
@@ -61,7 +62,7 @@ async def list_(
     return cursors.newest_first(QuestionSetList, found, limit, QuestionSetSummary.of_row)
 
 
-@router.get("/{set_id}", responses=NOT_FOUND, summary="Read a question set")
+@router.get("/{set_id}", operation_id="getQuestionSet", responses=NOT_FOUND, summary="Read a question set")
 @needs(Scope.READ)
 async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> QuestionSet:
     """A set with its questions. Finished jobs name theirs in the manifest."""

@@ -49,7 +49,7 @@ WebhookId = Annotated[
 ]
 
 
-@router.post("", status_code=201, summary="Make a webhook")
+@router.post("", operation_id="createWebhook", status_code=201, summary="Make a webhook")
 @needs(Scope.ADMIN)
 async def create(
     request: StrictRequest,
@@ -72,7 +72,7 @@ async def create(
     return made
 
 
-@router.get("", summary="List webhooks")
+@router.get("", operation_id="listWebhooks", summary="List webhooks")
 @needs(Scope.READ)
 async def list_(
     services: ServicesDep, tenant: TenantDep, limit: PageLimit = 20, after: After = None
@@ -85,14 +85,14 @@ async def list_(
     return cursors.newest_first(WebhookList, found, limit, lambda webhook: webhook)
 
 
-@router.get("/{webhook_id}", responses=NOT_FOUND, summary="Read a webhook")
+@router.get("/{webhook_id}", operation_id="getWebhook", responses=NOT_FOUND, summary="Read a webhook")
 @needs(Scope.READ)
 async def get(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Webhook:
     """A webhook, without its secret."""
     return await find_webhook(services.engine, tenant, webhook_id)
 
 
-@router.patch("/{webhook_id}", responses=NOT_FOUND, summary="Change a webhook")
+@router.patch("/{webhook_id}", operation_id="changeWebhook", responses=NOT_FOUND, summary="Change a webhook")
 @needs(Scope.ADMIN)
 async def change(
     webhook_id: WebhookId, body: WebhookChangeIn, services: ServicesDep, tenant: TenantDep
@@ -101,7 +101,13 @@ async def change(
     return await change_webhook(services.webhooks, tenant, webhook_id, body)
 
 
-@router.delete("/{webhook_id}", status_code=204, responses=NOT_FOUND, summary="Delete a webhook")
+@router.delete(
+    "/{webhook_id}",
+    operation_id="deleteWebhook",
+    status_code=204,
+    responses=NOT_FOUND,
+    summary="Delete a webhook",
+)
 @needs(Scope.ADMIN)
 async def delete(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Deletes a webhook; messages that wait for it are not delivered any more."""
@@ -111,6 +117,7 @@ async def delete(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep
 
 @router.post(
     "/{webhook_id}/rotate-secret",
+    operation_id="rotateWebhookSecret",
     responses=NOT_FOUND,
     summary="Replace a webhook's secret",
 )
@@ -126,6 +133,7 @@ async def rotate(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep
 
 @router.post(
     "/{webhook_id}/test",
+    operation_id="testWebhook",
     status_code=202,
     responses=NOT_FOUND | CONFLICT | TOO_OFTEN,
     summary="Send a test message",
@@ -141,6 +149,7 @@ async def send_test_message(webhook_id: WebhookId, services: ServicesDep, tenant
 
 @router.get(
     "/{webhook_id}/deliveries",
+    operation_id="listDeliveries",
     responses=NOT_FOUND,
     summary="See what became of messages",
 )

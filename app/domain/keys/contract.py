@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from app.domain.contract import Answer, Body, Line, Page
+from app.domain.contract import Answer, Body, ChangeBody, Line, Page
 from app.domain.keys.api_key import Scope
 
 OVERLAP_SECONDS = 24 * 3600
@@ -53,7 +53,7 @@ class ApiKeyIn(Body):
     )
 
 
-class ApiKeyChangeIn(Body):
+class ApiKeyChangeIn(ChangeBody):
     """What to change of a key; what is left out stays."""
 
     model_config = ConfigDict(
@@ -66,12 +66,6 @@ class ApiKeyChangeIn(Body):
         default_factory=lambda: SpendingIn(usd_limit=1),
         description="Of a key that was made with a cap: what its jobs took so far was not counted otherwise.",
     )
-
-    @model_validator(mode="after")
-    def _something(self) -> "ApiKeyChangeIn":
-        if not self.model_fields_set:
-            raise ValueError("give at least one of name, requests_per_minute, spending")
-        return self
 
 
 class RotationIn(Body):

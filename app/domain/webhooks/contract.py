@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from app.domain.contract import Answer, Body, Line, Page, Text
+from app.domain.contract import Answer, Body, ChangeBody, Line, Page, Text
 from app.domain.webhooks.webhook import JobEvent
 
 Url = Annotated[Text, Field(min_length=1, max_length=2000, pattern=r"^[\x21-\x7e]+$")]
@@ -32,7 +32,7 @@ class WebhookIn(Body):
     description: Line | None = Field(None, description="For people.")
 
 
-class WebhookChangeIn(Body):
+class WebhookChangeIn(ChangeBody):
     """What to change of a webhook; what is left out stays."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"enabled": True}]})
@@ -44,12 +44,6 @@ class WebhookChangeIn(Body):
         True,
         description="A webhook that is off is told nothing; events meanwhile are not kept, nor what waits when it is switched off.",
     )
-
-    @model_validator(mode="after")
-    def _something(self) -> "WebhookChangeIn":
-        if not self.model_fields_set:
-            raise ValueError("give at least one of url, events, description, enabled")
-        return self
 
 
 class Webhook(Answer):
