@@ -123,9 +123,10 @@ def reply_to(
     record: dict[str, object] = {"dimension": dimension, "sentence": sentence, "truth": truth}
     if dimension is None:
         record["options"] = options
-    number = _offered_as(truth, options, scale)
+    listed = options or prompt.rpartition(_BEFORE_OPTIONS)[2]
+    number = _offered_as(truth, listed, scale)
     if order_bias and Draws("order", *key, prompt).unit() < order_bias:
-        number = _standing_before(number, options, scale)
+        number = _standing_before(number, listed, scale)
     text = str(number)
     record["given"] = number
     if judge != Judge():

@@ -72,14 +72,24 @@ class TestSameResults:
         assert answered(second) == answered(first)
 
 
-class TestSeveralSentencesACall:
-    def test_are_judged_as_with_direct_calls_and_nothing_is_asked_twice(self, stack: Stack) -> None:
-        several = {"personas": ["E-high"], "tasks": ["essay"], "judging": {"sentences_per_call": 4}}
+class TestCheckedJudges:
+    @pytest.mark.parametrize(
+        ("judging", "check"),
+        [
+            ({"sentences_per_call": 4}, "judging_check"),
+            ({"order_check": {"share": 0.3}}, "order_check"),
+        ],
+    )
+    def test_are_asked_as_with_direct_calls_and_nothing_is_asked_twice(
+        self, stack: Stack, judging: Json, check: str
+    ) -> None:
+        several = {"personas": ["E-high"], "tasks": ["essay"], "judging": judging}
         direct, batched = (
             stack.submit(body("simulated", execution, **several)) for execution in ("direct", "batch")
         )
         assert [stack.ended(job)["status"] for job in (direct, batched)] == ["completed", "completed"]
         assert measured(stack.results(batched)) == measured(stack.results(direct))
+        assert stack.results(batched)[check] == stack.results(direct)[check]
         assert asked(stack, batched).keys() == asked(stack, direct).keys()
         assert set(asked(stack, batched).values()) == {1}
 

@@ -149,12 +149,15 @@ class TestBiasedJudges:
         assert sum(row.sentences for row in rows[1:]) == rows[0].sentences
 
 
-def test_in_batches_and_with_reuse_it_is_the_same(stack: Stack, unbiased: Json) -> None:
-    expected = stack.results(unbiased["id"])["order_check"]
-    for how in ({"execution": "batch"}, {"reuse": {"judging": "in_job"}}):
-        found = stack.results(stack.ended(stack.submit(CHECKED | how))["id"])
-        assert found["order_check"] == expected, how
-        assert found["completeness"] == "full"
+def test_no_reading_is_a_reply_used_again(stack: Stack, unbiased: Json) -> None:
+    """A sentence asked once more in the same words is asked, also where replies are reused."""
+    job = stack.ended(stack.submit(CHECKED | {"reuse": {"judging": "in_job"}}))
+    assert stack.results(job["id"])["order_check"] == stack.results(unbiased["id"])["order_check"]
+    calls = [
+        sum(row["calls"] for row in one["usage"]["by_model"] if row["stage"] == "checking")
+        for one in (job, unbiased)
+    ]
+    assert calls[0] == calls[1] > 0
 
 
 def test_sentences_of_personagym_answers_are_checked_too(stack: Stack) -> None:

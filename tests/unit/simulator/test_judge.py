@@ -2,6 +2,8 @@ import pytest
 
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.judging.order_check import Order, asked
+from app.domain.personagym.prompts import sentence_prompt
+from app.instruments.personagym_loader import load_personagym
 from simulator.bank import CONSISTENCY, load_bank
 from simulator.conversation import Reply
 from simulator.judge import is_judge_prompt, read_scale, read_scoring_prompt, reply_to
@@ -212,6 +214,18 @@ class TestOrders:
             wordings = truths[score] if truths else load_bank().trait[dimension, score]
             found = asked(Dimension("d", "d", Scale(), options), order, score)
             given = int(answer(wordings[0][0], found.dimension.options).text)
+            assert found.scores.get(given, given) == score
+
+    @pytest.mark.parametrize("order", list(Order))
+    def test_a_prompt_of_other_words_is_read_as_well(self, order: Order) -> None:
+        gym = load_personagym()
+        for score in (1, 2, 3, 4, 5):
+            found = asked(gym.consistency, order, score)
+            sentence = load_bank().consistency[score][0][0]
+            prompt = sentence_prompt(
+                gym.prompts, found.dimension, persona="a cowboy", question="Why?", unit_text=sentence
+            )
+            given = int(reply_to(prompt, judge=Judge(), bank=load_bank(), key=(0, "j")).text)
             assert found.scores.get(given, given) == score
 
     @pytest.mark.parametrize(("options", "expected"), [(OPTIONS["E"], -1), (REVERSED, 1)])
