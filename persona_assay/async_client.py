@@ -126,6 +126,7 @@ class AsyncAssayClient:
     draw_labelling_round = _method(operations.draw_labelling_round)
     labelling_round = _method(operations.labelling_round)
     calibration = _method(operations.calibration)
+    human_study = _method(operations.human_study)
 
     create_webhook = _method(administration.create_webhook)
     webhook = _method(administration.webhook)

@@ -136,6 +136,7 @@ class AssayClient:
     draw_labelling_round = _method(operations.draw_labelling_round)
     labelling_round = _method(operations.labelling_round)
     calibration = _method(operations.calibration)
+    human_study = _method(operations.human_study)
 
     create_webhook = _method(administration.create_webhook)
     webhook = _method(administration.webhook)

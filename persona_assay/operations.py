@@ -15,6 +15,7 @@ from persona_assay.types import (
     ConnectionList,
     DetectIn,
     Gate,
+    HumanStudy,
     JobCalibration,
     JobDetail,
     JobIn,
@@ -392,6 +393,11 @@ def calibration(job_id: str, *, half_width: float | None = None) -> Call[JobCali
     """
     query = given(half_width=half_width)
     return Call("GET", f"{JOB}/calibration", read_json, {"job_id": job_id}, query=query)
+
+
+def human_study(job_id: str) -> Call[HumanStudy]:
+    """How far people agree with a job's judges by model and task, and with each other."""
+    return Call("GET", f"{JOB}/human-study", read_json, {"job_id": job_id})
 
 
 # -- what there is ------------------------------------------------------------------------------------------------

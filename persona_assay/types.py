@@ -68,6 +68,22 @@ Allocation: TypeAlias = Literal["even", "neyman"]
 """How a round's sentences are divided over the strata."""
 
 
+class AmongAnnotators(TypedDict):
+    """How far annotators agree with each other."""
+
+    kind: Literal["sentences", "responses", "pairs"]
+    dimension: str | None
+    task: str | None
+    """Where a PersonaGym task's rubric was used."""
+    annotators: int
+    n: int
+    """Sentences, responses or pairs with an answer."""
+    answers: int
+    fleiss_kappa: Metric
+    alpha_ordinal: Metric | None
+    """Krippendorff's α of the scores; `null` of pairs."""
+
+
 class Annotation(TypedDict):
     """One annotator's answer."""
 
@@ -1234,6 +1250,40 @@ class HumanAgreement(TypedDict):
     """Among the annotators; n counts those with two answers or more."""
     weighted: WeightedAgreement
     judges: list[AgreementWithJudge]
+
+
+class ModelAgreement(TypedDict):
+    """How far annotators agree with one judge, or with the mean of all, on one model's texts."""
+
+    kind: Literal["sentences", "responses", "pairs"]
+    dimension: str | None
+    """`null`: by PersonaGym's rubrics."""
+    model: str | None
+    """`null` of pairs, which are of all models."""
+    task: str | None
+    """`null` of pairs, which are of all tasks, and of the PersonaScore over personas."""
+    judge: str | None
+    """`null`: the mean of the judges that gave a score."""
+    personas: int
+    """Over how many; intervals are over personas, of pairs over pairs."""
+    left_out: int
+    """Things with an answer that lack the judge's score, of pairs also those with equal scores; of the PersonaScore, personas without an answer for each task."""
+    kendall_tau: Metric
+    """τ_b of the annotators' mean with the judge's score, of pairs τ_A. n counts sentences, responses, pairs, or personas."""
+    kendall_p: float | None
+    """By a permutation test: scores exchanged between personas; of pairs by a sign test."""
+    spearman_rho: Metric | None
+    """`null` of pairs."""
+    spearman_p: float | None
+
+
+class HumanStudy(TypedDict):
+    """How far people agree with a job's judges by model and task, and with each other; empty where nobody has annotated."""
+
+    job: str
+    among_annotators: list[AmongAnnotators]
+    data: list[ModelAgreement]
+    """By kind, dimension, model, task and judge."""
 
 
 JobStatus: TypeAlias = Literal[

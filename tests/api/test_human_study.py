@@ -4,6 +4,7 @@ import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -236,3 +237,90 @@ class TestAnswersEach:
         assert "2 answers each" in shown
         wrong = service.http.post(path, data=form | {"answers_each": "two"}, headers=headers)
         assert wrong.status_code == 422
+
+
+class TestAgreement:
+    def read(self, service: Service, job: Json) -> Json:
+        found: Json = service.get(f"/v1/jobs/{job['id']}/human-study").json()
+        return found
+
+    def said(self, response: Json, annotator: str, score: int) -> Json:
+        return {"annotator": annotator, "response": response["id"], "score": score}
+
+    def keep(self, service: Service, *annotations: Json) -> None:
+        kept = service.post("/v1/annotations", {"annotations": list(annotations)})
+        assert kept.status_code == 200, kept.text
+
+    def by(self, response: Json, judge: str | None) -> float | None:
+        given = [
+            each["score"]
+            for each in response["grades"]
+            if each["score"] is not None and judge in {None, each["judge"]}
+        ]
+        return fmean(given) if given else None
+
+    def test_is_empty_before_anybody_has_annotated(self, service: Service, gym: Json) -> None:
+        assert self.read(service, gym) == {"job": gym["id"], "among_annotators": [], "data": []}
+
+    def test_no_job_has_none(self, service: Service) -> None:
+        path = "/v1/jobs/{}/human-study"
+        assert service.get(path.format("job_01kxyz0abcdefghjkmnpqrstvw")).status_code == 404
+        assert service.get(path.format("nothing")).status_code == 404
+
+    def test_people_who_repeat_a_judge_agree_with_him_and_the_figures_are_scipys(
+        self, service: Service, gym: Json, graded: list[Json]
+    ) -> None:
+        from scipy import stats
+
+        lenient = [each for each in graded if self.by(each, JUDGES[0]) is not None]
+        truth = {each["id"]: int(self.by(each, JUDGES[0]) or 0) for each in lenient}
+        self.keep(
+            service, *(self.said(each, name, truth[each["id"]]) for each in lenient for name in ("a", "b"))
+        )
+        found = {
+            (each["model"], each["task"], each["judge"]): each for each in self.read(service, gym)["data"]
+        }
+        assert len(found) == len(MODELS) * (len(TASKS) + 1) * (len(JUDGES) + 1)
+        for (model, task, judge), row in found.items():
+            assert (row["kind"], row["dimension"]) == ("responses", None)
+            if task is None:
+                continue
+            points = [
+                (truth[each["id"]], score)
+                for each in lenient
+                if (each["model"], each["task"]) == (model, task)
+                and (score := self.by(each, judge)) is not None
+            ]
+            one, other = zip(*points, strict=True)
+            assert row["kendall_tau"]["n"] == len(points)
+            if len(set(one)) == 1 or len(set(other)) == 1:
+                assert row["kendall_tau"]["reason"].startswith("no_variation")
+                continue
+            assert row["kendall_tau"]["value"] == pytest.approx(stats.kendalltau(one, other).statistic)
+            assert row["spearman_rho"]["value"] == pytest.approx(stats.spearmanr(one, other).statistic)
+            if judge == JUDGES[0]:
+                assert row["spearman_rho"]["value"] == pytest.approx(1.0)
+                assert row["spearman_p"] < 0.01
+        total = found[MODELS[0], None, JUDGES[0]]
+        assert total["kendall_tau"]["n"] + total["left_out"] == PERSONAS
+        assert total["kendall_tau"]["value"] == pytest.approx(1.0)
+        for group in self.read(service, gym)["among_annotators"]:
+            assert group["alpha_ordinal"]["value"] == pytest.approx(1.0)
+            assert group["annotators"] == 2
+
+    def test_follows_every_new_answer(self, service: Service, gym: Json, graded: list[Json]) -> None:
+        self.keep(service, *(self.said(each, "a", 3) for each in graded))
+        assert self.read(service, gym)["among_annotators"][0]["alpha_ordinal"]["value"] is None
+        self.keep(service, *(self.said(each, "b", 1 + n % 5) for n, each in enumerate(graded)))
+        assert self.read(service, gym)["among_annotators"][0]["alpha_ordinal"]["value"] is not None
+
+    def test_a_rounds_responses_stand_for_all_of_their_model_and_task(
+        self, service: Service, gym: Json, graded: list[Json]
+    ) -> None:
+        made = drawn(service, gym, size=16)
+        grade_all(service, made, "anna", 3)
+        results = service.get(f"/v1/jobs/{gym['id']}/results").json()
+        available = Counter(each["task"] for each in graded)
+        for group in results["human_agreement"]:
+            weighted = group["weighted"]
+            assert weighted["population"] == weighted["covered"] == available[group["task"]]

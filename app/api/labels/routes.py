@@ -39,6 +39,7 @@ from app.domain.labels.contract import (
     LabellingRound,
     LabellingRoundIn,
 )
+from app.domain.labels.human_agreement import HumanStudy
 from app.domain.labels.rounds import NO_PILOT, Allocation
 from app.services.identifiers import id_form
 from app.services.jobs.view import find_job
@@ -237,3 +238,17 @@ async def calibration(
     """
     job = await find_job(services.engine, tenant, job_id)
     return await read_calibration(services.engine, services.contexts, services.results, job, half_width)
+
+
+@router.get(
+    "/jobs/{job_id}/human-study",
+    responses=NOT_FOUND,
+    summary="See how far people agree with judges by model and task",
+)
+@needs(Scope.READ)
+async def human_study(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> HumanStudy:
+    """How far what people said of a job's texts agrees with each judge and with the judges' mean, and people with each other.
+
+    By model and task, and of grades also over personas (PersonaScore), with intervals and p.
+    """
+    return await services.results.read_study(await find_job(services.engine, tenant, job_id))

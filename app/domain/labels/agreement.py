@@ -33,8 +33,8 @@ Subject = tuple[str | None, Place, Place | None]
 """What was looked at: the dimension, the sentence, and a pair's other one."""
 
 
-Stratum = tuple[str, tuple[int, ...]]
-"""Task and the judges' scores, one or a pair's two."""
+Stratum = tuple[str, tuple[int, ...], str]
+"""Task and the judges' scores, one or a pair's two; of responses none, but the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,11 @@ def _group(
     answered = list(by_subject.values())
     key = ("annotations", kind.value, dimension or "", task or "")
     compare = _pairs if kind is Kind.PAIRS else _scores
-    sizes = sampling.sizes.get((kind, dimension), {})
+    sizes = {
+        stratum: size
+        for stratum, size in sampling.sizes.get((kind, dimension), {}).items()
+        if task is None or stratum[0] == task
+    }
     strata = {subject: sampling.drawn[subject] for subject in by_subject if subject in sampling.drawn}
     subject_weights = _subject_weights(strata, sizes)
     return HumanAgreement(
@@ -109,7 +113,7 @@ def _group(
         not_applicable=sum(
             all(each.answer is Answer.NOT_APPLICABLE for each in answers) for answers in answered
         ),
-        fleiss_kappa=fleiss_kappa(_counts(answered), cluster_weights(seed, key, len(answered))),
+        fleiss_kappa=fleiss_kappa(answer_counts(answered), cluster_weights(seed, key, len(answered))),
         weighted=WeightedAgreement(
             fleiss_kappa=_weighted_kappa(by_subject, strata, sizes, seed, key),
             population=sum(sizes.values()),
@@ -146,11 +150,11 @@ def _weighted_kappa(
     if not subject_weights:
         return Metric.missing(NO_JOINT)
     weights = cluster_weights(seed, key, len(subject_weights))
-    counts = _counts([by_subject[subject] for subject in subject_weights])
+    counts = answer_counts([by_subject[subject] for subject in subject_weights])
     return fleiss_kappa(counts, weights, np.array(list(subject_weights.values())))
 
 
-def _counts(answered: Sequence[Sequence[Annotation]]) -> FloatArray:
+def answer_counts(answered: Sequence[Sequence[Annotation]]) -> FloatArray:
     """Shape (n, k): how many gave each thing each answer."""
     found = [Counter((each.answer, each.score) for each in answers) for answers in answered]
     kinds = sorted({answer for counts in found for answer in counts}, key=str)
@@ -269,13 +273,13 @@ def _pairs(
             same += 1
         else:
             sign = 1.0 if first > second else -1.0
-            sums.append(sum(sign * _SIGNS[each.answer] for each in answers))
+            sums.append(sum(sign * sign_of(each) for each in answers))
             counts.append(float(len(answers)))
             stands_for.append(subject_weights.get(answers[0].subject, 0.0))
     rows = np.array([sums, counts, stands_for], dtype=np.float64)
     known = rows[:, rows[2] > 0]
-    tau = _ratio(rows[0], rows[1], seed, key, NO_PAIRS)
-    weighted = _ratio(known[0] * known[2], known[1] * known[2], seed, key, NOT_DRAWN)
+    tau = signed_share(rows[0], rows[1], seed, key, NO_PAIRS)
+    weighted = signed_share(known[0] * known[2], known[1] * known[2], seed, key, NOT_DRAWN)
     return AgreementWithJudge(
         judge=judge,
         kendall_tau=tau,
@@ -284,13 +288,29 @@ def _pairs(
     )
 
 
-def _ratio(sums: FloatArray, counts: FloatArray, seed: int, key: tuple[str, ...], reason: str) -> Metric:
+def signed_share(
+    sums: FloatArray, counts: FloatArray, seed: int, key: tuple[str, ...], reason: str
+) -> Metric:
+    """τ_A, with its interval over pairs.
+
+    Args:
+        sums: Shape (n,): of each pair the answers that agree with a judge, less those against him.
+        counts: Shape (n,): its answers.
+        seed: The job's.
+        key: What is resampled.
+        reason: Why there is none without a pair.
+    """
     if not len(sums):
         return Metric.missing(reason)
     value = float(sums.sum() / counts.sum())
     draws = ratio_draws(sums, counts, cluster_weights(seed, key, len(sums)))
     interval = percentile_interval(value, draws, len(sums), RANGE, "pairs")
     return Metric.of(value, len(sums)).within(interval)
+
+
+def sign_of(each: Annotation) -> float:
+    """1 for a pair's first sentence, −1 for its second, 0 for neither."""
+    return _SIGNS[each.answer]
 
 
 def _both(scores: Judged, pair: Annotation) -> tuple[float | None, float | None]:

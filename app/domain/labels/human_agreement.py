@@ -53,6 +53,53 @@ class AgreementWithJudge(Answer):
     )
 
 
+class ModelAgreement(Answer):
+    """How far annotators agree with one judge, or with the mean of all, on one model's texts."""
+
+    kind: Literal["sentences", "responses", "pairs"]
+    dimension: str | None = Field(description="`null`: by PersonaGym's rubrics.")
+    model: str | None = Field(description="`null` of pairs, which are of all models.")
+    task: str | None = Field(
+        description="`null` of pairs, which are of all tasks, and of the PersonaScore over personas."
+    )
+    judge: str | None = Field(description="`null`: the mean of the judges that gave a score.")
+    personas: int = Field(description="Over how many; intervals are over personas, of pairs over pairs.")
+    left_out: int = Field(
+        description="Things with an answer that lack the judge's score, of pairs also those with equal scores; of the"
+        " PersonaScore, personas without an answer for each task."
+    )
+    kendall_tau: Metric = Field(
+        description="τ_b of the annotators' mean with the judge's score, of pairs τ_A. n counts sentences, responses, pairs, or"
+        " personas."
+    )
+    kendall_p: float | None = Field(
+        description="By a permutation test: scores exchanged between personas; of pairs by a sign test."
+    )
+    spearman_rho: Metric | None = Field(description="`null` of pairs.")
+    spearman_p: float | None
+
+
+class AmongAnnotators(Answer):
+    """How far annotators agree with each other."""
+
+    kind: Literal["sentences", "responses", "pairs"]
+    dimension: str | None
+    task: str | None = Field(description="Where a PersonaGym task's rubric was used.")
+    annotators: int
+    n: int = Field(description="Sentences, responses or pairs with an answer.")
+    answers: int
+    fleiss_kappa: Metric
+    alpha_ordinal: Metric | None = Field(description="Krippendorff's α of the scores; `null` of pairs.")
+
+
+class HumanStudy(Answer):
+    """How far people agree with a job's judges by model and task, and with each other; empty where nobody has annotated."""
+
+    job: str
+    among_annotators: list[AmongAnnotators]
+    data: list[ModelAgreement] = Field(description="By kind, dimension, model, task and judge.")
+
+
 class HumanAgreement(Answer):
     """How far annotators agree with the judges and with each other, on one dimension (atomic paper, Table 3)."""
 

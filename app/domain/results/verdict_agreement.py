@@ -13,12 +13,11 @@ from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.results.totals import MIXED_SCALES
 from app.domain.statistics.agreement import kappa_draws
 from app.domain.statistics.groups import PersonaSample
-from app.domain.statistics.krippendorff import NO_SCORE, alpha, coincidences
+from app.domain.statistics.krippendorff import NO_SCORE, NO_VARIATION, alpha_within, coincidences
 from app.domain.statistics.resampling import percentile_interval, ratio_draws
 
 GROUPINGS = ((), ("task",), ("dimension",))
 NO_JOINT = "no_joint_unit: no unit has a score from two judges"
-NO_VARIATION = "no_variation: all scores of units with two of them are the same one"
 _CORRELATION = (-1.0, 1.0)
 _SHARE = (0.0, 1.0)
 
@@ -132,16 +131,7 @@ class _Units:
             return Metric.missing(NO_JOINT)
         personas, clusters = np.unique(self._persona[several], return_inverse=True)
         tables = coincidences(self._scores[several], self.counts[several], clusters, self._size)
-        value = float(alpha(tables.sum(axis=0), ordinal=ordinal))
-        if np.isnan(value):
-            return Metric.missing(NO_VARIATION)
-        resampled = np.einsum("pij,pb->bij", tables, self._weights[personas])
-        # α corrects for the number of scores, of which a resample has more or fewer by chance alone.
-        sums = resampled.sum(axis=(1, 2), keepdims=True)
-        resampled *= np.divide(tables.sum(), sums, out=np.zeros_like(sums), where=sums > 0)
-        return _within(
-            Metric.of(value, units), alpha(resampled, ordinal=ordinal), len(personas), _CORRELATION
-        )
+        return alpha_within(tables, self._weights[personas], units, ordinal=ordinal)
 
     def pair(self, judges: Sequence[str], one: int, other: int) -> PairAgreement:
         columns = self._scores[:, [one, other]]

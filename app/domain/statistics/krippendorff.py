@@ -4,9 +4,11 @@ from itertools import combinations
 
 import numpy as np
 
-from app.domain.metrics.metric import FloatArray, IntArray
+from app.domain.metrics.metric import FloatArray, IntArray, Metric
+from app.domain.statistics.resampling import percentile_interval
 
 NO_SCORE = -1
+NO_VARIATION = "no_variation: all scores of units with two of them are the same one"
 
 
 def coincidences(scores: IntArray, counts: IntArray, clusters: IntArray, size: int) -> FloatArray:
@@ -35,6 +37,43 @@ def coincidences(scores: IntArray, counts: IntArray, clusters: IntArray, size: i
             found += np.bincount(places, weights=counts[rows][both], minlength=len(found)) / (judges - 1)
     tables = found.reshape(shape)
     return np.asarray(tables + tables.transpose(0, 2, 1))
+
+
+def coincidences_of(answers: FloatArray, clusters: IntArray) -> FloatArray:
+    """:func:`coincidences` where any number of people answered: shape (clusters, k, k).
+
+    Args:
+        answers: Shape (n, k): how many gave each unit each of k scores, in the scores' order.
+        clusters: Shape (n,): the cluster to which each unit belongs, from 0.
+    """
+    given = answers.sum(axis=1)
+    answers, clusters, given = answers[given > 1], clusters[given > 1], given[given > 1]
+    found = np.zeros((int(clusters.max(initial=-1)) + 1, *[answers.shape[1]] * 2))
+    own = answers[:, :, None] * np.eye(answers.shape[1])
+    np.add.at(found, clusters, (answers[:, :, None] * answers[:, None] - own) / (given - 1)[:, None, None])
+    return found
+
+
+def alpha_within(tables: FloatArray, weights: FloatArray, units: int, *, ordinal: bool) -> Metric:
+    """α of all personas together, with its interval; missing where all scores are the same.
+
+    Args:
+        tables: Shape (personas, k, k): each one's coincidences.
+        weights: Shape (personas, b): how often each is drawn in each resample.
+        units: How many units have two scores or more.
+        ordinal: As of :func:`alpha`.
+    """
+    value = float(alpha(tables.sum(axis=0), ordinal=ordinal))
+    if np.isnan(value):
+        return Metric.missing(NO_VARIATION)
+    resampled = np.einsum("pij,pb->bij", tables, weights)
+    # α corrects for the number of scores, of which a resample has more or fewer by chance alone.
+    sums = resampled.sum(axis=(1, 2), keepdims=True)
+    resampled *= np.divide(tables.sum(), sums, out=np.zeros_like(sums), where=sums > 0)
+    draws = alpha(resampled, ordinal=ordinal)
+    return Metric.of(value, units).within(
+        percentile_interval(value, draws, len(tables), (-1.0, 1.0), "personas")
+    )
 
 
 def alpha(tables: FloatArray, *, ordinal: bool) -> FloatArray:

@@ -41,10 +41,14 @@ def cluster_weights(seed: int, key: Sequence[str], clusters: int) -> FloatArray:
     Returns:
         Shape (``clusters``, :data:`RESAMPLES`).
     """
+    return chance(seed, key).poisson(1.0, size=(clusters, RESAMPLES)).astype(np.float64)
+
+
+def chance(seed: int, key: Sequence[str]) -> np.random.Generator:
+    """Where chance comes from; the same seed and key give the same."""
     digest = hashlib.sha256("\0".join(key).encode()).digest()
     words = np.frombuffer(digest, dtype=np.uint32).tolist()
-    draws = np.random.default_rng([seed, *words])
-    return draws.poisson(1.0, size=(clusters, RESAMPLES)).astype(np.float64)
+    return np.random.default_rng([seed, *words])
 
 
 def ratio_draws(sums: FloatArray, counts: FloatArray, weights: FloatArray) -> FloatArray:

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import OrderedDict, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from typing import Any, NamedTuple, TypeVar, cast
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -14,18 +15,37 @@ from app.db.labels import rounds as labelling
 from app.db.labels.rounds import RoundRow
 from app.db.results import response_pages
 from app.db.results.response_pages import Judgements, Position
+from app.domain.jobs.plan import GymCell
 from app.domain.labels.agreement import Sampling, Stratum, Subject, annotation_agreement
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Kind, Place
-from app.domain.labels.human_agreement import HumanAgreement
+from app.domain.labels.human_agreement import HumanAgreement, HumanStudy
+from app.domain.labels.human_study import RatedCell, Study
 from app.services.job_context import JobContext, JobContexts
 
 REMEMBERED_JOBS = 64
 RESPONSES_AT_ONCE = 100
 """Of a query; with what several judges say of their sentences they hold up the event loop for some milliseconds."""
 
+_T = TypeVar("_T")
 Scores = dict[tuple[str | None, Place], float]
 State = tuple[int, Decimal, int, datetime | None]
 """How many annotations there are, the sum of the moments at which they were given, how many rounds, and when the job ended."""
+
+
+class _Labels(NamedTuple):
+    """What people and judges said of a job.
+
+    Attributes:
+        context: The job's.
+        annotations: All of them.
+        judges: What each judge gave, by label.
+        rounds: All of them.
+    """
+
+    context: JobContext
+    annotations: Sequence[Annotation]
+    judges: Mapping[str, Scores]
+    rounds: Sequence[RoundRow]
 
 
 class HumanAgreementReader:
@@ -34,36 +54,47 @@ class HumanAgreementReader:
     def __init__(self, engine: AsyncEngine, contexts: JobContexts) -> None:
         self._engine = engine
         self._contexts = contexts
-        self._computed: OrderedDict[str, tuple[State, list[HumanAgreement]]] = OrderedDict()
+        self._computed: OrderedDict[tuple[str, str], tuple[State, Any]] = OrderedDict()
         self._computing = asyncio.Lock()
 
     async def read(self, job: JobRow) -> list[HumanAgreement] | None:
         """The agreement, for all who ask and none to change; ``None`` where nobody has annotated."""
+        return await self._read(job, "agreement", _agreement)
+
+    async def read_study(self, job: JobRow) -> HumanStudy:
+        """The agreement by model and task, and among the annotators; for all who ask and none to change."""
+        found = await self._read(job, "study", _study)
+        return found or HumanStudy(job=job.id, among_annotators=[], data=[])
+
+    async def _read(self, job: JobRow, what: str, compute: Callable[[str, _Labels], _T]) -> _T | None:
         async with self._engine.connect() as connection:
             count, moments, rounds = await annotations.state(connection, job.tenant, job.id)
         if not count:
             return None
         state = (count, moments, rounds, job.finished_at)
-        known = self._known(job, state)
+        known = self._known(job, what, state)
         if known is None:
             async with self._computing:  # who comes meanwhile takes the same
-                known = self._known(job, state) or await self._compute(job)
-                self._keep(job, state, known)
-        return known
+                known = self._known(job, what, state)
+                if known is None:
+                    labels = await self._labels(job)
+                    known = await asyncio.to_thread(compute, job.id, labels)
+                    self._keep(job, what, state, known)
+        return cast("_T", known)
 
-    def _known(self, job: JobRow, state: State) -> list[HumanAgreement] | None:
-        known = self._computed.get(job.id)
+    def _known(self, job: JobRow, what: str, state: State) -> Any:
+        known = self._computed.get((job.id, what))
         if known is None or known[0] != state or job.finished_at is None:
             return None
-        self._computed.move_to_end(job.id)
+        self._computed.move_to_end((job.id, what))
         return known[1]
 
-    def _keep(self, job: JobRow, state: State, found: list[HumanAgreement]) -> None:
-        self._computed[job.id] = (state, found)
+    def _keep(self, job: JobRow, what: str, state: State, found: object) -> None:
+        self._computed[job.id, what] = (state, found)
         while len(self._computed) > REMEMBERED_JOBS:
             self._computed.popitem(last=False)
 
-    async def _compute(self, job: JobRow) -> list[HumanAgreement]:
+    async def _labels(self, job: JobRow) -> _Labels:
         context = await self._contexts.get(job.tenant, job.id)
         found: list[Annotation] = []
         async with self._engine.connect() as connection:
@@ -81,26 +112,44 @@ class HumanAgreementReader:
                 judged |= await response_pages.judgements_of(
                     connection, job.tenant, job.id, part, graded=context.spec.gym is not None
                 )
-        return await asyncio.to_thread(_agreement, context, found, judged, rounds)
+        return _Labels(context, found, await asyncio.to_thread(_judges, context, judged), rounds)
 
 
-def _agreement(
-    context: JobContext,
-    found: Sequence[Annotation],
-    judged: dict[Position, Judgements],
-    rounds: Sequence[RoundRow],
-) -> list[HumanAgreement]:
+def _judges(context: JobContext, judged: Mapping[Position, Judgements]) -> dict[str, Scores]:
     """CPU only."""
     scores: list[Scores] = [{} for _ in context.spec.judges]
     for position, judgements in judged.items():
         _add_scores(scores, context, position, judgements)
+    return {judge.label: given for judge, given in zip(context.spec.judges, scores, strict=True)}
+
+
+def _agreement(_: str, labels: _Labels) -> list[HumanAgreement]:
+    """CPU only."""
+    context = labels.context
     return annotation_agreement(
-        found,
+        labels.annotations,
         {cell.ordinal: cell.task.id for cell in context.cells},
-        {judge.label: given for judge, given in zip(context.spec.judges, scores, strict=True)},
+        labels.judges,
         context.spec.seed,
-        _sampling(rounds),
+        _sampling(labels.rounds),
     )
+
+
+def _study(job_id: str, labels: _Labels) -> HumanStudy:
+    """CPU only."""
+    context = labels.context
+    study = Study(
+        labels.annotations,
+        [
+            RatedCell(
+                context.spec.models[cell.model].label, cell.person, cell.task.id, isinstance(cell, GymCell)
+            )
+            for cell in context.cells
+        ],
+        labels.judges,
+        context.spec.seed,
+    )
+    return HumanStudy(job=job_id, among_annotators=study.among_annotators(), data=study.agreement())
 
 
 def _sampling(rounds: Sequence[RoundRow]) -> Sampling:
@@ -108,14 +157,15 @@ def _sampling(rounds: Sequence[RoundRow]) -> Sampling:
     drawn: dict[Subject, Stratum] = {}
     sizes: dict[tuple[Kind, str | None], dict[Stratum, int]] = defaultdict(dict)
     for row in rounds:
-        found = [(each["task"], tuple(each["scores"])) for each in row.strata]
+        found = [(each["task"], tuple(each["scores"]), each.get("model", "")) for each in row.strata]
+        dimension = row.dimension or None
         available = [each["available"] for each in row.strata]
-        sizes[Kind(row.kind), row.dimension] |= dict(zip(found, available, strict=True))
+        sizes[Kind(row.kind), dimension] |= dict(zip(found, available, strict=True))
         strata = [
             stratum for stratum, each in zip(found, row.strata, strict=True) for _ in range(each["drawn"])
         ]
         for stratum, (one, *other) in zip(strata, row.things, strict=True):
-            drawn[row.dimension, Place(*one), Place(*other[0]) if other else None] = stratum
+            drawn[dimension, Place(*one), Place(*other[0]) if other else None] = stratum
     return Sampling(drawn, sizes)
 
 

@@ -195,8 +195,8 @@ class TestWeighted:
     def drawn(self, sizes: dict[int, int], judged: dict[int, float]) -> Sampling:
         """Each sentence is drawn from those of its score, of which there are so many."""
         return Sampling(
-            {("E", sentence(n), None): ("essay", (int(value),)) for n, value in judged.items()},
-            {(Kind.SENTENCES, "E"): {("essay", (value,)): size for value, size in sizes.items()}},
+            {("E", sentence(n), None): ("essay", (int(value),), "") for n, value in judged.items()},
+            {(Kind.SENTENCES, "E"): {("essay", (value,), ""): size for value, size in sizes.items()}},
         )
 
     def group(
@@ -286,7 +286,7 @@ class TestWeighted:
         given: dict[tuple[str | None, Place], float] = {
             ("E", sentence(n)): value for n, value in {0: 1.0, 1: 2.0, 2: 5.0}.items()
         }
-        pairs = {1: ("essay", (1, 2)), 2: ("essay", (1, 5))}
+        pairs = {1: ("essay", (1, 2), ""), 2: ("essay", (1, 5), "")}
         drawn = Sampling(
             {("E", sentence(0), sentence(n)): stratum for n, stratum in pairs.items()},
             {(Kind.PAIRS, "E"): {pairs[1]: 30, pairs[2]: 10}},

@@ -7,7 +7,8 @@ import pytest
 
 from app.domain.instruments.dimension import Scale
 from app.domain.results.totals import MIXED_SCALES
-from app.domain.results.verdict_agreement import NO_JOINT, NO_VARIATION, JointScores
+from app.domain.results.verdict_agreement import NO_JOINT, JointScores
+from app.domain.statistics.krippendorff import NO_VARIATION
 from tests.unit.agreement_sample import agreed, joint
 
 # The data set "anxiety" of R's package irr (Gamer et al.): 20 persons, three raters, whom its manual compares by kappa2.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.metrics.metric import IntArray
-from app.domain.statistics.krippendorff import NO_SCORE, alpha, coincidences
+from app.domain.statistics.krippendorff import NO_SCORE, alpha, coincidences, coincidences_of
 
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), section C: four observers, twelve units, missing data.
 OBSERVERS = (
@@ -96,3 +96,22 @@ def test_is_its_definition_for_any_scores(scores: list[list[int]], ordinal: bool
         assert np.isnan(found)
     else:
         assert found == pytest.approx(expected)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.lists(st.integers(-1, 3), min_size=4, max_size=4)),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_coincidences_are_the_same_from_how_many_gave_each_score(units: list[tuple[int, list[int]]]) -> None:
+    clusters = np.array([cluster for cluster, _ in units], dtype=np.int64)
+    scores = np.array([given for _, given in units], dtype=np.int64)
+    answers = np.array([[given.count(score) for score in range(4)] for _, given in units], dtype=np.float64)
+    found = coincidences_of(answers, clusters)
+    several = (scores != NO_SCORE).sum(axis=1) > 1
+    ones = np.ones(int(several.sum()), dtype=np.int64)
+    expected = coincidences(scores[several], ones, clusters[several], 4)
+    assert found.shape == expected.shape
+    assert found == pytest.approx(expected)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from app.domain.metrics.metric import FloatArray
-from app.domain.statistics.rank import kendall_tau, spearman_rho
-from app.domain.statistics.resampling import cluster_weights
+from app.domain.statistics.rank import PERMUTATIONS, kendall_tau, permutation_test, spearman_rho
+from app.domain.statistics.resampling import chance, cluster_weights
 
 
 def apart(count: int) -> tuple[np.ndarray, FloatArray]:
@@ -83,3 +83,57 @@ class TestIntervals:
         assert all(count >= 182 for count in covered.values()), (
             covered
         )  # 190 expected, 3 standard errors are 9
+
+
+class TestPermutations:
+    def p(
+        self, one: FloatArray, other: FloatArray, clusters: np.ndarray, seed: int = 0
+    ) -> tuple[float, float]:
+        tau, rho = permutation_test(one, other, clusters, chance(seed, ("test",)))
+        assert tau is not None
+        assert rho is not None
+        return tau, rho
+
+    @pytest.mark.parametrize("slope", [0.0, 0.2, 0.4])
+    def test_p_is_scipys_within_chance(self, slope: float) -> None:
+        from scipy import stats
+
+        draws = np.random.default_rng(3)
+        judge = draws.integers(1, 6, 80).astype(float)
+        human = np.round(slope * judge + draws.normal(0, 1, 80))
+        tau, rho = self.p(human, judge, np.arange(80))
+        assert tau == pytest.approx(stats.kendalltau(human, judge).pvalue, abs=0.035)
+        assert rho == pytest.approx(stats.spearmanr(human, judge).pvalue, abs=0.035)
+
+    def test_all_arrangements_of_four_items_are_counted_as_often_as_there_are(self) -> None:
+        tau, rho = self.p(np.arange(4.0), np.arange(4.0), np.arange(4))  # 2 of 24 are as far from 0
+        assert (tau, rho) == pytest.approx((2 / 24, 2 / 24), abs=0.02)
+
+    def test_the_smallest_is_one_of_all_arrangements(self) -> None:
+        one = np.arange(40.0)
+        assert self.p(one, one, np.arange(40)) == (1 / (1 + PERMUTATIONS),) * 2
+
+    def test_items_of_one_cluster_are_no_evidence_of_their_own(self) -> None:
+        """Ten personas with eight responses each, every persona with levels of its own: 5 % alarms, where items apart give half."""
+        draws = np.random.default_rng(11)
+        clusters = np.repeat(np.arange(10), 8)
+        alarms = np.zeros(2)
+        for n in range(200):
+            one, other = (
+                np.round(draws.normal(0, 1.5, 10)[clusters] + draws.normal(0, 0.5, 80)) for _ in range(2)
+            )
+            alarms += [self.p(one, other, of, n)[1] <= 0.05 for of in (clusters, np.arange(80))]
+        assert alarms[0] / 200 <= 0.09
+        assert alarms[1] / 200 >= 0.3
+
+    def test_clusters_of_other_sizes_stay_apart(self) -> None:
+        clusters = np.array([0, 1, 1, 2, 2, 2])  # nothing can be exchanged
+        one = np.array([1.0, 2, 3, 4, 5, 6])
+        assert self.p(one, one, clusters) == (1.0, 1.0)
+
+    @pytest.mark.parametrize("one", [[1.0, 2.0], [3.0, 3.0, 3.0]])
+    def test_there_is_none_without_a_coefficient(self, one: list[float]) -> None:
+        found = permutation_test(
+            np.array(one), np.arange(float(len(one))), np.arange(len(one)), chance(0, ())
+        )
+        assert found == (None, None)
