@@ -1,6 +1,7 @@
 """Pages as answers: what confines them, what they load, and who may not change anything."""
 
 import re
+from collections.abc import Mapping
 
 import httpx2
 import psycopg
@@ -104,7 +105,7 @@ FORM = {
 }
 
 
-def post(service: Service, path: str, form: dict[str, str] | None = None) -> httpx2.Response:
+def post(service: Service, path: str, form: Mapping[str, str | list[str]] | None = None) -> httpx2.Response:
     """What a browser gets that sends a form from one of our own pages."""
     headers = BROWSER | {"Sec-Fetch-Site": "same-origin"}
     return httpx2.post(f"{service.url}{path}", data=form, headers=headers, timeout=30, trust_env=False)
@@ -138,6 +139,49 @@ class TestForm:
         assert "Nothing listens at http://127.0.0.1:9/v1" in answer.text
         assert "does not allow the model" in answer.text
 
+    def test_a_size_that_finds_a_difference_fills_the_form_by_its_button(self, api: Service) -> None:
+        asked = FORM | {"persona": "big-five", "model_model_1": "simulated/sim-drifting"}
+        asked |= {"detect_difference": "0.15", "detect_power": "0.7"}
+        page = post(api, "/new", asked).text
+        assert "This job" in page
+        sizes = re.findall(r'value="size_(\d+)_(\d+)"', page)
+        assert {wordings for wordings, _ in sizes} == {"3", "6"}, "no more than there are to choose"
+        filled = post(api, "/new", asked | {"action": "size_3_5"}).text
+        assert re.findall(r'name="instruction" value="(\d)" checked', filled) == ["0", "1", "2"]
+        assert 'name="iterations" type="text" inputmode="numeric" value="5"' in filled
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', filled))
+        assert '"detect"' not in filled, "which is no field of a job"
+        seen: dict[str, str | list[str]] = {"instruction": ["0", "1", "2"], "iterations": "5"}
+        seen["action"] = "submit"
+        assert post(api, "/new", {**asked, **hidden, **seen}).status_code == 303
+        (job,) = api.get("/v1/jobs").json()["data"]
+        assert (job["spec"]["instructions"], job["spec"]["iterations"]) == ([0, 1, 2], 5)
+        assert "detect" not in job["spec"]
+
+    @pytest.mark.parametrize(
+        ("typed", "words"),
+        [
+            ({"detect_difference": "much"}, "must be a number"),
+            ({"detect_difference": "2"}, "must be at most 1"),
+            ({"detect_difference": "0.1", "detect_power": "1"}, "less than or equal to 0.99"),
+            (
+                {
+                    "detect_difference": "0.1",
+                    "task": ["essay", "expected_action"],
+                    "reasoner": "simulated/sim-reasoner",
+                },
+                "is for jobs of atomic tasks alone",
+            ),
+        ],
+    )
+    def test_a_difference_that_cannot_be_planned_says_why_at_its_field(
+        self, running_api: Service, typed: dict[str, str | list[str]], words: str
+    ) -> None:
+        answer = post(running_api, "/new", {**FORM, **typed})
+        assert answer.status_code == 422
+        field = "detect_power" if "detect_power" in typed else "detect_difference"
+        assert re.search(rf'id="wrong-{field}"><bdi>[^<]*{words}', answer.text)
+
     @pytest.mark.parametrize("key", ["\0", "k" * 9000, "form_Ü"])
     def test_a_key_that_is_not_ours_is_none(self, api: Service, key: str) -> None:
         hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', post(api, "/new", FORM).text))
@@ -149,12 +193,33 @@ class TestForm:
     @given(
         st.dictionaries(
             st.sampled_from(
-                [*FORM, "seed", "persona_id_0", "persona_traits_0", "budget_usd", "reuse_judging"]
+                [
+                    *FORM,
+                    "detect_difference",
+                    "detect_power",
+                    "detect_metric",
+                    "seed",
+                    "persona_id_0",
+                    "persona_traits_0",
+                    "budget_usd",
+                    "reuse_judging",
+                ]
             ),
             st.one_of(
                 st.text(st.characters(codec="utf-8"), max_size=12),
                 st.sampled_from(
-                    ["\0", "nan", "-inf", "1e999", "9" * 5000, "E high", "submit", "across_jobs"]
+                    [
+                        "\0",
+                        "nan",
+                        "-inf",
+                        "1e999",
+                        "9" * 5000,
+                        "E high",
+                        "submit",
+                        "across_jobs",
+                        "size_99_9999",
+                        "0.1",
+                    ]
                 ),
             ),
         )

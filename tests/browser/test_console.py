@@ -312,6 +312,21 @@ class TestNewJob:
         expect(page.get_by_label("Name")).to_have_value("Wrong")
         expect(page.get_by_role("checkbox", name="Essay")).not_to_be_checked()
 
+    def test_fills_in_a_size_that_finds_a_difference(self, page: Page) -> None:
+        page.goto("/new")
+        self.fill(page, Model="simulated/sim-faithful", Judge="simulated/sim-judge")
+        page.get_by_text("How many do I need?").click()
+        self.fill(page, Difference="0.1", Iterations="3")
+        page.get_by_label("Difference").press("Enter")
+        sizes = page.get_by_role("region", name="Sizes that find the difference")
+        expect(sizes.get_by_role("row", name="This job")).to_contain_text("6 × 3")
+        assert barriers(page) == []
+        page.set_viewport_size(NARROW)
+        assert overflow(page) == 0
+        sizes.get_by_role("button", name="Use 6 instructions and 1 iteration").click()
+        expect(sizes.get_by_role("row", name="This job")).to_contain_text("6 × 1")
+        expect(page.locator("#iterations")).to_have_value("1")
+
     def test_submits_what_was_planned_and_only_that(self, page: Page, stack: Stack) -> None:
         page.goto("/new")
         self.fill(page, Name="Planned", Model="simulated/sim-faithful", Judge="simulated/sim-judge")

@@ -18,6 +18,7 @@ ROWS = {"persona": ("id", "description", "traits"), "model": ("model", "temperat
 """What can be filled in several times, and the parts of each."""
 NUMBERS = {"iterations": int, "seed": int}
 BUDGET = {"usd": float, "calls": int, "tokens": int}
+DETECT = {"difference": float, "power": float, "metric": str}
 CHOICES = {"priority": "normal", "execution": "direct"}
 """Choices that stand in the body as they are, and what they are unless chosen otherwise."""
 REUSE = ("judging", "generation")
@@ -49,6 +50,10 @@ class Typed:
         """Everything that is ticked of a field."""
         return self._values.get(name, [])
 
+    def with_all(self, values: Mapping[str, list[str]]) -> "Typed":
+        """The same with other values of some fields."""
+        return Typed({**self._values, **values})
+
     def rows(self, kind: str) -> int:
         """How many rows of a kind to show: those up to the last that is filled in, and some to spare."""
         filled = [n for n in range(MOST_ROWS) if any(self.row(kind, n).values())]
@@ -69,6 +74,7 @@ class JobForm:
 
     Attributes:
         body: A job's body, as ``POST /v1/jobs`` takes it. A number that is none stays text, which is refused there.
+        detect: A difference that its plan is asked for, as ``POST /v1/jobs/plan`` takes it; ``None`` if it is not.
         instructions: How many instructions there are to choose from.
     """
 
@@ -82,6 +88,7 @@ class JobForm:
         self._put("tasks", typed.all("task"), "task")
         self._models()
         self._choices()
+        self.detect = self._detect()
 
     def errors(self, found: Iterable[FieldError]) -> dict[str, list[FieldError]]:
         """What is wrong, by field; under the empty name what belongs to none."""
@@ -158,6 +165,17 @@ class JobForm:
         )
         self._places |= {f"/reuse/{name}": f"reuse_{name}" for name in REUSE}
 
+    def _detect(self) -> Json | None:
+        self._places |= {f"/detect/{name}": f"detect_{name}" for name in DETECT} | {
+            "/detect": "detect_difference"
+        }
+        found = {
+            name: number_of(text, kind)
+            for name, kind in DETECT.items()
+            if (text := self.typed.text(f"detect_{name}"))
+        }
+        return found if "difference" in found else None
+
 
 def traits(text: str) -> dict[str, str]:
     """``"E high, A low"`` as level by dimension; a part that is none is passed on, to be refused by name."""
@@ -168,7 +186,7 @@ def traits(text: str) -> dict[str, str]:
     return found
 
 
-def number_of(text: str, kind: type[int] | type[float]) -> Any:
+def number_of(text: str, kind: type[int] | type[float] | type[str]) -> Any:
     """A number, or the text that is none."""
     try:
         return kind(text)

@@ -19,7 +19,7 @@ from app.api.http.pages import page
 from app.api.http.problems import ProblemError, field_error
 from app.api.providers.model_routes import keep_check_rate
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.jobs.request import JobIn, ModelIn
+from app.domain.jobs.request import JobIn, ModelIn, PlanIn
 from app.domain.keys.api_key import Scope
 from app.domain.providers.contract import CheckedRole
 from app.llm.connections.connections import Connections
@@ -62,11 +62,15 @@ CALLS = re.compile(r"[1-9][0-9]{0,11}")
 """How many calls the plan named that was seen, if they have to be confirmed."""
 
 
+SIZE = re.compile(r"size_(?P<wordings>[1-9][0-9]?)_(?P<iterations>[1-9][0-9]{0,3})")
+"""A button of a size that a plan named."""
+
+
 @router.post("/new")
 @needs(Scope.SUBMIT)
 async def build(request: Request, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> Response:
     """The plan of what was typed, or what is wrong with it; or the job, if its plan was seen."""
-    typed = await typed_by(request)
+    typed = _sized(await typed_by(request))
     form = JobForm(typed, len(services.instrument.instructions))
     if typed.text("action") == "check":
         return await _shown(services, tenant, typed, checks=await _checked(services, caller, form.body))
@@ -74,15 +78,16 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
     is_seen = typed.text("action") == "submit" and typed.text("planned") == version
     if is_seen and CALLS.fullmatch(typed.text("confirm_calls")):
         form.body["confirm_calls"] = int(typed.text("confirm_calls"))
+    asked = form.body if form.detect is None else form.body | {"detect": form.detect}
     try:
-        job = JobIn.model_validate(form.body)
         if is_seen:
-            key = typed.text("key")
+            job, key = JobIn.model_validate(form.body), typed.text("key")
             return await _submitted(services, caller, job, form.body, key if KEY.fullmatch(key) else None)
-        plan = await plan_job(services.planning, tenant, job, request.is_disconnected)
+        wanted = PlanIn.model_validate(asked)
+        plan = await plan_job(services.planning, tenant, wanted, request.is_disconnected, wanted.detect)
     except ValidationError as error:
         found: Sequence[FieldError] = [
-            field_error({**each, "loc": ("body", *each["loc"])}, form.body, JobIn) for each in error.errors()
+            field_error({**each, "loc": ("body", *each["loc"])}, asked, PlanIn) for each in error.errors()
         ]
     except InvalidJobError as error:
         found = error.errors
@@ -134,6 +139,16 @@ async def _findings(services: Services, caller: Caller, role: CheckedRole, descr
     except (ProblemError, SpendingCapError) as error:
         return [{"good": False, "text": f"{getattr(error, 'detail', error)}."}]
     return [finding.model_dump() for finding in found.findings]
+
+
+def _sized(typed: Typed) -> Typed:
+    """What was typed, with the numbers of instructions and iterations whose button was pressed, if one was."""
+    size = SIZE.fullmatch(typed.text("action"))
+    if size is None:
+        return typed
+    return typed.with_all(
+        {"instruction": [str(n) for n in range(int(size["wordings"]))], "iterations": [size["iterations"]]}
+    )
 
 
 def _version(body: Json) -> str:
