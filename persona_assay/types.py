@@ -1060,7 +1060,12 @@ class DimensionAnswer(TypedDict):
     """A built-in dimension."""
 
     id: str
+    label: str
+    """Its name for people."""
+    in_words: dict[str, str]
+    """What having each level is called, the lowest level first."""
     name: str
+    """Its word in the scoring prompt, which need not name its high end."""
     minimum: int
     maximum: int
     levels: list[str]
@@ -1123,6 +1128,20 @@ class DimensionIn(TypedDict):
     """Interview questions; the questionnaire needs them."""
     essay_context: NotRequired[str | None]
     """The essay's scenario; the essay task needs it."""
+    label: NotRequired[str | None]
+    """What people are shown as its name; `name` unless given. In no prompt."""
+    level_words: NotRequired[Mapping[str, str]]
+    """What levels mean, by level, where their names do not say it. In no prompt."""
+
+
+class DimensionInWords(TypedDict):
+    """How people are shown a dimension."""
+
+    id: str
+    label: str
+    """Its name for people."""
+    in_words: dict[str, str]
+    """What having each level is called, the lowest level first."""
 
 
 class Diversity(TypedDict):
@@ -1754,6 +1773,7 @@ class JudgedResponse(TypedDict):
     """Stable over retries."""
     model: str
     persona: str
+    """Its id."""
     levels: dict[str, str]
     """The persona's, by dimension on which this response is judged."""
     task: str
@@ -1786,6 +1806,10 @@ class JudgedResponse(TypedDict):
     """The mean over the judges that gave a score."""
     reused: ReplyOrigin | None
     """Which job's text it is, if no call was made for it."""
+    persona_description: str
+    """The persona's. Untrusted text."""
+    persona_traits: list[str]
+    """All of the persona's traits in words, such as `high in extraversion`."""
 
 
 class JudgesDistances(TypedDict):
@@ -2151,6 +2175,8 @@ class Trait(TypedDict):
 
     dimension: str
     level: str
+    words: str
+    """For people."""
 
 
 class PersonaAnswer(TypedDict):
@@ -2158,6 +2184,7 @@ class PersonaAnswer(TypedDict):
 
     id: str
     description: str
+    """Untrusted text."""
     traits: list[Trait]
     sets: list[str]
 
@@ -2175,6 +2202,15 @@ class PersonaGenerationResult(TypedDict):
     error: str | None
     """What is missing, and why."""
     diversity: Diversity | None
+
+
+class PersonaInWords(TypedDict):
+    """Who a persona is."""
+
+    id: str
+    description: str
+    """Untrusted text."""
+    traits: list[Trait]
 
 
 class PersonaList(TypedDict):
@@ -2584,6 +2620,10 @@ class Results(TypedDict):
     completeness_reasons: NotRequired[list[str]]
     """Why it is `partial`, each `code: words`: `calls_missing`, `cells_without_figure`, `personas_without_score`. Missing in results from before."""
     simulated: bool
+    personas: NotRequired[list[PersonaInWords]]
+    """Who the job's personas are, by the ids that cells have."""
+    dimensions: NotRequired[list[DimensionInWords]]
+    """How people are shown the dimensions of the cells."""
     cells: list[CellResult]
     totals: list[TotalResult]
     judges: list[JudgeResult]

@@ -27,6 +27,7 @@ from app.instruments.forms import (
     SegmentationFile,
     TasksFile,
 )
+from app.instruments.labels import labelled
 
 _FormT = TypeVar("_FormT", bound=BaseModel)
 
@@ -90,7 +91,10 @@ def read_atomic(root: Traversable, version: str | None) -> AtomicInstrument:
         InstrumentError: If there is no such version, or a file is missing or not valid.
     """
     source = Source(root, "atomic", version)
-    dimensions = source.read("dimensions.yaml", DimensionsFile).to_domain()
+    dimensions = {
+        id_: labelled(dimension)
+        for id_, dimension in source.read("dimensions.yaml", DimensionsFile).to_domain().items()
+    }
     personas = source.read("personas.yaml", PersonasFile, context=dimensions)
     instructions = source.read("instructions.yaml", InstructionsFile).instructions
     tasks = source.read("tasks.yaml", TasksFile)

@@ -21,6 +21,7 @@ from app.reports.subprocess_file import made_apart
 from app.reports.views.cards import Card, make_card
 from app.reports.views.coefficients import coefficients
 from app.reports.views.distributions import distributions
+from app.reports.views.in_words import InWords
 from app.reports.views.leaderboard import Leaderboard, leaderboards
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import PersonaScores, persona_scores, score_step
@@ -102,10 +103,10 @@ async def html_report(
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
     """
     found = await asyncio.to_thread(Results.read, results)
-    level_bounds = LevelBounds.of(found.cells)
+    level_bounds, words = LevelBounds.of(found.cells), InWords.of(found)
     sample = ResponseSample(_texts(found))
     async for response in responses:
-        sample.add(make_card(response, level_bounds))
+        sample.add(make_card(response, level_bounds, words))
         if sample.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
     among = [] if baselines is None else await asyncio.to_thread(leaderboards, found, baselines)
@@ -129,17 +130,18 @@ def render(material: Material) -> bytes:
 
 
 def _page(results: Results, material: Material) -> bytes:
-    level_bounds, sample = LevelBounds.of(results.cells), material.sample
+    level_bounds, words, sample = LevelBounds.of(results.cells), InWords.of(results), material.sample
     styles, script = style_sheet(FOLDER, "report.css"), source(FOLDER, "report.js")
     summary = Summary(results, level_bounds)
     models = summary.models()
     gym = persona_scores(results)
     figures = _figures(results, level_bounds, models, gym, material)
-    heat = _heat(results, summary, models)
+    heat = _heat(results, summary, models, words)
     taken = sum(len(part.encode()) for part in (heat, *figures.values()))
     cards = _fitting(sample.by_importance(), RESPONSE_BYTES - taken)
     page = _template("report.html.j2").render(
         results=results,
+        words=words,
         policy=_policy(styles, script),
         styles=Markup(styles),  # noqa: S704 - our own files
         script=Markup(script),  # noqa: S704
@@ -186,7 +188,7 @@ def _doubtful(results: Results, models: Sequence[ModelRow], gym: PersonaScores |
     return too_little_of(results, [row.model for row in models if row.acc_atom is not None], ACC_ATOM)
 
 
-def _heat(results: Results, summary: Summary, models: Sequence[ModelRow]) -> Markup:
+def _heat(results: Results, summary: Summary, models: Sequence[ModelRow], words: InWords) -> Markup:
     """The models' heat maps, each of as many rows as there is room for."""
     tasks = min(HEAT_TASKS, len({cell.task for cell in results.cells}))
     columns = (tasks + 1) * len(HEAT_METRICS) * max(1, len(models))
@@ -194,7 +196,7 @@ def _heat(results: Results, summary: Summary, models: Sequence[ModelRow]) -> Mar
     maps = summary.heat_maps((row.model for row in models), rows)
     # The template escapes what it is given; its result must not be escaped again.
     page = _template("sections/heat_map.html.j2")
-    return Markup(page.render(heat_maps=maps, heat_metrics=HEAT_METRICS, job=results.job))  # noqa: S704
+    return Markup(page.render(heat_maps=maps, heat_metrics=HEAT_METRICS, job=results.job, words=words))  # noqa: S704
 
 
 def _figures(
@@ -209,7 +211,7 @@ def _figures(
     from app.reports.figures import plots  # noqa: PLC0415
     from app.reports.figures.plot import inline_svg  # noqa: PLC0415
 
-    labels = [row.model for row in models]
+    labels, words = [row.model for row in models], InWords.of(results)
     varying = varying_cells(results.cells) if material.distances else []
     found = [
         plots.models_plot(models),
@@ -217,10 +219,10 @@ def _figures(
         *map(plots.published_plot, material.among),
         plots.scores_plot(distributions(results.cells, level_bounds, labels)),
         *(
-            plots.cells_plot(results.cells, level_bounds, label, f"cells-{n}")
+            plots.cells_plot(results.cells, level_bounds, label, words, f"cells-{n}")
             for n, label in enumerate(labels[:CELL_PLOTS], 1)
         ),
-        plots.runs_plot(run_matrices(varying, material.distances)),
+        plots.runs_plot(run_matrices(varying, material.distances), words),
     ]
     # Our own drawing; what it contains of others' texts is escaped in it.
     return {plot.name: Markup(inline_svg(plot)) for plot in found if plot is not None}  # noqa: S704

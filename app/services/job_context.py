@@ -1,16 +1,19 @@
 """A job's specification and plan, read once and cached because they never change."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import jobs
+from app.domain.instruments.dimension import Dimension
 from app.domain.jobs.plan import Cell, cells_of
 from app.domain.jobs.specification import JobSpec
 from app.domain.personagym.specification import GymSpec
+from app.instruments.labels import labelled
 
 _CODEC = TypeAdapter(JobSpec)
 REMEMBERED_JOBS = 64
@@ -23,8 +26,9 @@ def encode_spec(spec: JobSpec) -> dict[str, Any]:
 
 
 def decode_spec(encoded: dict[str, Any]) -> JobSpec:
-    """The specification that :func:`encode_spec` wrote."""
-    return _CODEC.validate_python(encoded)
+    """The specification that :func:`encode_spec` wrote, and the display names that it had not in earlier releases."""
+    spec: JobSpec = _CODEC.validate_python(encoded)
+    return replace(spec, dimensions=tuple(map(labelled, spec.dimensions)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,11 @@ class JobContext:
     spec: JobSpec
     cells: tuple[Cell, ...]
     traceparent: str | None = None
+
+    @property
+    def dimensions(self) -> Sequence[Dimension]:
+        """Those on which its responses are judged."""
+        return list({each.id: each for cell in self.cells for each in cell.dimensions}.values())
 
     @property
     def gym(self) -> GymSpec:

@@ -32,6 +32,8 @@ RESPONSE: dict[str, Any] = {
     "question": None,
     "grades": (),
     "reused": None,
+    "persona_description": "someone",
+    "persona_traits": (),
 }
 
 

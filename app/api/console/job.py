@@ -32,6 +32,7 @@ from app.domain.jobs.request import BudgetIn
 from app.domain.jobs.status import RESUMABLE, RETRIABLE, JobStatus
 from app.domain.keys.api_key import Scope
 from app.domain.results.contract import Results
+from app.reports.views.in_words import InWords
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import persona_scores
 from app.reports.views.summary import Summary
@@ -171,7 +172,7 @@ async def _results(services: Services, tenant: str, job_id: str, *, seconds: flo
 async def _shown(results: str | None) -> Json:
     """What the template of a job's results shows."""
     if results is None:
-        return {"results": None, "models": [], "weakest": [], "gym": None}
+        return {"results": None, "models": [], "weakest": [], "gym": None, "words": None}
     return await asyncio.to_thread(_summarized, results)
 
 
@@ -183,4 +184,5 @@ def _summarized(document: str) -> Json:
         "models": found.models(),
         "weakest": found.weakest_cells(WEAKEST_CELLS),
         "gym": persona_scores(results),
+        "words": InWords.of(results),
     }

@@ -10,9 +10,11 @@ from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
+from app.domain.instruments.contract import DimensionInWords
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.keys.api_key import Scope
 from app.reports.views.cards import make_card
+from app.reports.views.in_words import InWords
 from app.reports.views.level_bounds import LevelBounds
 from app.services.job_context import JobContext
 from app.services.jobs.view import find_job, show_job
@@ -77,7 +79,8 @@ async def browse(
 
 def _page(found: Iterable[JudgedResponse], context: JobContext, **shown: Any) -> Response:
     level_bounds = _level_bounds(context)
-    cards = [make_card(response, level_bounds) for response in found]
+    words = InWords((), map(DimensionInWords.of, context.dimensions))
+    cards = [make_card(response, level_bounds, words) for response in found]
     return page("responses.html.j2", cards=cards, **shown)
 
 

@@ -14,7 +14,6 @@ from app.domain.instruments.contract import (
     PersonaList,
     TaskAnswer,
     TaskList,
-    Trait,
 )
 from app.domain.keys.api_key import Scope
 from app.domain.personagym.prompts import rubric_outline
@@ -35,10 +34,9 @@ async def personas(services: ServicesDep) -> PersonaList:
     catalog = services.submission.catalog
     sets = {name: list(ids) for name, ids in catalog.persona_sets.items()}
     data = [
-        PersonaAnswer(
-            id=persona.id,
-            description=persona.description,
-            traits=[Trait(dimension=each.dimension, level=each.level) for each in persona.traits],
+        PersonaAnswer.of(
+            persona,
+            catalog.dimensions.values(),
             sets=[name for name, ids in sets.items() if persona.id in ids],
         )
         for persona in catalog.personas.values()
@@ -74,8 +72,8 @@ async def tasks(services: ServicesDep) -> TaskList:
         for task in gym.tasks.values()
     ]
     dimensions = [
-        DimensionAnswer(
-            id=dimension.id,
+        DimensionAnswer.of(
+            dimension,
             name=dimension.name,
             minimum=dimension.scale.minimum,
             maximum=dimension.scale.maximum,

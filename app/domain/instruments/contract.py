@@ -1,10 +1,13 @@
 """Built-in personas, tasks and dimensions as clients are shown them."""
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
 from app.domain.contract import Answer, Number
+from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.persona import Persona, traits_in_words
 
 
 class Trait(Answer):
@@ -12,14 +15,36 @@ class Trait(Answer):
 
     dimension: str
     level: str
+    words: str = Field(description="For people.", examples=["low in emotional stability (neurotic)"])
 
 
-class PersonaAnswer(Answer):
-    """A built-in persona."""
+class PersonaInWords(Answer):
+    """Who a persona is."""
 
     id: str
-    description: str
+    description: str = Field(description="Untrusted text.")
     traits: list[Trait]
+
+    @classmethod
+    def of(cls, persona: Persona, dimensions: Iterable[Dimension], **others: Any) -> Self:
+        """A persona's.
+
+        Args:
+            persona: The persona.
+            dimensions: Those of its traits, among others.
+            others: What else there is to tell of it.
+        """
+        words = traits_in_words(persona, dimensions)
+        traits = [
+            Trait(dimension=trait.dimension, level=trait.level, words=said)
+            for trait, said in zip(persona.traits, words, strict=True)
+        ]
+        return cls(id=persona.id, description=persona.description, traits=traits, **others)
+
+
+class PersonaAnswer(PersonaInWords):
+    """A built-in persona."""
+
     sets: list[str]
 
 
@@ -31,11 +56,32 @@ class PersonaList(Answer):
     instructions: list[str]
 
 
-class DimensionAnswer(Answer):
-    """A built-in dimension."""
+class DimensionInWords(Answer):
+    """How people are shown a dimension."""
 
     id: str
-    name: str
+    label: str = Field(description="Its name for people.", examples=["emotional stability"])
+    in_words: dict[str, str] = Field(
+        description="What having each level is called, the lowest level first.",
+        examples=[{"low": "low in emotional stability (neurotic)", "high": "high in emotional stability"}],
+    )
+
+    @classmethod
+    def of(cls, dimension: Dimension, **others: Any) -> Self:
+        """A dimension's.
+
+        Args:
+            dimension: The dimension.
+            others: What else there is to tell of it.
+        """
+        in_words = {level: dimension.trait_in_words(level) for level in dimension.scale.levels}
+        return cls(id=dimension.id, label=dimension.display_name, in_words=in_words, **others)
+
+
+class DimensionAnswer(DimensionInWords):
+    """A built-in dimension."""
+
+    name: str = Field(description="Its word in the scoring prompt, which need not name its high end.")
     minimum: int
     maximum: int
     levels: list[str]

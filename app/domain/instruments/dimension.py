@@ -4,6 +4,10 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
+_DEGREES = frozenset(
+    ("lowest", "very low", "low", "neutral", "medium", "moderate", "average", "high", "very high", "highest")
+)
+"""Levels of which one can say "high in …"; others are words of their own."""
 OPTION = re.compile(r"(?<!\S)(\d{1,4})\)\s*(.*?)\s*(?=(?<!\S)\d{1,4}\)|$)", re.DOTALL)
 """An option of a dimension: its number and its words."""
 
@@ -95,6 +99,9 @@ class Dimension:
         options: The answer options exactly as the judge reads them.
         questions: Interview questions of the questionnaire task; empty where there are none.
         essay_context: The essay task's scenario; ``None`` where there is none.
+        label: What people are shown as its name; empty where that is ``name``. In no prompt.
+        level_words: What each level means, such as ``"introverted"``, in the scale's order, empty where nothing is said;
+            or none at all. In no prompt.
     """
 
     id: str
@@ -103,6 +110,32 @@ class Dimension:
     options: str
     questions: tuple[str, ...] = ()
     essay_context: str | None = None
+    label: str = ""
+    level_words: tuple[str, ...] = ()
+
+    @property
+    def display_name(self) -> str:
+        """What people are shown as its name, for example ``"emotional stability"`` of ``neuroticism``."""
+        return self.label or self.name
+
+    def level_in_words(self, level: str) -> str:
+        """A level where it is chosen, for example ``"low (neurotic)"``."""
+        word = self._word(level)
+        return f"{level} ({word})" if word else level
+
+    def trait_in_words(self, level: str) -> str:
+        """A persona's trait, for example ``"low in emotional stability (neurotic)"`` or ``"politics: progressive"``.
+
+        What the highest level means is left out: the display name says it.
+        """
+        if level not in _DEGREES:
+            return f"{self.display_name}: {level}"
+        word = "" if level == self.scale.levels[-1] else self._word(level)
+        return f"{level} in {self.display_name}" + (f" ({word})" if word else "")
+
+    def _word(self, level: str) -> str:
+        levels = self.scale.levels
+        return self.level_words[levels.index(level)] if self.level_words and level in levels else ""
 
     @property
     def option_labels(self) -> dict[int, str]:

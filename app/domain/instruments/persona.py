@@ -1,7 +1,9 @@
 """Personas: whom a model is told to be, and at which level of which dimensions that person stands."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from app.domain.instruments.dimension import Dimension
 
 MAX_PERSONAS = 10_000
 """A job's, those of its sets included, and a set's; they are numbered by two-byte integers."""
@@ -40,3 +42,14 @@ class Persona:
     id: str
     description: str
     traits: tuple[Trait, ...] = ()
+
+
+def traits_in_words(persona: Persona, dimensions: Iterable[Dimension]) -> tuple[str, ...]:
+    """Each of a persona's traits as people read it, for example ``"low in emotional stability (neurotic)"``.
+
+    Args:
+        persona: The persona.
+        dimensions: Those of its traits, among others.
+    """
+    known = {dimension.id: dimension for dimension in dimensions}
+    return tuple(known[trait.dimension].trait_in_words(trait.level) for trait in persona.traits)

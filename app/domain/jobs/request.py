@@ -115,6 +115,17 @@ class DimensionIn(Body):
         default_factory=list, max_length=200, description="Interview questions; the questionnaire needs them."
     )
     essay_context: Prose | None = Field(None, description="The essay's scenario; the essay task needs it.")
+    label: Line | None = Field(
+        None,
+        description="What people are shown as its name; `name` unless given. In no prompt.",
+        examples=["political attitude"],
+    )
+    level_words: dict[Line, Line] = Field(
+        default_factory=dict,
+        max_length=11,
+        description="What levels mean, by level, where their names do not say it. In no prompt.",
+        examples=[{"low": "introverted", "high": "extraverted"}],
+    )
 
 
 class ModelIn(Body):

@@ -200,6 +200,9 @@ class _Resolver:
             if len(set(own.levels)) != len(own.levels):
                 self._fail(f"/dimensions/{n}/levels", "the levels must have different names")
                 continue
+            for level in (level for level in own.level_words if level not in own.levels):
+                pointer = f"/dimensions/{n}/level_words/{escape_pointer(level)}"
+                self._fail(pointer, f"{level!r} is none of the dimension's levels: {', '.join(own.levels)}")
             try:
                 found[own.id] = _dimension(own)
             except ValueError as error:
@@ -476,15 +479,20 @@ def _trait_problems(persona: Persona, dimensions: Mapping[str, Dimension]) -> It
     for id_, level in ((trait.dimension, trait.level) for trait in persona.traits):
         dimension = dimensions.get(id_)
         if dimension is None:
-            yield id_, f"unknown dimension {id_!r}; known: {', '.join(dimensions)}"
+            known = ", ".join(f"{own} ({each.display_name})" for own, each in dimensions.items())
+            yield id_, f"unknown dimension {id_!r}; known: {known}"
         elif level not in dimension.scale.levels:
-            levels = ", ".join(dimension.scale.levels)
+            levels = ", ".join(map(dimension.level_in_words, dimension.scale.levels))
             yield id_, f"dimension {id_!r} has no level {level!r}; its levels: {levels}"
 
 
 def _dimension(own: DimensionIn) -> Dimension:
     scale = Scale(own.scale.minimum, own.scale.maximum, tuple(own.levels), own.scale.not_applicable)
-    return Dimension(own.id, own.name, scale, own.options, tuple(own.questions), own.essay_context)
+    words = tuple(own.level_words.get(level, "") for level in scale.levels) if own.level_words else ()
+    questions = tuple(own.questions)
+    return Dimension(
+        own.id, own.name, scale, own.options, questions, own.essay_context, own.label or "", words
+    )
 
 
 def at_temperature_zero(judge: Model) -> Model:

@@ -145,7 +145,7 @@ class JudgedResponse:
 
     id: Annotated[str, Field(description="Stable over retries.")]
     model: str
-    persona: str
+    persona: Annotated[str, Field(description="Its id.")]
     levels: Annotated[
         dict[str, str], Field(description="The persona's, by dimension on which this response is judged.")
     ]
@@ -193,6 +193,11 @@ class JudgedResponse:
     score: Annotated[float | None, Field(description="The mean over the judges that gave a score.")]
     reused: Annotated[
         ReplyOrigin | None, Field(description="Which job's text it is, if no call was made for it.")
+    ]
+    persona_description: Annotated[str, Field(description="The persona's. Untrusted text.")]
+    persona_traits: Annotated[
+        tuple[str, ...],
+        Field(description="All of the persona's traits in words, such as `high in extraversion`."),
     ]
 
 

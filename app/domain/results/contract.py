@@ -16,6 +16,7 @@ from pydantic.config import JsonDict
 from pydantic_core import to_json
 
 from app.domain.contract import Answer, Completeness
+from app.domain.instruments.contract import DimensionInWords, PersonaInWords
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.stepwise_json import SHORT_CHARACTERS, parse_document
@@ -402,6 +403,7 @@ class PreparationAsks(Answer):
 
 
 _LONG: dict[str, type[BaseModel]] = {
+    "personas": PersonaInWords,
     "cells": CellResult,
     "totals": TotalResult,
     "persona_scores": PersonaResult,
@@ -421,6 +423,12 @@ class Results(BaseModel):
         " `personas_without_score`. Missing in results from before.",
     )
     simulated: bool
+    personas: list[PersonaInWords] = Field(
+        default_factory=list, description="Who the job's personas are, by the ids that cells have."
+    )
+    dimensions: list[DimensionInWords] = Field(
+        default_factory=list, description="How people are shown the dimensions of the cells."
+    )
     cells: list[CellResult]
     totals: list[TotalResult]
     judges: list[JudgeResult]
@@ -482,7 +490,7 @@ class Results(BaseModel):
             return cls.model_validate_json(document)
         parsed = parse_document(document)
         for name, model in _LONG.items():
-            elements = parsed[name]
+            elements = parsed.get(name, [])
             # In place: the list as JSON and as models at once takes a third more.
             for index, element in enumerate(elements):
                 elements[index] = model.model_validate(element)

@@ -71,7 +71,9 @@ class _VerdictRows:
             self._responses.append(response)
             times = max(1, rows // max(1, len(response.units)))  # that each sentence is there
             self._characters += times * len(response.text or "") + len(response.thoughts or "")
-            self._characters += rows * (len(response.item.text) + len(response.error or ""))
+            self._characters += rows * (
+                len(response.item.text) + len(response.error or "") + len(response.persona_description)
+            )
 
     def batch(self) -> pa.RecordBatch:
         """The rows as Arrow has them."""
@@ -119,6 +121,8 @@ class _VerdictRows:
             response.item.text,
             dimension,
             None if dimension is None else response.levels[dimension],
+            response.persona_description,
+            response.persona_traits,
         )
         return self._asked.setdefault(asked, len(self._asked))
 

@@ -55,6 +55,8 @@ class Asked(NamedTuple):
         item_text: The question or context.
         dimension: The dimension's id.
         level: The persona's level on it.
+        description: The persona's.
+        traits: The persona's in words.
     """
 
     model: str
@@ -64,6 +66,8 @@ class Asked(NamedTuple):
     item_text: str
     dimension: str | None
     level: str | None
+    description: str
+    traits: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,9 @@ def _from(source: Source) -> Callable[..., Column]:
 _asked, _response, _first_row, _unit, _verdict = map(
     _from, (Source.ASKED, Source.RESPONSE, Source.FIRST_ROW, Source.UNIT, Source.VERDICT)
 )
+
+DESCRIPTION = "The persona's words in the instructions."
+TRAITS = "The persona's traits in words, with semicolons between them; empty where it has none."
 
 VERDICT_COLUMNS = (
     _asked("model", _TEXT, "Label of the evaluated model."),
@@ -180,6 +187,8 @@ VERDICT_COLUMNS = (
     _verdict("finish_reason", _TEXT, "Why the judge's reply ended; missing where there is none."),
     _verdict("thoughts", _TEXT, "What the judge thought before; missing if nothing is known of that."),
     _verdict("error", _TEXT, "Code and words of the judge's last call, where none was answered."),
+    _asked("persona_description", _TEXT, DESCRIPTION, "description"),
+    _asked("persona_traits", _TEXT, TRAITS, lambda a: "; ".join(a.traits)),
 )
 """One row for each verdict, and for each PersonaGym grade one without dimension and sentence. A response without a sentence (failed, empty) and a sentence without a verdict keep a
 row for each dimension on which they were to be judged, with the fields that do not exist missing."""
@@ -230,6 +239,10 @@ def _metric(name: str, path: str, value: str, prefix: str = "") -> tuple[Column,
     )
 
 
+_PERSONA_COLUMNS = (
+    _record("persona_description", _TEXT, DESCRIPTION),
+    _record("persona_traits", _TEXT, TRAITS),
+)
 _INTERVAL_MEANINGS = {
     "ci95": "the 95 % interval: of a cell over runs, of a total over personas like these",
     "ci95_runs": "that over the runs of these cells alone",
@@ -318,6 +331,8 @@ CELL_COLUMNS = (
         for field in ("ci95", "ci95_wordings")
         for column in _interval(f"{COMPOSITE}_{field}", f"corrected.{COMPOSITE}.{field}", field)
     ),
+    *_PERSONA_COLUMNS,
+    _record("trait", _TEXT, "Dimension and level in words, such as: low in emotional stability (neurotic)."),
 )
 """One row for each cell of the results document."""
 
@@ -365,6 +380,7 @@ PERSONA_SCORE_COLUMNS = (
         for name in RESPONSE_STATUSES
     ),
     _record("scope", _TEXT, "What the score covers: task, or persona for the PersonaScore over all tasks."),
+    *_PERSONA_COLUMNS,
 )
 """One row for each model, persona and PersonaGym task, followed by one for the PersonaScore over the tasks."""
 
@@ -405,9 +421,30 @@ class Table:
     records: Callable[[Results], Iterable[Record]]
 
 
+def _personas(results: Results) -> dict[str, dict[str, str]]:
+    """The columns of each persona, by its id."""
+    return {
+        each.id: {
+            "persona_description": each.description,
+            "persona_traits": "; ".join(trait.words for trait in each.traits),
+        }
+        for each in results.personas
+    }
+
+
+def _cells(results: Results) -> Iterator[Record]:
+    personas, in_words = _personas(results), {each.id: each.in_words for each in results.dimensions}
+    for cell in results.cells:
+        trait = in_words.get(cell.dimension, {}).get(cell.level)
+        known = {name: getattr(cell, name) for name in cell.model_fields_set}
+        yield {**known, **personas.get(cell.persona, {}), "trait": trait}
+
+
 def _persona_scores(results: Results) -> Iterator[Record]:
+    personas = _personas(results)
     for one in results.persona_scores:
         whose = {"model": one.model, "persona": one.persona, "simulated": results.simulated}
+        whose |= personas.get(one.persona, {})
         for id_, task in one.tasks.items():
             yield {**whose, "scope": "task", "task": id_, **dict(task)}
         yield {
@@ -448,7 +485,7 @@ def _judging_check(results: Results) -> Iterable[Record]:
 
 
 TABLES = {
-    "cells": Table(CELL_COLUMNS, lambda results: results.cells),
+    "cells": Table(CELL_COLUMNS, _cells),
     "totals": Table(TOTAL_COLUMNS, _totals),
     "persona_scores": Table(PERSONA_SCORE_COLUMNS, _persona_scores),
     "judging_check": Table(JUDGING_CHECK_COLUMNS, _judging_check),

@@ -8,6 +8,7 @@ from app.domain.results.contract import Results
 from app.reports.figures import plots
 from app.reports.figures.plot import Plot, png, svg
 from app.reports.views.distributions import distributions
+from app.reports.views.in_words import InWords
 from app.reports.views.leaderboard import ATOMIC, PERSONAGYM, leaderboards
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import persona_scores
@@ -51,7 +52,7 @@ def _plot(
     results: Results, name: str, model: str, distances: Sequence[Json], baselines: Baselines
 ) -> Plot | None:
     cells, level_bounds = results.cells, LevelBounds.of(results.cells)
-    summary = Summary(results, level_bounds)
+    summary, words = Summary(results, level_bounds), InWords.of(results)
 
     def published(paper: str) -> Plot | None:
         found = [each for each in leaderboards(results, baselines) if each.source.id == paper]
@@ -65,9 +66,9 @@ def _plot(
         "persona_scores": lambda: plots.persona_scores_plot(persona_scores(results)),
         "published": lambda: published(ATOMIC),
         "published_persona_scores": lambda: published(PERSONAGYM),
-        "heat_map": lambda: plots.heat_map_plot(summary.heat_maps([model])[0]),
+        "heat_map": lambda: plots.heat_map_plot(summary.heat_maps([model])[0], words),
         "scores": scores,
-        "cells": lambda: plots.cells_plot(cells, level_bounds, model),
-        "runs": lambda: plots.runs_plot(run_matrices(varying_cells(cells), distances)),
+        "cells": lambda: plots.cells_plot(cells, level_bounds, model, words),
+        "runs": lambda: plots.runs_plot(run_matrices(varying_cells(cells), distances), words),
     }
     return builders[name]()

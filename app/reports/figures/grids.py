@@ -12,6 +12,7 @@ from app.reports.figures.intervals import CHARACTER, WIDTH
 from app.reports.figures.palette import HEAT, Palette
 from app.reports.figures.plot import canvas, label
 from app.reports.figures.shares import Rect, boxes
+from app.reports.views.in_words import InWords
 from app.reports.views.run_matrices import RunMatrix
 from app.reports.views.summary import HEAT_METRICS, HeatMap, HeatRow
 from app.reports.views.summary import Figure as Value
@@ -22,10 +23,10 @@ _MIDDLE = "#191511"
 """Legible on the middle of the colours in both palettes, as the report's style sheet has it."""
 
 
-def draw_heat_map(found: HeatMap, palette: Palette) -> Figure:
+def draw_heat_map(found: HeatMap, words: InWords, palette: Palette) -> Figure:
     """Draws persona by task for one model, in the form of Table 5 (atomic paper)."""
     rows = [row for level in found.levels for row in level]
-    names = [*map(_name, rows), "all personas"]
+    names = [*(_name(row, words) for row in rows), "all personas"]
     groups = [row.groups for row in rows] + [found.total]
     height = _TOP + _ROW * len(groups) + 0.1
     left = 0.1 + CHARACTER * max(map(len, names))
@@ -42,15 +43,15 @@ def draw_heat_map(found: HeatMap, palette: Palette) -> Figure:
         axes.text(middle, -1.2, label(task.replace("_", " ")), ha="center", color=palette["ink"])
         for n, name in enumerate(HEAT_NAMES):
             x = place * len(HEAT_NAMES) + n + 0.5
-            words = name.replace("_atom", "")
-            axes.text(x, -0.25, words, ha="center", fontsize=7, color=palette["quiet"])
+            short = name.replace("_atom", "")
+            axes.text(x, -0.25, short, ha="center", fontsize=7, color=palette["quiet"])
     for y, name in enumerate(names):
         axes.text(-0.15, y + 0.5, name, ha="right", va="center", fontsize=8, color=palette["ink"])
     _heat(axes, [[value for group in row for value in group] for row in groups], palette)
     return figure
 
 
-def draw_runs(matrices: Sequence[RunMatrix], palette: Palette) -> Figure:
+def draw_runs(matrices: Sequence[RunMatrix], words: InWords, palette: Palette) -> Figure:
     """Draws a square for each two runs of each cell."""
     side, top = (WIDTH - 0.3) / 4 - 0.2, 0.75
     figure = canvas(0.3 + (side + 0.2) * len(matrices), side + top + 0.1, palette)
@@ -64,12 +65,13 @@ def draw_runs(matrices: Sequence[RunMatrix], palette: Palette) -> Figure:
             if squares:
                 axes.add_patch(PathPatch(boxes(squares), facecolor=palette[role], linewidth=0))
         cell = matrix.cell
-        words = (
-            f"{cell.metrics['rc_atom'].value:.2f}  {cell.persona}".replace("-0", "−0"),
-            f"{cell.task.replace('_', ' ')} · {cell.dimension} {cell.level}",
+        lines = (
+            f"{cell.metrics['rc_atom'].value:.2f}".replace("-0", "−0")
+            + f"  {words.row(cell.persona, cell.dimension, cell.level)}",
+            cell.task.replace("_", " "),
             cell.model,
         )
-        for n, line in enumerate(words):
+        for n, line in enumerate(lines):
             axes.annotate(
                 label(line)[:34],
                 (0, 1),
@@ -82,11 +84,10 @@ def draw_runs(matrices: Sequence[RunMatrix], palette: Palette) -> Figure:
     return figure
 
 
-def _name(row: HeatRow) -> str:
-    if row.persona is None:
+def _name(row: HeatRow, words: InWords) -> str:
+    if row.persona is None or row.dimension is None:
         return label(f"all {row.level}")
-    told = row.persona == f"{row.dimension}-{row.level}"
-    return label(row.persona if told else f"{row.persona} · {row.dimension} {row.level}")
+    return label(words.row(row.persona, row.dimension, row.level))
 
 
 def _heat(axes: Axes, rows: Sequence[Sequence[Value]], palette: Palette) -> None:

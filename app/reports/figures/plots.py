@@ -13,6 +13,7 @@ from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
 from app.reports.figures.shares import Line, draw_shares
 from app.reports.views.distributions import Bar, Distribution, cell_bars
+from app.reports.views.in_words import InWords
 from app.reports.views.leaderboard import PERSONAGYM, Leaderboard, LeaderboardRow
 from app.reports.views.level_bounds import LevelBound, LevelBounds
 from app.reports.views.persona_scores import PersonaScores
@@ -110,7 +111,7 @@ def scores_plot(groups: Sequence[tuple[LevelBound, Sequence[Distribution]]]) -> 
 
 
 def cells_plot(
-    cells: Sequence[CellResult], level_bounds: LevelBounds, model: str, name: str = "cells"
+    cells: Sequence[CellResult], level_bounds: LevelBounds, model: str, words: InWords, name: str = "cells"
 ) -> Plot | None:
     """How often each score was given in each of a model's cells; ``None`` without a score."""
     own = [cell for cell in cells if cell.model == model]
@@ -124,12 +125,9 @@ def cells_plot(
         return None
     rows = {key[:3] for key in bars}
     keys = sorted(_weakest(bars))
-    several = {
-        (group, persona) for group, persona, _ in keys if sum(k[:2] == (group, persona) for k in keys) > 1
-    }
     lines = [
         Line(
-            f"{persona} · {dimension}" if (group, persona) in several else persona,
+            f"{persona} · {words.dimension(dimension)}",
             group[1],
             [bars.get((group, persona, dimension, task), ()) for task in tasks],
         )
@@ -147,15 +145,15 @@ def cells_plot(
     return Plot(name, title, said, partial(draw_shares, panels, lines))
 
 
-def heat_map_plot(found: HeatMap) -> Plot:
+def heat_map_plot(found: HeatMap, words: InWords) -> Plot:
     """Persona by task for one model."""
     value = found.total[-1][1].value
     said = f"Overall ACC_atom: {_said(value)}. An asterisk marks a MEAN outside its persona’s level."
     title = f"Persona by task: {found.model}{f', {found.left_out}' if found.left_out else ''}"
-    return Plot("heat_map", title, said, partial(draw_heat_map, found))
+    return Plot("heat_map", title, said, partial(draw_heat_map, found, words))
 
 
-def runs_plot(matrices: Sequence[RunMatrix]) -> Plot | None:
+def runs_plot(matrices: Sequence[RunMatrix], words: InWords) -> Plot | None:
     """Run by run in the cells that vary most; ``None`` where there is none."""
     said = "; ".join(
         f"{m.cell.persona}, {m.cell.task}, {m.cell.model}: RC_atom {m.cell.metrics['rc_atom'].value:.2f}, "
@@ -163,7 +161,7 @@ def runs_plot(matrices: Sequence[RunMatrix]) -> Plot | None:
         for m in matrices
     )
     title = "Distances between runs in the cells with the lowest RC_atom"
-    return Plot("runs", title, said, partial(draw_runs, matrices)) if matrices else None
+    return Plot("runs", title, said, partial(draw_runs, matrices, words)) if matrices else None
 
 
 def _intervals(

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.judging.verdict import VerdictStatus
+from app.reports.views.in_words import InWords
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import score_share
 
@@ -16,6 +18,8 @@ CHARACTERS = 12_000
 """Characters of one response that are shown, judges' replies included."""
 SENTENCE_CHARACTERS = 1_200
 REPLY_CHARACTERS = 240
+DESCRIPTION_CHARACTERS = 400
+"""Of a persona's."""
 
 IN, BELOW, ABOVE, OUTSIDE, NONE = "in", "below", "above", "outside", "none"
 """Where a sentence stands to the persona's level; outside: which side is not known; none: no score."""
@@ -30,7 +34,7 @@ class Sentence:
         side: One of the constants above.
         severity: 1 to 3 where it is out of character, else 0.
         score: The judges' scores, for example ``"4"`` or ``"4·5"``; the reason in a word where there is none.
-        verdicts: Each judge's reply in words, a line each. Untrusted text.
+        verdicts: How the persona should be, and each judge's reply in words, a line each. Untrusted text.
         new_paragraph: Whether the response has a line break before it.
     """
 
@@ -65,6 +69,8 @@ class Card:
         id: The response's id.
         model: The model's label.
         persona: The persona's id.
+        description: The persona's. Untrusted text.
+        traits: The persona's in words.
         levels: The persona's level by dimension.
         task: The task's id.
         item: The item's id.
@@ -89,6 +95,8 @@ class Card:
     id: str
     model: str
     persona: str
+    description: str
+    traits: tuple[str, ...]
     levels: Mapping[str, str]
     task: str
     item: str
@@ -122,12 +130,12 @@ class Card:
         return math.inf if self.acc_atom is None else self.acc_atom
 
 
-def make_card(response: JudgedResponse, level_bounds: LevelBounds) -> Card:
+def make_card(response: JudgedResponse, level_bounds: LevelBounds, words: InWords) -> Card:
     """How a response is shown."""
     judged = bool(response.units) and (
         response.question is None or any(unit.verdicts for unit in response.units)
     )
-    shown = tuple(_sentences(response, level_bounds)) if judged else ()
+    shown = tuple(_sentences(response, level_bounds, words)) if judged else ()
     scored = [v for unit in response.units for v in unit.verdicts if v.in_character is not None]
     quoted = max(
         response.units, key=lambda unit: _quote_rank(unit, response.levels, level_bounds), default=None
@@ -136,6 +144,8 @@ def make_card(response: JudgedResponse, level_bounds: LevelBounds) -> Card:
         id=response.id,
         model=response.model,
         persona=response.persona,
+        description=_cut(response.persona_description, DESCRIPTION_CHARACTERS),
+        traits=response.persona_traits,
         levels=response.levels,
         task=response.task,
         item=response.item.id,
@@ -155,7 +165,7 @@ def make_card(response: JudgedResponse, level_bounds: LevelBounds) -> Card:
         grades=tuple(_grade(grade) for grade in response.grades),
         quote=None
         if quoted is None
-        else _sentence(quoted, response.levels, level_bounds, new_paragraph=False),
+        else _sentence(quoted, response.levels, level_bounds, words, new_paragraph=False),
         quote_rank=(0.0,) if quoted is None else _quote_rank(quoted, response.levels, level_bounds),
     )
 
@@ -166,7 +176,7 @@ def _grade(grade: ResponseGrade) -> CardGrade:
     return CardGrade(grade.judge, found, _cut(reasons, SENTENCE_CHARACTERS))
 
 
-def _sentences(response: JudgedResponse, level_bounds: LevelBounds) -> Iterator[Sentence]:
+def _sentences(response: JudgedResponse, level_bounds: LevelBounds, words: InWords) -> Iterator[Sentence]:
     text = response.text or ""
     left = CHARACTERS
     ends = [0, *(unit.span[1] for unit in response.units)]
@@ -175,6 +185,7 @@ def _sentences(response: JudgedResponse, level_bounds: LevelBounds) -> Iterator[
             unit,
             response.levels,
             level_bounds,
+            words,
             new_paragraph=unit.index > 0 and "\n" in text[end : unit.span[0]],
         )
         left -= len(sentence.text) + len(sentence.verdicts)
@@ -184,7 +195,12 @@ def _sentences(response: JudgedResponse, level_bounds: LevelBounds) -> Iterator[
 
 
 def _sentence(
-    unit: JudgedUnit, levels: Mapping[str, str], level_bounds: LevelBounds, *, new_paragraph: bool
+    unit: JudgedUnit,
+    levels: Mapping[str, str],
+    level_bounds: LevelBounds,
+    words: InWords,
+    *,
+    new_paragraph: bool,
 ) -> Sentence:
     worst = level_bounds.worst(unit, levels)
     scores = sorted({verdict.score for verdict in unit.verdicts if verdict.score is not None})
@@ -197,7 +213,7 @@ def _sentence(
         side=side,
         severity=severity,
         score="·".join(map(str, scores)) or _why_unscored(unit),
-        verdicts="\n".join(_in_words(verdict) for verdict in unit.verdicts),
+        verdicts="\n".join(_told(unit, levels, words)),
         new_paragraph=new_paragraph,
     )
 
@@ -226,10 +242,17 @@ def _why_unscored(unit: JudgedUnit) -> str:
     return min(status.value for status in statuses if status is not VerdictStatus.NOT_APPLICABLE)
 
 
-def _in_words(verdict: UnitVerdict) -> str:
+def _told(unit: JudgedUnit, levels: Mapping[str, str], words: InWords) -> Iterator[str]:
+    """For each dimension how the persona should be, then what each judge said."""
+    for dimension, verdicts in groupby(unit.verdicts, key=attrgetter("dimension")):
+        yield f"Persona: {words.trait(dimension, levels[dimension])}"
+        yield from map(_said, verdicts)
+
+
+def _said(verdict: UnitVerdict) -> str:
     found = verdict.status.value.replace("_", " ") if verdict.score is None else str(verdict.score)
     said = "" if verdict.raw is None else f" — “{_cut(verdict.raw, REPLY_CHARACTERS)}”"
-    return f"{verdict.judge} · {verdict.dimension}: {found}{said}"
+    return f"{verdict.judge}: {found}{said}"
 
 
 def _quote_rank(unit: JudgedUnit, levels: Mapping[str, str], level_bounds: LevelBounds) -> tuple[float, ...]:

@@ -195,7 +195,7 @@ async def _drawn(
 
 def dimensions_of_job(context: JobContext) -> list[Dimension]:
     """What a job's sentences are judged on, each dimension once."""
-    return list({each.id: each for cell in context.cells for each in cell.dimensions}.values())
+    return list(context.dimensions)
 
 
 def _asked_about(context: JobContext, wanted: LabellingRoundIn) -> str:

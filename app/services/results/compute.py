@@ -25,6 +25,7 @@ from app.db.results.result_queries import ResponseTally, ScoreRow, UnjudgedRespo
 from app.db.sets import sets
 from app.db.sets.sets import StoredPersonaSet
 from app.domain.contract import Completeness
+from app.domain.instruments.contract import DimensionInWords, PersonaInWords
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym, responses_per_run
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.order_check import order_of
@@ -242,6 +243,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         completeness=completeness,
         completeness_reasons=reasons,
         simulated=job.simulated,  # also where no sentence was judged
+        **in_words(context),
         **contract.shown(measured),
         verdict_agreement=judge_agreement(context, rows.joint),
         **({"persona_scores": []} if graded is None else graded._asdict() | {"preparation": rows.asks}),
@@ -266,6 +268,15 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         ),
     )
     return Computed(completeness, called, results.document())
+
+
+def in_words(context: JobContext) -> dict[str, Any]:
+    """Who a job's personas are, and what its dimensions are called, by the fields of results."""
+    spec = context.spec
+    return {
+        "personas": [PersonaInWords.of(persona, spec.dimensions) for persona in spec.personas],
+        "dimensions": [DimensionInWords.of(dimension) for dimension in context.dimensions],
+    }
 
 
 def _incomplete(

@@ -16,6 +16,7 @@ from app.db.jobs.preparations import StoredStep
 from app.db.jobs.retries import count_reopenings
 from app.db.results import response_pages
 from app.db.results.response_pages import GradeRecord, Judgements, Position, ResponseRecord, Said, Wanted
+from app.domain.instruments.persona import traits_in_words
 from app.domain.instruments.segmentation import texts_at
 from app.domain.instruments.task import Item
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym
@@ -275,9 +276,11 @@ def _all_judged(
     origins: Origins,
 ) -> list[JudgedResponse]:
     """The responses of a page; CPU only. Most judges say the same few words: equal verdicts are one object."""
-    verdicts = _Verdicts(context)
+    verdicts, words = _Verdicts(context), _Words(context)
     return [
-        _judged(job, context, record, found.get(_position(record), _NOTHING), questions, origins, verdicts)
+        _judged(
+            job, context, record, found.get(_position(record), _NOTHING), questions, origins, verdicts, words
+        )
         for record in page
     ]
 
@@ -290,6 +293,7 @@ def _judged(
     questions: Questions,
     origins: Origins,
     verdicts: "_Verdicts",
+    words: "_Words",
 ) -> JudgedResponse:
     spec, cell = context.spec, context.cells[record.cell]
     of_gym = isinstance(cell, GymCell)
@@ -328,6 +332,8 @@ def _judged(
         grades=grades,
         score=mean_score(grades),
         reused=origins.get((*position, None, None, None)),
+        persona_description=cell.persona.description,
+        persona_traits=words[cell.person],
     )
 
 
@@ -383,6 +389,18 @@ def _finish_reason(stored: str | None) -> FinishReason | None:
 
 def _suspicion(stored: str | None) -> Suspicion | None:
     return None if stored is None else Suspicion(stored)
+
+
+class _Words(dict[int, tuple[str, ...]]):
+    """The traits in words of a page's personas, by their index in the specification."""
+
+    def __init__(self, context: JobContext) -> None:
+        super().__init__()
+        self._spec = context.spec
+
+    def __missing__(self, person: int) -> tuple[str, ...]:
+        found = self[person] = traits_in_words(self._spec.personas[person], self._spec.dimensions)
+        return found
 
 
 class _Verdicts(dict[tuple[int, ReplyOrigin | None], "_OfCell"]):

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from app.domain.instruments.dimension import Scale
+from app.domain.instruments.contract import DimensionInWords, PersonaInWords
+from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.instruments.persona import Persona, traits_in_words, traits_of
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseUsage, UnitVerdict
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.scores import CellScores
@@ -19,6 +21,7 @@ from app.domain.results.contract import shown
 from app.domain.results.results import Measured, MeasuredCell, ResponseStatuses
 from app.domain.results.totals import summarize
 from app.domain.statistics.cells import estimate_cell
+from app.instruments.loader import load_atomic
 from tests.unit.judged import a_response, a_verdict
 
 JUDGES = ("simulated/judge-a", "simulated/judge-b")
@@ -33,6 +36,15 @@ PERSONAS = {
     "notary": {"formality": "high"},
     "best-mate": {"formality": "low"},
     "blunt-critic": {"E": "high", "formality": "low"},
+}
+DIMENSIONS = {
+    **{id_: load_atomic().dimensions[id_] for id_ in ("E", "N")},
+    "formality": Dimension("formality", "formality", SCALES["formality"], "1) … 99)"),
+}
+DESCRIPTIONS = {id_: persona.description for id_, persona in load_atomic().personas.items()} | {
+    "notary": "a notary with forty years in office",
+    "best-mate": "everybody’s best mate",
+    "blunt-critic": "a blunt critic",
 }
 FIDELITY = {
     "simulated/steady": {"high": 0.95, "neutral": 0.62, "low": 0.84},
@@ -202,11 +214,14 @@ def results_of(responses: Sequence[JudgedResponse], runs: int = 1) -> dict[str, 
         for group in groups.values()
         for dimension, level in group[0].levels.items()
     ]
+    personas = {response.persona: response.levels for response in responses}
     return {
         "job": "job_sample",
         "name": "Two models, nine personas",
         "completeness": "partial",
         "simulated": True,
+        "personas": [_in_words(persona, levels) for persona, levels in personas.items()],
+        "dimensions": [DimensionInWords.of(each).model_dump() for each in DIMENSIONS.values()],
         **document_of(summarize(cells, dict.fromkeys(JUDGES, True), 0)),
         "persona_scores": [],
         "started_at": "2026-11-21T04:19:03.123456Z",
@@ -219,6 +234,11 @@ def results_of(responses: Sequence[JudgedResponse], runs: int = 1) -> dict[str, 
             "deviations": ["2 iterations of each instruction; the paper has 5.", "2 judges, each alone."],
         },
     }
+
+
+def _in_words(persona: str, levels: dict[str, str]) -> dict[str, Any]:
+    described = Persona(persona, DESCRIPTIONS.get(persona, "someone"), traits_of(levels))
+    return PersonaInWords.of(described, DIMENSIONS.values()).model_dump()
 
 
 def _response(
@@ -261,6 +281,8 @@ def _response(
         finish_reason=None if status == "failed" else FinishReason.STOP,
         usage=None if status == "failed" else ResponseUsage(120, len(text) // 4, None),
         units=tuple(units),
+        persona_description=DESCRIPTIONS[persona],
+        persona_traits=traits_in_words(Persona(persona, "", traits_of(levels)), DIMENSIONS.values()),
     )
 
 

@@ -233,6 +233,20 @@ class TestWhatItSays:
         assert "no cell of the group has the metric" in titles
         assert "1 of the runs have a scored unit; RC_atom compares runs" in titles
 
+    async def test_who_the_persona_is_stands_in_every_heat_map_and_with_every_response(
+        self, job: Sample
+    ) -> None:
+        page = await page_of(job.responses, job.results)
+        assert page.text.count("N-low low in emotional stability (neurotic)") >= 2  # one a model
+        assert "everybody’s best mate best-mate: low in formality" in page.text
+        neurotic = [card for card in page.cards() if card["data-persona"] == "N-low"]
+        said = "neurotic person N-low: low in emotional stability (neurotic)"
+        assert page.text.count(said) >= len(neurotic) > 0
+
+    async def test_results_of_an_earlier_release_name_ids_alone(self, job: Sample) -> None:
+        before = {name: job.results[name] for name in job.results if name not in {"personas", "dimensions"}}
+        assert "N-low N: low" in (await page_of(job.responses, before)).text
+
     async def test_a_mean_outside_the_personas_level_is_marked(self) -> None:
         # Level high begins at 11/3: (5 + 1) / 2 lies below it, in the task's column and in that of all tasks.
         page = await page_of([response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])
@@ -255,7 +269,9 @@ class TestWhatItSays:
 
     async def test_a_judges_reply_can_be_read_at_its_sentence(self) -> None:
         page = await page_of([response_of("One.", ("One.", 1), raw="1) Very introverted")])
-        assert page.sentences()[-1]["data-verdicts"] == "simulated/judge-a · E: 1 — “1) Very introverted”"
+        assert page.sentences()[-1]["data-verdicts"] == (
+            "Persona: high in extraversion\nsimulated/judge-a: 1 — “1) Very introverted”"
+        )
         assert page.sentences()[-1]["tabindex"] == "0"
 
     async def test_the_worst_responses_come_first_and_unfolded(self) -> None:

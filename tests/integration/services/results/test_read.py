@@ -8,12 +8,15 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.execution.result_rows import ResultWriter
+from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.jobs.status import JobStatus
+from app.domain.results.contract import Results
 from app.services.job_context import JobContexts
 from app.services.results import read as module
+from app.services.results.compute import compute_results
 from app.services.results.read import ResultsReader
-from tests.integration.jobs import claimed, execute, new_job, whole_run
+from tests.integration.jobs import TENANT, claimed, execute, new_job, whole_run
 
 
 async def answered(reader: ResultsReader, job: JobRow) -> int:
@@ -70,3 +73,44 @@ class TestResultsOfARunningJob:
             engine, "UPDATE shards SET retries = retries + 1 WHERE id = :shard", shard=claim.shard_id
         )
         assert await answered(reader, job) == 2
+
+
+class TestStoredResults:
+    @pytest.mark.parametrize("earlier", [False, True])
+    async def test_tell_who_the_personas_are_also_if_an_earlier_release_stored_them(
+        self, engine: AsyncEngine, *, earlier: bool
+    ) -> None:
+        job = replace(await new_job(engine, personas=("N-low",)), completeness="partial")
+        context = await JobContexts(engine).get(TENANT, job.id)
+        document = json.loads((await compute_results(engine, job, context)).document)
+        personas, dimensions = document["personas"], document["dimensions"]
+        if earlier:
+            del document["personas"], document["dimensions"]
+            without = "{label,level_words}"
+            await execute(
+                engine,
+                "UPDATE jobs SET spec = jsonb_set(spec, '{dimensions,0}', (spec #> '{dimensions,0}') - CAST(:words AS text[]))"
+                " WHERE id = :job",
+                words=without,
+                job=job.id,
+            )
+        async with engine.begin() as connection:
+            await jobs.store_result(
+                connection, TENANT, job.id, "partial", json.dumps(document, separators=(",", ":"))
+            )
+        read = Results.read(await ResultsReader(engine, JobContexts(engine)).read(job))
+        assert [persona.model_dump() for persona in read.personas] == personas
+        assert [dimension.model_dump() for dimension in read.dimensions] == dimensions
+        assert personas == [
+            {
+                "id": "N-low",
+                "description": "neurotic person",
+                "traits": [
+                    {
+                        "dimension": "N",
+                        "level": "low",
+                        "words": "low in emotional stability (neurotic)",
+                    }
+                ],
+            }
+        ]

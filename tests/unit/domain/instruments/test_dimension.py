@@ -39,3 +39,32 @@ class TestOptions:
         self, options: str, labels: dict[int, str]
     ) -> None:
         assert Dimension("E", "shyness", Scale(), options).option_labels == labels
+
+
+class TestWords:
+    STABILITY = Dimension(
+        "N",
+        "neuroticism",
+        Scale(),
+        "1) … 9)",
+        label="emotional stability",
+        level_words=("neurotic", "", "stable"),
+    )
+
+    @pytest.mark.parametrize(
+        ("level", "trait", "choice"),
+        [
+            ("low", "low in emotional stability (neurotic)", "low (neurotic)"),
+            ("neutral", "neutral in emotional stability", "neutral"),
+            ("high", "high in emotional stability", "high (stable)"),
+        ],
+    )
+    def test_a_level_is_told_by_the_display_name_and_by_what_it_means(
+        self, level: str, trait: str, choice: str
+    ) -> None:
+        assert self.STABILITY.trait_in_words(level) == trait
+        assert self.STABILITY.level_in_words(level) == choice
+
+    def test_a_level_that_is_a_word_of_its_own_is_high_in_nothing(self) -> None:
+        own = Dimension("p", "politics", Scale(1, 7, ("left", "right")), "1) … 9)")
+        assert own.trait_in_words("left") == "politics: left"

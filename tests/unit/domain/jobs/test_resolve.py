@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from app.domain.errors import InvalidJobError
-from app.domain.instruments.persona import Persona, Trait, traits_of
+from app.domain.instruments.persona import Persona, Trait, traits_in_words, traits_of
+from app.domain.instruments.prompts import scoring_prompt
 from app.domain.jobs.plan import atomic
 from app.domain.jobs.request import DimensionIn, ResponseIn
 from app.domain.jobs.resolve import MAX_RUN, resolve
@@ -84,6 +85,25 @@ class TestNames:
         assert [cell.items[0].text for cell in atomic(resolution.cells)] == ["A vote.", ""]
         assert resolution.spec.dimensions[0].scale.level_of(5) == "right"
 
+    def test_a_dimension_is_shown_by_its_label_and_words_of_which_no_prompt_has_any(self) -> None:
+        plain = a_dimension("f", "casualness", "1) … 9)", essay_context="A vote.")
+        worded = plain.model_copy(update={"label": "informality", "level_words": {"low": "stiff"}})
+        persona = a_persona("x", "a clerk", {"f": "low"})
+        words, prompts = [], []
+        for own in (plain, worded):
+            found = resolved(dimensions=(own,), personas=(persona,), tasks=("essay",))
+            (dimension,), (cell,) = found.spec.dimensions, atomic(found.cells)
+            words.append(traits_in_words(cell.persona, found.spec.dimensions))
+            prompts.append(scoring_prompt(cell.task, dimension, cell.items[0], "I sang."))
+        assert words == [("low in casualness",), ("low in informality (stiff)",)]
+        assert prompts[0] == prompts[1]
+
+    def test_words_of_a_level_that_a_dimension_lacks_are_refused(self) -> None:
+        own = a_dimension("f", "formality", "1) … 9)").model_copy(update={"level_words": {"a/b": "stiff"}})
+        assert wrong(draft(dimensions=(own,))) == {
+            "/dimensions/0/level_words/a~1b": "'a/b' is none of the dimension's levels: low, neutral, high"
+        }
+
 
 class TestErrors:
     def test_all_of_them_are_told_at_once(self) -> None:
@@ -95,8 +115,10 @@ class TestErrors:
     def test_each_names_what_was_given_and_what_there_is(self) -> None:
         errors = wrong(draft(personas=(a_persona("x", "y", {"E": "mid", "Z": "low"}),), tasks=("poem",)))
         assert errors == {
-            "/personas/0/traits/E": "dimension 'E' has no level 'mid'; its levels: low, neutral, high",
-            "/personas/0/traits/Z": "unknown dimension 'Z'; known: O, C, E, A, N",
+            "/personas/0/traits/E": "dimension 'E' has no level 'mid'; its levels: low (introverted),"
+            " neutral (neither introverted nor extraverted), high (extraverted)",
+            "/personas/0/traits/Z": "unknown dimension 'Z'; known: O (openness), C (conscientiousness),"
+            " E (extraversion), A (agreeableness), N (emotional stability)",
             "/tasks/0": "unknown task 'poem'; known: questionnaire, essay, social_media_post, expected_action,"
             " action_justification, linguistic_habits, persona_consistency, toxicity_control",
         }

@@ -64,6 +64,8 @@ RESPONSE = JudgedResponse(
     grades=(GRADE,),
     score=11 / 3,
     reused=ReplyOrigin.OTHER_JOB,
+    persona_description="extroverted person",
+    persona_traits=("high in extraversion",),
 )
 JSON = (
     '{"data":[{"id":"resp_1","model":"m","persona":"E-high","levels":{"E":"high"},"task":"essay",'
@@ -75,7 +77,8 @@ JSON = (
     '"suspicion":"both","finish_reason":"length","thoughts":""}]}],"question":null,'
     '"grades":[{"judge":"j","status":"filtered","score":null,"justification":null,"raw":null,'
     '"error":"filtered: no","reused":null,"suspicion":null,"finish_reason":null,"thoughts":null}],'
-    '"score":3.6666666666666665,"reused":"other_job"}],"has_more":false,"next_cursor":null}'
+    '"score":3.6666666666666665,"reused":"other_job",'
+    '"persona_description":"extroverted person","persona_traits":["high in extraversion"]}],"has_more":false,"next_cursor":null}'
 )
 
 
