@@ -156,6 +156,7 @@ def _page(results: Results, material: Material) -> bytes:
         cell_plots=CELL_PLOTS,
         made=results.persona_set,
         check=results.judging_check,
+        order_check=results.order_check,
         suspicion=results.suspicion,
         agreement=results.verdict_agreement,
         calibrated=material.calibrated,

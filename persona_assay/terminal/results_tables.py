@@ -31,6 +31,7 @@ CHECKED = {
     "acc_difference": "the difference in ACC",
 }
 """Names of the check's values in footnotes about missing ones."""
+CHECKED_AGAIN = tuple(name for name in CHECKED if name != "mean_absolute_difference")
 
 LEVELS = ("high", "neutral", "low")
 TASKS = ("questionnaire", "essay", "social_media_post")
@@ -79,6 +80,8 @@ def results_view(results: Json, width: int) -> RenderableType:
         tables.append(_verdict_agreement(results["verdict_agreement"], notes))
     if results.get("judging_check"):
         tables.append(_judging_check(results["judging_check"], notes))
+    if results.get("order_check"):
+        tables.append(_order_check(results["order_check"], notes))
     parts: list[RenderableType] = [_heading(results)]
     for table in tables:
         parts += ["", table]
@@ -139,8 +142,31 @@ def _judging_check(check: Json, notes: Footnotes) -> Table:
     return table
 
 
+def _order_check(check: Json, notes: Footnotes) -> Table:
+    """A row for each judge and order of its options, then for each dimension: agreement with the verdicts that count."""
+    table = _table(
+        Text(f"{100 * check['share']:.3g} % of the sentences judged again, with the options in other orders")
+    )
+    for header in ("judge", "options", "dimension"):
+        table.add_column(header, overflow="fold")
+    for header in ("sentences", "same\nverdict", "score\nfirst − again", "κ", "ACC\nfirst − again"):
+        table.add_column(header, justify="right", no_wrap=True)
+    for row in check["agreement"]:
+        figures = (_with_interval(name, row[name], notes) for name in CHECKED_AGAIN)
+        dimension = "all" if row["dimension"] is None else printable(row["dimension"])
+        table.add_row(printable(row["judge"]), row["order"], dimension, f"{row['sentences']:,}", *figures)
+    if not check["agreement"]:
+        table.add_row(MISSING, "no sentence was judged again")
+    return table
+
+
 def _checked(name: str, measured: Json, notes: Footnotes) -> str:
     interval = f" {_interval(measured)}" if name == "acc_difference" and measured.get("ci95") else ""
+    return _coefficient(CHECKED[name], measured, notes) + interval
+
+
+def _with_interval(name: str, measured: Json, notes: Footnotes) -> str:
+    interval = f"\n{_interval(measured)}" if "difference" in name and measured.get("ci95") else ""
     return _coefficient(CHECKED[name], measured, notes) + interval
 
 

@@ -1,5 +1,6 @@
 """Judges that depend on the order of their options are found, with sign and size; others are not."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from statistics import fmean
@@ -147,6 +148,18 @@ class TestBiasedJudges:
         rows = [row for row in check.agreement if row.judge == EXACT and row.order == "reversed"]
         assert [row.dimension for row in rows] == [None, "A", "E", "O"]
         assert sum(row.sentences for row in rows[1:]) == rows[0].sentences
+
+    def test_report_console_and_export_tell_of_it(self, stack: Stack, biased: Json, unchecked: Json) -> None:
+        report = f"/v1/jobs/{biased['id']}/report"
+        pages = [
+            stack.api.get(report, params={"format": "html"}).text,
+            stack.api.get(f"/jobs/{biased['id']}").text,
+        ]
+        told = re.compile(rf"With the options reversed, <bdi>{EXACT}</bdi> scored 0\.\d\d higher \[0\.")
+        assert all(told.search(" ".join(page.split())) for page in pages)
+        assert "options reversed" not in stack.api.get(f"/jobs/{unchecked['job']}").text
+        lines = stack.api.get(report, params={"format": "csv", "level": "order_check"}).text.splitlines()
+        assert len(lines) == 1 + len(stack.results(biased["id"])["order_check"]["agreement"])
 
 
 def test_no_reading_is_a_reply_used_again(stack: Stack, unbiased: Json) -> None:

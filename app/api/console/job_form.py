@@ -154,9 +154,11 @@ class JobForm:
         for name, usual in CHOICES.items():
             self._put(name, text(name) if text(name) != usual else None)
         sentences = number_of(text("sentences_per_call"), int)
-        self._put(
-            "judging", {} if sentences in ("", 1) else {"sentences_per_call": sentences}, "sentences_per_call"
-        )
+        judging: dict[str, Any] = {} if sentences in ("", 1) else {"sentences_per_call": sentences}
+        if share := text("order_check"):
+            judging["order_check"] = {"share": number_of(share, float)}
+        self._put("judging", judging, "sentences_per_call")
+        self._places["/judging/order_check"] = "order_check"
         reuse = {name: text(f"reuse_{name}") for name in REUSE}
         self._put(
             "reuse",

@@ -353,8 +353,8 @@ async def report(
     level: Annotated[
         ReportLevel,
         Query(
-            description="One row per verdict, per cell of the results, per total and metric, per PersonaScore and task score, or per judge and"
-            " task of what checks several sentences a call."
+            description="One row per verdict, per cell of the results, per total and metric, per PersonaScore and task score, per judge and"
+            " task of what checks several sentences a call, or per judge, order and dimension of what checks the order of options."
         ),
     ] = "verdicts",
 ) -> Response:

@@ -18,6 +18,7 @@ from app.domain.metrics.registry import BY_NAME, METRICS
 from app.domain.results.contract import Results, TotalResult
 from app.domain.results.coverage import COMPOSITE
 from app.domain.results.grouping_check import CHECK_METRICS
+from app.domain.results.order_check import ORDER_METRICS
 
 Value = str | int | float | bool | None
 Record: TypeAlias = BaseModel | Mapping[str, Any]
@@ -384,6 +385,17 @@ PERSONA_SCORE_COLUMNS = (
 )
 """One row for each model, persona and PersonaGym task, followed by one for the PersonaScore over the tasks."""
 
+
+def _of_sentences(names: Iterable[str]) -> Iterator[Column]:
+    """The columns of figures that are taken over sentences."""
+    for name in names:
+        yield _record(name, _NUMBER, f"The figure {name}; missing where it does not exist.", f"{name}.value")
+        yield _record(f"{name}_n", _INTEGER, "Sentences that it was taken over.", f"{name}.n")
+        yield _record(f"{name}_low", _NUMBER, "Lower end of its 95 % interval.", f"{name}.ci95.0")
+        yield _record(f"{name}_high", _NUMBER, "Upper end of its 95 % interval.", f"{name}.ci95.1")
+        yield _record(f"{name}_reason", _TEXT, "Why it does not exist.", f"{name}.reason")
+
+
 JUDGING_CHECK_COLUMNS = (
     _record("judge", _TEXT, "Label of the judge."),
     _record("task", _TEXT, "Id of the task; missing in the row over all tasks."),
@@ -393,19 +405,22 @@ JUDGING_CHECK_COLUMNS = (
     _record("responses", _INTEGER, "Responses that they are from."),
     _record("left_out", _INTEGER, "Those without a readable verdict alone, which are in no figure."),
     _record("suspicious", _INTEGER, "Those whose grouped verdict is doubtful, which are in all figures."),
-    *(
-        column
-        for name in CHECK_METRICS
-        for column in (
-            _record(name, _NUMBER, f"The figure {name}; missing where it does not exist.", f"{name}.value"),
-            _record(f"{name}_n", _INTEGER, "Sentences that it was taken over.", f"{name}.n"),
-            _record(f"{name}_low", _NUMBER, "Lower end of its 95 % interval.", f"{name}.ci95.0"),
-            _record(f"{name}_high", _NUMBER, "Upper end of its 95 % interval.", f"{name}.ci95.1"),
-            _record(f"{name}_reason", _TEXT, "Why it does not exist.", f"{name}.reason"),
-        )
-    ),
+    *_of_sentences(CHECK_METRICS),
 )
 """One row for each judge, over all tasks and for each of them, of a job that judges several sentences a call."""
+
+ORDER_CHECK_COLUMNS = (
+    _record("judge", _TEXT, "Label of the judge."),
+    _record("order", _TEXT, "How the options stood: repeated, reversed or shuffled."),
+    _record("dimension", _TEXT, "Id of the dimension; missing in the row over all dimensions."),
+    _record("scale_minimum", _INTEGER, "Lowest score of the dimensions.", "scale.minimum"),
+    _record("scale_maximum", _INTEGER, "Highest score of the dimensions.", "scale.maximum"),
+    _record("sentences", _INTEGER, "Sentences judged first and again in this order."),
+    _record("responses", _INTEGER, "Responses that they are from."),
+    _record("left_out", _INTEGER, "Those without a readable verdict again, which are in no figure."),
+    *_of_sentences(ORDER_METRICS),
+)
+"""One row for each judge and order, over all dimensions and for each of them, of a job that checks the order of options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,10 +499,15 @@ def _judging_check(results: Results) -> Iterable[Record]:
     return () if results.judging_check is None else results.judging_check.agreement
 
 
+def _order_check(results: Results) -> Iterable[Record]:
+    return () if results.order_check is None else results.order_check.agreement
+
+
 TABLES = {
     "cells": Table(CELL_COLUMNS, _cells),
     "totals": Table(TOTAL_COLUMNS, _totals),
     "persona_scores": Table(PERSONA_SCORE_COLUMNS, _persona_scores),
     "judging_check": Table(JUDGING_CHECK_COLUMNS, _judging_check),
+    "order_check": Table(ORDER_CHECK_COLUMNS, _order_check),
 }
 """The tables that are made of the results document, by their names in the API."""

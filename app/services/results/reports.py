@@ -16,7 +16,7 @@ from app.services.results.run_distances import read_varying_cells
 
 Json = Mapping[str, Any]
 ReportFormat = Literal["json", "html", "csv", "jsonl", "parquet"]
-ReportLevel = Literal["verdicts", "cells", "totals", "persona_scores", "judging_check"]
+ReportLevel = Literal["verdicts", "cells", "totals", "persona_scores", "judging_check", "order_check"]
 """What a row of a table is."""
 
 

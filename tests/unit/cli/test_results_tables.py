@@ -6,7 +6,7 @@ from rich.console import Console
 from persona_assay.terminal.heat import heat
 from persona_assay.terminal.results_tables import results_view
 from tests.unit.agreement_sample import agreement_of, joint
-from tests.unit.check_sample import check_of
+from tests.unit.check_sample import check_of, order_check_of
 from tests.unit.cli.documents import metric, results
 from tests.unit.gym_sample import graded_response, gym_results_of
 
@@ -105,6 +105,19 @@ class TestVerdictAgreement:
 
     def test_a_single_judge_agrees_with_nobody(self) -> None:
         assert "Agreement between judges" not in shown(results())
+
+
+class TestOrderCheck:
+    def test_a_judge_has_a_line_for_each_order_with_what_it_changes(self) -> None:
+        text = shown(results() | {"order_check": order_check_of(*[(5, 4), (3, 3)] * 20)})
+        assert "5 % of the sentences judged again" in text
+        # Half of 40 alike; first 0.5 higher; in character 20 of 40 both times.
+        assert line_with(text, "a/judge").split()[1:6] == ["reversed", "all", "40", "0.50", "0.50"]
+        assert "[0.3" in text
+        assert "no sentence was judged again" in shown(results() | {"order_check": order_check_of()})
+
+    def test_a_job_that_does_not_ask_says_nothing_of_it(self) -> None:
+        assert "judged again" not in shown(results())
 
 
 class TestJudgingCheck:

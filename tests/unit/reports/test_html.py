@@ -11,7 +11,7 @@ from app.reports.views.run_matrices import varying_cells
 from app.reports.views.top_comparison import compare_top
 from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.agreement_sample import agreement_of, joint
-from tests.unit.check_sample import check_of
+from tests.unit.check_sample import check_of, order_check_of
 from tests.unit.reports.page import page_of
 from tests.unit.reports.sample import Sample, response_of, results_of, sample
 from tests.unit.results_sample import read
@@ -146,6 +146,35 @@ class TestWhatItSays:
     async def test_that_nothing_is_known_of_what_they_change_is_said(self, job: Sample) -> None:
         page = await page_of(job.responses, job.results | {"judging_check": check_of()})
         assert "No sentence has been judged both ways yet" in page.text
+
+    @pytest.mark.parametrize(
+        ("pairs", "order", "said"),
+        [
+            ([(5, 4), (3, 3)] * 20, "reversed", "With the options reversed, a/judge scored 0.50 lower [0."),
+            ([(3, 4), (3, 3)] * 20, "shuffled", "numbers shuffled, a/judge scored 0.50 higher [0."),
+            ([(3, 4), (4, 3), (5, 4)] * 8, "reversed", "n = 24; this may be chance."),
+            ([(3, 4), (4, 3)] * 8, "reversed", "scored the same on average [−0."),
+            ([(3, 4), (4, 3)], "reversed", "scored the same on average, n = 2."),
+            (
+                [(3, 4), (4, 4), (4, 4), (4, 4)],
+                "repeated",
+                "the same verdict for 75.0 % of 4 sentences.",
+            ),
+        ],
+    )
+    async def test_what_the_order_of_options_does_to_a_judge_is_said_in_words(
+        self, job: Sample, pairs: list[tuple[int, int]], order: str, said: str
+    ) -> None:
+        page = await page_of(
+            job.responses, job.results | {"order_check": order_check_of(*pairs, order=order)}
+        )
+        assert said in page.text
+        assert "5 % of the sentences" in page.text
+        assert "Order of the judges’ options" not in (await page_of(job.responses, job.results)).text
+
+    async def test_that_no_sentence_has_been_judged_again_is_said(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results | {"order_check": order_check_of()})
+        assert "No sentence has been judged again yet" in page.text
 
     async def test_replies_that_were_used_again_are_told_beside_the_cost(self, job: Sample) -> None:
         spared = {"same_job": 120, "other_job": 34, "input_tokens": 500, "output_tokens": 60, "usd": None}

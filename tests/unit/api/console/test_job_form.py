@@ -82,6 +82,15 @@ class TestBody:
             "judging": {"sentences_per_call": "½"},
         }
 
+    def test_has_the_share_of_an_order_check(self) -> None:
+        assert form(("order_check", "0.05")).body == {"judging": {"order_check": {"share": 0.05}}}
+        both = form(("order_check", "some"), ("sentences_per_call", "4")).body
+        assert both == {"judging": {"sentences_per_call": 4, "order_check": {"share": "some"}}}
+
+    @pytest.mark.parametrize("pointer", ["/judging/order_check", "/judging/order_check/share"])
+    def test_what_is_wrong_with_an_order_check_is_told_at_its_field(self, pointer: str) -> None:
+        assert "order_check" in form(("order_check", "2")).errors([FieldError(pointer, "wrong")])
+
     @pytest.mark.parametrize(
         ("text", "expected"),
         [

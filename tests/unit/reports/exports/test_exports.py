@@ -23,6 +23,7 @@ from app.reports.exports.batches import BATCH_CHARACTERS, page_batches
 from app.reports.exports.columns import (
     CELL_COLUMNS,
     JUDGING_CHECK_COLUMNS,
+    ORDER_CHECK_COLUMNS,
     PERSONA_SCORE_COLUMNS,
     TOTAL_COLUMNS,
     VERDICT_COLUMNS,
@@ -33,7 +34,7 @@ from app.reports.exports.csv import FORMULA_STARTS, csv_writer
 from app.reports.exports.files import Format, write_table, write_verdicts
 from app.reports.exports.jsonl import jsonl_writer
 from app.reports.exports.parquet import ParquetWriter
-from tests.unit.check_sample import check_of
+from tests.unit.check_sample import check_of, order_check_of
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.judged import a_verdict
 from tests.unit.reports.hostile import HOSTILE
@@ -455,6 +456,25 @@ class TestJudgingCheck:
         results = read(sample().results)
         assert from_parquet(write_table(ParquetWriter, "judging_check", results)) == []
         assert from_csv(write_table(csv_writer, "judging_check", results), JUDGING_CHECK_COLUMNS) == []
+
+
+class TestOrderCheck:
+    def test_all_formats_hold_the_same_rows(self) -> None:
+        results = read({"order_check": order_check_of(*[(5, 4), (3, 3)] * 20, judge="=1+1")})
+        lines = from_jsonl(write_table(jsonl_writer, "order_check", results))
+        assert from_parquet(write_table(ParquetWriter, "order_check", results)) == lines
+        assert from_csv(write_table(csv_writer, "order_check", results), ORDER_CHECK_COLUMNS) == lines
+        assert [(row["judge"], row["order"], row["dimension"], row["sentences"]) for row in lines] == [
+            ("=1+1", "reversed", None, 40),
+            ("=1+1", "reversed", "E", 40),
+        ]
+        assert (lines[0]["mean_difference"], lines[0]["mean_difference_n"]) == (0.5, 40)
+        assert lines[0]["mean_difference_low"] < 0.5 < lines[0]["mean_difference_high"]
+
+    def test_a_job_that_does_not_ask_gives_readable_files_without_rows(self) -> None:
+        results = read(sample().results)
+        assert from_parquet(write_table(ParquetWriter, "order_check", results)) == []
+        assert from_csv(write_table(csv_writer, "order_check", results), ORDER_CHECK_COLUMNS) == []
 
 
 class TestInOtherHands:
