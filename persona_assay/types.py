@@ -675,6 +675,8 @@ class CheckError(TypedDict):
     status: int | None
     """HTTP status; `null` where no response came."""
     message: str
+    cause: str
+    """What happened, in plain words."""
     remedy: str
     """What to do about it."""
 
@@ -1321,6 +1323,8 @@ class JobError(TypedDict):
     code: str
     batch: NotRequired[int | None]
     """Where it is about a batch."""
+    cause: NotRequired[str | None]
+    """What happened, in plain words."""
     model: NotRequired[str | None]
     """Whose calls it is about."""
     shard: NotRequired[int | None]
@@ -1419,6 +1423,18 @@ class JobUsage(TypedDict):
     by_model: list[ModelUsage]
 
 
+class Retrying(TypedDict):
+    """Calls that have all failed so far and are tried again."""
+
+    stage: str
+    model: str
+    attempts: int
+    cause: str
+    """Why, in plain words."""
+    remedy: str
+    """What to do about it."""
+
+
 class SparedByModel(TypedDict):
     """The same of one stage on one model."""
 
@@ -1482,6 +1498,8 @@ class JobDetail(TypedDict):
     cost: Cost
     failures: list[FailedCalls]
     """Failed calls by stage, model, code and words, the most frequent first; at most 50."""
+    retrying: list[Retrying]
+    """Models of a job at work that have not answered any call of a stage; their calls are tried again."""
     held: list[HeldModel]
     """Models that a job at work waits for, because a provider's limit is used up for some seconds or longer."""
     budget: BudgetAnswer | None

@@ -12,14 +12,12 @@ from rich.text import Text
 
 from persona_assay import ProblemError
 from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.failures import failure_lines, failure_view, status_words
 from persona_assay.terminal.fitted import Fitted
-from persona_assay.terminal.progress import JobProgress, status_words
+from persona_assay.terminal.progress import JobProgress
 from persona_assay.terminal.quantities import counted, dollars, duration
 
 Json = Mapping[str, Any]
-
-MOST_FAILURES = 5
-"""Kinds of failed calls shown per job."""
 
 
 def plan_view(plan: Json) -> RenderableType:
@@ -112,36 +110,6 @@ def budget_lines(job: Json) -> Iterator[str]:
             ]
             unit = "" if name == "usd" else f" {name}"
             yield "budget: {} of {}{unit} spent, {} remaining".format(*amounts, unit=unit)
-
-
-def failure_view(job: Json) -> Text:
-    """Why a job did not complete."""
-    text = Text(f"Job {status_words(job)}", style="error")
-    error = job["error"]
-    if error:
-        whose = " in ".join(printable(error[part]) for part in ("model", "stage") if error.get(part))
-        text.append(f"\n{whose}: " if whose else "\n", style="id")
-        text.append(printable(error["detail"]), style="default")
-        if error.get("remedy"):
-            follow = "resume" if job["status"] == "paused" else "retry"
-            text.append(f"\n{printable(error['remedy'])} Then run: assay {follow} {job['id']}", style="hint")
-    for line in failure_lines(job):
-        text.append(f"\n{line}", style="default")
-    return text
-
-
-def failure_lines(job: Json) -> list[str]:
-    """A line for each of the most frequent kinds of failed calls."""
-    failures = job.get("failures") or []
-    lines = [
-        f"{counted(found['calls'], 'failed call')} in {found['stage']} to {found['model']}: {found['detail'] or found['code']}"
-        for found in failures[:MOST_FAILURES]
-    ]
-    if len(failures) > MOST_FAILURES:
-        lines.append(
-            f"and {len(failures) - MOST_FAILURES:,} more kinds of failure: assay status {job['id']} --json"
-        )
-    return [printable(line) for line in lines]
 
 
 def problem_view(problem: ProblemError) -> Text:

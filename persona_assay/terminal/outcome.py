@@ -80,7 +80,7 @@ def exit_by(job: Json) -> None:
     """Exit with the status for the job's outcome."""
     if job["status"] != "completed":
         from persona_assay.terminal.consoles import err  # noqa: PLC0415
-        from persona_assay.terminal.listings import failure_view  # noqa: PLC0415
+        from persona_assay.terminal.failures import failure_view  # noqa: PLC0415
 
         err().print(failure_view(job))
         raise Exit(JOB_FAILED)

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.failures import failure_view, retrying_words, status_words
 from persona_assay.terminal.quantities import counted, dollars, duration
 
 Json = Mapping[str, Any]
@@ -104,6 +105,11 @@ class JobProgress:
         self._meter.add(sum(stage.done for stage in self._stages))
         self._elapsed, self._updated = _elapsed(job), self._clock()
 
+    @property
+    def status(self) -> str:
+        """The job's status in that state."""
+        return str(self._job["status"])
+
     def __rich__(self) -> RenderableType:
         """The stages' bars above a line of numbers."""
         bars = Table.grid(padding=(0, 2, 0, 0), expand=True)
@@ -116,7 +122,8 @@ class JobProgress:
                 total=stage.total, completed=stage.done, complete_style="cyan", finished_style="green"
             )
             bars.add_row(stage.name, bar, stage.of_total, _failed(stage))
-        return Group(bars, Text(" · ".join(self._figures()), no_wrap=True, overflow="ellipsis"))
+        figures = Text(" · ".join(self._figures()), no_wrap=True, overflow="ellipsis")
+        return Group(bars, figures, *(Text(words, style="warning") for words in retrying_words(self._job)))
 
     def line(self) -> str:
         """The same in one line of plain text."""
@@ -124,7 +131,7 @@ class JobProgress:
             f"{stage.name} {stage.of_total}" + (f" ({stage.failed:,} failed)" if stage.failed else "")
             for stage in self._stages
         ]
-        return " · ".join(stages + self._figures())
+        return " · ".join(stages + self._figures() + retrying_words(self._job))
 
     def _figures(self) -> list[str]:
         job = self._job
@@ -172,6 +179,8 @@ def _follow_live(states: Iterable[Json], console: Console) -> Json:
             if progress is None:
                 progress = JobProgress(last)
                 live.update(progress)
+            elif _stops(last, progress.status):
+                live.console.print(failure_view(last))
             progress.update(last)
     return last
 
@@ -187,24 +196,23 @@ def _follow_by_lines(states: Iterable[Json], console: Console) -> Json:
             progress.update(last)
         if last["status"] != shown_status or time.monotonic() - shown >= LINE_SECONDS:
             console.print(progress.line(), soft_wrap=True)
+            if _stops(last, shown_status):
+                console.print(failure_view(last))
             shown, shown_status = time.monotonic(), last["status"]
     return last
 
 
-def status_words(job: Json) -> str:
-    """A job's status and the reason for it."""
-    words = str(job["status"])
-    if job["status"] == "completed" and job["completeness"] == "partial":
-        words += ", partial"
-    reason = job["status_reason"]
-    return f"{words} ({printable(reason).replace('_', ' ')})" if reason else words
+def _stops(job: Json, before: str | None) -> bool:
+    """Whether a job that is followed has just been paused by an error."""
+    return job["status"] == "paused" != before and bool(job["error"])
 
 
 def _waiting_for(job: Json) -> list[str]:
     """The batches and models that a job is waiting for."""
     waiting = (job.get("batches") or {}).get("open", 0)
     batches = [f"waiting for {counted(waiting, 'batch', 'batches')}"] if waiting else []
-    return batches + [_held(found) for found in job.get("held") or ()]
+    retried = {found["model"] for found in job.get("retrying") or ()}
+    return batches + [_held(found) for found in job.get("held") or () if found["model"] not in retried]
 
 
 def _held(found: Json) -> str:

@@ -284,11 +284,15 @@ class TestJobPages:
             ({"code": "odd", "detail": "", "shard": 7}, "<bdi>odd</bdi></p>"),
             (
                 {"code": "odd", "detail": "gone", "model": "a/b", "remedy": "Wait."},
-                "<strong><bdi>a/b</bdi></strong>: <bdi>gone</bdi><br>Wait.</p>",
+                "<bdi>a/b</bdi>: <bdi>gone</bdi><br>Wait.</p>",
+            ),
+            (
+                {"code": "odd", "cause": "a <b>", "detail": "gone", "model": "a/b", "remedy": "Wait."},
+                "<strong><bdi>A &lt;b&gt;</bdi></strong><br>Wait.<br><bdi>a/b</bdi>: <bdi>gone</bdi></p>",
             ),
             (
                 {"code": "odd", "detail": "gone", "model": "a/b", "stage": "judging"},
-                '<strong><bdi>a/b</bdi></strong> <span class="quiet">judging</span>: <bdi>gone</bdi></p>',
+                '<bdi>a/b</bdi> <span class="quiet">judging</span>: <bdi>gone</bdi></p>',
             ),
         ],
     )

@@ -67,7 +67,7 @@ async def note_status(connection: AsyncConnection, job_id: str, status: JobStatu
             " SELECT 'msg_' || replace(gen_random_uuid()::text, '-', ''), j.tenant, w.id, :event, j.id,"
             " json_build_object('type', CAST(:event AS text), 'timestamp', j.updated_at, 'data', json_build_object("
             "  'id', j.id, 'object', 'job', 'name', j.name, 'status', j.status, 'status_reason', j.status_reason,"
-            "  'completeness', coalesce(r.completeness, 'partial'), 'metadata', j.metadata,"
+            "  'completeness', coalesce(r.completeness, 'partial'), 'error', j.error, 'metadata', j.metadata,"
             "  'links', json_build_object('self', '/v1/jobs/' || j.id)))::text"
             " FROM jobs j JOIN webhooks w ON w.tenant = j.tenant AND w.disabled_reason IS NULL AND :event = ANY(w.events)"
             " LEFT JOIN job_results r ON r.job_id = j.id WHERE j.id = :job"

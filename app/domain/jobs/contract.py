@@ -35,6 +35,7 @@ class JobError(Answer):
     # In the order in which Postgres gives the keys of what is stored.
     code: str
     batch: int | None = Field(None, exclude_if=_is_missing, description="Where it is about a batch.")
+    cause: str | None = Field(None, exclude_if=_is_missing, description="What happened, in plain words.")
     model: str | None = Field(None, exclude_if=_is_missing, description="Whose calls it is about.")
     shard: int | None = Field(
         None, exclude_if=_is_missing, description="Of an error of the service, for its log."
@@ -123,6 +124,16 @@ class HeldModel(Answer):
     )
 
 
+class Retrying(Answer):
+    """Calls that have all failed so far and are tried again."""
+
+    stage: str
+    model: str
+    attempts: int
+    cause: str = Field(description="Why, in plain words.")
+    remedy: str = Field(description="What to do about it.")
+
+
 class JobDetail(Job):
     """A job with its progress and what it has taken."""
 
@@ -131,6 +142,9 @@ class JobDetail(Job):
     cost: Cost
     failures: list[FailedCalls] = Field(
         description="Failed calls by stage, model, code and words, the most frequent first; at most 50."
+    )
+    retrying: list[Retrying] = Field(
+        description="Models of a job at work that have not answered any call of a stage; their calls are tried again."
     )
     held: list[HeldModel] = Field(
         description="Models that a job at work waits for, because a provider's limit is used up for some seconds or longer."

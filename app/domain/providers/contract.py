@@ -56,6 +56,7 @@ class CheckError(Answer):
     code: str = Field(description="The provider's code, or one of ours.")
     status: int | None = Field(description="HTTP status; `null` where no response came.")
     message: str
+    cause: str = Field(description="What happened, in plain words.")
     remedy: str = Field(description="What to do about it.")
 
 

@@ -233,11 +233,16 @@ def not_connected(error: BaseException, key: SecretStr | None) -> ModelCallError
             return address_refused(str(cause))
     unsent = _is_unsent(causes)
     return ModelCallError(
-        readable(f"{type(causes[-1]).__name__}: {causes[-1]}", key),
+        readable(_words(causes[-1]), key),
         kind=FailureKind.RETRY,
         code="connection_failed" if unsent else "connection_lost",
         maybe_paid=not unsent,
     )
+
+
+def _words(cause: BaseException) -> str:
+    """What broke a connection; ours says it in words, others' say little without their type."""
+    return str(cause) if isinstance(cause, NotConnectedError) else f"{type(cause).__name__}: {cause}"
 
 
 def _is_unsent(causes: Sequence[BaseException]) -> bool:

@@ -157,10 +157,10 @@ class Pool:
         except TargetRefusedError:
             raise
         except TimeoutError as error:
-            reason = str(error) or f"no connection within {CONNECT_SECONDS:g} s"
+            reason = str(error) or f"no connection to {self._server.host} within {CONNECT_SECONDS:g} s"
         except (OSError, RuntimeError, UnicodeError) as error:
             # The second from uvloop where an address can't be reached, the third for what can be no host's name.
-            reason = f"{type(error).__name__}: {error}"
+            reason = _words(error, self._server)
         self._resolved_at = float("-inf")  # the name may lead elsewhere by now
         raise NotConnectedError(reason)
 
@@ -196,3 +196,14 @@ class Pool:
         if server.guard is None:
             return [*await self._loop.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)]
         return await server.guard.resolve(Target("https" if server.tls else "http", server.host, server.port))
+
+
+def _words(error: Exception, server: Server) -> str:
+    """Why no connection could be made, in words."""
+    if isinstance(error, socket.gaierror):
+        return f"{server.host} can't be resolved"
+    if isinstance(error, ConnectionRefusedError):
+        return f"nothing listens at {server.host}:{server.port}"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate of {server.host} is not accepted: {error.verify_message}"
+    return f"no connection to {server.host}:{server.port}: {type(error).__name__}: {error}"

@@ -7,8 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db.batches import batches
 from app.db.jobs import jobs
 from app.domain.jobs.contract import JobError
-from app.domain.jobs.remedy import remedy
 from app.domain.jobs.status import ENDING, JobStatus
+from app.domain.providers.failure import cause, remedy
 from app.services.execution.first_calls import FIRST_CALLS
 from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 
@@ -73,9 +73,10 @@ def stop_error(error: JobMustStopError) -> JobError:
     """What a job that is stopped shows as its ``error``."""
     return JobError(
         code=error.code,
+        cause=cause(error.code, error.status, error.model, str(error)),
         detail=str(error),
         model=error.model,
         stage=error.stage,
-        remedy=remedy(error.code, error.status),
+        remedy=remedy(error.code, error.status, error.model),
         first_calls=FIRST_CALLS if error.all_alike else None,
     )

@@ -29,6 +29,7 @@ from app.domain.providers.contract import (
     ModelEnds,
     RefusedParameter,
 )
+from app.domain.providers.failure import cause, remedy
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Model, Usage
 from app.domain.providers.parameters import parameter_problems
 from app.llm.connections.connections import Connection, Connections
@@ -43,7 +44,6 @@ from app.services.keys.tenant_limits import payers as payers_of
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
 from app.services.providers.model_parameters import UNKNOWN, parameters_of, sent_of
-from app.services.providers.remedies import remedy_of
 
 PROMPT = 'Reply with the word "ready" and nothing else.'
 MOST_TOKENS = 400
@@ -288,7 +288,7 @@ def _found(
         usd=None if tried is None else tried.usd,
         reply=None if reply is None else _reply(reply),
         limits=None if reply is None or reply.limits is None else CheckedLimits.of_row(reply.limits),
-        error=None if error is None else _error(error, connection),
+        error=None if error is None else _error(error, model),
         refused=[]
         if tried is None
         else [RefusedParameter(parameter=name, said=words) for name, words in tried.refused.items()],
@@ -321,9 +321,14 @@ def _reply(reply: ChatReply) -> CheckedReply:
     )
 
 
-def _error(error: ModelCallError, connection: Connection) -> CheckError:
+def _error(error: ModelCallError, model: Model) -> CheckError:
+    name, words = f"{model.connection}/{model.name}", str(error)
     return CheckError(
-        code=error.code, status=error.status, message=str(error), remedy=remedy_of(error, connection)
+        code=error.code,
+        status=error.status,
+        message=words,
+        cause=cause(error.code, error.status, name, words),
+        remedy=remedy(error.code, error.status, name),
     )
 
 
@@ -338,7 +343,8 @@ def _bad(text: str) -> Finding:
 def _of_call(found: ModelCheck) -> Iterator[Finding]:
     error, reply = found.error, found.reply
     if error is not None:
-        yield _bad(f"The call failed ({error.code}): {error.message}")
+        said = "" if error.message == error.cause else f": {error.message}"
+        yield _bad(f"{error.cause[0].upper()}{error.cause[1:]} ({error.code}{said}).")
         yield _bad(error.remedy)
     if reply is None:
         return

@@ -22,10 +22,12 @@ from app.domain.jobs.contract import (
     HeldModel,
     Job,
     JobDetail,
+    Retrying,
     StageProgress,
 )
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.status import JobStatus
+from app.domain.providers.failure import cause, may_pass, remedy
 from app.domain.providers.model import Stage
 from app.domain.providers.reuse import ReuseScope
 from app.domain.providers.usage import (
@@ -93,6 +95,7 @@ async def view_job(
         usage=usage_of(found.usage),
         cost=cost_of(found.usage),
         failures=failures_of(found.failures.rows),
+        retrying=retrying_of(job.status, found.usage, found.failures.rows),
         held=[] if holds is None else await _held(job, found.usage, holds),
         budget=budget,
         reuse=reuse,
@@ -241,6 +244,25 @@ def usage_of(rows: Sequence[UsageRow]) -> JobUsage:
 def failures_of(rows: Sequence[FailureRow]) -> list[FailedCalls]:
     """Failed calls, those that failed alike together."""
     return [FailedCalls.of_row(row) for row in rows]
+
+
+def retrying_of(
+    status: JobStatus, usage: Sequence[UsageRow], failures: Sequence[FailureRow]
+) -> list[Retrying]:
+    """The models of which no call of a stage was answered, with what most of their calls failed of."""
+    in_vain = {(row.stage, row.model): row.calls for row in usage if 0 < row.calls == row.failed_calls}
+    found: dict[tuple[str, str], Retrying] = {}
+    for row in failures if status.may_call else ():
+        of = row.stage, row.model
+        if of not in found and of in in_vain and may_pass(row.http_status):
+            found[of] = Retrying(
+                stage=row.stage,
+                model=row.model,
+                attempts=in_vain[of],
+                cause=cause(row.code, row.http_status, row.model, row.detail),
+                remedy=remedy(row.code, row.http_status, row.model),
+            )
+    return list(found.values())
 
 
 def cost_of(rows: Sequence[UsageRow]) -> Cost:

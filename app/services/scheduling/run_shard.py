@@ -21,10 +21,10 @@ from app.db.reasons import reason
 from app.domain.instruments.rules import UnknownVersionError
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.plan import GymCell, atomic
-from app.domain.jobs.remedy import remedy
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
 from app.domain.providers.extra import EXTRA_FIELDS
+from app.domain.providers.failure import remedy
 from app.services.batches.caller import DeferredError
 from app.services.batches.shards import calling_as_asked, form_batches
 from app.services.execution.atomic_responses import AtomicResponses

@@ -2,7 +2,8 @@ import io
 
 from rich.console import Console
 
-from persona_assay.terminal.progress import JobProgress, RateMeter, follow, status_words
+from persona_assay.terminal.failures import status_words
+from persona_assay.terminal.progress import JobProgress, RateMeter, follow
 from tests.unit.cli.documents import job, stage
 
 

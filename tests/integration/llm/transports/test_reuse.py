@@ -306,11 +306,19 @@ class TestAddresses:
             assert (await pool.exchange(request(b"x"), soon())).body == b"x"
             await pool.close()
 
-    @pytest.mark.parametrize("host", ["127.0.0.1", "does-not-exist.invalid", "a" * 64 + ".invalid"])
-    async def test_of_which_none_answers_cost_nothing(self, host: str) -> None:
+    @pytest.mark.parametrize(
+        ("host", "words"),
+        [
+            ("127.0.0.1", "nothing listens at 127.0.0.1:1"),
+            ("does-not-exist.invalid", "does-not-exist.invalid can't be resolved"),
+            ("a" * 64 + ".invalid", "no connection to aaa"),
+        ],
+    )
+    async def test_of_which_none_answers_cost_nothing_and_are_named(self, host: str, words: str) -> None:
         pool = Pool(Server(host, 1))
-        with pytest.raises(NotConnectedError):
+        with pytest.raises(NotConnectedError) as raised:
             await pool.exchange(request(b"x"), soon())
+        assert str(raised.value).startswith(words)
         assert pool._taken == 0
         await pool.close()
 

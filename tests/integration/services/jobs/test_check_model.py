@@ -203,27 +203,34 @@ class TestRefusedParameters:
 
 class TestFailures:
     @pytest.mark.parametrize(
-        ("answer", "remedy"),
+        ("answer", "cause", "remedy"),
         [
             (
                 Answer.of_json({"error": {"message": "no", "code": "invalid_api_key"}}, status=401),
-                "rejects the key",
+                "lab rejected the key",
+                "Set the key variable of lab and restart the service.",
             ),
             (
                 Answer.of_json({"error": {"message": "no", "code": "model_not_found"}}, status=404),
-                "has no such model",
+                "lab has no model m, or the key may not use it",
+                "Correct the model's name",
             ),
-            (Answer.of_json({"error": {"message": "no"}}, status=429), "rate limit or quota"),
-            (Answer.of_json({"error": {"message": "no"}}, status=503), "down or overloaded"),
-            (Answer.of_json({"hello": "world"}), "wire format"),
+            (
+                Answer.of_json({"error": {"message": "no"}}, status=429),
+                "the rate limit of lab",
+                "Wait, or raise",
+            ),
+            (Answer.of_json({"error": {"message": "no"}}, status=503), "lab is down", "in a few minutes"),
+            (Answer.of_json({"hello": "world"}), "lab does not answer", "wire format"),
         ],
     )
-    async def test_say_what_to_do(
-        self, deps: CheckDependencies, stub: StubProvider, answer: Answer, remedy: str
+    async def test_say_why_and_what_to_do(
+        self, deps: CheckDependencies, stub: StubProvider, answer: Answer, cause: str, remedy: str
     ) -> None:
         stub.then(answer)
         found = await check(deps)
         assert found["works"] is False
+        assert cause in found["error"]["cause"]
         assert remedy in found["error"]["remedy"]
         assert found["error"]["remedy"] in said(found, good=False)
 
@@ -234,7 +241,9 @@ class TestFailures:
         await stub.__aexit__(None, None, None)
         found = await check(deps)
         assert found["error"]["code"] == "connection_failed"
-        assert f"Nothing listens at {url}" in found["error"]["remedy"]
+        where = url.removeprefix("http://").partition("/")[0]
+        assert f"Nothing listens at {where} (connection_failed)." in said(found, good=False)
+        assert "Check that the server is running" in found["error"]["remedy"]
 
     async def test_a_model_of_no_connection_is_an_error_of_the_request(self, deps: CheckDependencies) -> None:
         with pytest.raises(InvalidJobError, match="unknown connection"):

@@ -258,6 +258,7 @@ class TestRunShard:
         assert (ended.status, ended.status_reason) == (JobStatus.FAILED, "model_not_found")
         assert ended.error == {
             "code": "model_not_found",
+            "cause": "simulated has no model sim-faithful, or the key may not use it",
             "detail": "no such",
             "model": "simulated/sim-faithful",
             "stage": "generation",

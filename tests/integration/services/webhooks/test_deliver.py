@@ -130,6 +130,7 @@ class TestOutbox:
             "status": "paused",
             "status_reason": "why",
             "completeness": "partial",
+            "error": None,
             "metadata": {},
             "links": {"self": f"/v1/jobs/{job.id}"},
         }

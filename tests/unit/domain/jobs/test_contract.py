@@ -15,9 +15,10 @@ from app.domain.jobs.contract import JobError
                 "stage": "judging",
                 "detail": "é",
                 "remedy": "Wait.",
+                "cause": "c",
                 "first_calls": 10,
             },
-            '{"code":"x","model":"a/b","stage":"judging","detail":"é","remedy":"Wait.","first_calls":10}',
+            '{"code":"x","cause":"c","model":"a/b","stage":"judging","detail":"é","remedy":"Wait.","first_calls":10}',
         ),
         ({"code": "x", "batch": 7, "detail": ""}, '{"code":"x","batch":7,"detail":""}'),
         (

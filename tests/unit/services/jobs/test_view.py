@@ -1,6 +1,12 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from app.db.execution.failures import FailureRow
 from app.db.jobs.progress import UsageRow
+from app.domain.jobs.status import JobStatus
 from app.domain.providers.usage import Cost
-from app.services.jobs.view import cost_of, usage_of
+from app.services.jobs.view import cost_of, retrying_of, usage_of
 
 
 def row(usd: float | None, *, unpriced: int = 0) -> UsageRow:
@@ -22,3 +28,40 @@ class TestCost:
     def test_usage_says_so_for_each_model(self) -> None:
         (model,) = usage_of([row(None, unpriced=10)]).by_model
         assert (model.usd, model.unpriced_calls) == (None, 10)
+
+
+def in_vain(calls: int) -> UsageRow:
+    return UsageRow("judging", "acme/a", calls, calls, 0, 0, 0, 0.0, 0)
+
+
+def failing(code: str, status: int | None, *, stage: str = "judging") -> FailureRow:
+    return FailureRow(stage, "acme/a", code, status, "gone", 7, datetime(2026, 11, 22, tzinfo=UTC))
+
+
+class TestRetrying:
+    def test_is_a_model_whose_calls_have_all_failed_so_far(self) -> None:
+        rows = [failing("connection_failed", None), failing("timeout", None)]
+        (found,) = retrying_of(JobStatus.RUNNING, [in_vain(17)], rows)
+        assert (found.stage, found.model, found.attempts, found.cause) == ("judging", "acme/a", 17, "gone")
+        assert "server is running" in found.remedy
+
+    @pytest.mark.parametrize(
+        ("status", "usage", "failure"),
+        [
+            (JobStatus.PAUSED, in_vain(3), failing("timeout", None)),
+            (
+                JobStatus.RUNNING,
+                UsageRow("judging", "acme/a", 4, 3, 0, 0, 0, 0.0, 0),
+                failing("timeout", None),
+            ),
+            (JobStatus.RUNNING, in_vain(3), failing("no", 400)),
+            (
+                JobStatus.RUNNING,
+                in_vain(3),
+                failing("timeout", None, stage="generation"),
+            ),
+        ],
+        ids=["of a job at work", "unanswered", "that may pass", "of that stage"],
+    )
+    def test_is_only_what_is(self, status: JobStatus, usage: UsageRow, failure: FailureRow) -> None:
+        assert retrying_of(status, [usage], [failure]) == []

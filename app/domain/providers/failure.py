@@ -1,0 +1,132 @@
+"""A failed call in plain words: its cause, and what to do about it. The same in answers, console, terminal and webhooks."""
+
+from collections.abc import Mapping
+
+VENDORS: Mapping[str, str] = {"openai": "OpenAI", "anthropic": "Anthropic"}
+"""Connections that a key in the environment makes, by the names that people know."""
+
+_VERSION = "@"
+"""Stands between the name of a tenant's connection and its version."""
+
+_REJECTED = "{who} rejected the key"
+_CREDIT = "the account at {who} has no credit left"
+_NO_MODEL = "{who} has no model {model}, or the key may not use it"
+_REFUSED_REQUEST = "{who} rejected the request"
+_CAUSES: Mapping[str, str] = {
+    "API_KEY_INVALID": _REJECTED,
+    "DeploymentNotFound": _NO_MODEL,
+    "account_deactivated": "{who} has deactivated the account",
+    "authentication_error": _REJECTED,
+    "budget_exceeded": _CREDIT,
+    "connection_lost": "the server of {who} closed the connection",
+    "context_length_exceeded": "the prompts exceed the context length of {model}",
+    "credit_balance_too_low": _CREDIT,
+    "insufficient_quota": _CREDIT,
+    "invalid_api_key": _REJECTED,
+    "invalid_model": _NO_MODEL,
+    "key_unreadable": "the stored key of {who} can't be decrypted",
+    "malformed_reply": "{who} does not answer in the connection's wire format",
+    "model_decommissioned": "{who} no longer serves {model}",
+    "model_not_found": _NO_MODEL,
+    "not_found_error": _NO_MODEL,
+    "request_too_large": "a request to {who} is larger than its rate limit",
+    "timeout": "{who} did not answer in time",
+}
+_CAUSES_BY_STATUS: Mapping[int, str] = {
+    400: _REFUSED_REQUEST,
+    401: _REJECTED,
+    402: _CREDIT,
+    403: "{who} does not allow this key the request",
+    404: _NO_MODEL,
+    422: _REFUSED_REQUEST,
+    429: "the rate limit of {who} is used up",
+}
+_PASSING = frozenset({408, 409, 429})
+_SERVER_ERROR = 500
+_DOWN = "{who} is down or overloaded"
+
+_KEY = "Set {variable} and restart the service."
+_ADD_CREDIT = "Add credit, or raise the spending limit, at {who}."
+_MODEL = "Correct the model's name or the connection's base URL."
+_PARAMETERS = (
+    "The model rejects a parameter. Omit it, set it to null, or name the model's `family` in the connection."
+)
+_UNREACHABLE = "Check that the server is running and that the connection's base URL is correct."
+_LATER = "Try again in a few minutes."
+_REMEDIES: Mapping[str, str] = {
+    "API_KEY_INVALID": _KEY,
+    "DeploymentNotFound": "Use the name of the deployment as the model, and check the connection's base URL.",
+    "address_refused": "Use a public https address, or have the operator allow its network.",
+    "authentication_error": _KEY,
+    "budget_exceeded": _ADD_CREDIT,
+    "connection_failed": _UNREACHABLE,
+    "connection_lost": _UNREACHABLE,
+    "context_length_exceeded": "Submit with a model that has a longer context.",
+    "credit_balance_too_low": _ADD_CREDIT,
+    "insufficient_quota": _ADD_CREDIT,
+    "invalid_api_key": _KEY,
+    "invalid_model": _MODEL,
+    "key_unreadable": "Give the connection its key again.",
+    "malformed_reply": "Correct the connection's kind (wire format) or base URL.",
+    "model_decommissioned": "Submit with another model.",
+    "model_not_found": _MODEL,
+    "no_score": "Check the verdicts' replies and errors. A higher `max_tokens` or another judge may help.",
+    "no_usable_text": "Check the responses' errors. A higher `max_tokens`, a different wording or another model may help.",
+    "not_found_error": _MODEL,
+    "provider_unreachable": f"{_UNREACHABLE} The job resumes automatically once the server answers.",
+    "request_too_large": "Ask {who} for a higher limit, or use shorter texts.",
+    "timeout": "Raise `ASSAY_CALL_DEADLINE_SECONDS`, or lower the connection's `max_in_flight`.",
+    "unknown_parameter": _PARAMETERS,
+    "unknown_version": "Upgrade the workers to a release that has the job's version, then resume the job.",
+    "unsupported_parameter": _PARAMETERS,
+    "unsupported_value": _PARAMETERS,
+}
+_REMEDIES_BY_STATUS: Mapping[int, str] = {
+    400: f"Change what the provider's message names. {_PARAMETERS}",
+    401: _KEY,
+    402: _ADD_CREDIT,
+    403: "Check the permissions of the connection's key and the provider's message.",
+    404: _MODEL,
+    422: f"Change what the provider's message names. {_PARAMETERS}",
+    429: "Wait, or raise the rate limit or quota at {who}.",
+}
+_OTHERWISE = "Change what the provider's message names."
+
+
+def cause(code: str, status: int | None, model: str, detail: str | None = None) -> str:
+    """Why a call failed, as a clause.
+
+    Args:
+        code: The provider's error code, or ours.
+        status: HTTP status of the answer, if there was one.
+        model: The call's, as ``connection/model``.
+        detail: The provider's words, or ours, which are said where nothing plainer is known.
+    """
+    known = _CAUSES.get(code) or _CAUSES_BY_STATUS.get(status or 0)
+    if known is None and status is not None and status >= _SERVER_ERROR:
+        known = _DOWN
+    return _filled(known, model) if known is not None else detail or code.replace("_", " ")
+
+
+def remedy(code: str, status: int | None = None, model: str = "") -> str:
+    """What to do about it, in sentences; arguments as of :func:`cause`."""
+    known = _REMEDIES.get(code) or _REMEDIES_BY_STATUS.get(status or 0)
+    if known is None and status is not None and status >= _SERVER_ERROR:
+        known = _LATER
+    if known == _KEY and _VERSION in model.partition("/")[0]:
+        known = "Give the connection {who} a new key."
+    return _filled(known or _OTHERWISE, model)
+
+
+def may_pass(status: int | None) -> bool:
+    """Whether a failure with this HTTP status, ``None`` where no response came, is tried again."""
+    return status is None or status >= _SERVER_ERROR or status in _PASSING
+
+
+def _filled(words: str, model: str) -> str:
+    connection, _, name = model.partition("/")
+    own_name = connection.partition(_VERSION)[0]
+    variable = f"{connection.upper()}_API_KEY" if connection in VENDORS else f"the key variable of {own_name}"
+    return words.format(
+        who=VENDORS.get(connection) or own_name or "the provider", model=name, variable=variable
+    )
