@@ -1,7 +1,7 @@
-"""The first calls of a kind: few at a time until one is answered, and the job's end if they all fail alike.
+"""The first calls of a kind: one ahead, few at a time until one is answered, and the job's end if they all fail alike.
 
-A kind is a model in a stage of a job. That a model refuses a parameter, or a judge does not exist, shows in its first calls; what
-is paid meanwhile for other calls would be lost. Each worker counts by itself, so that as many fail as
+A kind is a model in a stage of a job. That a key is refused shows in its very first call, that a model refuses a parameter, or a judge does
+not exist, in its first ones; what is paid meanwhile for other calls would be lost. Each worker counts by itself, so that as many fail as
 :data:`FIRST_CALLS` times the workers; before one of them stops the job it asks the database whether another had an answer.
 """
 
@@ -20,6 +20,12 @@ from app.services.execution.stop_signal import StopSignal
 FIRST_CALLS = 10
 """Calls of a kind on the wire until one is answered; so many failures with the same answer, and none answered, stop the job."""
 
+LEAD_SECONDS = 10.0
+"""How long the first call goes alone at most: a model that thinks for minutes holds up nobody for so long."""
+
+HALTING_SECONDS = 3.0
+"""After a call whose answer stops the job, the next waits for so long: by then every shard of the job has been told."""
+
 REMEMBERED_SECONDS = 600.0
 """A model that has answered another job so recently in the same stage, asked with the same parameters, need not show it anew."""
 
@@ -27,14 +33,15 @@ MOST_KINDS = 1000
 
 
 class Gate:
-    """Lets :data:`FIRST_CALLS` at a time pass until it is opened."""
+    """Lets one pass, then :data:`FIRST_CALLS` at a time until it is opened."""
 
-    __slots__ = ("_inside", "_places", "is_open")
+    __slots__ = ("_inside", "_lead", "_places", "is_open")
 
     def __init__(self, *, is_open: bool = False) -> None:
         self.is_open = is_open
         self._inside = 0
-        self._places = asyncio.Semaphore(FIRST_CALLS)
+        self._places = asyncio.Semaphore(1)
+        self._lead: asyncio.TimerHandle | None = None
 
     async def enter(self, stop: StopSignal) -> bool:
         """Waits for a place, or until the gate is open.
@@ -48,6 +55,8 @@ class Gate:
         with stop.interruptible():
             await self._places.acquire()
         self._inside += 1
+        if self._lead is None:
+            self._lead = asyncio.get_running_loop().call_later(LEAD_SECONDS, self._end_lead)
         if self.is_open:
             self.leave()  # whoever waits passes likewise, one after the other
         return not self.is_open
@@ -56,6 +65,18 @@ class Gate:
         """Gives back a place."""
         self._inside -= 1
         self._places.release()
+        self._end_lead()
+
+    def _end_lead(self) -> None:
+        """Lets others pass beside the first, once."""
+        if self._lead is not None and not self._lead.cancelled():
+            self._lead.cancel()
+            for _ in range(FIRST_CALLS - 1):
+                self._places.release()
+
+    def leave_later(self) -> None:
+        """Gives back the place of a call whose answer stops the job, once the job's other calls have been told."""
+        asyncio.get_running_loop().call_later(HALTING_SECONDS, self.leave)
 
     @property
     def is_idle(self) -> bool:

@@ -132,6 +132,11 @@ class ModelCaller:
             if not await self._first_calls.stops(kind, failed.error):
                 raise
             raise stop.fail(must_stop(failed.error, kind.model, kind.stage, all_alike=True)) from failed
+        except JobMustStopError:
+            if has_place:
+                has_place = False
+                kind.leave_later()
+            raise
         else:
             self._first_calls.answered(kind)
             return reply

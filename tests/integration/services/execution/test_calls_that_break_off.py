@@ -33,7 +33,7 @@ class TestCallsThatBreakOff:
         worker.deps.leases.stop_all(StopReason.SHUTDOWN)
         await asyncio.sleep(0.1)
         assert not running.done()
-        assert worker.deps.leases.cut_all() == len(worker.provider.calls) == 2
+        assert worker.deps.leases.cut_all() == len(worker.provider.calls) == 1
         await running
         rows = await execute(engine, "SELECT DISTINCT outcome, code, maybe_paid, usd FROM calls")
         assert [tuple(row) for row in rows] == [("retry", "abandoned", True, None)]

@@ -55,6 +55,7 @@ async def deliver_thrice(engine: AsyncEngine) -> None:
     assert (await others[0].finalize(job)).completeness == "full"
 
 
+@pytest.mark.usefixtures("calls_at_once")
 class TestStaleOwner:
     async def test_writes_nothing_and_effects_happen_once(self, engine: AsyncEngine) -> None:
         for _ in range(10):

@@ -10,16 +10,17 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest
 from app.ports import FailureKind, ModelCallError
-from app.services.execution import leases
+from app.services.execution import first_calls, leases
 from app.services.execution.first_calls import FIRST_CALLS
 from app.services.jobs.control import resume_job, retry_job
 from app.services.jobs.view import view_job
-from tests.integration.jobs import TENANT, execute, new_job, scalar
+from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 from tests.job_requests import a_model
 
 WORDS = "HTTP 400: temperature is deprecated for this model"
 REFUSED = ModelCallError(WORDS, kind=FailureKind.ITEM, code="invalid_request_error", status=400)
+KEY_REFUSED = ModelCallError("HTTP 401: no", kind=FailureKind.JOB, code="invalid_api_key", status=401)
 FLAGGED = ModelCallError("HTTP 403: flagged", kind=FailureKind.ITEM, code="http_403", status=403)
 FILTERED = ModelCallError("HTTP 400: filtered", kind=FailureKind.FILTERED, code="content_filter", status=400)
 
@@ -57,6 +58,62 @@ async def worker(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> AsyncI
 def provider_of(worker: Worker) -> Refusing:
     assert isinstance(worker.provider, Refusing)
     return worker.provider
+
+
+class TestTheFirstCall:
+    @pytest.mark.parametrize(
+        ("stage", "made", "status"),
+        [
+            ("generation", {"generation": 1}, JobStatus.FINALIZING),
+            ("judging", {"generation": 1, "judging": 1}, JobStatus.PAUSED),
+        ],
+    )
+    async def test_is_the_only_one_that_a_wrong_key_costs(
+        self, stage: str, made: dict[str, int], status: JobStatus, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        provider = provider_of(worker)
+        provider.stage, provider.refusal = stage, KEY_REFUSED
+        job = await new_job(engine, personas=("E-low", "E-high", "A-low", "A-high"), iterations=50)
+        shards = await shard_ids(engine, job.id)
+        assert len(shards) >= 4
+        await asyncio.gather(*map(worker.run, shards))
+        assert (provider.made(), (await worker.job(job)).status) == (made, status)
+
+    async def test_goes_alone_only_for_a_while(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(first_calls, "LEAD_SECONDS", 0.05)
+        provider = provider_of(worker)
+        provider.refusal = None
+        first, answered, started = asyncio.Event(), provider.complete, []
+
+        async def slow_first(request: ChatRequest) -> ChatReply:
+            started.append(request)
+            if len(started) == 1:
+                await first.wait()
+            return await answered(request)
+
+        monkeypatch.setattr(provider, "complete", slow_first)
+        job = await new_job(engine, iterations=20)
+        running = asyncio.create_task(worker.run_all(job))
+        while provider.made()["judging"] < 10:  # noqa: ASYNC110 - seen from outside
+            await asyncio.sleep(0.01)
+        first.set()
+        await running
+        assert (await worker.finalize(job)).completeness == "full"
+
+    async def test_is_made_again_at_once_when_the_job_is_resumed(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(first_calls, "HALTING_SECONDS", 0.05)
+        provider = provider_of(worker)
+        provider.refusal = KEY_REFUSED
+        job = await new_job(engine, iterations=20)
+        await worker.run_all(job)
+        provider.refusal = None
+        await resume_job(worker.control, TENANT, job.id)
+        await worker.run_all(job)
+        assert (await worker.finalize(job)).completeness == "full"
 
 
 class TestCallsThatAllFailAlike:
@@ -196,6 +253,7 @@ class TestWorkers:
     ) -> None:
         provider = provider_of(worker)
         provider.refusal = None
+        monkeypatch.setattr(first_calls, "LEAD_SECONDS", 0.05)
         judge, answered = asyncio.Event(), provider.complete
 
         async def slow_judge(request: ChatRequest) -> ChatReply:

@@ -233,6 +233,7 @@ class TestInsideAJob:
         assert told == {None: 2, "same_job": 10}
 
 
+@pytest.mark.usefixtures("calls_at_once")
 class TestMishaps:
     async def test_a_dead_process_claim_lapses_with_its_lease(
         self, engine: AsyncEngine, worker: Worker, other: Worker, model: Author

@@ -386,6 +386,7 @@ class TestRunShard:
         assert (await worker.finalize(job)).status is JobStatus.QUEUED
 
 
+@pytest.mark.usefixtures("calls_at_once")
 class TestStops:
     async def test_after_a_cancellation_no_call_starts_and_what_is_paid_for_is_kept(
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
