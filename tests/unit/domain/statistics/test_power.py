@@ -1,13 +1,16 @@
 """How often a planned comparison finds a difference, against known formulae and the comparisons themselves."""
 
 import math
+import time
+from itertools import product
 
 import numpy as np
 import pytest
 
 from app.domain.statistics.design import Population
+from app.domain.statistics.paired import sign_flip_p_value
 from app.domain.statistics.power import Noise, Size, power, with_enough_personas
-from benchmarks.inference.comparisons import NOISE, PLANNED, Design, planned_power
+from benchmarks.inference.comparisons import NOISE, PLANNED, Design, differences, planned_power
 
 SIZE = Size(15, 3, 6, 5)
 ONLY_PERSONAS = Noise(personas=1.0, wordings=0.0, both=0.0, runs=0.0)
@@ -35,6 +38,22 @@ def test_six_personas_show_a_difference_only_if_all_have_its_sign() -> None:
     expected = (0.5 * math.erfc(-1.5 / math.sqrt(2))) ** 6
     found = power(ONLY_PERSONAS, Size(6, 1, 1, 1), Population.PERSONAS, 1.5)
     assert found == pytest.approx(expected, abs=0.02)
+
+
+def test_few_personas_are_tested_as_comparisons_test_them() -> None:
+    size, draws = Size(9, 3, 2, 5), np.random.default_rng(3)
+    noise = NOISE._replace(wordings=0.0, levels=0.05)
+    samples = [[cell.figure.value for cell in differences(draws, noise, size, 0.1)] for _ in range(1500)]
+    p_values = [sign_flip_p_value(np.array(sample), 0) for sample in samples]
+    found = power(noise, size, Population.PERSONAS, 0.1)
+    assert found == pytest.approx(np.mean(np.array(p_values) <= 0.05), abs=0.04)
+
+
+def test_all_sizes_together_take_a_second_of_cpu() -> None:
+    began = time.process_time()
+    for size in product([0], [3], (1, 3, 6, 12, 2), (1, 2, 5, 10, 20, 7)):
+        with_enough_personas(NOISE._replace(levels=0.1), Size(*size), Population.PERSONAS, 0.3, 0.8)
+    assert time.process_time() - began < 4, "it took 7 s with all patterns of 4,000 samples"
 
 
 def test_levels_are_noise_to_the_signs_alone() -> None:
