@@ -162,6 +162,8 @@ def responses(
     out_of_character: bool = False,
     judges_disagree: bool = False,
     suspicious: bool = False,
+    people_against_judges: bool = False,
+    min_gap: float | None = None,
     after: str | None = None,
     limit: int = 50,
 ) -> Call[ResponseList]:
@@ -175,6 +177,8 @@ def responses(
         out_of_character: Only those with a sentence out of character.
         judges_disagree: Only those whose judges do not agree.
         suspicious: Only those with a verdict that their text may have swayed.
+        people_against_judges: Only those that people scored ``min_gap`` or more points above or below the judges.
+        min_gap: See there; 2 unless given.
         after: ``next_cursor`` of the page before.
         limit: How many, up to 500.
     """
@@ -182,8 +186,9 @@ def responses(
         "out_of_character": out_of_character,
         "judges_disagree": judges_disagree,
         "suspicious": suspicious,
+        "people_against_judges": people_against_judges,
     }
-    query = given(model=model, persona=persona, task=task, after=after, limit=limit)
+    query = given(model=model, persona=persona, task=task, min_gap=min_gap, after=after, limit=limit)
     query |= {name: "true" for name, is_wanted in only.items() if is_wanted}
     return Call("GET", f"{JOB}/responses", read_json, {"job_id": job_id}, query)
 

@@ -36,6 +36,8 @@ VALUES: dict[str, Any] = {
     "metadata": {"key": "value"},
     "out_of_character": True,
     "judges_disagree": True,
+    "people_against_judges": True,
+    "min_gap": 1.5,
     "usd": 1.0,
     "calls": 1,
     "tokens": 1,

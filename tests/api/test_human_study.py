@@ -324,3 +324,91 @@ class TestAgreement:
         for group in results["human_agreement"]:
             weighted = group["weighted"]
             assert weighted["population"] == weighted["covered"] == available[group["task"]]
+
+
+class TestPeopleAgainstJudges:
+    def found(self, service: Service, job: Json, **parameters: object) -> list[str]:
+        path = f"/v1/jobs/{job['id']}/responses"
+        return [
+            each["id"] for each in service.walk(path, people_against_judges="true", limit=7, **parameters)
+        ]
+
+    @pytest.mark.parametrize("gap", [None, 0.5, 1, 3.5])
+    def test_grades_far_from_the_judges_mean_are_listed(
+        self, service: Service, gym: Json, graded: list[Json], gap: float | None
+    ) -> None:
+        assert self.found(service, gym) == []
+        people = {each["id"]: (1 + n % 5, 1 + n % 3) for n, each in enumerate(graded)}
+        rows = [
+            {"annotator": name, "response": each, "score": score}
+            for each, scores in people.items()
+            for name, score in zip(("anna", "ben"), scores, strict=True)
+        ]
+        assert service.post("/v1/annotations", {"annotations": rows}).status_code == 200
+        judged = {
+            each["id"]: fmean(g["score"] for g in each["grades"] if g["score"] is not None) for each in graded
+        }
+        wanted = [each for each in people if abs(fmean(people[each]) - judged[each]) >= (gap or 2)]
+        assert wanted
+        assert self.found(service, gym, **({} if gap is None else {"min_gap": gap})) == wanted
+        (one, *_) = wanted
+        shown = service.get(
+            f"/jobs/{gym['id']}/responses", params={"people_against_judges": "true", "min_gap": gap or 2}
+        ).text
+        assert f"{fmean(people[one]):.2f}" in shown
+        assert "for the response" in shown
+
+    def test_a_sentence_counts_on_its_own_dimension(self, service: Service, finished: Json) -> None:
+        path = f"/v1/jobs/{finished['id']}/responses"
+        scored: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for response in service.walk(path, persona="duo", task="essay", limit=100):
+            for unit in response["units"]:
+                for v in unit["verdicts"]:
+                    if v["score"] is not None:
+                        scored[response["id"], unit["index"]][v["dimension"]].append(v["score"])
+        (duo, unit), given = next((place, each) for place, each in scored.items() if len(each) == 1)
+        ((judged, scores),) = given.items()
+        (other,) = {"A", "N"} - {judged}
+
+        def say(dimension: str, score: int) -> None:
+            row = {"annotator": "anna", "response": duo, "unit": unit, "dimension": dimension}
+            kept = service.post("/v1/annotations", {"annotations": [row | {"score": score}]})
+            assert kept.status_code == 200
+
+        say(judged, round(fmean(scores)))
+        for score in (1, 5):  # no judge gave the sentence a score on that dimension
+            say(other, score)
+            assert self.found(service, finished) == []
+        say(judged, 5 if fmean(scores) < 3 else 1)
+        assert self.found(service, finished) == [duo]
+        assert self.found(service, finished, persona="E-low") == []
+        console = service.get(
+            f"/jobs/{finished['id']}/responses", params={"people_against_judges": "true"}
+        ).text
+        assert f"for sentence {unit + 1} " in console
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"min_gap": "2"},
+            {"people_against_judges": "true", "min_gap": "0"},
+            {"people_against_judges": "true", "min_gap": "nan"},
+            {"people_against_judges": "true", "min_gap": "1e9"},
+            {"people_against_judges": "true", "min_gap": "two"},
+        ],
+    )
+    def test_a_gap_that_is_none_is_refused(
+        self, service: Service, gym: Json, parameters: dict[str, str]
+    ) -> None:
+        answer = service.get(f"/v1/jobs/{gym['id']}/responses", params=parameters)
+        assert answer.status_code == 422
+        assert [pointer.removeprefix("/query") for pointer in pointers(answer)] == ["/min_gap"]
+
+    def test_it_may_be_combined_with_other_filters(
+        self, service: Service, gym: Json, graded: list[Json]
+    ) -> None:
+        far = [each for each in graded if all(grade["score"] == 5 for grade in each["grades"])]
+        rows = [{"annotator": "anna", "response": each["id"], "score": 1} for each in far]
+        assert service.post("/v1/annotations", {"annotations": rows}).status_code == 200
+        assert self.found(service, gym) == [each["id"] for each in far]
+        assert self.found(service, gym, judges_disagree="true") == []

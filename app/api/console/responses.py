@@ -18,7 +18,8 @@ from app.reports.views.in_words import InWords
 from app.reports.views.level_bounds import LevelBounds
 from app.services.job_context import JobContext
 from app.services.jobs.view import find_job, show_job
-from app.services.results.responses import ResponseFilter, read_page
+from app.services.labels.annotations import people_scores_of
+from app.services.results.responses import APART, ResponseFilter, read_page
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -41,13 +42,21 @@ async def browse(
     out_of_character: bool = False,
     judges_disagree: bool = False,
     suspicious: bool = False,
+    people_against_judges: bool = False,
+    min_gap: Annotated[float, Query(gt=0, le=10_000)] = APART,
     after: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
     """A page of responses; what is chosen of them is in the address. An empty choice is none."""
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
     wanted = ResponseFilter(
-        model or None, persona or None, task or None, out_of_character, judges_disagree, suspicious
+        model or None,
+        persona or None,
+        task or None,
+        out_of_character,
+        judges_disagree,
+        suspicious,
+        min_gap if people_against_judges else None,
     )
     found, following = await read_page(
         services.engine,
@@ -61,6 +70,9 @@ async def browse(
     query = {"model": model, "persona": persona, "task": task}
     marks = ("out_of_character", "judges_disagree", "suspicious")
     query |= {name: "true" for name in marks if getattr(wanted, name)}
+    if people_against_judges:
+        query |= {"people_against_judges": "true", "min_gap": f"{min_gap:g}"}
+    people = await people_scores_of(services.engine, tenant, job_id, [each.id for each in found])
     # Sentences by the thousand take CPU; other requests go on meanwhile.
     return await asyncio.to_thread(
         _page,
@@ -70,6 +82,7 @@ async def browse(
         choices=_choices(context),
         by_sentence=any(cell.dimensions for cell in context.cells),
         judges=len(context.spec.judges),
+        people=people,
         wanted=wanted,
         query={name: value for name, value in query.items() if value},
         following=None if following is None else cursors.encoded(list(following)),

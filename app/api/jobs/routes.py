@@ -40,7 +40,7 @@ from app.services.jobs.view import find_job, show_job, view_job
 from app.services.results.calibration import read_calibrated_models
 from app.services.results.gate import gate_of
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
-from app.services.results.responses import ResponseFilter, read_page
+from app.services.results.responses import APART, ResponseFilter, read_page
 from app.services.results.run_distances import CellChoice, read_run_distances
 
 router = APIRouter(
@@ -311,17 +311,30 @@ async def responses(
     suspicious: Annotated[
         bool, Query(description="Only those with a verdict or grade whose `suspicion` is not `null`.")
     ] = False,
+    people_against_judges: Annotated[
+        bool,
+        Query(
+            description="Only those to which, or to a sentence of which, people gave a mean score that lies `min_gap` or more points from the"
+            " mean of the judges'."
+        ),
+    ] = False,
+    min_gap: Annotated[
+        float | None, Query(gt=0, le=10_000, description=f"Of `people_against_judges`; {APART} unless given.")
+    ] = None,
     after: After = None,
     limit: PageLimit = 50,
 ) -> Response:
     """Responses with their sentences, verdicts and the judges' own words. A page that would be too large ends early.
 
-    `out_of_character`, `judges_disagree` and `suspicious` look at 2,000 responses a page: one of theirs may be short, or empty, and
+    `out_of_character`, `judges_disagree`, `suspicious` and `people_against_judges` look at 2,000 responses a page: one of theirs may be short, or empty, and
     still have another after it, as `has_more` says.
     """
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
-    wanted = ResponseFilter(model, persona, task, out_of_character, judges_disagree, suspicious)
+    if min_gap is not None and not people_against_judges:
+        raise wrong_field("/min_gap", "is for people_against_judges=true")
+    gap = (min_gap or APART) if people_against_judges else None
+    wanted = ResponseFilter(model, persona, task, out_of_character, judges_disagree, suspicious, gap)
     position = None if after is None else cursors.position(after)
     page, following = await read_page(services.engine, job, context, wanted, after=position, limit=limit)
     cursor = None if following is None else cursors.encoded(list(following))

@@ -150,6 +150,48 @@ async def known_responses(
     return {(cell, run, item): KnownResponse(status, units) for cell, run, item, status, units in rows}
 
 
+@dataclass(frozen=True, slots=True)
+class PeopleScore:
+    """What people gave a response, or a sentence of it.
+
+    Attributes:
+        unit: The sentence's index; ``None`` for the response as a whole.
+        dimension: On which; ``None`` by a PersonaGym task's rubric.
+        mean: The mean of their scores.
+        answers: How many there are.
+    """
+
+    unit: int | None
+    dimension: str | None
+    mean: float
+    answers: int
+
+
+async def people_scores(
+    connection: AsyncConnection, tenant: str, job_id: str, responses: Sequence[tuple[int, int, int]]
+) -> dict[tuple[int, int, int], list[PeopleScore]]:
+    """What people gave these responses, by cell, run and item, and their sentences, in order."""
+    rows = await connection.execute(
+        text(
+            "SELECT cell, run, item, unit, dimension, avg(score)::float8, count(*) FROM annotations"
+            " WHERE job_id = :job AND tenant = :tenant AND score IS NOT NULL AND other_cell IS NULL AND (cell, run, item) IN"
+            "  (SELECT * FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[])))"
+            " GROUP BY cell, run, item, unit, dimension ORDER BY cell, run, item, unit NULLS FIRST, dimension"
+        ),
+        {
+            "job": job_id,
+            "tenant": tenant,
+            "cells": [cell for cell, _, _ in responses],
+            "runs": [run for _, run, _ in responses],
+            "items": [item for _, _, item in responses],
+        },
+    )
+    found: dict[tuple[int, int, int], list[PeopleScore]] = {}
+    for cell, run, item, *score in rows:
+        found.setdefault((cell, run, item), []).append(PeopleScore(*score))
+    return found
+
+
 async def state(connection: AsyncConnection, tenant: str, job_id: str) -> tuple[int, Decimal, int]:
     """How many annotations a job has, the sum of the moments at which each was last given, and how many labelling rounds.
 

@@ -1,7 +1,7 @@
 """Pages of responses, and what judges said of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -95,6 +95,9 @@ class Wanted:
             grades lie ``apart`` or more points apart.
         apart: See there.
         suspicious: Only responses with a doubtful verdict or grade.
+        people_gap: Only responses to which people gave a score, or to a sentence of them, that lies so many or more points from the mean
+            of the judges'; ``None`` for all.
+        dimensions: For each (cell, trait) its dimension; empty unless there is a ``people_gap``.
     """
 
     cells: Sequence[int]
@@ -103,12 +106,14 @@ class Wanted:
     judges_disagree: bool
     apart: int
     suspicious: bool = False
+    people_gap: float | None = None
+    dimensions: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 _LEVELS = (
     "WITH levels AS (SELECT cell, array_agg(lowest ORDER BY trait) AS lowest, array_agg(highest ORDER BY trait) AS highest"
     " FROM unnest(CAST(:of_cells AS int[]), CAST(:of_traits AS int[]), CAST(:lowest AS int[]), CAST(:highest AS int[]))"
-    " AS given (cell, trait, lowest, highest) GROUP BY cell) "
+    " AS given (cell, trait, lowest, highest) GROUP BY cell)"
 )
 """The bounds of a persona's levels, a row for each cell, so that they are not searched for each response."""
 
@@ -135,6 +140,22 @@ _SUSPICIOUS = (
 )
 
 
+_AGAINST_PEOPLE = (
+    ", against_people AS MATERIALIZED (SELECT said.cell, said.run, said.item FROM (SELECT cell, run, item, unit, dimension,"
+    "  avg(score) AS score FROM annotations WHERE job_id = :job AND tenant = :tenant AND score IS NOT NULL"
+    "  AND other_cell IS NULL GROUP BY cell, run, item, unit, dimension) said"
+    " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = said.cell"
+    " LEFT JOIN unnest(CAST(:trait_cells AS int[]), CAST(:traits AS int[]), CAST(:dimensions AS text[]))"
+    "  AS d (cell, trait, dimension) ON d.cell = said.cell AND d.dimension = said.dimension"
+    " WHERE abs(said.score - CASE WHEN said.dimension IS NULL THEN (SELECT avg(g.score) FROM grades g"
+    "   WHERE g.cell_id = c.id AND g.run = said.run AND g.item = said.item AND g.tenant = :tenant)"
+    "  ELSE (SELECT avg(v.score) FROM verdicts v WHERE v.cell_id = c.id AND v.run = said.run AND v.item = said.item"
+    "   AND v.trait = d.trait AND v.unit = coalesce(said.unit, v.unit) AND v.tenant = :tenant) END)"
+    "  >= CAST(:gap AS float8))"
+)
+"""The places of those responses, found once for a page: there are as many as people have annotated, at most."""
+
+
 _IN_CELLS = "FROM responses r JOIN cells c ON c.id = r.cell_id"
 _WITH_LEVELS = " LEFT JOIN levels ON levels.cell = c.ordinal"
 
@@ -145,6 +166,7 @@ def _judged(wanted: Wanted) -> list[str]:
         (wanted.out_of_character, _OUT_OF_CHARACTER),
         (wanted.judges_disagree, _JUDGES_DISAGREE),
         (wanted.suspicious, _SUSPICIOUS),
+        (wanted.people_gap is not None, "(r.ordinal, r.run, r.item) IN (SELECT * FROM against_people)"),
     )
     return [condition for is_asked, condition in asked if is_asked]
 
@@ -190,9 +212,17 @@ async def response_page(
         looked_at += f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item OFFSET 0"
         chosen = f"SELECT * FROM ({looked_at}) r WHERE {' AND '.join(judged)}"
         values |= _levels(wanted)
+        if wanted.people_gap is not None:
+            given += _AGAINST_PEOPLE
+            values |= {
+                "trait_cells": [cell for cell, _ in wanted.dimensions],
+                "traits": [trait for _, trait in wanted.dimensions],
+                "dimensions": list(wanted.dimensions.values()),
+                "gap": wanted.people_gap,
+            }
     rows = await connection.execute(
         text(
-            f"{given}SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM ("
+            f"{given} SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM ("
             f"{chosen} ORDER BY ordinal, r.run, r.item LIMIT :limit"
             f") page {_SO_FAR}) measured ORDER BY ordinal, run, item"
         ),

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.labels import annotations
-from app.db.labels.annotations import KnownResponse, StoredAnnotation
+from app.db.labels.annotations import KnownResponse, PeopleScore, StoredAnnotation
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.labels import contract
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Answer, Kind
@@ -130,6 +130,16 @@ async def read_annotations(
             after=after,
             limit=limit,
         )
+
+
+async def people_scores_of(
+    engine: AsyncEngine, tenant: str, job_id: str, responses: Sequence[str]
+) -> list[Sequence[PeopleScore]]:
+    """What people gave each of a job's responses, named by id, and its sentences."""
+    places = [place_of(each, None).response for each in responses]
+    async with engine.connect() as connection:
+        found = await annotations.people_scores(connection, tenant, job_id, places)
+    return [found.get(place, ()) for place in places]
 
 
 async def export_csv(engine: AsyncEngine, tenant: str, wanted: AnnotationFilter) -> AsyncIterator[bytes]:

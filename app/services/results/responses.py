@@ -63,7 +63,8 @@ LOOKED_AT = 2_000
 """Responses of which a page of those that judges have marked is chosen, so that its cost is bounded however few there are."""
 
 APART = 2
-"""Points between two judges' grades from which on they disagree: half of what lies between the worst and the best."""
+"""Points between two judges' grades, or between people's and the judges' means, from which on they disagree: half of what lies between the
+worst and the best."""
 
 
 class CutOffError(Exception):
@@ -82,6 +83,8 @@ class ResponseFilter:
         judges_disagree: Only those of which one judge finds a sentence in character and another finds it out of
             character, on the same dimension, or whose grades are :data:`APART` or more points apart.
         suspicious: Only those with a doubtful verdict or grade.
+        people_gap: Only those to which, or to a sentence of which, people gave a score on average so many or more points from the
+            judges'; ``None`` for all.
     """
 
     model: str | None = None
@@ -90,11 +93,12 @@ class ResponseFilter:
     out_of_character: bool = False
     judges_disagree: bool = False
     suspicious: bool = False
+    people_gap: float | None = None
 
     @property
     def by_judgement(self) -> bool:
         """Whether what judges said decides, so that most of what is looked at may not be shown."""
-        return self.out_of_character or self.judges_disagree or self.suspicious
+        return self.out_of_character or self.judges_disagree or self.suspicious or self.people_gap is not None
 
     def admits(self, context: JobContext, cell: Cell) -> bool:
         """Whether a cell's responses can be among them."""
@@ -128,6 +132,10 @@ async def read_page(
         judges_disagree=wanted.judges_disagree,
         apart=APART,
         suspicious=wanted.suspicious,
+        people_gap=wanted.people_gap,
+        dimensions={(cell.ordinal, n): each.id for cell in cells for n, each in enumerate(cell.dimensions)}
+        if wanted.people_gap is not None
+        else {},
     )
     async with engine.connect() as connection:
         until: Position | None = None
