@@ -298,6 +298,7 @@ INTERVALS = {
     "ci95_reason": None,
     "ci95_runs_reason": "single_runs: one run",
     "ci95_wordings": [0.3, 0.4],
+    "ci95_runs": None,
     "ci95_both": None,
     "ci95_both_reason": "too_few_wordings: 2 wordings",
 }
