@@ -172,6 +172,11 @@ class TestWhatItSays:
         assert "5 % of the sentences" in page.text
         assert "Order of the judges’ options" not in (await page_of(job.responses, job.results)).text
 
+    async def test_the_dimensions_of_an_order_check_have_their_names(self, job: Sample) -> None:
+        page = await page_of(job.responses, job.results | {"order_check": order_check_of((5, 4))})
+        assert "reversedall1" in page.text
+        assert "reversedextraversion1" in page.text
+
     async def test_that_no_sentence_has_been_judged_again_is_said(self, job: Sample) -> None:
         page = await page_of(job.responses, job.results | {"order_check": order_check_of()})
         assert "No sentence has been judged again yet" in page.text
