@@ -5,7 +5,7 @@ Heavy imports happen inside the commands that need them, so that every command s
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.domain.providers.addresses import is_loopback
-from app.terminal import keys, tenants
+from app.terminal import doctor, init, keys, tenants
+from app.terminal.findings import Finding
 from app.terminal.keys import KeyStore
 from persona_assay.terminal import reading
 from persona_assay.terminal.main import COMMANDS, command_line, run
@@ -22,6 +23,7 @@ from persona_assay.terminal.outcome import CommandError, Commands, exit_by, prin
 from persona_assay.terminal.waiting import wait_for
 
 if TYPE_CHECKING:
+    from app.llm.connections.connections import Connections
     from app.settings import Settings
     from embedded.services import StackConfig
     from persona_assay import AssayClient
@@ -61,11 +63,14 @@ def up(
     """Run the whole service on this machine until Ctrl-C.
 
     Starts Postgres, Valkey, the API, workers and a simulated provider. If DATABASE_URL or REDIS_URL is set, that
-    server is used instead of the embedded one.
+    server is used instead of the embedded one. Without ASSAY_CONFIG, a file assay.yaml in this directory is the
+    operator's file.
     """
     with told_errors():
         given = {"host": host, "port": port, "data_dir": data_dir, "workers": workers}
         settings = _settings({name: value for name, value in given.items() if value is not None})
+        settings = _with_operator_file(settings)
+        connections = _connections(settings)
         _require_keys_off_loopback(settings)
 
         from embedded.supervisor import Supervisor  # noqa: PLC0415
@@ -73,7 +78,7 @@ def up(
         say(f"Starting in {settings.data_dir} …")
         with _stack_errors():
             Supervisor(_stack_config(_with_pepper(settings))).run(
-                lambda url: _say_ready(url, settings, as_json=as_json)
+                lambda url: _say_ready(url, settings, connections, as_json=as_json)
             )
         say("Stopped")
 
@@ -149,6 +154,37 @@ def _settings(given: Json) -> "Settings":
         raise CommandError(str(error)) from error
 
 
+def _connections(settings: "Settings") -> "Connections":
+    """The operator's connections, without the simulator's.
+
+    Raises:
+        CommandError: They can't be read; the message names the field or the variable.
+    """
+    from app.bootstrap import load_operator_connections  # noqa: PLC0415
+    from app.settings import StartError  # noqa: PLC0415
+
+    try:
+        return load_operator_connections(settings)
+    except StartError as error:
+        raise CommandError(str(error)) from error
+
+
+def _tried(connections: "Connections") -> Iterator[Finding]:
+    """Whether each connection's server answers and takes its key."""
+    import asyncio  # noqa: PLC0415
+
+    from app.terminal.probing import probe_all  # noqa: PLC0415
+
+    yield from asyncio.run(probe_all(connections, _settings({}).transport))
+
+
+def _with_operator_file(settings: "Settings") -> "Settings":
+    """The settings with the operator's file of this directory, if none is set."""
+    if settings.config is not None or not init.OPERATOR_FILE.is_file():
+        return settings
+    return settings.model_copy(update={"config": init.OPERATOR_FILE.absolute()})
+
+
 def _migrate(database_url: str, revision: str | None = None, *, service_url: str | None = None) -> str | None:
     """Migrate a database to the newest or a given revision; returns the same as :func:`app.db.migration.migrate.upgrade`.
 
@@ -181,6 +217,7 @@ def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) ->
         simulator_args=simulator_args,
         key_pepper_file=settings.key_pepper_file,
         owner_database_url=None if settings.database_url is None else settings.owner_database_url,
+        config_file=settings.config,
     )
 
 
@@ -322,11 +359,13 @@ def _run_demo(client: "AssayClient", output: Path, *, as_json: bool, outlives_us
     exit_by(job)
 
 
-def _say_ready(url: str, settings: "Settings", *, as_json: bool) -> None:
+def _say_ready(url: str, settings: "Settings", connections: "Connections", *, as_json: bool) -> None:
     if as_json:
         print_json({"url": url, "data_dir": str(settings.data_dir.absolute())})
         return
     click.echo(f"ready: {url}")
+    for finding in _tried(connections):
+        say(f"  {finding.line}")
     elsewhere = "" if url == DEFAULT_URL else f" --url {url}"
     say(f"  API docs    {url}/docs")
     say(f"  First job   assay demo --url {url}")
@@ -334,6 +373,24 @@ def _say_ready(url: str, settings: "Settings", *, as_json: bool) -> None:
     say(f"  Stop        Ctrl-C; data and logs stay in {settings.data_dir}")
 
 
+def _findings() -> Iterator[Finding]:
+    """What `assay doctor` says of settings, operator's file and connections."""
+    settings = _with_operator_file(_settings({}))
+    yield Finding("settings", True, f"valid; data directory {settings.data_dir.absolute()}")
+    connections = _connections(settings)
+    file = "none" if settings.config is None else str(settings.config)
+    yield Finding("operator's file", True, f"{file}, {len(list(connections))} connections")
+    yield from _tried(connections)
+
+
+def _environment() -> Mapping[str, str]:
+    from app.settings import environment  # noqa: PLC0415
+
+    return environment()
+
+
+app.add_command(init.command(_tried, _environment))
+app.add_command(doctor.command(_findings))
 app.add_command(keys.group(_key_store))
 app.add_command(tenants.group(_key_store))
 

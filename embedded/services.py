@@ -32,6 +32,7 @@ class StackConfig:
         simulator_args: what its command line says besides its address.
         key_pepper_file: what the API hashes its keys with.
         owner_database_url: as whom the migrations connect to that database, if not by its URL.
+        config_file: the operator's file; None for that of the environment, if any.
     """
 
     host: str
@@ -46,6 +47,7 @@ class StackConfig:
     simulator_args: tuple[str, ...] = ()
     key_pepper_file: Path | None = None
     owner_database_url: str | None = None
+    config_file: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class StackUrls:
         redis: redis-py URL.
         simulator_port: the simulator's port on 127.0.0.1; None without a simulator.
         encryption_keys_file: what the keys of connections are encrypted with; None without such.
+        config_file: the operator's file; None for that of the environment, if any.
     """
 
     host: str
@@ -67,6 +70,7 @@ class StackUrls:
     redis: str
     simulator_port: int | None = None
     encryption_keys_file: Path | None = None
+    config_file: Path | None = None
 
     @property
     def client_host(self) -> str:
@@ -90,6 +94,8 @@ class StackUrls:
             variables["ASSAY_SIMULATOR_URL"] = f"http://127.0.0.1:{self.simulator_port}"
         if self.encryption_keys_file is not None:
             variables["ASSAY_ENCRYPTION_KEYS_FILE"] = str(self.encryption_keys_file)
+        if self.config_file is not None:
+            variables["ASSAY_CONFIG"] = str(self.config_file)
         return variables
 
 

@@ -190,6 +190,7 @@ class Supervisor:
             redis=redis_url,
             simulator_port=free_port("127.0.0.1", 0) if config.simulator else None,
             encryption_keys_file=config.encryption_keys_file or make_secret(config.data_dir / KEYS_FILE),
+            config_file=config.config_file,
         )
         specs = self._services(config, self._urls)
         for needs_database in (False, True):

@@ -32,9 +32,8 @@ def failure_view(job: Json) -> Text:
         text.append(f": {printable(cause)}.".replace("..", "."))
         if error.get("remedy"):
             follow = "resume" if job["status"] == "paused" else "retry"
-            text.append(
-                f"\n{printable(error['remedy'])} Then run: assay {follow} {job['id']}", style="default"
-            )
+            text.append(f"\n{printable(error['remedy'])}", style="default")
+            text.append(f"\nThen run: assay {follow} {job['id']}", style="default")
         whose = " in ".join(printable(error[part]) for part in ("model", "stage") if error.get(part))
         said = printable(error["detail"]) if error["detail"] != cause else ""
         if whose or said:

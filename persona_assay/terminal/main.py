@@ -27,7 +27,7 @@ COMMANDS: tuple[click.Command, ...] = (
 )
 SERVER_GROUP = "persona_assay.commands"
 """The entry points of this group return a command line: these commands, and more."""
-SERVER_COMMANDS = ("up", "demo", "migrate", "keys", "tenants")
+SERVER_COMMANDS = ("up", "demo", "migrate", "init", "doctor", "keys", "tenants")
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 HELP = "Measure how faithfully language models stay in character, sentence by sentence."

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 import click
@@ -10,6 +11,7 @@ import click
 from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
 from persona_assay.terminal.outcome import CommandError, exit_by, print_json, say, told_errors
 from persona_assay.terminal.quantities import counted
+from persona_assay.terminal.reading import save_report
 from persona_assay.terminal.waiting import wait_for
 from persona_assay.types import DetectIn, Job, JobIn, JobStatus, Plan
 
@@ -96,6 +98,11 @@ def plan(
 @FILE
 @click.option("--wait", is_flag=True, help="Show progress until the job ends.")
 @click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Wait, and save the HTML report to this file.",
+)
+@click.option(
     "--confirm-calls",
     type=click.IntRange(min=1),
     help="Confirm that you expect this many calls; large jobs require it (or ask).",
@@ -119,6 +126,7 @@ def submit(
     *,
     yes: bool,
     wait: bool,
+    report: Path | None,
     as_json: bool,
 ) -> None:
     """Submit a job and print its ID.
@@ -133,7 +141,10 @@ def submit(
             job = _submitted(client, described.job, Consent(confirm_calls, confirm_usd, to_all=yes))
         if not as_json:
             click.echo(job["id"])
+        wait = wait or report is not None
         last = wait_for(client, job, as_json=as_json) if wait else job
+        if report is not None:
+            say(f"HTML report: {report} ({save_report(client, job['id'], report):,} bytes)")
         if as_json:
             print_json(last)
         if wait:

@@ -33,7 +33,8 @@ class TestFailures:
         paused = job("paused", error=ERROR, status_reason="invalid_request_error", failures=[FAILURE])
         assert failure_view(paused).plain.split("\n") == [
             "Job paused (invalid request error): lab rejected the request.",
-            f"Leave the temperature out. Then run: assay resume {paused['id']}",
+            "Leave the temperature out.",
+            f"Then run: assay resume {paused['id']}",
             "lab/judge in judging: HTTP 400: no temperature",
         ]
         assert f"Then run: assay retry {paused['id']}" in failure_view({**paused, "status": "failed"}).plain
