@@ -361,7 +361,7 @@ class TestPeopleAgainstJudges:
     def test_a_sentence_counts_on_its_own_dimension(self, service: Service, finished: Json) -> None:
         path = f"/v1/jobs/{finished['id']}/responses"
         scored: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for response in service.walk(path, persona="duo", task="essay", limit=100):
+        for response in service.walk(path, persona="duo", task="social_media_post", limit=100):
             for unit in response["units"]:
                 for v in unit["verdicts"]:
                     if v["score"] is not None:
