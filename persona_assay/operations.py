@@ -12,6 +12,7 @@ from persona_assay.types import (
     Baselines,
     CheckIn,
     Comparison,
+    ComparisonOfModels,
     ConnectionList,
     DetectIn,
     Gate,
@@ -276,6 +277,15 @@ def compare(a: SideIn, b: SideIn, *, pairing: Pairing = "cells") -> Call[Compari
         pairing: What makes a pair: the figures of a cell, or those of one item that both have answered.
     """
     return Call("POST", "/v1/comparisons", read_json, body={"a": a, "b": b, "pairing": pairing})
+
+
+def compare_models(models: Sequence[SideIn]) -> Call[ComparisonOfModels]:
+    """All pairs of several models, and the ranks that each may have.
+
+    Args:
+        models: 2 to 20, each ``{job, model}`` or ``{baseline}``; ``{job}`` stands for all models of the job.
+    """
+    return Call("POST", "/v1/comparisons", read_json, body={"models": [*models]})
 
 
 # -- sets ---------------------------------------------------------------------------------------------------------

@@ -873,6 +873,84 @@ class ComparisonIn(TypedDict):
     """What makes a pair: the figures of a cell, or those of one item (a question, an essay's context) that both have answered as the same persona. Items are the same if they have the same words; published figures have none."""
 
 
+class ModelOfMany(TypedDict):
+    """One of the models that were compared."""
+
+    job: str | None
+    baseline: str | None
+    model: str
+    completeness: Literal["full", "partial"]
+    coverage: float | None
+    """Share of the model's planned verdicts (grades) that its figures are of; `null` where it is not known."""
+    simulated: bool
+    name: str
+    """The model; with its job's id where several jobs have a model of this name."""
+    left_out: int
+    """Of the primary metric, its values that some other model has no partner for."""
+
+
+class RankedModel(TypedDict):
+    """A model by one metric."""
+
+    name: str
+    value: float
+    """Mean over the values that all models have."""
+    rank: list[int]
+    """The best and the worst rank that it may have; 95 % for all models at once."""
+
+
+class PairDifference(TypedDict):
+    """Two models' paired difference, a − b."""
+
+    a: str
+    b: str
+    difference: float
+    ci95: list[float] | None
+    """Holds for all pairs at once."""
+    ci95_reason: str | None
+    p_value: float | None
+    """Of this pair alone."""
+    p_value_corrected: float | None
+    """For all pairs; of exploratory metrics for all pairs by all of these."""
+
+
+class Ranking(TypedDict):
+    """All models by one metric, over all tasks."""
+
+    metric: str
+    exploratory: bool
+    """Whether it was not named beforehand: its tests are corrected for all such metrics, those of the primary one not."""
+    population: str
+    """Whom intervals and p-values speak of."""
+    values: int
+    """Values that each model has."""
+    personas: int
+    """Personas that they come from."""
+    models: list[RankedModel]
+    """The highest value first."""
+    differences: list[PairDifference]
+    """Each pair once, the model with the higher value first."""
+    smallest_p_value: float | None
+    """The smallest that permutations of so few personas can give; `null` where the tests are Student's t."""
+    smallest_detectable: float | None
+    """The true difference of two models that another comparison like this would find in 80 % of cases, corrected as here."""
+    smallest_detectable_reason: str | None
+
+
+class ComparisonOfModels(TypedDict):
+    """Several models compared, each with each other one."""
+
+    object: Literal["comparison_of_models"]
+    models: list[ModelOfMany]
+    primary: str
+    """The metric that decides; named beforehand."""
+    simulated: bool
+    rankings: list[Ranking]
+    """By each metric, the primary one first."""
+    notes: list[str]
+    """What a reader must know to judge the differences."""
+
+
 class ConnectionAnswer(TypedDict):
     """A configured connection; its key is never shown."""
 
@@ -2089,6 +2167,13 @@ class ModelCheck(TypedDict):
     parameters: SentParameters
     findings: list[Finding]
     """All of it in sentences."""
+
+
+class ModelsIn(TypedDict):
+    """Several models, each to be compared with each other one."""
+
+    models: Sequence[SideIn]
+    """A job without `model` stands for all of its models; 2 to 20 in all."""
 
 
 class NewApiKey(TypedDict):

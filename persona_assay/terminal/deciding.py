@@ -13,32 +13,35 @@ from persona_assay.types import SideIn
 
 
 @click.command()
-@click.argument("a")
-@click.argument("b")
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True)
 @click.option(
     "--pairing",
     type=click.Choice(get_args(Pairing)),
     default="cells",
-    help="Pair whole cells, or single questions that both models answered.",
+    help="Of two models: pair whole cells, or single questions that both models answered.",
 )
 @URL
 @AS_JSON
-def compare(a: str, b: str, pairing: Pairing, url: str, *, as_json: bool) -> None:
-    """Compare two models by paired differences, A - B.
+def compare(models: tuple[str, ...], pairing: Pairing, url: str, *, as_json: bool) -> None:
+    """Compare models by paired differences.
 
-    A and B are each JOB, JOB:MODEL, or baseline:MODEL for a model of the atomic paper.
+    A MODEL is JOB:MODEL, baseline:MODEL for a model of the atomic paper, or JOB for all models of a job; of two, JOB stands for its only model.
     Pairs share persona, task and dimension; with --pairing items, also the question.
+    Of more than two models, each is compared with each other one.
     """
+    sides = [_side(each) for each in models]
     with told_errors(), client_of(url) as client:
-        found = client.compare(_side(a), _side(b), pairing=pairing)
-        if as_json:
-            print_json(found)
-            return
-
+        if pairing == "items" and len(sides) != 2:  # noqa: PLR2004 - a pair
+            raise CommandError("--pairing items compares two models")
         from persona_assay.terminal.consoles import out  # noqa: PLC0415
-        from persona_assay.terminal.decisions import comparison_view  # noqa: PLC0415
+        from persona_assay.terminal.decisions import comparison_view, models_view  # noqa: PLC0415
 
-        out().print(comparison_view(found))
+        if len(sides) == 2:  # noqa: PLR2004
+            two = client.compare(sides[0], sides[1], pairing=pairing)
+            print_json(two) if as_json else out().print(comparison_view(two))
+        else:
+            found = client.compare_models(sides)
+            print_json(found) if as_json else out().print(models_view(found))
 
 
 @click.command()

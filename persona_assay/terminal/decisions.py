@@ -1,6 +1,6 @@
 """Comparisons and gates, formatted for a terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -50,7 +50,7 @@ def comparison_view(found: Json) -> RenderableType:
     for row in found["differences"]:
         sure = is_shown(row)
         table.add_row(
-            _SCORES.get(row["metric"]) or metric_label(row["metric"]),
+            _label(row["metric"]),
             printable(row["task"] or "all").replace("_", " "),
             f"{row['a']:.2f}",
             f"{row['b']:.2f}",
@@ -79,6 +79,68 @@ def comparison_view(found: Json) -> RenderableType:
         )
     remarks += found["notes"]
     return Group(*parts, *(Text(printable(remark), style="hint") for remark in remarks))
+
+
+def models_view(found: Json) -> RenderableType:
+    """Several models for a terminal: their ranks by each metric, and all pairs by the one that decides."""
+    primary = found["rankings"][0]
+    models = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    models.add_column("model", overflow="fold")
+    for ranking in found["rankings"]:
+        models.add_column(_label(ranking["metric"]), justify="right", no_wrap=True)
+    for one in primary["models"]:
+        name = one["name"]
+        own = [
+            next(each for each in ranking["models"] if each["name"] == name) for ranking in found["rankings"]
+        ]
+        models.add_row(printable(name), *(f"{each['value']:.2f} {_ranks(each['rank'])}" for each in own))
+    pairs = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    for header in ("A", "B"):
+        pairs.add_column(header, overflow="fold")
+    for header in ("A - B", "95 % interval", "p (all pairs)"):
+        pairs.add_column(header, justify="right", no_wrap=True)
+    for row in primary["differences"]:
+        p_value, ends = row["p_value_corrected"], row["ci95"]
+        sure = p_value is not None and p_value <= SIGNIFICANT
+        pairs.add_row(
+            printable(row["a"]),
+            printable(row["b"]),
+            Text(f"{row['difference']:+.3f}{SURE if sure else ' '}", style="bold" if sure else ""),
+            MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]",
+            _number(p_value, 4),
+        )
+    parts: list[RenderableType] = [Fitted(models), "", Fitted(pairs, heads=2), ""]
+    return Group(*parts, *(Text(printable(each), style="hint") for each in _remarks_on_models(found)))
+
+
+def _label(metric: str) -> str:
+    return _SCORES.get(metric) or metric_label(metric)
+
+
+def _ranks(rank: Sequence[int]) -> str:
+    """The ranks that a model may have."""
+    best, worst = rank
+    return f"({best})" if best == worst else f"({best}–{worst})"
+
+
+def _remarks_on_models(found: Json) -> list[str]:
+    primary = found["rankings"][0]
+    detectable = primary["smallest_detectable"]
+    reasons = [row["ci95_reason"] for row in primary["differences"]] + [primary["smallest_detectable_reason"]]
+    return [
+        (
+            f"{SURE} {_label(primary['metric'])} of the two differs: p ≤ {SIGNIFICANT}, corrected for all"
+            f" {len(primary['differences'])} pairs; intervals hold for all of them at once. In brackets the ranks that a model"
+            " may have (95 %). The other metrics are exploratory."
+        ),
+        *(
+            []
+            if detectable is None
+            else [f"Smallest difference detectable with 80 % power: {detectable:.3f}."]
+        ),
+        *(f"{MISSING} {reason.partition(': ')[2]}." for reason in dict.fromkeys(reasons) if reason),
+        *found["notes"],
+    ]
 
 
 def _evidence(row: Json) -> tuple[str, str, str]:

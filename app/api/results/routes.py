@@ -19,10 +19,12 @@ from app.api.http.strict_json import StrictRoute
 from app.domain.keys.api_key import Scope
 from app.domain.results.comparison import Comparison
 from app.domain.results.gate import Gate, IntervalKind
-from app.domain.results.request import ComparisonIn, SideIn
+from app.domain.results.ranking import ComparisonOfModels
+from app.domain.results.request import ComparisonRequest, ModelsIn, SideIn
 from app.reports.junit import junit
 from app.services.jobs.view import find_job
 from app.services.results.compare import Comparer
+from app.services.results.compare_models import compare_models
 from app.services.results.gate import MAX_THRESHOLDS, gate_of
 
 router = APIRouter(
@@ -41,15 +43,21 @@ GATE: Responses = {200: {"model": Gate, "content": {"application/json": {}, JUNI
     "/comparisons",
     operation_id="compareModels",
     responses=NOT_FOUND | CONFLICT,
-    summary="Compare two models",
+    summary="Compare models",
 )
 @needs(Scope.READ)
-async def compare(body: ComparisonIn, services: ServicesDep, tenant: TenantDep) -> Comparison:
+async def compare(
+    body: ComparisonRequest, services: ServicesDep, tenant: TenantDep
+) -> Comparison | ComparisonOfModels:
     """Paired differences a − b over the personas, tasks and dimensions that both have; nothing is stored.
 
     A persona is resampled with all of its pairs; p-values come from a sign-flip permutation test over personas. Paired by
     items, `over_items` has the same over what these very personas were asked.
+
+    With `models`, all pairs of several models over what all of them have: intervals, p-values and ranks hold for all pairs at once.
     """
+    if isinstance(body, ModelsIn):
+        return await compare_models(comparer_of(services), tenant, [_side(each) for each in body.models])
     return await comparer_of(services).compare(tenant, _side(body.a), _side(body.b), body.pairing)
 
 

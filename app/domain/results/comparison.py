@@ -328,7 +328,7 @@ def compare(a: Figures, b: Figures) -> Compared:
         for metric, task in sorted({(metric, place.task) for metric, place in pairs if place.task})
     ]
     rows = [
-        [_without_evidence(row, _obstacle_to_tests(row.metric, row.task, a, b)) for row in part]
+        [_without_evidence(row, obstacle_to_tests(row.metric, row.task, a, b)) for row in part]
         for part in (overall, single)
     ]
     return Compared([*_corrected(rows[0], primary_of(names)), *_corrected(rows[1], None)], left_out)
@@ -371,12 +371,17 @@ def populations(differences: Sequence[Difference]) -> str | None:
     for each in differences:
         if each.task is None and each.p_value is not None:
             found.setdefault(each.population, []).append(each.metric)
-    if not found:
+    return population_note(found)
+
+
+def population_note(metrics: Mapping[str, Sequence[str]]) -> str | None:
+    """Whom intervals and p-values speak of, from the metrics of each population."""
+    if not metrics:
         return None
     return (
         "Intervals and p-values speak of "
         + "; of ".join(
-            f"{population} ({', '.join(metrics)})" for population, metrics in sorted(found.items())
+            f"{population} ({', '.join(names_)})" for population, names_ in sorted(metrics.items())
         )
         + "."
     )
@@ -460,7 +465,7 @@ def _obstacle(one: Figure | None, other: Figure | None) -> str | None:
     return None
 
 
-def _obstacle_to_tests(metric: str, task: str | None, a: Figures, b: Figures) -> str | None:
+def obstacle_to_tests(metric: str, task: str | None, a: Figures, b: Figures) -> str | None:
     """Why a difference may not be the models', whatever its interval; ``None`` if it is theirs."""
     return other_length(metric, task, a, b) or other_runs(metric, task, a, b)
 

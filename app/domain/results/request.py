@@ -1,8 +1,8 @@
 """Comparisons as clients ask for them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic.config import JsonDict
 
 from app.domain.contract import Body, Line
@@ -26,6 +26,8 @@ class SideIn(Body):
         return self
 
 
+MOST_MODELS = 20
+"""Models that are compared at a time: 190 pairs."""
 COMPARISON_EXAMPLE: JsonDict = {
     "a": {"job": "job_01kxyz0abcdefghjkmnpqrstvw", "model": "openai/gpt-6-luna"},
     "b": {"baseline": "GPT-4o"},
@@ -46,3 +48,28 @@ class ComparisonIn(Body):
         description="What makes a pair: the figures of a cell, or those of one item (a question, an essay's context) that both"
         " have answered as the same persona. Items are the same if they have the same words; published figures have none.",
     )
+
+
+class ModelsIn(Body):
+    """Several models, each to be compared with each other one."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={"examples": [{"models": [{"job": "job_01kxyz0abcdefghjkmnpqrstvw"}]}]},
+    )
+
+    models: list[SideIn] = Field(
+        min_length=1,
+        max_length=MOST_MODELS,
+        description=f"A job without `model` stands for all of its models; 2 to {MOST_MODELS} in all.",
+    )
+
+
+def _kind(value: object) -> str:
+    return "several" if isinstance(value, dict) and "models" in value else "two"
+
+
+ComparisonRequest = Annotated[
+    Annotated[ComparisonIn, Tag("two")] | Annotated[ModelsIn, Tag("several")], Discriminator(_kind)
+]

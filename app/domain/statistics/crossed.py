@@ -79,11 +79,21 @@ def _drawn(
     if strata > 1:
         squares, degrees = squares.copy(), degrees.copy()
         squares[:, 0], degrees[:, 0] = _over_strata(draws, parts[0], strata)
+    return joined(squares, degrees)
+
+
+def joined(squares: FloatArray, degrees: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Many variances by :func:`app.domain.statistics.design.crossed` at once, and their degrees of freedom; shape (…).
+
+    Args:
+        squares: Shape (…, 3): personas', wordings' and their interaction's.
+        degrees: Theirs, of the same shape.
+    """
     whole = squares @ (1, 1, -1)
-    larger = squares[:, :2].max(axis=1)
-    freedom = np.maximum(1.0, whole**2 / (squares**2 / degrees).sum(axis=1))
+    larger = squares[..., :2].max(axis=-1)
+    freedom = np.maximum(1.0, whole**2 / (squares**2 / degrees).sum(axis=-1))
     alone = whole <= larger
-    of_larger = np.take_along_axis(degrees, squares[:, :2].argmax(axis=1)[:, None], axis=1)[:, 0]
+    of_larger = np.where(squares[..., 0] >= squares[..., 1], degrees[..., 0], degrees[..., 1])
     return np.where(alone, larger, whole), np.where(alone, of_larger, freedom)
 
 

@@ -95,23 +95,29 @@ def percentile_interval(
     return Interval.around(value, value + stretch * float(low), value + stretch * float(high), bounds)
 
 
-def unanimous(value: float, clusters: int, bounds: tuple[float, float]) -> Interval:
+def unanimous(value: float, clusters: int, bounds: tuple[float, float], alpha: float = 0.05) -> Interval:
     """An interval for a mean of which all n clusters have the same value.
 
     If a share q of all clusters has this value, n of n have it with probability qⁿ, which is under 5 % for q below
     0.05^(1/n). The remaining 1 − q may have any value within ``bounds``. Holds for every distribution, and for
     n of n successes it is Clopper and Pearson's one-sided bound.
+
+    Args:
+        value: The clusters' value.
+        clusters: n.
+        bounds: The least and the greatest value that there can be.
+        alpha: What is not likely, if not 5 %.
     """
-    share = likely_share(clusters)
+    share = likely_share(clusters, alpha)
     least, most = bounds
     return Interval.around(
         value, share * value + (1 - share) * least, share * value + (1 - share) * most, bounds
     )
 
 
-def likely_share(clusters: int) -> float:
-    """The smallest share of all clusters for which ``clusters`` of as many having a property is not unlikely (5 %)."""
-    return float(0.05 ** (1 / clusters))
+def likely_share(clusters: int, alpha: float = 0.05) -> float:
+    """The smallest share of all clusters for which ``clusters`` of as many having a property is not unlikely (``alpha``)."""
+    return float(alpha ** (1 / clusters))
 
 
 @cache

@@ -1,6 +1,7 @@
 """Compares two models: of one job, of two, or of a job and a paper."""
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -37,7 +38,7 @@ from app.services.results.read import ResultsReader
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class Side:
     """What was found for one side.
 
     Attributes:
@@ -84,23 +85,23 @@ class Comparer:
             InvalidJobError: If a side names no model or has no items, or the two have nothing in common.
         """
         read: dict[str, Results] = {}
-        one = await self._side(tenant, "/a", a, pairing, read)
-        other = await self._side(tenant, "/b", b, pairing, read)
+        one = await self.side(tenant, "/a", a, pairing, read)
+        other = await self.side(tenant, "/b", b, pairing, read)
         if one.about == other.about:
             raise InvalidJobError([FieldError("/b", "must differ from a")])
         if pairing == "cells" and one.source and other.source:
             one, other = await self._rarefied(one, other, one.source, other.source)
         found = await asyncio.to_thread(_compared, one, other, pairing)
         if pairing == "cells" and one.source and other.source:
-            reworded = _reworded(one, other)
+            reworded = reworded_personas([one, other])
             found.calibrated = await read_calibrated_difference(
                 self.engine, one.source, other.source, reworded
             )
         return found
 
     async def _rarefied(
-        self, one: _Side, other: _Side, first: ModelOfJob, second: ModelOfJob
-    ) -> tuple[_Side, _Side]:
+        self, one: Side, other: Side, first: ModelOfJob, second: ModelOfJob
+    ) -> tuple[Side, Side]:
         """Both sides, with further figures at the same number of sentences where the texts differ in length."""
         if not await asyncio.to_thread(lengths_differ, one.figures, other.figures):
             return one, other
@@ -110,9 +111,9 @@ class Comparer:
             replace(other, figures=other.figures | of_other),
         )
 
-    async def _side(
+    async def side(
         self, tenant: str, pointer: str, wanted: SideIn, pairing: Pairing, read: dict[str, Results]
-    ) -> _Side:
+    ) -> Side:
         """A side; two of one job share its results, in ``read`` by the job's id."""
         if wanted.job is None:
             if pairing == "items":
@@ -129,7 +130,7 @@ class Comparer:
         model = _model(pointer, wanted.model, [model.label for model in context.spec.models])
         used = context.spec.instrument
         instruments = [context.spec.instrument.content_hash] if context.spec.tasks else []
-        return _Side(
+        return Side(
             about=ComparedSide(
                 job=job.id,
                 baseline=None,
@@ -162,7 +163,7 @@ def _model(pointer: str, wanted: str | None, models: list[str]) -> str:
     return wanted
 
 
-def _baseline(pointer: str, model: str) -> _Side:
+def _baseline(pointer: str, model: str) -> Side:
     published = baselines(BaselineFilter(source="atomic", model=model))
     if not published.cells:
         known = ", ".join(sorted({cell.model for cell in published_cells()}))
@@ -171,7 +172,7 @@ def _baseline(pointer: str, model: str) -> _Side:
     about = ComparedSide(
         job=None, baseline=model, model=model, completeness="full", coverage=None, simulated=False
     )
-    return _Side(about, _with_lengths(figures_of(published, model), model), {}, None, None)
+    return Side(about, _with_lengths(figures_of(published, model), model), {}, None, None)
 
 
 def _with_lengths(figures: Figures, model: str) -> dict[tuple[str, Place], Figure]:
@@ -191,9 +192,9 @@ def _with_lengths(figures: Figures, model: str) -> dict[tuple[str, Place], Figur
     }
 
 
-def _compared(one: _Side, other: _Side, pairing: Pairing) -> Comparison:
-    reworded = _reworded(one, other)
-    found = compare(_without(one, reworded), _without(other, reworded))
+def _compared(one: Side, other: Side, pairing: Pairing) -> Comparison:
+    reworded = reworded_personas([one, other])
+    found = compare(without(one, reworded), without(other, reworded))
     if not found.differences:
         item = "" if pairing == "cells" else ", item"
         message = f"a and b have no persona, task{item} and dimension in common for which both have a value"
@@ -210,45 +211,53 @@ def _compared(one: _Side, other: _Side, pairing: Pairing) -> Comparison:
         calibrated=[],
         left_out=[*found.left_out, *(UnpairedFigure.at(place, "all", words) for place in sorted(kept))],
         notes=[
-            *_notes(one, other),
+            *notes_on({"a": one, "b": other}),
             *filter(None, [populations(found.differences), attainable_p_value(found.differences)]),
         ],
     )
 
 
-def _reworded(one: _Side, other: _Side) -> set[str]:
-    """Personas that the two describe differently."""
-    return {
-        id_ for id_, words in one.wordings.items() if id_ in other.wordings and other.wordings[id_] != words
-    }
+def reworded_personas(sides: Iterable[Side]) -> set[str]:
+    """Personas that two of these describe differently."""
+    found: dict[str, set[str]] = {}
+    for side in sides:
+        for id_, words in side.wordings.items():
+            found.setdefault(id_, set()).add(words)
+    return {id_ for id_, words in found.items() if len(words) > 1}
 
 
-def _without(side: _Side, personas: set[str]) -> dict[tuple[str, Place], Figure]:
+def without(side: Side, personas: set[str]) -> dict[tuple[str, Place], Figure]:
+    """A side's figures but for some personas'."""
     return {key: figure for key, figure in side.figures.items() if key[1].persona not in personas}
 
 
-def _notes(one: _Side, other: _Side) -> list[str]:
-    """What a reader must know to judge the differences."""
+def notes_on(sides: Mapping[str, Side]) -> list[str]:
+    """What a reader must know to judge the differences of these, by the names that they have in the answer."""
     notes = []
-    if one.about.simulated or other.about.simulated:
+    if any(side.about.simulated for side in sides.values()):
         notes.append("Simulated: these values describe no real model.")
-    for name, side in (("a", one), ("b", other)):
+    for name, side in sides.items():
         if side.about.completeness != "full":
             notes.append(f"{name} is partial: missing data is excluded from all values.")
         share = side.about.coverage
         if share is not None and share < MINIMUM_COVERAGE:
             notes.append(
-                f"{name}: {100 * share:.1f} % of the planned verdicts count. Only what both have is compared;"
-                " missing data could change the difference."
+                f"{name}: {100 * share:.1f} % of the planned verdicts count. Only what {'both' if 'b' in sides else 'all'}"
+                " have is compared; missing data could change the difference."
             )
         if side.about.baseline is not None:
             notes.append(f"{name}: {NOTE}")
-    if one.judges is not None and other.judges is not None and one.judges != other.judges:
+    if _several(side.judges for side in sides.values()):
         notes.append("The judges differ, which may explain a difference.")
-    if one.sentences_per_call != other.sentences_per_call:
+    if _several(side.sentences_per_call for side in sides.values()):
         notes.append("The number of sentences per judge call differs, which may explain a difference.")
-    if one.instruments and other.instruments and one.instruments != other.instruments:
+    if _several(side.instruments for side in sides.values()):
         notes.append("The instruments differ: the prompts have different wording.")
-    if one.rules and other.rules and one.rules != other.rules:
+    if _several(side.rules for side in sides.values()):
         notes.append("The versions of segmenter or refusal rules differ, which may explain a difference.")
     return notes
+
+
+def _several(values: Iterable[object]) -> bool:
+    """Whether there are different ones, of those that are known."""
+    return len({str(each) for each in values if each not in (None, ())}) > 1

@@ -35,6 +35,35 @@ COMPARISON = {
 }
 
 
+def ranking(metric: str, values: list[tuple[str, float, list[int]]], **rest: Any) -> dict[str, Any]:
+    models = [{"name": name, "value": value, "rank": rank} for name, value, rank in values]
+    found = {"metric": metric, "models": models, "differences": []}
+    return found | {"smallest_detectable": None, "smallest_detectable_reason": None} | rest
+
+
+PAIR = {
+    "a": "one", "b": "two", "difference": 0.3, "ci95": [0.1, 0.5], "ci95_reason": None, "p_value": 0.001,
+    "p_value_corrected": 0.004,
+}  # fmt: skip
+NOTHING = {
+    "a": "two", "b": "three\x1b[2J", "difference": 0.1, "ci95": None, "ci95_reason": "x: nothing is known",
+    "p_value": None, "p_value_corrected": None,
+}  # fmt: skip
+MODELS = {
+    "object": "comparison_of_models",
+    "rankings": [
+        ranking(
+            "acc_atom",
+            [("one", 0.8, [1, 1]), ("two", 0.5, [2, 3]), ("three\x1b[2J", 0.4, [2, 3])],
+            differences=[PAIR, NOTHING],
+            smallest_detectable=0.12,
+        ),
+        ranking("rc", [("one", 0.6, [1, 3]), ("three\x1b[2J", 0.5, [1, 3]), ("two", 0.4, [1, 3])]),
+    ],
+    "notes": ["The judges differ, which may explain a difference."],
+}
+
+
 def gate(verdict: str) -> dict[str, Any]:
     check = {
         "threshold": "acc_atom>=0.8", "of": {"model": "m\x1b[2J"}, "verdict": verdict, "reason": "0.90, and so on",
@@ -90,6 +119,34 @@ class TestCompare:
         [line] = [line for line in result.stdout.splitlines() if "over items" in line]
         assert line.split() == ["over", "items", "[+0.071,", "+0.129]", "0.0004", "0.040", "30"]
         assert assay(service, "compare", "job_1", "job_2", "--pairing", "runs").exit_code == 3
+
+    def test_of_several_models_shows_ranks_and_all_pairs(self, service: StubService) -> None:
+        service.on("POST /v1/comparisons", Answer(MODELS))
+        result = assay(service, "compare", "job_1", "job_2:a/model:x", "baseline:GPT-4o")
+        assert result.exit_code == 0
+        assert service.asked[0].body == {
+            "models": [{"job": "job_1"}, {"job": "job_2", "model": "a/model:x"}, {"baseline": "GPT-4o"}]
+        }
+        lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+        for shown in (
+            "model ACC_atom RC",
+            "one 0.80 (1) 0.60 (1–3)",
+            "three�[2J 0.40 (2–3) 0.50 (1–3)",
+            "one two +0.300* [+0.100, +0.500] 0.0040",
+            "two three�[2J +0.100 – –",
+            "– nothing is known.",
+            "Smallest difference detectable with 80 % power: 0.120.",
+        ):
+            assert shown in lines
+        assert "ACC_atom of the two differs: p ≤ 0.05, corrected for all 2 pairs" in " ".join(lines)
+        assert json.loads(assay(service, "compare", "job_1", "--json").stdout) == MODELS
+        assert service.asked[-1].body == {"models": [{"job": "job_1"}]}
+
+    def test_items_are_of_two_models(self, service: StubService) -> None:
+        result = assay(service, "compare", "job_1", "--pairing", "items")
+        assert result.exit_code == 3
+        assert "--pairing items compares two models" in result.stderr
+        assert service.asked == []
 
 
 class TestGate:

@@ -1,0 +1,202 @@
+"""Several models on the same personas, tasks and dimensions: which differ, and which rank each may have."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from statistics import fmean
+from typing import Literal
+
+from pydantic import Field
+
+from app.domain.contract import Answer
+from app.domain.results.comparison import (
+    METRICS,
+    PERSONA_SCORE,
+    ComparedSide,
+    Figures,
+    Place,
+    obstacle_to_tests,
+    primary_of,
+)
+from app.domain.statistics.design import DesignCell, Stratum
+from app.domain.statistics.models import PairOfModels, compare_all, ranks
+from app.domain.statistics.variability import Variability
+
+
+class ModelOfMany(ComparedSide):
+    """One of the models that were compared."""
+
+    name: str = Field(
+        description="The model; with its job's id where several jobs have a model of this name."
+    )
+    left_out: int = Field(
+        description="Of the primary metric, its values that some other model has no partner for."
+    )
+
+
+class RankedModel(Answer):
+    """A model by one metric."""
+
+    name: str
+    value: float = Field(description="Mean over the values that all models have.", examples=[0.81])
+    rank: tuple[int, int] = Field(
+        description="The best and the worst rank that it may have; 95 % for all models at once.",
+        examples=[[1, 3]],
+    )
+
+
+class PairDifference(Answer):
+    """Two models' paired difference, a − b."""
+
+    a: str
+    b: str
+    difference: float
+    ci95: tuple[float, float] | None = Field(description="Holds for all pairs at once.")
+    ci95_reason: str | None
+    p_value: float | None = Field(description="Of this pair alone.")
+    p_value_corrected: float | None = Field(
+        description="For all pairs; of exploratory metrics for all pairs by all of these."
+    )
+
+
+class Ranking(Answer):
+    """All models by one metric, over all tasks."""
+
+    metric: str = Field(examples=["acc_atom"])
+    exploratory: bool = Field(
+        description="Whether it was not named beforehand: its tests are corrected for all such metrics, those of the primary one not."
+    )
+    population: str = Field(description="Whom intervals and p-values speak of.")
+    values: int = Field(description="Values that each model has.")
+    personas: int = Field(description="Personas that they come from.")
+    models: list[RankedModel] = Field(description="The highest value first.")
+    differences: list[PairDifference] = Field(
+        description="Each pair once, the model with the higher value first."
+    )
+    smallest_p_value: float | None = Field(
+        description="The smallest that permutations of so few personas can give; `null` where the tests are Student's t."
+    )
+    smallest_detectable: float | None = Field(
+        description="The true difference of two models that another comparison like this would find in 80 % of cases, corrected as here."
+    )
+    smallest_detectable_reason: str | None
+
+
+class ComparisonOfModels(Answer):
+    """Several models compared, each with each other one."""
+
+    object: Literal["comparison_of_models"] = "comparison_of_models"
+    models: list[ModelOfMany]
+    primary: str = Field(description="The metric that decides; named beforehand.")
+    simulated: bool
+    rankings: list[Ranking] = Field(description="By each metric, the primary one first.")
+    notes: list[str] = Field(description="What a reader must know to judge the differences.")
+
+
+def rank_models(models: Mapping[str, Figures]) -> list[Ranking]:
+    """Compares models by each metric over the places where all have a value; nothing where there are none.
+
+    Args:
+        models: Two or more models' figures.
+    """
+    shared = {
+        metric: found for metric in (PERSONA_SCORE, *METRICS) if (found := shared_places(models, metric))
+    }
+    primary = primary_of(shared)
+    if primary is None:
+        return []
+    others = [metric for metric in shared if metric != primary]
+    return [
+        rank_by(models, primary, shared[primary]),
+        *(rank_by(models, metric, shared[metric], exploratory=len(others)) for metric in others),
+    ]
+
+
+def shared_places(models: Mapping[str, Figures], metric: str) -> list[Place]:
+    """Where all models have the metric, on the same scale."""
+    first, *others = models.values()
+    return sorted(
+        place
+        for (name, place), figure in first.items()
+        if name == metric
+        and figure.value is not None
+        and all(
+            (other := figures.get((name, place))) is not None
+            and other.value is not None
+            and other.scale == figure.scale
+            for figures in others
+        )
+    )
+
+
+def rank_by(
+    models: Mapping[str, Figures], metric: str, places: Sequence[Place], exploratory: int = 0
+) -> Ranking:
+    """Compares models by one metric.
+
+    Args:
+        models: Their figures.
+        metric: The metric.
+        places: See :func:`shared_places`; at least one.
+        exploratory: Metrics that were not named beforehand, of which this is one; 0 if it was.
+    """
+    own = {
+        name: {(metric, place): figures[metric, place] for place in places}
+        for name, figures in models.items()
+    }
+    means = {name: fmean(each.value or 0.0 for each in figures.values()) for name, figures in own.items()}
+    order = sorted(models, key=lambda name: -means[name])
+    obstacles = {
+        (a, b): reason
+        for a, b in combinations(order, 2)
+        if (reason := obstacle_to_tests(metric, None, own[a], own[b]))
+    }
+    width = max(each.scale[1] - each.scale[0] for each in own[order[0]].values())
+    wordings = sorted(
+        {w for figures in own.values() for each in figures.values() for w in each.wordings or ()}
+    )
+    numbers = {words: n for n, words in enumerate(wordings)}
+    cells = {name: _design(own[name], numbers) for name in order}
+    found = compare_all(cells, width, obstacles, max(1, exploratory))
+    by_rank = ranks(order, found.pairs)
+    return Ranking(
+        metric=metric,
+        exploratory=exploratory > 0,
+        population=found.population.value,
+        values=len(places),
+        personas=len({place.persona for place in places}),
+        models=[RankedModel(name=name, value=means[name], rank=by_rank[name]) for name in order],
+        differences=[_pair(pair) for pair in found.pairs],
+        smallest_p_value=found.smallest_p,
+        smallest_detectable=found.detectable,
+        smallest_detectable_reason=found.detectable_reason,
+    )
+
+
+def _design(figures: Figures, numbers: Mapping[str, int]) -> list[DesignCell]:
+    """Figures at their places in the design, with their wordings by number."""
+    return [
+        DesignCell(
+            place.persona,
+            Stratum(place.task, place.dimension, place.level),
+            Variability(
+                figure.value or 0.0,
+                None
+                if figure.wordings is None
+                else {numbers[w]: effect for w, effect in figure.wordings.items()},
+                count=len(figure.wordings or ()),
+            ),
+        )
+        for (_, place), figure in sorted(figures.items())
+    ]
+
+
+def _pair(pair: PairOfModels) -> PairDifference:
+    return PairDifference(
+        a=pair.a,
+        b=pair.b,
+        difference=pair.value,
+        ci95=pair.interval.ends,
+        ci95_reason=pair.interval.reason,
+        p_value=pair.p,
+        p_value_corrected=pair.corrected,
+    )
