@@ -589,7 +589,7 @@ class CalibratedFigure(TypedDict):
 
     keys: dict[str, str]
     """What its cells have in common; of a difference the models `a` and `b`, of which it is a − b."""
-    metric: Literal["mean", "acc_atom"]
+    metric: Literal["mean", "acc_atom", "acc_atom_corrected"]
     judged: float | None
     """As the judges give it."""
     calibrated: Metric

@@ -31,7 +31,11 @@ ONE_UP, ONE_DOWN = 0.25, 0.08
 PERSONAS, RUNS = 5, 5
 SENTENCES = (4, 25)
 LABELS = (60, 100, 200, 400)
-RANGES: dict[MetricName, tuple[float, float]] = {"mean": (1.0, 5.0), "acc_atom": (0.0, 1.0)}
+RANGES: dict[MetricName, tuple[float, float]] = {
+    "mean": (1.0, 5.0),
+    "acc_atom": (0.0, 1.0),
+    "acc_atom_corrected": (-19 / 36, 1.0),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from app.services.jobs.view import find_job
 from app.services.labels.annotation_session import NotAnAnswerError, read_session, record_answer
 from app.services.labels.check import ANNOTATOR
 from app.services.labels.rounds import dimensions_of_job, newest_rounds, show_round
-from app.services.results.calibration import read_calibrated_models
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -45,7 +44,7 @@ async def rounds(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
             drawn.model_dump(mode="json") for drawn in await newest_rounds(services.engine, tenant, job_id)
         ],
         most=MOST_THINGS,
-        calibrated=await read_calibrated_models(services.engine, services.contexts, services.results, job),
+        calibrated=await services.results.calibration.models(job),
     )
 
 

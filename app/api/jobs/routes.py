@@ -37,7 +37,6 @@ from app.services.jobs.follow import read_state
 from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import find_job, show_job, view_job
-from app.services.results.calibration import read_calibrated_models
 from app.services.results.gate import gate_of
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
 from app.services.results.responses import APART, ResponseFilter, read_page
@@ -382,7 +381,7 @@ async def report(
     document = await services.results.read(job)
     calibrated = []
     if format_ == "html":
-        calibrated = await read_calibrated_models(services.engine, services.contexts, services.results, job)
+        calibrated = await services.results.calibration.models(job)
     export = EXPORTS[format_]
     chunks: AsyncIterator[bytes] = export_report(
         services.engine, job, context, document, format_=format_, level=level, calibrated=calibrated

@@ -51,7 +51,7 @@ from app.services.labels.annotations import (
     show_annotation,
 )
 from app.services.labels.rounds import draw_round, show_round
-from app.services.results.calibration import read_calibration, read_pilot
+from app.services.results.calibration import read_pilot
 
 router = APIRouter(
     prefix="/v1",
@@ -232,12 +232,12 @@ async def calibration(
         float, Query(gt=0, le=1, description="How narrow an interval labels are counted for.")
     ] = HALF_WIDTH,
 ) -> JobCalibration:
-    """Prediction-powered estimates of MEAN and ACC_atom from the labels of rounds of sentences, beside the judges' own.
+    """Prediction-powered estimates of MEAN, ACC_atom and acc_atom_corrected from the labels of rounds of sentences, beside the judges' own.
 
     Only sentences that a round drew count.
     """
     job = await find_job(services.engine, tenant, job_id)
-    return await read_calibration(services.engine, services.contexts, services.results, job, half_width)
+    return await services.results.calibration.read(job, half_width)
 
 
 @router.get(

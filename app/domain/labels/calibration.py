@@ -10,6 +10,7 @@ import numpy as np
 
 from app.domain.instruments.dimension import Scale
 from app.domain.labels.rounds import Pilot
+from app.domain.metrics.acc_atom_corrected import chance_share
 from app.domain.metrics.definition import UNIT_RANGE
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.levels import level_indices
@@ -25,15 +26,16 @@ from app.domain.statistics.prediction_powered import (
 from app.domain.statistics.resampling import cluster_weights, percentile_interval
 
 GROUPINGS = (("model",), ("model", "level"), ("model", "task"))
-MetricName = Literal["mean", "acc_atom"]
-METRICS: tuple[MetricName, ...] = ("mean", "acc_atom")
+MetricName = Literal["mean", "acc_atom", "acc_atom_corrected"]
+METRICS: tuple[MetricName, ...] = ("mean", "acc_atom", "acc_atom_corrected")
 """Those that are means over sentences."""
 NOT_CALIBRATED: Mapping[str, str] = {
     **dict.fromkeys(
-        ("acc", "rc"), "whole_texts: it is of texts' means, and rounds draw single sentences of a text"
+        ("acc", "rc", "rc_corrected"),
+        "whole_texts: it is of texts' means, and rounds draw single sentences of a text",
     ),
     **dict.fromkeys(
-        ("ic_atom", "rc_atom"),
+        ("ic_atom", "ic_atom_corrected", "rc_atom", "rc_atom_corrected"),
         "whole_texts: it is of how a text's scores are spread, and rounds draw single sentences of a text",
     ),
     "persona_score": "whole_answers: it is of grades of whole answers, and rounds draw single sentences of them",
@@ -147,6 +149,7 @@ class Calibration:
         self._cells = cells
         self.scale = scale
         self._levels = np.array([scale.levels.index(cell.level) for cell in cells], dtype=np.int64)
+        self._chance = np.array([float(chance_share(scale, level)) for level in self._levels.tolist()])
         self._counts = np.array([each.units for each in judged], dtype=np.float64)
         self._of_cell = np.array([each.cell for each in judged], dtype=np.int64)
         self._weights, self._predicted = self._contributions(judged)
@@ -272,12 +275,18 @@ class Calibration:
 
     def figure(self, keys: Mapping[str, str], metric: MetricName, cells: Sequence[int]) -> CalibratedFigure:
         """A metric of some cells, given by their indexes."""
-        bounds = UNIT_RANGE
-        if metric == "mean":
-            bounds = (float(self.scale.minimum), float(self.scale.maximum))
+        bounds = self._bounds(metric, cells)
         known = np.intersect1d(cells, self._of_cell)
         found = calibrated(*self.sentences_of(metric, known)) if len(known) else None
         return CalibratedFigure(keys, metric, found, bounds, len(known))
+
+    def _bounds(self, metric: MetricName, cells: Sequence[int]) -> tuple[float, float]:
+        if metric == "mean":
+            return float(self.scale.minimum), float(self.scale.maximum)
+        if metric == "acc_atom":
+            return UNIT_RANGE
+        chance = self._chance[list(cells)]
+        return float(np.mean(-chance / (1 - chance))) if len(chance) else 0.0, 1.0
 
     def sentences_of(self, metric: MetricName, cells: IntArray) -> tuple[Population, Sample]:
         """All sentences of some cells, and those that people labelled.
@@ -317,8 +326,15 @@ class Calibration:
 
     def _values(self, scores: IntArray, cells: IntArray) -> dict[MetricName, FloatArray]:
         """What a score counts for in each metric."""
-        hits = level_indices(self.scale, scores, np.ones_like(scores)) == self._levels[cells]
-        return {"mean": scores.astype(np.float64), "acc_atom": hits.astype(np.float64)}
+        hits = (level_indices(self.scale, scores, np.ones_like(scores)) == self._levels[cells]).astype(
+            np.float64
+        )
+        chance = self._chance[cells]
+        return {
+            "mean": scores.astype(np.float64),
+            "acc_atom": hits,
+            "acc_atom_corrected": (hits - chance) / (1 - chance),
+        }
 
     def _contributions(
         self, judged: Sequence[JudgedSentences]

@@ -208,7 +208,7 @@ class CalibratedFigure(Answer):
         description="What its cells have in common; of a difference the models `a` and `b`, of which it is a − b.",
         examples=[{"model": "simulated/sim-faithful"}],
     )
-    metric: Literal["mean", "acc_atom"]
+    metric: Literal["mean", "acc_atom", "acc_atom_corrected"]
     judged: float | None = Field(description="As the judges give it.")
     calibrated: Metric = Field(
         description="As people would give it. n counts labels. Of totals, `ci95` is over other personas like these and"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,13 +30,15 @@ from app.domain.labels.judge_errors import JudgedLabel, judge_errors
 from app.domain.labels.rounds import NO_PILOT, LabellingKind, Pilot
 from app.domain.metrics.interval import Ends, Interval
 from app.domain.metrics.metric import INTERVALS, Metric
-from app.domain.results.contract import CellMetrics
+from app.domain.results.contract import CellMetrics, Results
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContext, JobContexts
+from app.services.results.label_memory import LabelMemory
 from app.services.results.rarefied_figures import ModelOfJob
-from app.services.results.read import ResultsReader
 
 RESPONSES_AT_ONCE = 100
+REMEMBERED_JOBS = 16
+"""Some hundred kB each, of a dozen models on five dimensions some MB."""
 TEXTS_ONLY = (
     "texts_only: the judges' own interval is not known, so this is told for these texts only (ci95_texts)"
 )
@@ -68,46 +70,80 @@ class _Made(NamedTuple):
     differences: Sequence[CalibratedFigure]
 
 
-async def read_calibration(
-    engine: AsyncEngine,
-    contexts: JobContexts,
-    results: ResultsReader,
-    job: JobRow,
-    half_width: float = HALF_WIDTH,
-) -> contract.JobCalibration:
-    """The calibration of every dimension of which a round's sentences are labelled.
+class CalibrationReader:
+    """One a process; remembers what it computed."""
 
-    Args:
-        engine: Where the labels and scores are.
-        contexts: Where the specification is.
-        results: Where the judges' intervals are read.
-        job: The job.
-        half_width: How narrow an interval labels are counted for.
+    def __init__(
+        self, engine: AsyncEngine, contexts: JobContexts, results: Callable[[JobRow], Awaitable[Results]]
+    ) -> None:
+        """Reads from there.
 
-    Raises:
-        WrongStateError: If the job is not over.
-    """
-    if not job.status.is_terminal:
-        raise WrongStateError(f"a job that is {job.status} has no labels yet", job.status)
-    context = await contexts.get(job.tenant, job.id)
-    found = await _all_labels(engine, job, context)
-    if not found:
-        return contract.JobCalibration(
-            job=job.id, half_width=half_width, totals=[], differences=[], not_calibrated={}, data=[]
+        Args:
+            engine: Where the labels and scores are.
+            contexts: Where the specifications are.
+            results: Reads a job's results, for the judges' intervals.
+        """
+        self._engine = engine
+        self._contexts = contexts
+        self._results = results
+        self._memory: LabelMemory[contract.JobCalibration] = LabelMemory(engine, REMEMBERED_JOBS)
+
+    async def read(self, job: JobRow, half_width: float = HALF_WIDTH) -> contract.JobCalibration:
+        """The calibration of every dimension of which a round's sentences are labelled, for all who ask and none to change.
+
+        Args:
+            job: The job.
+            half_width: How narrow an interval labels are counted for.
+
+        Raises:
+            WrongStateError: If the job is not over.
+        """
+        if not job.status.is_terminal:
+            raise WrongStateError(f"a job that is {job.status} has no labels yet", job.status)
+        found = await self._memory.read(job, lambda: self._compute(job, half_width), wanted=half_width)
+        return found or _unlabelled(job, half_width)
+
+    async def models(self, job: JobRow) -> list[dict[str, Any]]:
+        """Each model's figures as pages show them, those of all dimensions before those of each; none while the job runs."""
+        if not job.status.is_terminal:
+            return []
+        found = await self.read(job)
+        of_all = [each for each in found.totals if each.judged is not None] if len(found.data) > 1 else []
+        parts = [(None, of_all), *((each.dimension, each.totals) for each in found.data)]
+        return [
+            {"dimension": dimension, "model": each.keys["model"], "half_width": found.half_width}
+            | each.model_dump(mode="json")
+            for dimension, figures in parts
+            for each in figures
+            if each.keys.keys() == {"model"}
+        ]
+
+    async def _compute(self, job: JobRow, half_width: float) -> contract.JobCalibration:
+        context = await self._contexts.get(job.tenant, job.id)
+        found = await _all_labels(self._engine, job, context)
+        if not found:
+            return _unlabelled(job, half_width)
+        stored = await self._results(job)
+        shown = _Shown(half_width, {frozenset(each.group.items()): each.metrics for each in stored.totals})
+        made = [await asyncio.to_thread(_calibration, context, each, shown) for each in found]
+        unlabelled = sorted(_dimensions(context) - {each.dimension for each in found})
+        totals, differences = (
+            [shown.figure(each) for each in over_dimensions(figures, unlabelled)]
+            for figures in ([one.totals for one in made], [one.differences for one in made])
         )
-    stored = await results.read_model(job)
-    shown = _Shown(half_width, {frozenset(each.group.items()): each.metrics for each in stored.totals})
-    made = [await asyncio.to_thread(_calibration, context, each, shown) for each in found]
-    unlabelled = sorted(_dimensions(context) - {each.dimension for each in found})
+        return contract.JobCalibration(
+            job=job.id,
+            half_width=half_width,
+            totals=totals,
+            differences=differences,
+            not_calibrated=dict(NOT_CALIBRATED),
+            data=[one.answer for one in made],
+        )
+
+
+def _unlabelled(job: JobRow, half_width: float) -> contract.JobCalibration:
     return contract.JobCalibration(
-        job=job.id,
-        half_width=half_width,
-        totals=[shown.figure(each) for each in over_dimensions([one.totals for one in made], unlabelled)],
-        differences=[
-            shown.figure(each) for each in over_dimensions([one.differences for one in made], unlabelled)
-        ],
-        not_calibrated=dict(NOT_CALIBRATED),
-        data=[one.answer for one in made],
+        job=job.id, half_width=half_width, totals=[], differences=[], not_calibrated={}, data=[]
     )
 
 
@@ -136,24 +172,6 @@ async def read_calibrated_difference(
 async def _by_dimension(engine: AsyncEngine, of: ModelOfJob) -> dict[str, Calibration]:
     labels = await _all_labels(engine, of.job, of.context)
     return {each.dimension: (await asyncio.to_thread(_computed, of.context, each))[2] for each in labels}
-
-
-async def read_calibrated_models(
-    engine: AsyncEngine, contexts: JobContexts, results: ResultsReader, job: JobRow
-) -> list[dict[str, Any]]:
-    """Each model's figures as pages show them, those of all dimensions before those of each; none while the job runs."""
-    if not job.status.is_terminal:
-        return []
-    found = await read_calibration(engine, contexts, results, job)
-    of_all = [each for each in found.totals if each.judged is not None] if len(found.data) > 1 else []
-    parts = [(None, of_all), *((each.dimension, each.totals) for each in found.data)]
-    return [
-        {"dimension": dimension, "model": each.keys["model"], "half_width": found.half_width}
-        | each.model_dump(mode="json")
-        for dimension, figures in parts
-        for each in figures
-        if each.keys.keys() == {"model"}
-    ]
 
 
 async def read_pilot(engine: AsyncEngine, contexts: JobContexts, job: JobRow, dimension: str | None) -> Pilot:

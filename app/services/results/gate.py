@@ -8,7 +8,6 @@ from app.domain.jobs.specification import JobSpec
 from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.gate import Gate, IntervalKind, ReferenceJob, Threshold, judge_gate, parse_threshold
 from app.services.jobs.view import find_job
-from app.services.results.calibration import read_calibration
 from app.services.results.compare import Comparer
 
 MAX_THRESHOLDS = 100
@@ -47,7 +46,7 @@ async def gate_of(
     )
     calibration = None
     if job.status.is_terminal and any(threshold.calibrated for threshold in thresholds):
-        calibration = await read_calibration(sources.engine, sources.contexts, sources.results, job)
+        calibration = await sources.results.calibration.read(job)
     return await asyncio.to_thread(
         lambda: judge_gate(results, thresholds, interval, minimum, references, calibration)
     )

@@ -1,11 +1,9 @@
 """Agreement between annotators and judges, for results."""
 
 import asyncio
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from decimal import Decimal
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -21,6 +19,7 @@ from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Kind, Place
 from app.domain.labels.human_agreement import HumanAgreement, HumanStudy
 from app.domain.labels.human_study import RatedCell, Study
 from app.services.job_context import JobContext, JobContexts
+from app.services.results.label_memory import LabelMemory
 
 REMEMBERED_JOBS = 64
 RESPONSES_AT_ONCE = 100
@@ -28,8 +27,6 @@ RESPONSES_AT_ONCE = 100
 
 _T = TypeVar("_T")
 Scores = dict[tuple[str | None, Place], float]
-State = tuple[int, Decimal, int, datetime | None]
-"""How many annotations there are, the sum of the moments at which they were given, how many rounds, and when the job ended."""
 
 
 class _Labels(NamedTuple):
@@ -49,50 +46,25 @@ class _Labels(NamedTuple):
 
 
 class HumanAgreementReader:
-    """One a process; remembers what it computed until somebody annotates or draws a round, or the job goes on."""
+    """One a process; remembers what it computed."""
 
     def __init__(self, engine: AsyncEngine, contexts: JobContexts) -> None:
         self._engine = engine
         self._contexts = contexts
-        self._computed: OrderedDict[tuple[str, str], tuple[State, Any]] = OrderedDict()
-        self._computing = asyncio.Lock()
+        self._agreements: LabelMemory[list[HumanAgreement]] = LabelMemory(engine, REMEMBERED_JOBS)
+        self._studies: LabelMemory[HumanStudy] = LabelMemory(engine, REMEMBERED_JOBS)
 
     async def read(self, job: JobRow) -> list[HumanAgreement] | None:
         """The agreement, for all who ask and none to change; ``None`` where nobody has annotated."""
-        return await self._read(job, "agreement", _agreement)
+        return await self._agreements.read(job, lambda: self._computed(job, _agreement))
 
     async def read_study(self, job: JobRow) -> HumanStudy:
         """The agreement by model and task, and among the annotators; for all who ask and none to change."""
-        found = await self._read(job, "study", _study)
+        found = await self._studies.read(job, lambda: self._computed(job, _study))
         return found or HumanStudy(job=job.id, among_annotators=[], data=[])
 
-    async def _read(self, job: JobRow, what: str, compute: Callable[[str, _Labels], _T]) -> _T | None:
-        async with self._engine.connect() as connection:
-            count, moments, rounds = await annotations.state(connection, job.tenant, job.id)
-        if not count:
-            return None
-        state = (count, moments, rounds, job.finished_at)
-        known = self._known(job, what, state)
-        if known is None:
-            async with self._computing:  # who comes meanwhile takes the same
-                known = self._known(job, what, state)
-                if known is None:
-                    labels = await self._labels(job)
-                    known = await asyncio.to_thread(compute, job.id, labels)
-                    self._keep(job, what, state, known)
-        return cast("_T", known)
-
-    def _known(self, job: JobRow, what: str, state: State) -> Any:
-        known = self._computed.get((job.id, what))
-        if known is None or known[0] != state or job.finished_at is None:
-            return None
-        self._computed.move_to_end((job.id, what))
-        return known[1]
-
-    def _keep(self, job: JobRow, what: str, state: State, found: object) -> None:
-        self._computed[job.id, what] = (state, found)
-        while len(self._computed) > REMEMBERED_JOBS:
-            self._computed.popitem(last=False)
+    async def _computed(self, job: JobRow, compute: Callable[[str, _Labels], _T]) -> _T:
+        return await asyncio.to_thread(compute, job.id, await self._labels(job))
 
     async def _labels(self, job: JobRow) -> _Labels:
         context = await self._contexts.get(job.tenant, job.id)

@@ -15,6 +15,7 @@ from app.db.jobs.retries import count_reopenings
 from app.domain.labels.human_agreement import HumanStudy
 from app.domain.results.contract import Results, json_text
 from app.services.job_context import JobContexts
+from app.services.results.calibration import CalibrationReader
 from app.services.results.compute import compute_results, in_words
 from app.services.results.human_agreement import HumanAgreementReader
 
@@ -54,12 +55,17 @@ class _Computed:
 
 
 class ResultsReader:
-    """One a process; computes a running job's results once for all who ask at about the same time."""
+    """One a process; computes a running job's results once for all who ask at about the same time.
+
+    Attributes:
+        calibration: Reads what people would say of all sentences.
+    """
 
     def __init__(self, engine: AsyncEngine, contexts: JobContexts) -> None:
         self._engine = engine
         self._contexts = contexts
         self._people = HumanAgreementReader(engine, contexts)
+        self.calibration = CalibrationReader(engine, contexts, self.read_model)
         self._computed: OrderedDict[str, _Computed] = OrderedDict()
         self._renewals: set[asyncio.Task[Any]] = set()
 

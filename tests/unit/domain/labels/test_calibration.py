@@ -7,6 +7,7 @@ import pytest
 
 from app.domain.instruments.dimension import Scale
 from app.domain.labels.calibration import (
+    METRICS,
     Calibration,
     JudgedCell,
     JudgedSentences,
@@ -53,7 +54,11 @@ def as_results_average(model: str, metric: str, *, people: bool) -> float:
 
     def value(each: LabelledSentence, judge: int) -> float:
         score = each.people[0] if people else dict(each.scores)[judge]
-        return score if metric == "mean" else float(LEVEL_OF[score] == CELLS[each.cell].level)
+        if metric == "mean":
+            return score
+        hit = float(LEVEL_OF[score] == CELLS[each.cell].level)
+        chance = 0.2 if CELLS[each.cell].level == "neutral" else 0.4
+        return hit if metric == "acc_atom" else (hit - chance) / (1 - chance)
 
     cells = []
     for n, cell in enumerate(CELLS):
@@ -75,7 +80,7 @@ def as_results_average(model: str, metric: str, *, people: bool) -> float:
 
 class TestTotals:
     @pytest.mark.parametrize("model", ["a", "b"])
-    @pytest.mark.parametrize("metric", ["mean", "acc_atom"])
+    @pytest.mark.parametrize("metric", METRICS)
     def test_are_averaged_like_the_results_and_are_peoples_where_all_is_labelled(
         self, model: str, metric: str
     ) -> None:
@@ -85,11 +90,17 @@ class TestTotals:
         assert figure.found.judged == pytest.approx(as_results_average(model, metric, people=False))
         assert figure.found.value == pytest.approx(as_results_average(model, metric, people=True))
 
+    def test_what_exceeds_chance_lies_between_none_in_character_and_all(self) -> None:
+        for each in calibration(ALL).totals():
+            if each.metric == "acc_atom_corrected" and "level" in each.keys:
+                lowest = -0.25 if each.keys["level"] == "neutral" else -2 / 3
+                assert each.bounds == pytest.approx((lowest, 1.0))
+
     def test_differences_are_those_of_the_totals(self) -> None:
         made = calibration(ALL)
         totals = {(each.keys["model"], each.metric): each for each in made.totals() if len(each.keys) == 1}
         differences = made.differences()
-        assert [each.metric for each in differences] == ["mean", "acc_atom"]
+        assert [each.metric for each in differences] == [*METRICS]
         for each in differences:
             one, other = totals["a", each.metric].found, totals["b", each.metric].found
             assert each.found is not None
@@ -106,7 +117,7 @@ class TestTotals:
         other = Calibration(
             renamed, Scale(), [JudgedSentences(*key, n) for key, n in counts.items()], labelled
         )
-        mean, _ = made.difference("a", other, "c", {"neutral"})
+        mean, *_ = made.difference("a", other, "c", {"neutral"})
         assert (mean.keys, mean.cells) == ({"a": "a", "b": "c"}, 2)
         highs = {
             each.keys["model"]: each.found
