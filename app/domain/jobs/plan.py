@@ -17,6 +17,7 @@ from app.domain.jobs.stage_estimate import (
     StageEstimate,
 )
 from app.domain.judging.grouping import calls_for, grouped_scoring_prompt
+from app.domain.judging.order_check import ORDERS
 from app.domain.personagym.specification import GymSpec, GymTaskSpec
 from app.domain.providers.model import Model, Stage, Usage
 
@@ -196,6 +197,8 @@ def shards_of_provided(
 
 def _runs_per_shard(spec: JobSpec, cell: Cell) -> int:
     units, judges = calls_for(cell.task.expected_units, spec.grouping), len(spec.judges)
+    if spec.order_check is not None:
+        units *= 1 + len(ORDERS) * spec.order_check.share
     if isinstance(cell, AtomicCell):
         judgements = units * cell.verdicts_per_unit * judges
     else:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.domain.instruments.dimension import Dimension, Scale
-from app.domain.jobs.plan import estimate, estimate_provided
+from app.domain.jobs.plan import estimate, estimate_provided, shards_of
 from app.domain.jobs.request import JudgingIn, OrderCheckIn
 from app.domain.jobs.resolve import Resolution
 from app.domain.jobs.stage_estimate import StageEstimate
@@ -150,6 +150,14 @@ class TestRequests:
         assert again.usage.input_tokens == pytest.approx(
             1.5 * usual[Stage.JUDGING].usage.input_tokens, rel=0.01
         )
+
+    def test_its_calls_count_where_runs_are_cut_into_shards(self) -> None:
+        every = JudgingIn(order_check=OrderCheckIn(share=1.0))
+        usual, checked = (
+            len(shards_of(job.spec, job.cells))
+            for job in (resolved(iterations=1000), resolved(iterations=1000, judging=every))
+        )
+        assert checked == pytest.approx(4 * usual, rel=0.15)
 
     def test_of_existing_texts_it_counts_the_very_sentences(self) -> None:
         job = resolved(**EXISTING, judging=wanted())
